@@ -1,0 +1,62 @@
+"""Every error type of passnet, and the one context manager that turns foreign errors into ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class PassnetError(Exception):
+    """Root of all errors that passnet raises on purpose; its text is meant for the user."""
+
+
+class InputError(PassnetError, ValueError):
+    """The caller gave something wrong (argument, option, file); the text says what to do."""
+
+
+class GraphError(InputError):
+    """A graph file cannot be read, printed or built; the text names file, line and construct."""
+
+
+class SuiteError(InputError):
+    """A suite or run folder cannot be read."""
+
+
+class PassFolderError(InputError):
+    """A pass folder is incomplete or unreadable, as far as can be told without running it."""
+
+
+class PassError(PassnetError):
+    """Code of a pass failed while it was loaded, traced or applied."""
+
+
+class CaptureError(PassnetError):
+    """A net could not be captured."""
+
+
+class CutError(PassnetError):
+    """A range of a graph cannot be cut out as a graph of its own."""
+
+
+class WorkerError(PassnetError):
+    """Our own worker machinery failed (not the candidate); the trial is re-run, never scored."""
+
+
+class MeasureError(PassnetError):
+    """The machine cannot be measured on: no lock, no clock, or too noisy."""
+
+
+@contextmanager
+def boundary(error: type[PassnetError], what: str) -> Iterator[None]:
+    """Re-raise whatever foreign code raises inside the block as `error`, with the cause attached.
+
+    Args:
+        error: the type named after the boundary that is crossed.
+        what: a phrase for what was being done, for example "loading pass FuseNorm".
+    """
+    try:
+        yield
+    except PassnetError:
+        raise
+    except Exception as cause:
+        raise error(f"{what}: {type(cause).__name__}: {cause}") from cause

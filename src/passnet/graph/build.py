@@ -1,0 +1,86 @@
+"""A `Program` to a torch.fx.GraphModule, from allow-listed targets only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from passnet.errors import GraphError
+from passnet.graph.spec import (
+    Alias,
+    Arg,
+    Device,
+    Op,
+    Program,
+    Ref,
+    Release,
+    Sequence,
+    Slice,
+    TorchName,
+)
+from passnet.graph.targets import check_targets, resolve
+
+if TYPE_CHECKING:
+    import torch
+
+
+def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
+    """The graph module that computes a program; its arguments are those of `forward`, in order.
+
+    Every node carries the index of its op among `program.ops` in `meta["custom"]["op"]`.
+
+    Raises:
+        GraphError: a target is not allowed or unknown to this torch, or the graph is malformed.
+    """
+    import torch
+
+    check_targets(program, where)
+    graph = torch.fx.Graph()
+    values: dict[str, torch.fx.Node] = {}
+    for item in program.params:
+        values[item.name] = graph.placeholder(item.name)
+    num_ops = 0
+    for statement in program.body:
+        if isinstance(statement, Release):
+            continue
+        if isinstance(statement, Alias):
+            values[statement.output] = values[statement.source]
+            continue
+        node = _node(graph, statement, values)
+        node.meta["custom"] = {"op": num_ops}
+        num_ops += 1
+        if statement.output is not None:
+            values[statement.output] = node
+    graph.output(tuple(_value(item, values) for item in program.outputs))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+def _node(graph: torch.fx.Graph, op: Op, values: dict[str, torch.fx.Node]) -> torch.fx.Node:
+    args = tuple(_value(item, values) for item in op.args)
+    kwargs = {name: _value(item, values) for name, item in op.kwargs}
+    name = op.output
+    if op.target.startswith("Tensor."):
+        method = op.target.removeprefix("Tensor.")
+        return graph.create_node("call_method", method, args, kwargs, name=name)
+    return graph.create_node("call_function", resolve(op.target), args, kwargs, name=name)
+
+
+def _value(arg: Arg, values: dict[str, torch.fx.Node]) -> Any:
+    if isinstance(arg, Ref):
+        return values[arg.name]
+    if isinstance(arg, Sequence):
+        items = [_value(item, values) for item in arg.items]
+        return items if arg.kind == "list" else tuple(items)
+    if isinstance(arg, Slice):
+        return slice(*(_value(part, values) for part in (arg.start, arg.stop, arg.step)))
+    if isinstance(arg, TorchName):
+        import torch
+
+        return getattr(torch, arg.name)
+    if isinstance(arg, Device):
+        import torch
+
+        try:
+            return torch.device(arg.kind, *(() if arg.index is None else (arg.index,)))
+        except RuntimeError as cause:
+            raise GraphError(f"device {arg.kind!r} is unknown to torch") from cause
+    return arg

@@ -1,0 +1,132 @@
+"""Shapes of every value of a graph, by running it under fake tensors: no memory, no arithmetic."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from passnet.errors import GraphError
+from passnet.graph.build import build
+from passnet.graph.device import retarget
+from passnet.graph.spec import Graph, TensorSpec
+
+if TYPE_CHECKING:
+    import torch
+
+SYMBOL_ANNOTATION = "torch.SymInt"
+"""Annotation of an argument that is a Python integer, recorded as a tensor of one element."""
+
+MAX_CONSTANT_ELEMENTS = 1
+"""Arguments of up to this many elements keep their recorded value under fake tensors."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueShape:
+    """Shape and dtype of one value of a graph; both None for what is no tensor.
+
+    A size is -1 where it depends on the values of the inputs.
+    """
+
+    shape: tuple[int, ...] | None
+    dtype: str | None
+
+
+def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]]:
+    """The values that each op of a graph makes, op by op (a tuple makes several).
+
+    The graph is taken to the CPU first, as data, so that it needs no other device.
+
+    Raises:
+        GraphError: the graph cannot be built, or an op refuses the shapes it is given; the text
+            names the line, the op and the reason.
+    """
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    program = retarget(graph, "cpu").program
+    module = build(program, where)
+    lines = [(item.line, item.target) for item in program.ops]
+    annotations = {item.name: item.annotation for item in program.params}
+    shapes: list[list[ValueShape]] = [[] for _ in lines]
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, n: torch.fx.Node) -> Any:
+            if "custom" not in n.meta:
+                return super().run_node(n)
+            index = n.meta["custom"]["op"]
+            try:
+                value = super().run_node(n)
+            except Exception as cause:  # boundary: whatever torch raises names the line here
+                line, target = lines[index]
+                raise GraphError(f"{where}:{line}: {target}: {_reason(cause)}") from cause
+            shapes[index] = [_shape_of(item) for item in _flat(value)]
+            return value
+
+    # Sizes that depend on values (a mask's count, `item()`) become symbols instead of errors.
+    symbols = ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
+    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=symbols)
+    with _restored_state(), mode, torch.no_grad():
+        args = [fake_input(item, annotations[item.name]) for item in graph.tensors]
+        Recorder(module, garbage_collect_values=True).run(*args)
+    return shapes
+
+
+def fake_input(spec: TensorSpec, annotation: str | None) -> Any:
+    """A stand-in for an argument; call it with a FakeTensorMode active."""
+    import torch
+
+    dtype = getattr(torch, spec.dtype)
+    value = spec.data[0] if spec.data else spec.mean
+    if annotation == SYMBOL_ANNOTATION:
+        if value is None:
+            raise GraphError(f"argument {spec.name} is a SymInt without a recorded value")
+        return int(value)
+    if spec.num_elements <= MAX_CONSTANT_ELEMENTS and value is not None:
+        return torch.tensor(value, dtype=dtype).reshape(spec.shape)
+    return torch.empty(spec.shape, dtype=dtype)
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, (tuple, list)):
+        return [part for item in value for part in _flat(item)]
+    return [value]
+
+
+def _shape_of(value: Any) -> ValueShape:
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return ValueShape(None, None)
+    return ValueShape(
+        tuple(int(size) if isinstance(size, int) else -1 for size in value.shape),
+        str(value.dtype).removeprefix("torch."),
+    )
+
+
+def _reason(cause: Exception) -> str:
+    text = str(cause).strip().split("\n", 1)[0]
+    return f"{type(cause).__name__}: {text}" if text else type(cause).__name__
+
+
+@contextmanager
+def _restored_state() -> Iterator[None]:
+    """Undo what a graph that failed half-way may have left on: vmap levels, autocast, grad mode."""
+    import torch
+    from torch._C._functorch import maybe_current_level, pop_dynamic_layer_stack
+
+    autocast = torch.is_autocast_enabled("cpu")
+    grad = torch.is_grad_enabled()
+    level = maybe_current_level()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # deprecations inside a recorded graph are its own
+            yield
+    finally:
+        while maybe_current_level() != level:
+            pop_dynamic_layer_stack()
+        torch.set_autocast_enabled("cpu", autocast)
+        torch._C._set_grad_enabled(grad)

@@ -1,0 +1,148 @@
+"""Values for the arguments of a graph: as recorded at capture, or fresh and random; numpy only."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from passnet.errors import GraphError
+from passnet.graph.fake import SYMBOL_ANNOTATION
+from passnet.graph.numbers import LARGEST, Array, is_float, storage, to_storage
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.uses import Use, find_uses
+
+InputValue: TypeAlias = "Array | int"
+"""A tensor as numpy storage (see `graph.numbers`), or a Python integer for a SymInt."""
+
+InputKind: TypeAlias = Literal["recorded", "fresh"]
+
+REPLAY_SPREAD = 0.2
+REPLAY_LIMIT = 100.0
+"""Constants of the published replay: `randn * std * 0.2 + mean`, clamped to [-100, 100]
+(reference: formats, input replay of the corpus)."""
+
+MASK_MAGNITUDE = 1e4
+"""A recorded mean or spread beyond this means an additive mask (0 and minus a huge number)."""
+
+MASK_SHARE = 0.25
+"""Share of masked positions in a fresh mask."""
+
+
+def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
+    """Values for the arguments of a graph, in order.
+
+    `recorded` follows the published replay. `fresh` draws unit-scale values that no statistic of
+    the capture betrays: activations are normal, weights scaled by 1/sqrt(fan-in), affine
+    parameters spread around 1 and 0, variances within [0.5, 1.5], integers within what they index,
+    masks a quarter masked. Scalars (an epsilon, a momentum) keep their recorded value in both.
+
+    Args:
+        graph: needs specs for all its arguments.
+        kind: which of the two.
+        seed: the same seed gives the same values on every machine with the same numpy.
+
+    Raises:
+        GraphError: an argument has no spec, or a dtype or range that cannot be drawn.
+    """
+    if len(graph.tensors) != len(graph.program.params):
+        raise GraphError("the graph has no shapes and dtypes for its arguments")
+    uses = find_uses(graph)
+    values: list[InputValue] = []
+    for index, (param, spec) in enumerate(zip(graph.program.params, graph.tensors, strict=True)):
+        random = np.random.default_rng([seed, index])
+        if param.annotation == SYMBOL_ANNOTATION:
+            values.append(_symbol(spec))
+        elif spec.shape == () and (spec.data or spec.mean is not None):
+            values.append(_full(spec, spec.data[0] if spec.data else spec.mean))
+        elif kind == "recorded":
+            values.append(_recorded(spec, uses[spec.name], random))
+        else:
+            values.append(_fresh(spec, uses[spec.name], random))
+    return values
+
+
+def _symbol(spec: TensorSpec) -> int:
+    value = spec.data[0] if spec.data else spec.mean
+    if value is None:
+        raise GraphError(f"argument {spec.name} is a SymInt without a recorded value")
+    return int(value)
+
+
+def _full(spec: TensorSpec, value: float | int | bool | None) -> Array:
+    return to_storage(np.full(spec.shape, value, _wide(spec.dtype)), spec.dtype)
+
+
+def _wide(dtype: str) -> np.dtype:
+    return np.dtype(np.float32) if dtype in ("bfloat16", "float16") else storage(dtype)
+
+
+def _recorded(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
+    if spec.data is not None:
+        values = np.array(spec.data, dtype=_wide(spec.dtype)).reshape(spec.shape)
+        return to_storage(values, spec.dtype)
+    if spec.dtype == "bool":
+        return random.random(spec.shape, dtype=np.float32) < 0.5
+    if spec.dtype.startswith("complex"):
+        return _complex(spec, random)
+    if not is_float(spec.dtype):
+        return _integers(spec, use, random)
+    mean = 0.0 if spec.mean is None else spec.mean
+    std = 1.0 if spec.std is None else spec.std
+    if std == 0:
+        return _full(spec, mean)
+    values = _normal(spec, random) * min(std, LARGEST["float32"]) * REPLAY_SPREAD + mean
+    low = -REPLAY_LIMIT if spec.min_val is None else max(-REPLAY_LIMIT, spec.min_val)
+    return to_storage(np.clip(np.nan_to_num(values), low, REPLAY_LIMIT), spec.dtype)
+
+
+def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
+    if spec.dtype == "bool":
+        return random.random(spec.shape, dtype=np.float32) < 0.5
+    if spec.dtype.startswith("complex"):
+        return _complex(spec, random)
+    if not is_float(spec.dtype):
+        return _integers(spec, use, random)
+    if max(abs(spec.mean or 0.0), spec.std or 0.0) > MASK_MAGNITUDE and use.role == "plain":
+        masked = random.random(spec.shape, dtype=np.float32) < MASK_SHARE
+        values = np.where(masked, -LARGEST[spec.dtype], 0.0)
+    elif use.role == "positive" or (spec.min_val is not None and spec.min_val >= 0):
+        values = 0.5 + random.random(spec.shape, dtype=np.float32)
+    elif use.role == "scale":
+        values = 1.0 + 0.25 * _normal(spec, random)
+    elif use.role == "shift":
+        values = 0.25 * _normal(spec, random)
+    elif use.role == "matrix" and len(spec.shape) > 1:
+        values = _normal(spec, random) / math.sqrt(max(1, math.prod(spec.shape[1:])))
+    else:
+        values = _normal(spec, random)
+    return to_storage(values, spec.dtype)
+
+
+def _normal(spec: TensorSpec, random: np.random.Generator) -> Array:
+    kind = np.float64 if spec.dtype == "float64" else np.float32
+    return random.standard_normal(spec.shape, dtype=kind)
+
+
+def _complex(spec: TensorSpec, random: np.random.Generator) -> Array:
+    parts = random.standard_normal((2, *spec.shape))
+    return (parts[0] + 1j * parts[1]).astype(storage(spec.dtype))
+
+
+def _integers(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
+    """Whole numbers within the bound of what they index, else within the recorded range."""
+    low, high = 0, 1
+    if spec.min_val is not None and spec.max_val is not None:
+        low, high = int(spec.min_val), int(spec.max_val)
+    elif spec.data:
+        low, high = int(min(spec.data)), int(max(spec.data))
+    elif use.bound is not None:
+        high = use.bound - 1
+    if use.bound is not None:
+        low, high = max(low, -use.bound), min(high, use.bound - 1)
+    limits = np.iinfo(storage(spec.dtype))
+    low, high = max(low, int(limits.min)), min(high, int(limits.max) - 1)
+    if low > high:
+        raise GraphError(f"argument {spec.name}: no integer lies within [{low}, {high}]")
+    return random.integers(low, high, spec.shape, dtype=storage(spec.dtype), endpoint=True)

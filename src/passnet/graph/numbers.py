@@ -1,0 +1,75 @@
+"""Element types in numpy, bfloat16 included, without torch."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from passnet.errors import GraphError
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+STORAGE: dict[str, np.dtype[Any]] = {
+    "float64": np.dtype(np.float64),
+    "float32": np.dtype(np.float32),
+    "float16": np.dtype(np.float16),
+    "bfloat16": np.dtype(np.uint16),
+    "complex64": np.dtype(np.complex64),
+    "complex128": np.dtype(np.complex128),
+    "int64": np.dtype(np.int64),
+    "int32": np.dtype(np.int32),
+    "int16": np.dtype(np.int16),
+    "int8": np.dtype(np.int8),
+    "uint8": np.dtype(np.uint8),
+    "bool": np.dtype(np.bool_),
+}
+"""How numpy stores each dtype; bfloat16 as the upper half of a float32."""
+
+LARGEST: dict[str, float] = {
+    "float64": float(np.finfo(np.float64).max),
+    "float32": float(np.finfo(np.float32).max),
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+}
+"""Largest finite number of each float dtype."""
+
+
+def storage(dtype: str) -> np.dtype[Any]:
+    """numpy's storage type for a dtype of torch.
+
+    Raises:
+        GraphError: the dtype is not one of `STORAGE`.
+    """
+    try:
+        return STORAGE[dtype]
+    except KeyError as cause:
+        raise GraphError(f"dtype {dtype} is not supported, known are {', '.join(STORAGE)}") from cause
+
+
+def is_float(dtype: str) -> bool:
+    """Whether a dtype is a real floating-point type."""
+    return dtype in LARGEST
+
+
+def to_storage(values: Array, dtype: str) -> Array:
+    """Numbers (float32 or wider) as the storage of a dtype, rounded to nearest, ties to even.
+
+    Examples:
+        >>> hex(int(to_storage(np.array([1.00390625], np.float32), "bfloat16")[0]))
+        '0x3f80'
+    """
+    if dtype != "bfloat16":
+        with np.errstate(over="ignore"):
+            return values.astype(storage(dtype))
+    bits = values.astype(np.float32).view(np.uint32)
+    rounded = ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype(np.uint16)
+    nan = (bits & 0x7FFFFFFF) > 0x7F800000
+    return np.where(nan, np.uint16(0x7FC0), rounded) if nan.any() else rounded
+
+
+def from_storage(stored: Array, dtype: str) -> Array:
+    """The numbers that the storage of a dtype holds: bfloat16 as float32, the rest unchanged."""
+    if dtype != "bfloat16":
+        return stored
+    return (stored.astype(np.uint32) << 16).view(np.float32)

@@ -1,0 +1,57 @@
+"""Python's operator syntax and the names of the `operator` functions it stands for."""
+
+from __future__ import annotations
+
+import ast
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "and_",
+    ast.BitOr: "or_",
+    ast.BitXor: "xor",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+}
+
+COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+
+UNARY: dict[type[ast.unaryop], str] = {
+    ast.USub: "neg",
+    ast.UAdd: "pos",
+    ast.Invert: "invert",
+    ast.Not: "not_",
+}
+
+IN_PLACE: dict[type[ast.operator], str] = {
+    kind: "i" + name.rstrip("_") for kind, name in BINARY.items()
+}
+
+_BINARY_TEXT = ["+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>"]
+_COMPARE_TEXT = ["==", "!=", "<", "<=", ">", ">="]
+
+INFIX_TEXT: dict[str, str] = dict(zip(BINARY.values(), _BINARY_TEXT, strict=True)) | dict(
+    zip(COMPARE.values(), _COMPARE_TEXT, strict=True)
+)
+"""`operator` name of a two-sided operator -> how it is written."""
+
+PREFIX_TEXT: dict[str, str] = {"neg": "-", "pos": "+", "invert": "~", "not_": "not "}
+"""`operator` name of a one-sided operator -> how it is written."""
+
+IN_PLACE_TEXT: dict[str, str] = {
+    name: text + "=" for name, text in zip(IN_PLACE.values(), _BINARY_TEXT, strict=True)
+}
+"""`operator` name of an augmented assignment -> how it is written."""

@@ -1,0 +1,147 @@
+"""A `Program` back to the text of a `model.py`, so that parsing it gives the same program."""
+
+from __future__ import annotations
+
+import math
+
+from passnet.errors import GraphError
+from passnet.graph.operators import IN_PLACE_TEXT, INFIX_TEXT, PREFIX_TEXT
+from passnet.graph.spec import (
+    Alias,
+    Arg,
+    Device,
+    Op,
+    Program,
+    Ref,
+    Release,
+    Sequence,
+    Slice,
+    Statement,
+    TorchName,
+)
+
+_INDENT = " " * 8
+
+
+def render_program(program: Program) -> str:
+    """The text of a program: one class, one statement a line.
+
+    Raises:
+        GraphError: an op has a form that text cannot express (a method without a receiver).
+    """
+    lines = [_INDENT + render_statement(item) for item in program.body]
+    params = ["self"]
+    for item in program.params:
+        params.append(item.name if item.annotation is None else f"{item.name}: {item.annotation}")
+    body = "\n".join(lines) + ("\n" if lines else "")
+    text = (
+        "class GraphModule(torch.nn.Module):\n"
+        f"    def forward({', '.join(params)}):\n"
+        f"{body}{_INDENT}return {render_arg(Sequence('tuple', program.outputs))}\n"
+    )
+    return _imports(text) + "\n\n" + text
+
+
+def _imports(text: str) -> str:
+    lines = ["import torch"]
+    if "operator." in text:
+        lines.append("import operator")
+    if "device(" in text:
+        lines.append("from torch import device")
+    if "inf" in text:
+        lines.append("from torch import inf")
+    return "\n".join(lines) + "\n"
+
+
+def render_statement(item: Statement) -> str:
+    """One line of text for a statement."""
+    if isinstance(item, Alias):
+        return f"{item.output} = {item.source}"
+    if isinstance(item, Release):
+        return " = ".join((*item.names, "None"))
+    return _render_op(item)
+
+
+def _render_op(op: Op) -> str:
+    in_place = _render_in_place(op)
+    if in_place is not None:
+        return in_place
+    value = render_call(op)
+    return value if op.output is None else f"{op.output} = {value}"
+
+
+def _render_in_place(op: Op) -> str | None:
+    name = op.target.removeprefix("operator.")
+    if op.target == "operator.setitem" and op.output is None and isinstance(op.args[0], Ref):
+        index = render_index(op.args[1])
+        return f"{op.args[0].name}[{index}] = {render_arg(op.args[2])}"
+    if op.target.startswith("operator.") and name in IN_PLACE_TEXT and len(op.args) == 2:
+        if isinstance(op.args[0], Ref) and op.output == op.args[0].name:
+            return f"{op.output} {IN_PLACE_TEXT[name]} {render_arg(op.args[1])}"
+    return None
+
+
+def render_call(op: Op) -> str:
+    """The right-hand side of an op as text: a call, an operator, an index or an attribute."""
+    args = op.args
+    if op.target == "getattr" and len(args) == 2 and isinstance(args[0], Ref):
+        return f"{args[0].name}.{args[1]}"
+    if op.target == "operator.getitem" and len(args) == 2 and isinstance(args[0], Ref):
+        return f"{args[0].name}[{render_index(args[1])}]"
+    if op.target.startswith("operator.") and not op.kwargs:
+        name = op.target.removeprefix("operator.")
+        if name in INFIX_TEXT and len(args) == 2:
+            return f"{_operand(args[0])} {INFIX_TEXT[name]} {render_arg(args[1])}"
+        if name in PREFIX_TEXT and len(args) == 1:
+            return f"{PREFIX_TEXT[name]}{render_arg(args[0])}"
+    callee = op.target
+    if op.target.startswith("Tensor."):
+        if not args or not isinstance(args[0], Ref):
+            raise GraphError(f"{op.target}: a method needs a value as its first argument")
+        callee = f"{args[0].name}.{op.target.removeprefix('Tensor.')}"
+        args = args[1:]
+    parts = [render_arg(item) for item in args]
+    parts += [f"{name}={render_arg(item)}" for name, item in op.kwargs]
+    return f"{callee}({', '.join(parts)})"
+
+
+def _operand(arg: Arg) -> str:
+    """A left operand; a negative number is bracketed, or `-1 ** x` would mean `-(1 ** x)`."""
+    text = render_arg(arg)
+    return f"({text})" if text.startswith("-") else text
+
+
+def render_index(arg: Arg) -> str:
+    """The text between the brackets of an index."""
+    if isinstance(arg, Sequence) and arg.kind == "tuple" and len(arg.items) > 1:
+        return ", ".join(render_arg(item) for item in arg.items)
+    return render_arg(arg)
+
+
+def render_arg(arg: Arg) -> str:
+    """One argument as text."""
+    if isinstance(arg, Ref):
+        return arg.name
+    if isinstance(arg, Sequence):
+        return _render_sequence(arg)
+    if isinstance(arg, Slice):
+        return f"slice({render_arg(arg.start)}, {render_arg(arg.stop)}, {render_arg(arg.step)})"
+    if isinstance(arg, TorchName):
+        return "torch." + arg.name
+    if isinstance(arg, Device):
+        index = "" if arg.index is None else f", index={arg.index}"
+        return f"device(type={arg.kind!r}{index})"
+    if arg is ...:
+        return "Ellipsis"
+    if isinstance(arg, float) and math.isnan(arg):
+        return "float('nan')"
+    return repr(arg)
+
+
+def _render_sequence(arg: Sequence) -> str:
+    inner = ", ".join(render_arg(item) for item in arg.items)
+    if arg.kind == "list":
+        return f"[{inner}]"
+    if arg.kind == "size":
+        return f"torch.Size([{inner}])"
+    return f"({inner},)" if len(arg.items) == 1 else f"({inner})"

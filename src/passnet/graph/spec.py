@@ -1,0 +1,181 @@
+"""The data model of a computation graph: a straight-line program and what its arguments hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import EllipsisType
+from typing import Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The value that a parameter or an earlier statement bound to `name`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TorchName:
+    """A constant of torch by its last name: a dtype ("float32"), layout or memory format."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device literal, for example `device(type='cuda', index=0)`."""
+
+    kind: str
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A `slice(start, stop, step)` inside an index."""
+
+    start: Arg = None
+    stop: Arg = None
+    step: Arg = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A tuple, a list or a `torch.Size`; the three print differently and mean the same to an op."""
+
+    kind: Literal["tuple", "list", "size"]
+    items: tuple[Arg, ...]
+
+
+Arg: TypeAlias = (
+    "Ref | TorchName | Device | Slice | Sequence | EllipsisType | None | bool | int | float | str"
+)
+"""One argument of an op: a value or a literal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One call.
+
+    `target` is "torch.…" for a function, "Tensor.<name>" for a method (the receiver is the first
+    argument), "operator.<name>" for a Python operator, and "getattr" for an attribute. An in-place
+    operator (`x += y`) is "operator.iadd" with `output` equal to the name of its first argument.
+    `output` is None for a statement without a value (`x[i] = y` is "operator.setitem").
+    """
+
+    output: str | None
+    target: str
+    args: tuple[Arg, ...]
+    kwargs: tuple[tuple[str, Arg], ...] = ()
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """`output = source`: a second name for the same value, no op."""
+
+    output: str
+    source: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """`a = b = None`: a hint that the values are dead; it changes no result."""
+
+    names: tuple[str, ...]
+    line: int = field(default=0, compare=False)
+
+
+Statement: TypeAlias = Op | Alias | Release
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One argument of `forward`; `annotation` is its type as written, None when there is none."""
+
+    name: str
+    annotation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The text of one `model.py` as data: parameters, statements, and the returned tuple."""
+
+    params: tuple[Param, ...]
+    body: tuple[Statement, ...]
+    outputs: tuple[Arg, ...]
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """The calls alone, in program order."""
+        return tuple(item for item in self.body if isinstance(item, Op))
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """What is recorded of one argument of a graph.
+
+    `dtype` is torch's name without the prefix ("float32"); `mean` and `std` describe the values
+    seen at capture (None when not measured); `min_val` and `max_val` bound integers; `data` holds
+    the values themselves, flat, where they were few. `keys` lists the fields as they stood in the
+    file, so that writing it back adds and drops none. `role` says which meta file holds it.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    device: str = "cpu"
+    mean: float | None = None
+    std: float | None = None
+    min_val: float | int | None = None
+    max_val: float | int | None = None
+    data: tuple[float | int | bool, ...] | None = None
+    original_name: str | None = None
+    keys: tuple[str, ...] = ("name", "shape", "dtype", "device", "mean", "std", "data")
+    role: Literal["weight", "input"] = "weight"
+
+    @property
+    def num_elements(self) -> int:
+        """The product of the shape."""
+        total = 1
+        for size in self.shape:
+            total *= size
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A program with the specs of its arguments, in the order of `program.params`."""
+
+    program: Program
+    tensors: tuple[TensorSpec, ...]
+
+    def spec(self, name: str) -> TensorSpec:
+        """The spec of the argument `name`; KeyError when there is none."""
+        for item in self.tensors:
+            if item.name == name:
+                return item
+        raise KeyError(name)
+
+
+def refs(arg: Arg) -> tuple[str, ...]:
+    """The names that an argument reads, left to right, nested ones included.
+
+    Examples:
+        >>> refs(Sequence("list", (Ref("a"), 3, Slice(None, Ref("b")))))
+        ('a', 'b')
+    """
+    if isinstance(arg, Ref):
+        return (arg.name,)
+    if isinstance(arg, Sequence):
+        return tuple(name for item in arg.items for name in refs(item))
+    if isinstance(arg, Slice):
+        return refs(arg.start) + refs(arg.stop) + refs(arg.step)
+    return ()
+
+
+def op_refs(op: Op) -> tuple[str, ...]:
+    """The names that an op reads, in the order of its arguments, then its keywords."""
+    names = [name for arg in op.args for name in refs(arg)]
+    names += [name for _, arg in op.kwargs for name in refs(arg)]
+    return tuple(names)
