@@ -1,0 +1,1 @@
+"""From nets to graphs: run the tracer and keep what it saw."""

@@ -1,0 +1,40 @@
+"""Makes torchvision importable beside a torch that its compiled library does not fit."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+_SCHEMAS = (
+    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+)
+"""Ops that torchvision registers shape functions for while it is imported."""
+
+_libraries: list[torch.library.Library] = []
+
+
+def ready_torchvision() -> None:
+    """Import torchvision; where its compiled ops are missing, declare their schemas first.
+
+    The wheel on PyPI is built against CUDA; beside a CPU build of torch its library does not
+    load and the import stops at the first op it cannot find. With the schemas declared the rest of
+    torchvision works; the ops themselves have no kernels and fail when called. Nets that timm and
+    torchvision classify images with do not call them.
+
+    Raises:
+        ImportError: torchvision is not installed.
+    """
+    try:
+        import torchvision  # noqa: F401
+    except RuntimeError as cause:
+        if "does not exist" not in str(cause):
+            raise
+        for name in [item for item in sys.modules if item.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        library = torch.library.Library("torchvision", "DEF")
+        for schema in _SCHEMAS:
+            library.define(schema)
+        _libraries.append(library)  # the declarations live as long as the library object
+        import torchvision  # noqa: F401

@@ -1,0 +1,145 @@
+"""A torch.fx.Graph, as Dynamo makes it, to a `Program`."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet.errors import GraphError
+from passnet.graph.operators import IN_PLACE_TEXT
+from passnet.graph.parse import FLOAT_NAMES
+from passnet.graph.spec import (
+    Alias,
+    Arg,
+    Device,
+    Op,
+    Param,
+    Program,
+    Ref,
+    Sequence,
+    Slice,
+    Statement,
+    TorchName,
+)
+
+_TAKEN = {"self", "torch", "operator", "device", "slice", "getattr", "Ellipsis", *FLOAT_NAMES}
+
+
+def target_name(node: torch.fx.Node) -> str:
+    """How a `Program` names what a node calls.
+
+    Raises:
+        GraphError: the node calls no function or method (a submodule, say).
+    """
+    if node.op == "call_method":
+        return f"Tensor.{node.target}"
+    if node.op == "call_function":
+        return function_name(node.target)  # type: ignore[arg-type]
+    raise GraphError(f"node {node.name}: {node.op} {node.target} has no place in a graph")
+
+
+_NAMES: dict[Any, str] = {getattr: "getattr"}
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """The dotted name of a function of torch or of `operator`."""
+    name = _NAMES.get(function)
+    if name is None:
+        name = torch.fx.node._get_qualified_name(function)
+        if name.startswith("_operator."):
+            name = "operator." + name.removeprefix("_operator.")
+        _NAMES[function] = name
+    return name
+
+
+def program_from_fx(graph: torch.fx.Graph) -> Program:
+    """The program that an fx graph describes; placeholders become parameters under their targets.
+
+    Raises:
+        GraphError: the graph holds submodules, attributes, or arguments that are no literals.
+    """
+    return _Converter().program(graph)
+
+
+class _Converter:
+    def __init__(self) -> None:
+        self._names: dict[torch.fx.Node, str] = {}
+        self._used: set[str] = set(_TAKEN)
+
+    def program(self, graph: torch.fx.Graph) -> Program:
+        params: list[Param] = []
+        body: list[Statement] = []
+        outputs: tuple[Arg, ...] = ()
+        order = {node: index for index, node in enumerate(graph.nodes)}
+        for node in graph.nodes:
+            if node.op == "placeholder":
+                params.append(Param(self._name(node, str(node.target)), _annotation(node)))
+            elif node.op == "output":
+                outputs = self._outputs(node)
+            else:
+                body.extend(self._statements(node, order))
+        return Program(tuple(params), tuple(body), outputs)
+
+    def _name(self, node: torch.fx.Node, wanted: str) -> str:
+        base = wanted if wanted.isidentifier() and not keyword.iskeyword(wanted) else node.name
+        name, number = base, 0
+        while name in self._used:
+            number += 1
+            name = f"{base}_{number}"
+        self._used.add(name)
+        self._names[node] = name
+        return name
+
+    def _outputs(self, node: torch.fx.Node) -> tuple[Arg, ...]:
+        value = node.args[0]
+        items = value if isinstance(value, (tuple, list)) else (value,)
+        return tuple(self._arg(item, node) for item in items)
+
+    def _statements(self, node: torch.fx.Node, order: dict[torch.fx.Node, int]) -> list[Statement]:
+        target = target_name(node)
+        args = tuple(self._arg(item, node) for item in node.args)
+        kwargs = tuple((name, self._arg(item, node)) for name, item in node.kwargs.items())
+        if target == "operator.setitem" and not node.users:
+            return [Op(None, target, args, kwargs)]
+        first = node.args[0] if node.args else None
+        name = self._name(node, node.name)
+        in_place = target.removeprefix("operator.") in IN_PLACE_TEXT
+        if in_place and isinstance(first, torch.fx.Node) and isinstance(args[0], Ref):
+            # `x += y` gives the name x to the result, which is the same tensor; the call form is
+            # kept where the old x is read again, since x could be a number.
+            if all(order[user] <= order[node] for user in first.users):
+                return [Op(args[0].name, target, args, kwargs), Alias(name, args[0].name)]
+        return [Op(name, target, args, kwargs)]
+
+    def _arg(self, value: Any, node: torch.fx.Node) -> Arg:
+        if isinstance(value, torch.fx.Node):
+            return Ref(self._names[value])
+        if isinstance(value, torch.Size):
+            return Sequence("size", tuple(self._arg(item, node) for item in value))
+        if isinstance(value, tuple):
+            return Sequence("tuple", tuple(self._arg(item, node) for item in value))
+        if isinstance(value, list):
+            return Sequence("list", tuple(self._arg(item, node) for item in value))
+        if isinstance(value, slice):
+            parts = (value.start, value.stop, value.step)
+            return Slice(*(self._arg(part, node) for part in parts))
+        if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+            return TorchName(str(value).removeprefix("torch."))
+        if isinstance(value, torch.device):
+            return Device(value.type, value.index)
+        if value is None or value is ... or isinstance(value, (bool, int, float, str)):
+            return value
+        raise GraphError(
+            f"node {node.name}: argument {value!r} of type {type(value).__name__} is no literal"
+        )
+
+
+def _annotation(node: torch.fx.Node) -> str | None:
+    if node.type is None:
+        return None
+    name = getattr(node.type, "__qualname__", str(node.type))
+    return f"{node.type.__module__}.{name}" if hasattr(node.type, "__module__") else name

@@ -1,0 +1,172 @@
+"""Cut a range of ops out of a graph, as a graph of its own with its live inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import torch
+import torch.fx
+
+from passnet.errors import CutError
+from passnet.graph.build import build
+from passnet.graph.effects import AliasClasses, has_state, may_alias, writes_first
+from passnet.graph.spec import (
+    Alias,
+    Arg,
+    Graph,
+    Op,
+    Param,
+    Program,
+    Ref,
+    Release,
+    Slice,
+    TensorSpec,
+    op_refs,
+    refs,
+)
+from passnet.graph.spec import Sequence as Items
+
+
+def single_assignment(program: Program) -> Program:
+    """The same program without aliases and hints, every value under a name of its own.
+
+    The result of an in-place operator gets a name of its own too (`y = operator.iadd(x, z)`).
+    """
+    names = {item.name: item.name for item in program.params}
+    taken = set(names)
+    body: list[Op] = []
+    for item in program.body:
+        if isinstance(item, Alias):
+            names[item.output] = names[item.source]
+        elif not isinstance(item, Release):
+            args = tuple(_rename(arg, names) for arg in item.args)
+            kwargs = tuple((key, _rename(arg, names)) for key, arg in item.kwargs)
+            output = item.output
+            if output is not None:
+                output = _free(item.output or "", taken)
+                names[item.output or ""] = output
+            body.append(replace(item, output=output, args=args, kwargs=kwargs))
+    outputs = tuple(_rename(arg, names) for arg in program.outputs)
+    return Program(program.params, tuple(body), outputs)
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 0
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    taken.add(name)
+    return name
+
+
+def _rename(arg: Arg, names: Mapping[str, str]) -> Arg:
+    if isinstance(arg, Ref):
+        return Ref(names[arg.name])
+    if isinstance(arg, Items):
+        return Items(arg.kind, tuple(_rename(item, names) for item in arg.items))
+    if isinstance(arg, Slice):
+        return Slice(*(_rename(part, names) for part in (arg.start, arg.stop, arg.step)))
+    return arg
+
+
+def observe(graph: Graph, values: Sequence[object]) -> dict[str, TensorSpec]:
+    """What every tensor of a graph in single-assignment form looks like when it runs on `values`.
+
+    Args:
+        graph: its program must come from `single_assignment`.
+        values: one tensor or number for each argument.
+    """
+    from passnet.extract.capture import describe
+
+    names = [op.output for op in graph.program.ops]
+    seen = {item.name: item for item in graph.tensors}
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, n: torch.fx.Node) -> object:
+            result = super().run_node(n)
+            if "custom" in n.meta and isinstance(result, torch.Tensor):
+                name = names[n.meta["custom"]["op"]]
+                if name is not None:
+                    seen[name] = describe(name, result)
+            return result
+
+    with torch.no_grad():
+        Recorder(build(graph.program)).run(*values)
+    return seen
+
+
+def cut(program: Program, start: int, stop: int, seen: Mapping[str, TensorSpec]) -> Graph:
+    """The ops [start, stop) of a program as a graph.
+
+    Args:
+        program: in single-assignment form.
+        start: index of the first op among `program.ops`.
+        stop: index after the last one.
+        seen: specs of the values, from `observe`.
+
+    Raises:
+        CutError: the range is empty or out of bounds; it writes into a value made outside it; a
+            value that crosses the cut is no tensor; or a state is switched inside.
+    """
+    ops = program.ops
+    if not 0 <= start < stop <= len(ops):
+        raise CutError(f"range [{start}, {stop}) is not within the {len(ops)} ops of the graph")
+    inside = ops[start:stop]
+    made = {op.output for op in inside if op.output is not None}
+    live_in = list(dict.fromkeys(name for op in inside for name in op_refs(op) if name not in made))
+    later = {name for op in ops[stop:] for name in op_refs(op)}
+    later |= {name for arg in program.outputs for name in refs(arg)}
+    live_out = [op.output for op in inside if op.output in later]
+    if not live_out:
+        raise CutError(f"range [{start}, {stop}) makes no value that is used after it")
+    _check_effects(inside, live_in, start)
+    for name in (*live_in, *live_out):
+        if name not in seen:
+            raise CutError(f"range [{start}, {stop}): {name} crosses the cut and is no tensor")
+    return _graph(inside, live_in, [name for name in live_out if name is not None], seen)
+
+
+def _check_effects(inside: tuple[Op, ...], live_in: list[str], start: int) -> None:
+    classes = AliasClasses()
+    for index, op in enumerate(inside, start=start):
+        if has_state(op.target):
+            raise CutError(f"op {index} ({op.target}) switches a state")
+        if op.output is not None and op.args and may_alias(op.target):
+            classes.join([op.output, *refs(op.args[0])])
+    outside = {classes.find(name) for name in live_in}
+    for index, op in enumerate(inside, start=start):
+        if writes_first(op.target, dict(op.kwargs)):
+            for name in refs(op.args[0]):
+                if classes.find(name) in outside:
+                    raise CutError(f"op {index} ({op.target}) writes into {name}, made outside")
+
+
+def _graph(
+    inside: tuple[Op, ...], live_in: list[str], live_out: list[str], seen: Mapping[str, TensorSpec]
+) -> Graph:
+    names = {name: f"in_{index}" for index, name in enumerate(live_in)}
+    for index, op in enumerate(inside):
+        if op.output is not None:
+            names[op.output] = f"tmp_{index}"
+    body = []
+    for op in inside:
+        body.append(
+            Op(
+                None if op.output is None else names[op.output],
+                op.target,
+                tuple(_rename(arg, names) for arg in op.args),
+                tuple((key, _rename(arg, names)) for key, arg in op.kwargs),
+            )
+        )
+    params = tuple(Param(names[name]) for name in live_in)
+    tensors = tuple(
+        replace(
+            seen[name],
+            name=names[name],
+            original_name=name,
+            keys=("name", "original_name", *(key for key in seen[name].keys if key != "name")),
+        )
+        for name in live_in
+    )
+    return Graph(Program(params, tuple(body), tuple(Ref(names[name]) for name in live_out)), tensors)

@@ -1,0 +1,118 @@
+"""The torch.compile backend: `torch.compile(net, backend="passnet", options={"passes": folder})`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+import torch
+import torch.fx
+
+from passnet.errors import InputError
+from passnet.passes.folder import inspect_folder, load_passes
+from passnet.passes.pattern import Pass
+from passnet.passes.rewrite import PassReport, Site, apply_passes
+
+Residual: TypeAlias = Literal["eager", "inductor"]
+"""What runs the ops that no pass replaced: eager torch, or Inductor around the replacements."""
+
+OPTIONS = ("passes", "residual", "report")
+
+_log = logging.getLogger("passnet")
+_loaded: dict[tuple[Path, str], list[Pass]] = {}
+
+
+def passnet_backend(
+    module: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
+) -> Callable[..., Any]:
+    """Compile one graph of Dynamo with passes.
+
+    Args:
+        module: the graph, which is rewritten.
+        example_inputs: what it is called with.
+        options: `passes`, a pass folder or a list of them (none rewrites nothing); `residual`,
+            "eager" (default) or "inductor"; `report`, a callable that gets the list of
+            `PassReport`s of each graph.
+        mode: must be None; torch.compile hands it on.
+
+    Raises:
+        InputError: an option is unknown or malformed, or a pass folder is.
+        PassError: a pass fails to load or to apply.
+    """
+    options = dict(options or {})
+    unknown = [name for name in options if name not in OPTIONS]
+    if unknown or mode is not None:
+        what = f"option {unknown[0]!r}" if unknown else f"mode {mode!r}"
+        raise InputError(f"backend passnet has no {what}; its options are {', '.join(OPTIONS)}")
+    residual = options.get("residual", "eager")
+    if residual not in get_args(Residual):
+        raise InputError(f"residual is {residual!r}; choose eager or inductor")
+    passes = loaded_passes(options.get("passes"))
+    if needs_gradients(example_inputs):
+        _log.warning("gradients are on and an input needs one; replacements have no derivative, "
+                     "so nothing is rewritten (use torch.no_grad() or inference_mode())")
+        passes = []
+    compiled, reports = compile_graph(module, example_inputs, passes, residual)
+    for item in reports:
+        _log.info("%s matched %d times", item.name, item.num_matches)
+        if item.miss:
+            _log.info("nearest miss of %s", item.miss.sentence())
+    if options.get("report"):
+        options["report"](reports)
+    return compiled
+
+
+def loaded_passes(where: str | Path | Sequence[str | Path] | None) -> list[Pass]:
+    """The passes of one folder or several, in order; each is loaded once per content."""
+    if where is None:
+        return []
+    folders = [where] if isinstance(where, (str, Path)) else list(where)
+    passes: list[Pass] = []
+    for item in folders:
+        folder = inspect_folder(Path(item))
+        key = (folder.path, folder.code_hash)
+        if key not in _loaded:
+            _loaded[key] = load_passes(folder)
+        passes.extend(_loaded[key])
+    return passes
+
+
+def needs_gradients(inputs: Sequence[Any]) -> bool:
+    """Whether a call on these inputs would record a graph for backward."""
+    return torch.is_grad_enabled() and any(
+        isinstance(item, torch.Tensor) and item.requires_grad for item in inputs
+    )
+
+
+def compile_graph(
+    module: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    passes: Sequence[Pass],
+    residual: Residual = "eager",
+) -> tuple[Callable[..., Any], list[PassReport]]:
+    """A callable for a graph rewritten by passes, and what they did.
+
+    Returns:
+        A callable that takes the graph's arguments in order and returns its tuple of outputs.
+    """
+    reports, sites = apply_passes(module, passes)
+    if residual == "inductor":
+        return _with_inductor(module, example_inputs, sites), reports
+    return module.forward, reports
+
+
+def _with_inductor(
+    module: torch.fx.GraphModule, example_inputs: Sequence[Any], sites: Sequence[Site]
+) -> Callable[..., Any]:
+    from torch._inductor.compile_fx import compile_fx
+
+    from passnet.passes.custom_op import wrap_sites
+
+    wrap_sites(module, sites, example_inputs)
+    return compile_fx(module, list(example_inputs))

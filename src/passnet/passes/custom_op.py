@@ -1,0 +1,126 @@
+"""Replacements as custom ops of torch, so that Inductor compiles around them.
+
+Inductor must know what a replacement returns without running it. The pattern says so: run under
+fake tensors, it gives the shapes, dtypes and strides that the replacement owes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet.errors import PassError
+from passnet.passes.rewrite import Site, only
+
+_library = torch.library.Library("passnet", "FRAGMENT")
+_numbers = itertools.count()
+
+
+def wrap_sites(
+    module: torch.fx.GraphModule, sites: Sequence[Site], example_inputs: Sequence[Any]
+) -> None:
+    """Turn the call at every site into a call of a custom op; the module is recompiled.
+
+    The op takes the pattern's values and those that the replacement's arguments need; its
+    implementation calls the replacement with the literals filled in, its fake implementation runs
+    the pattern.
+
+    Raises:
+        PassError: the pattern returns a view of one of its arguments, which an op must not.
+    """
+    if not sites:
+        return
+    params = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for node, value in zip(params, example_inputs, strict=True):
+        node.meta.setdefault("example_value", value)
+    for site in sites:
+        _wrap(module.graph, site)
+    module.graph.lint()
+    module.recompile()
+
+
+def _wrap(graph: torch.fx.Graph, site: Site) -> None:
+    node = site.node
+    values = list(dict.fromkeys([item for item in site.inputs if item] + node.all_input_nodes))
+    kinds = [_kind(item) for item in values]
+    num_outputs = len(site.source.pattern.outputs)
+    name = f"{re.sub(r'[^0-9a-zA-Z_]', '_', site.source.name)}_{next(_numbers)}"
+    params = ", ".join(f"{kind} a{index}" for index, kind in enumerate(kinds))
+    results = "Tensor" if num_outputs == 1 else f"({', '.join(['Tensor'] * num_outputs)})"
+    tags = [torch.Tag.needs_exact_strides] if hasattr(torch.Tag, "needs_exact_strides") else []
+    _library.define(f"{name}({params}) -> {results}", tags=tags)
+    _library.impl(name, _implementation(site, values), "CompositeExplicitAutograd")
+    torch.library.register_fake(f"passnet::{name}", _fake(site, values), lib=_library)
+    op = getattr(torch.ops.passnet, name).default
+    users = list(node.users)
+    node.target = op
+    node.args = tuple(values)
+    node.kwargs = {}
+    if num_outputs == 1:
+        for user in users:  # the op's single result is bare, whatever the pattern's form
+            if user.op == "call_function" and user.target is only:
+                user.replace_all_uses_with(node)
+                graph.erase_node(user)
+
+
+def _kind(node: torch.fx.Node) -> str:
+    value = node.meta.get("example_value")
+    if isinstance(value, (bool, torch.SymBool)):
+        return "bool"
+    if isinstance(value, (int, torch.SymInt)):
+        return "SymInt"
+    if isinstance(value, (float, torch.SymFloat)):
+        return "float"
+    return "Tensor"
+
+
+def _implementation(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
+    """The replacement with its literals in place, as a function of the op's arguments."""
+    function = site.node.target
+    positions = {item: index for index, item in enumerate(values)}
+    template = site.node.args
+    bare = len(site.source.pattern.outputs) == 1
+
+    def implementation(*given: Any) -> Any:
+        args = torch.fx.map_arg(template, lambda item: given[positions[item]])
+        result = function(*args)  # type: ignore[operator]
+        if bare:
+            return only(result)
+        return tuple(result)
+
+    return implementation
+
+
+def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
+    """The pattern, as a function of the op's arguments."""
+    pattern = site.source.pattern
+    graph = torch.fx.Graph()
+    copied: dict[torch.fx.Node, torch.fx.Node] = {}
+    for param in pattern.params:
+        copied[param] = graph.placeholder(param.name)
+    for node in pattern.body:
+        copied[node] = graph.node_copy(node, copied.__getitem__)
+    graph.output(tuple(copied[item] for item in pattern.outputs))
+    module = torch.fx.GraphModule(torch.nn.Module(), graph)
+    positions = {item: index for index, item in enumerate(values)}
+
+    def fake(*given: Any) -> Any:
+        inputs = [None if item is None else given[positions[item]] for item in site.inputs]
+        results = module(*inputs)
+        storages = {
+            item.untyped_storage()._cdata for item in given if isinstance(item, torch.Tensor)
+        }
+        for result in results:
+            if result.untyped_storage()._cdata in storages:
+                raise PassError(
+                    f"{site.source.name}: the pattern returns a view of its argument, which an op "
+                    "cannot; use the eager residual, or let the pattern go on to a new value"
+                )
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return fake

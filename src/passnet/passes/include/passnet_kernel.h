@@ -1,0 +1,108 @@
+// Small helpers for C++ kernels in passes: bfloat16, rounding between ops, vectorisable functions.
+//
+// Everything is branch-free and inline, so that a loop marked `#pragma omp simd` vectorises.
+// Accuracy is given against double precision; eager torch is itself within 1 to 2 ulp.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace passnet {
+
+// A bfloat16 number as it lies in memory: the upper half of a float.
+struct bf16 {
+  uint16_t bits;
+};
+
+static inline float as_float(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+static inline uint32_t as_bits(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  return bits;
+}
+
+static inline float load(const float* p) { return *p; }
+static inline float load(const bf16* p) { return as_float(uint32_t(p->bits) << 16); }
+
+// Round to nearest, ties to even, as torch does; NaN stays NaN.
+static inline uint16_t bf16_bits(float value) {
+  uint32_t bits = as_bits(value);
+  uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
+  return value == value ? uint16_t(rounded) : uint16_t(0x7FC0);
+}
+
+static inline void store(float* p, float value) { *p = value; }
+static inline void store(bf16* p, float value) { p->bits = bf16_bits(value); }
+
+// What a value becomes when an op writes it as T and the next op reads it back.
+template <typename T>
+static inline float rounded(float value);
+template <>
+inline float rounded<float>(float value) {
+  return value;
+}
+template <>
+inline float rounded<bf16>(float value) {
+  return as_float(uint32_t(bf16_bits(value)) << 16);
+}
+
+// e^x within 2 ulp for x in [-87.3, 88.7]; 0 below, infinity above.
+static inline float exp(float x) {
+  float clamped = x < -87.33654f ? -87.33654f : (x > 88.72283f ? 88.72283f : x);
+  float n = std::nearbyint(clamped * 1.44269504f);
+  float r = clamped - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  // 2^n in two steps, since n may be 128.
+  int32_t half = int32_t(n) / 2;
+  float a = as_float(uint32_t(half + 127) << 23);
+  float b = as_float(uint32_t(int32_t(n) - half + 127) << 23);
+  float result = p * a * b;
+  result = x < -87.33654f ? 0.0f : result;
+  result = x > 88.72283f ? INFINITY : result;
+  return x == x ? result : x;
+}
+
+static inline float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
+static inline float silu(float x) { return x / (1.0f + exp(-x)); }
+
+// Absolute error below 2e-7.
+static inline float tanh(float x) {
+  float a = x < 0 ? -x : x;
+  float e = exp(-2.0f * a);
+  float big = (1.0f - e) / (1.0f + e);
+  float s = x * x;
+  float small = a * (1.0f + s * (-0.333333333f + s * (0.133333333f + s * -0.0539682540f)));
+  float value = a < 0.1f ? small : big;
+  return x < 0 ? -value : value;
+}
+
+// Absolute error below 5e-7 (Abramowitz and Stegun 7.1.28, sharpened by a series near 0).
+static inline float erf(float x) {
+  float a = x < 0 ? -x : x;
+  float t = 1.0f / (1.0f + 0.3275911f * a);
+  float p = 1.061405429f;
+  p = p * t - 1.453152027f;
+  p = p * t + 1.421413741f;
+  p = p * t - 0.284496736f;
+  p = p * t + 0.254829592f;
+  float big = 1.0f - p * t * exp(-a * a);
+  float s = x * x;
+  float small = 1.128379167f * a *
+                (1.0f + s * (-0.333333333f + s * (0.1f + s * (-0.0238095238f + s * 0.00462962963f))));
+  float value = a < 0.5f ? small : big;
+  return x < 0 ? -value : value;
+}
+
+}  // namespace passnet

@@ -1,0 +1,140 @@
+"""A pattern ready to be searched for: its traced graph, its calls in normal form, its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet.errors import PassError, boundary
+from passnet.passes.normalise import Call, normalise
+from passnet.passes.trace import graph_of, trace
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What to look for.
+
+    `body` are the calls in topological order, `calls` their normal forms, `outputs` the values the
+    pattern returns; `returns_tuple` tells `return (y,)` from `return y`.
+    """
+
+    name: str
+    graph: torch.fx.Graph
+    params: tuple[torch.fx.Node, ...]
+    body: tuple[torch.fx.Node, ...]
+    calls: dict[torch.fx.Node, Call]
+    outputs: tuple[torch.fx.Node, ...]
+    returns_tuple: bool
+    anchor: torch.fx.Node
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What stands in for a match: a callable, and the traced graph that prepares its arguments."""
+
+    function: Callable[..., Any]
+    args_graph: torch.fx.Graph
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A pattern and its replacement, loaded and traced."""
+
+    name: str
+    pattern: Pattern
+    replacement: Replacement
+
+
+def make_pattern(name: str, pattern: Any) -> Pattern:
+    """The pattern that a function (traced) or a GraphModule (taken as it is) describes.
+
+    Raises:
+        PassError: it cannot be traced, calls nothing, or returns something that is no value it
+            computed.
+    """
+    what = f"{name}.pattern"
+    graph = graph_of(pattern, what)
+    params = tuple(node for node in graph.nodes if node.op == "placeholder")
+    result = next(node for node in graph.nodes if node.op == "output").args[0]
+    returned = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    body = _live_calls(graph, what)
+    for item in returned:
+        if not isinstance(item, torch.fx.Node) or item not in body:
+            raise PassError(f"{what} returns {item!r}, which is no value that it computes")
+    if len(set(returned)) != len(returned):
+        raise PassError(f"{what} returns the same value twice")
+    return Pattern(
+        name=name,
+        graph=graph,
+        params=params,
+        body=body,
+        calls={node: normalise(node) for node in body},
+        outputs=returned,
+        returns_tuple=isinstance(result, (tuple, list)),
+        anchor=_anchor(body),
+    )
+
+
+def _live_calls(graph: torch.fx.Graph, what: str) -> tuple[torch.fx.Node, ...]:
+    """The calls that an output or a written value needs, in order."""
+    body = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
+    for node in body:
+        if node.op not in ("call_function", "call_method"):
+            raise PassError(f"{what} uses {node.op} {node.target}; call functions and methods only")
+    dead: set[torch.fx.Node] = set()
+    for node in reversed(body):
+        if all(user in dead for user in node.users) and not normalise(node).writes:
+            dead.add(node)
+    live = tuple(node for node in body if node not in dead)
+    if not live:
+        raise PassError(f"{what} calls nothing, so there is nothing to look for")
+    return live
+
+
+def _anchor(body: tuple[torch.fx.Node, ...]) -> torch.fx.Node:
+    """The call with the most calls behind it: matching it settles the largest part at once."""
+    inside = set(body)
+    behind: dict[torch.fx.Node, set[torch.fx.Node]] = {}
+    for node in body:
+        reach = {node}
+        for source in node.all_input_nodes:
+            if source in inside:
+                reach |= behind[source]
+        behind[node] = reach
+    return max(reversed(body), key=lambda node: len(behind[node]))
+
+
+def make_pass(name: str, pattern: Any, replacement_args: Any, replacement_func: Any) -> Pass:
+    """A pass from its three callables.
+
+    Raises:
+        PassError: one of them fails, they disagree in their number of parameters, or
+            `replacement_func` does not return the same callable twice.
+    """
+    ready = make_pattern(name, pattern)
+    args_graph = trace(replacement_args, f"{name}.replacement_args")
+    num_args = sum(node.op == "placeholder" for node in args_graph.nodes)
+    if num_args != len(ready.params):
+        raise PassError(
+            f"{name}: pattern takes {len(ready.params)} arguments and replacement_args {num_args}; "
+            "give both the same"
+        )
+    return Pass(name, ready, Replacement(_callable_of(name, replacement_func), args_graph))
+
+
+def _callable_of(name: str, replacement_func: Any) -> Callable[..., Any]:
+    with boundary(PassError, f"calling {name}.replacement_func()"):
+        function, again = replacement_func(), replacement_func()
+    if function is not again:
+        raise PassError(
+            f"{name}.replacement_func() returned two different objects; "
+            "return one callable defined at module level"
+        )
+    if not callable(function):
+        raise PassError(f"{name}.replacement_func() returned a {type(function).__name__}, "
+                        "not a callable")
+    return function

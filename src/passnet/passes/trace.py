@@ -1,0 +1,88 @@
+"""Tracing of `pattern` and `replacement_args` to graphs, with in-place operators kept as such."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.fx
+from torch.overrides import TorchFunctionMode
+
+from passnet.errors import PassError, boundary
+
+_FACTORIES = frozenset(
+    (
+        torch.arange, torch.empty, torch.eye, torch.full, torch.linspace, torch.logspace, torch.ones,
+        torch.rand, torch.randint, torch.randn, torch.randperm, torch.tensor, torch.zeros,
+    )
+)  # fmt: skip
+"""Functions that make a tensor out of literals; in a pattern they are calls to match."""
+
+
+class _Proxy(torch.fx.Proxy):
+    """A proxy that records `x += y` and `x[i] = y`, which fx would turn into `x + y` or refuse."""
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.tracer.create_proxy("call_function", operator.setitem, (self, index, value), {})
+
+
+def _record(name: str) -> Callable[..., Any]:
+    function = getattr(operator, name)
+
+    def in_place(self: _Proxy, other: Any) -> Any:
+        return self.tracer.create_proxy("call_function", function, (self, other), {})
+
+    return in_place
+
+
+for _name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "iand",
+              "ior", "ixor"):
+    setattr(_Proxy, f"__{_name}__", _record(_name))
+
+
+class _Tracer(torch.fx.Tracer):
+    def proxy(self, node: torch.fx.Node) -> torch.fx.Proxy:
+        return _Proxy(node, self)
+
+
+class _RecordFactories(TorchFunctionMode):
+    """Records calls such as `torch.arange(8)`, which take no value that fx could see."""
+
+    def __init__(self, tracer: torch.fx.Tracer) -> None:
+        self._tracer = tracer
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in _FACTORIES and not any(isinstance(item, torch.fx.Proxy) for item in args):
+            return self._tracer.create_proxy("call_function", func, args, kwargs)
+        return func(*args, **kwargs)
+
+
+def trace(function: Callable[..., Any], what: str) -> torch.fx.Graph:
+    """The graph of the calls that a function makes on its arguments.
+
+    Args:
+        function: takes values by position; is run once, on stand-ins.
+        what: name for messages, for example "FuseNorm.pattern".
+
+    Raises:
+        PassError: it takes `*args` or `**kwargs`, or raises while it is traced.
+    """
+    for item in inspect.signature(function).parameters.values():
+        if item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD, item.KEYWORD_ONLY):
+            raise PassError(f"{what} must take plain positional arguments, {item} is none")
+    tracer = _Tracer()
+    with boundary(PassError, f"tracing {what}"), _RecordFactories(tracer):
+        return tracer.trace(function, concrete_args=None)
+
+
+def graph_of(pattern: Any, what: str) -> torch.fx.Graph:
+    """The graph of a pattern: traced from a function, or taken from a ready GraphModule."""
+    if isinstance(pattern, torch.fx.GraphModule):
+        return pattern.graph
+    return trace(pattern, what)
