@@ -1,0 +1,28 @@
+"""What is judged: a baseline or a pass folder, and how it is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["eager", "null", "inductor", "passes"]
+"""eager: the graph as it is. null: the pipeline of a pass folder with no pass in it. inductor:
+torch.compile's default. passes: the passes of a folder."""
+
+Call: TypeAlias = Literal["compiled", "direct"]
+"""compiled: through torch.compile, with its guards. direct: the rewritten graph itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing to measure against the reference, under a name unique in its run."""
+
+    name: str
+    kind: Kind
+    passes: str | None = None
+    call: Call = "compiled"
+    residual: Literal["eager", "inductor"] = "eager"
+
+
+REFERENCE = Candidate("reference", "eager", call="direct")
+"""What every candidate is compared with: the graph, run eagerly."""

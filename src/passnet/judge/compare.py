@@ -1,0 +1,104 @@
+"""Comparison of a candidate's outputs with the reference's: form first, then values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from passnet.graph.numbers import Array
+from passnet.judge.messages import OutputForm
+from passnet.judge.status import Status
+from passnet.judge.tolerance import LEVELS, smallest_t
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How outputs compare: `status` is ok, wrong_shape or wrong_dtype; `t` the smallest level at
+    which all values agree, None when there is none; `text` says what differs first."""
+
+    status: Status
+    t: int | None
+    text: str | None = None
+
+
+def compare_forms(actual: Sequence[OutputForm], expected: Sequence[OutputForm]) -> Verdict:
+    """Whether outputs have the number, types, shapes, dtypes and memory order of the reference.
+
+    The memory order is part of a shape's contract: an op after the graph may view the tensor, and
+    a compiler bakes its strides in. Sizes of 1 and expanded dimensions have no order.
+    """
+    if len(actual) != len(expected):
+        return Verdict(
+            "wrong_shape", None, f"{len(actual)} outputs, the reference has {len(expected)}"
+        )
+    for index, (mine, theirs) in enumerate(zip(actual, expected, strict=True)):
+        verdict = _compare_form(mine, theirs, f"output {index}")
+        if verdict is not None:
+            return verdict
+    return Verdict("ok", LEVELS[0])
+
+
+def _compare_form(mine: OutputForm, theirs: OutputForm, what: str) -> Verdict | None:
+    if mine.kind != theirs.kind:
+        text = f"{what} is a {mine.dtype or mine.kind}, the reference's a {theirs.dtype}"
+        return Verdict("wrong_dtype", None, text)
+    if mine.dtype != theirs.dtype:
+        text = f"{what} has dtype {mine.dtype}, the reference's {theirs.dtype}"
+        return Verdict("wrong_dtype", None, text)
+    if mine.shape != theirs.shape:
+        text = f"{what} has shape {list(mine.shape)}, the reference's {list(theirs.shape)}"
+        return Verdict("wrong_shape", None, text)
+    if mine.kind == "tensor" and not same_order(mine.shape, mine.stride, theirs.stride):
+        text = (
+            f"{what} has strides {list(mine.stride)}, the reference's {list(theirs.stride)}: "
+            "allocate it in the order of the reference, or permute it back"
+        )
+        return Verdict("wrong_shape", None, text)
+    return None
+
+
+def same_order(shape: Sequence[int], mine: Sequence[int], theirs: Sequence[int]) -> bool:
+    """Whether two tensors of one shape walk through memory in the same order of dimensions.
+
+    Examples:
+        >>> same_order((2, 3, 4), (12, 4, 1), (24, 8, 2))  # one is a slice of a larger tensor
+        True
+        >>> same_order((2, 3, 4), (12, 4, 1), (12, 1, 3))
+        False
+        >>> same_order((2, 1, 4), (4, 4, 1), (4, 1, 1))  # a size of 1 has no order
+        True
+    """
+    if 0 in shape:
+        return True
+    dims = [dim for dim, size in enumerate(shape) if size > 1 and theirs[dim] != 0]
+    if any(mine[dim] == 0 for dim in dims):
+        return False
+    return sorted(dims, key=lambda dim: -mine[dim]) == sorted(dims, key=lambda dim: -theirs[dim])
+
+
+def compare_values(
+    forms: Sequence[OutputForm],
+    expected_forms: Sequence[OutputForm],
+    actual: Sequence[Array | None],
+    expected: Sequence[Array | None],
+) -> Verdict:
+    """The smallest level at which all values agree; forms must have compared as ok.
+
+    Args:
+        forms: of the candidate's outputs.
+        expected_forms: of the reference's.
+        actual: storage of the candidate's tensors, None for what is no tensor.
+        expected: likewise of the reference's.
+    """
+    worst: int = LEVELS[0]
+    for index, (form, expected_form, mine, theirs) in enumerate(
+        zip(forms, expected_forms, actual, expected, strict=True)
+    ):
+        if mine is None or theirs is None:
+            level = LEVELS[0] if form.number == expected_form.number else None
+        else:
+            level = smallest_t(mine, theirs, form.dtype)
+        if level is None:
+            return Verdict("ok", None, f"output {index} agrees at no tolerance")
+        worst = max(worst, level)
+    return Verdict("ok", worst)

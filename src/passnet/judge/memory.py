@@ -1,0 +1,92 @@
+"""Memory that judge and worker share: inputs, outputs, and the page on which calls are timed."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passnet.graph.inputs import InputValue
+from passnet.graph.numbers import Array, storage
+from passnet.graph.spec import TensorSpec
+from passnet.judge.messages import InputLayout
+
+ALIGNMENT = 64
+"""Every tensor starts at a multiple of this many bytes, as torch's own allocator has it."""
+
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+
+
+class SharedMemory:
+    """Anonymous memory of a fixed size that another process can map.
+
+    It is sealed against resizing: a process that shrank it could make the other one fault.
+    """
+
+    def __init__(self, name: str, num_bytes: int) -> None:
+        self.num_bytes = max(num_bytes, 1)
+        self.fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, self.num_bytes)
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _SEALS)
+        self.map = mmap.mmap(self.fd, self.num_bytes)
+
+    def close(self) -> None:
+        """Give the memory back; arrays that still look at it keep it mapped."""
+        os.close(self.fd)
+
+    def array(self, dtype: str, shape: Sequence[int], offset: int) -> Array:
+        """A view of a part as an array in the storage type of `dtype`."""
+        count = int(np.prod(shape, dtype=np.int64))
+        flat: Any = np.frombuffer(self.map, storage(dtype), count, offset)
+        return flat.reshape(tuple(shape))
+
+
+def aligned(num_bytes: int) -> int:
+    """The next multiple of `ALIGNMENT`."""
+    return -(-num_bytes // ALIGNMENT) * ALIGNMENT
+
+
+def lay_out(
+    specs: Sequence[TensorSpec], input_sets: Sequence[Sequence[InputValue]]
+) -> tuple[tuple[InputLayout, ...], int]:
+    """Where every argument of every set goes, and how many bytes that takes.
+
+    Args:
+        specs: of the arguments, in order.
+        input_sets: for each set the values of the arguments, in order.
+    """
+    position = 0
+    layouts = []
+    for index, spec in enumerate(specs):
+        values = [item[index] for item in input_sets]
+        if isinstance(values[0], int):
+            layouts.append(InputLayout("", (), (), number=values[0]))
+            continue
+        offsets = []
+        for value in values:
+            assert not isinstance(value, int), "an argument is a tensor in all sets or in none"
+            offsets.append(position)
+            position = aligned(position + value.nbytes)
+        layouts.append(InputLayout(spec.dtype, spec.shape, tuple(offsets)))
+    return tuple(layouts), position
+
+
+class ControlPage:
+    """The page on which the judge starts calls and sees them end: four 64-bit words.
+
+    The judge writes a command, then counts `GO` up; the worker works, sets `DONE` to the same
+    number, frees what it made (unless told to keep it) and sets `READY`.
+    """
+
+    GO, DONE, READY, COMMAND = 0, 1, 2, 3
+    STOP, NOTHING = -1, -2
+    """Commands other than the number of an input set: leave the page; answer without working."""
+    KEEP = 1 << 32
+    """Added to the number of an input set: keep the outputs of this call."""
+
+    def __init__(self, page: mmap.mmap) -> None:
+        self.words = memoryview(page).cast("q")

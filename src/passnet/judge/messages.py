@@ -1,0 +1,148 @@
+"""What judge and worker say to each other: tagged records, decoded strictly, never pickled."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+# Structs and not dataclasses: only these carry the tag by which a union is told apart.
+
+
+class InputLayout(msgspec.Struct, frozen=True):
+    """Where an argument lies in the input memory: one offset a set; or a number itself."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    offsets: tuple[int, ...]
+    number: int | None = None
+
+
+class Load(msgspec.Struct, frozen=True, tag=True):
+    """Build the graph and get ready to call it.
+
+    `kind` is what to run: eager, null, inductor, or passes from the folder `passes`. `call` is
+    compiled (through torch.compile) or direct; `residual` eager or inductor. One file descriptor
+    comes with it: the input memory, of `num_bytes`.
+    """
+
+    program: str
+    inputs: tuple[InputLayout, ...]
+    num_bytes: int
+    kind: Literal["eager", "null", "inductor", "passes"]
+    passes: str | None = None
+    call: Literal["compiled", "direct"] = "compiled"
+    residual: Literal["eager", "inductor"] = "eager"
+
+
+class Run(msgspec.Struct, frozen=True, tag=True):
+    """Call the graph once on one set of inputs, after seeding the random generators."""
+
+    input_set: int
+    seed: int = 0
+
+
+class Fetch(msgspec.Struct, frozen=True, tag=True):
+    """Copy the last outputs into the memory that comes with this message, of `num_bytes`."""
+
+    num_bytes: int
+
+
+class Arm(msgspec.Struct, frozen=True, tag=True):
+    """Wait for calls on the control page, which comes with the first of these messages."""
+
+
+Request: TypeAlias = Load | Run | Fetch | Arm
+
+
+class MissText(msgspec.Struct, frozen=True):
+    """How often a pass matched, and the nearest miss in words when it did not."""
+
+    name: str
+    num_matches: int
+    miss: str | None = None
+
+
+class OutputForm(msgspec.Struct, frozen=True):
+    """What one output is; `number` holds the text of a value that is no tensor."""
+
+    kind: Literal["tensor", "number", "other"]
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    number: str = ""
+
+
+class Loaded(msgspec.Struct, frozen=True, tag=True):
+    """The graph is ready; `seconds` went into loading and building."""
+
+    seconds: float
+
+
+class Ran(msgspec.Struct, frozen=True, tag=True):
+    """The call returned; `matches` are those of the passes so far, `seconds` the call's time as
+    the worker saw it (a note, never the measurement)."""
+
+    outputs: tuple[OutputForm, ...]
+    matches: tuple[MissText, ...]
+    seconds: float
+
+
+class Fetched(msgspec.Struct, frozen=True, tag=True):
+    """The outputs lie in the memory."""
+
+
+class Armed(msgspec.Struct, frozen=True, tag=True):
+    """The worker watches the control page."""
+
+
+class Disarmed(msgspec.Struct, frozen=True, tag=True):
+    """The worker left the control page; the form of its last outputs."""
+
+    outputs: tuple[OutputForm, ...]
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The request failed in a way that Python could tell."""
+
+    status: Literal["compile_error", "runtime_error", "out_of_memory", "wrong_dtype"]
+    error: str
+    text: str
+
+
+Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | Failed
+
+
+class Spawn(msgspec.Struct, frozen=True, tag=True):
+    """To the parent of workers: fork one; its socket and its log come with the message."""
+
+    memory_mib: int
+
+
+class Spawned(msgspec.Struct, frozen=True, tag=True):
+    """A worker was forked."""
+
+    pid: int
+
+
+class Reap(msgspec.Struct, frozen=True, tag=True):
+    """To the parent of workers: wait for a worker that has ended or was killed."""
+
+    pid: int
+
+
+class Reaped(msgspec.Struct, frozen=True, tag=True):
+    """The exit code of a worker, negative for a signal."""
+
+    code: int
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The parent of workers has imported what workers need."""
+
+    torch_version: str
+    seconds: float
+
+
+ParentRequest: TypeAlias = Spawn | Reap
+ParentReply: TypeAlias = Ready | Spawned | Reaped

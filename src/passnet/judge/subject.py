@@ -1,0 +1,202 @@
+"""One worker under one candidate: its inputs, its calls, and what comes back as raw bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passnet.graph.inputs import InputValue
+from passnet.graph.numbers import Array, storage
+from passnet.graph.render import render_program
+from passnet.graph.spec import Graph
+from passnet.judge.candidate import Candidate
+from passnet.judge.memory import SharedMemory, aligned, lay_out
+from passnet.judge.messages import (
+    Fetch,
+    Fetched,
+    InputLayout,
+    Load,
+    Loaded,
+    MissText,
+    OutputForm,
+    Ran,
+    Run,
+)
+from passnet.judge.process import Worker, WorkerFailure, WorkerParent
+
+MAX_OUTPUT_BYTES = 8 * 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A graph with its input sets, ready to hand to workers.
+
+    `content` is what the input memory holds before a call.
+    """
+
+    text: str
+    layouts: tuple[InputLayout, ...]
+    content: Array
+    num_sets: int
+
+
+def make_problem(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> Problem:
+    """The problem of a graph on some sets of inputs."""
+    layouts, num_bytes = lay_out(graph.tensors, input_sets)
+    content = np.zeros(num_bytes, np.uint8)
+    for layout, values in zip(layouts, zip(*input_sets, strict=True), strict=True):
+        for offset, value in zip(layout.offsets, values, strict=False):
+            if not isinstance(value, int):
+                flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+                content[offset : offset + value.nbytes] = flat
+    return Problem(render_program(graph.program), layouts, content, len(input_sets))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call made: outputs (None for what is no tensor), and the arguments it changed."""
+
+    forms: tuple[OutputForm, ...]
+    outputs: tuple[Array | None, ...]
+    changed: dict[int, Array]
+
+
+class Subject:
+    """A loaded worker; use it as a context manager.
+
+    Args:
+        parent: who forks.
+        problem: what to compute.
+        candidate: under what.
+        memory_mib: memory it may use beyond its start and the inputs.
+        compile_timeout_s: for loading and for the first call, which compiles.
+        call_timeout_s: for every later call.
+
+    Raises:
+        WorkerFailure: the worker could not load.
+    """
+
+    def __init__(
+        self,
+        parent: WorkerParent,
+        problem: Problem,
+        candidate: Candidate,
+        memory_mib: int,
+        compile_timeout_s: float,
+        call_timeout_s: float,
+    ) -> None:
+        self.problem = problem
+        self.matches: tuple[MissText, ...] = ()
+        self.load_s = 0.0
+        self.first_call_s = 0.0
+        self._candidate = candidate
+        self._timeouts_s = (compile_timeout_s, call_timeout_s)
+        self._output_memory: SharedMemory | None = None
+        self._num_calls = 0
+        num_bytes = problem.content.nbytes
+        self._memory = SharedMemory("passnet-inputs", num_bytes)
+        self.worker: Worker = parent.fork(memory_mib + (num_bytes >> 20))
+
+    def __enter__(self) -> Subject:
+        self._fill()
+        request = Load(
+            self.problem.text,
+            self.problem.layouts,
+            self.problem.content.nbytes,
+            self._candidate.kind,
+            self._candidate.passes,
+            self._candidate.call,
+            self._candidate.residual,
+        )
+        try:
+            reply = self.worker.ask(request, Loaded, self._timeouts_s[0], (self._memory.fd,))
+        except BaseException:
+            self.__exit__()
+            raise
+        self.load_s = reply.seconds
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.worker.close()
+        self._memory.close()
+        if self._output_memory is not None:
+            self._output_memory.close()
+
+    def _fill(self) -> None:
+        whole = self._memory.array("uint8", self.problem.content.shape, 0)
+        whole[...] = self.problem.content
+
+    def restore(self, input_set: int) -> None:
+        """Put the arguments of a set back to what they were."""
+        for layout in self.problem.layouts:
+            if layout.offsets:
+                start = layout.offsets[input_set]
+                stop = start + self._num_bytes(layout)
+                whole = self._memory.array("uint8", self.problem.content.shape, 0)
+                whole[start:stop] = self.problem.content[start:stop]
+
+    def _num_bytes(self, layout: InputLayout) -> int:
+        return self._memory.array(layout.dtype, layout.shape, 0).nbytes
+
+    def run(self, input_set: int, seed: int = 0) -> tuple[OutputForm, ...]:
+        """Call once on a set; the form of the outputs.
+
+        Raises:
+            WorkerFailure: the call failed.
+        """
+        timeout_s = self._timeouts_s[0 if self._num_calls == 0 else 1]
+        reply = self.worker.ask(Run(input_set, seed), Ran, timeout_s)
+        if self._num_calls == 0:
+            self.first_call_s = reply.seconds
+        self._num_calls += 1
+        self.matches = reply.matches
+        return reply.outputs
+
+    def outcome(self, forms: tuple[OutputForm, ...], input_set: int) -> Outcome:
+        """The values of the last outputs, copied out, and of the arguments that were changed.
+
+        Raises:
+            WorkerFailure: they could not be copied.
+        """
+        offsets, num_bytes = _output_offsets(forms)
+        if num_bytes > MAX_OUTPUT_BYTES:
+            raise WorkerFailure("out_of_memory", "TooLarge", f"outputs of {num_bytes} bytes")
+        if self._output_memory is None or self._output_memory.num_bytes < num_bytes:
+            if self._output_memory is not None:
+                self._output_memory.close()
+            self._output_memory = SharedMemory("passnet-outputs", num_bytes)
+        memory = self._output_memory
+        self.worker.ask(Fetch(memory.num_bytes), Fetched, self._timeouts_s[1], (memory.fd,))
+        outputs = tuple(
+            None if offset is None else memory.array(form.dtype, form.shape, offset).copy()
+            for form, offset in zip(forms, offsets, strict=True)
+        )
+        return Outcome(forms, outputs, self._changed(input_set))
+
+    def _changed(self, input_set: int) -> dict[int, Array]:
+        changed = {}
+        whole = self._memory.array("uint8", self.problem.content.shape, 0)
+        for index, layout in enumerate(self.problem.layouts):
+            if layout.offsets:
+                start = layout.offsets[input_set]
+                stop = start + self._num_bytes(layout)
+                if not np.array_equal(whole[start:stop], self.problem.content[start:stop]):
+                    now = self._memory.array(layout.dtype, layout.shape, start)
+                    changed[index] = now.copy()
+        return changed
+
+
+def _output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
+    """Where the worker puts every output (None for what is no tensor), and the bytes of all."""
+    position = 0
+    offsets: list[int | None] = []
+    for form in forms:
+        if form.kind != "tensor":
+            offsets.append(None)
+            continue
+        offsets.append(position)
+        count = int(np.prod(form.shape, dtype=np.int64))
+        position = aligned(position + count * storage(form.dtype).itemsize)
+    return offsets, position

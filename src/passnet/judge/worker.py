@@ -1,0 +1,246 @@
+"""What runs in a worker process: the graph under one candidate, called when the judge says so.
+
+Candidate code runs here. Nothing that this process says is evidence: its outputs are compared, and
+its time is taken, by the judge.
+"""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from passnet.errors import PassError, PassFolderError
+from passnet.graph.build import build
+from passnet.graph.parse import parse_program
+from passnet.judge.channel import Channel, ChannelClosed
+from passnet.judge.memory import ControlPage, aligned
+from passnet.judge.messages import (
+    Arm,
+    Armed,
+    Disarmed,
+    Failed,
+    Fetch,
+    Fetched,
+    InputLayout,
+    Load,
+    Loaded,
+    MissText,
+    OutputForm,
+    Ran,
+    Request,
+    Run,
+)
+from passnet.passes.rewrite import PassReport
+
+MAX_ERROR_CHARACTERS = 2000
+
+
+def serve(channel: Channel) -> None:
+    """Answer the judge until it hangs up."""
+    worker = _Worker()
+    with torch.no_grad():
+        while True:
+            try:
+                request, fds = channel.receive(Request)
+            except ChannelClosed:
+                return
+            try:
+                reply = worker.answer(request, fds, channel)
+            except Exception as cause:  # the worker's top loop: any failure is an answer
+                reply = _failure(cause)
+            try:
+                channel.send(reply)
+            except ChannelClosed:
+                return
+
+
+def _failure(cause: Exception) -> Failed:
+    chain = [cause]
+    while (inner := chain[-1].__cause__ or chain[-1].__context__) and inner not in chain:
+        if not isinstance(inner, Exception):
+            break
+        chain.append(inner)
+    text = str(cause).strip()
+    if any(_is_memory(item) for item in chain):
+        status = "out_of_memory"
+    elif any(isinstance(item, (PassError, PassFolderError, _CompileError)) for item in chain):
+        status = "compile_error"
+        text = str(next(item for item in chain if isinstance(item, (PassError, PassFolderError,
+                                                                     _CompileError)))).strip()
+    elif type(cause).__module__.startswith("torch._dynamo"):
+        status = "compile_error"
+    else:
+        status = "runtime_error"
+    return Failed(status, type(cause).__name__, text[:MAX_ERROR_CHARACTERS])
+
+
+class _CompileError(Exception):
+    """The graph could not be made ready."""
+
+
+def _is_memory(cause: BaseException) -> bool:
+    text = str(cause)
+    return (
+        isinstance(cause, (MemoryError, torch.OutOfMemoryError))
+        or "can't allocate memory" in text
+        or "Cannot allocate memory" in text
+    )
+
+
+class _Worker:
+    """The state of one worker: the callable, its inputs, its last outputs."""
+
+    def __init__(self) -> None:
+        self._call: Callable[..., Any] | None = None
+        self._args: list[list[Any]] = []
+        self._outputs: Any = ()
+        self._matches: tuple[MissText, ...] = ()
+        self._control: ControlPage | None = None
+
+    def answer(self, request: Any, fds: list[int], channel: Channel) -> Any:
+        if isinstance(request, Load):
+            return self._load(request, fds)
+        if isinstance(request, Run):
+            return self._run(request)
+        if isinstance(request, Fetch):
+            return self._fetch(request, fds)
+        assert isinstance(request, Arm), "the judge sends requests only"
+        return self._watch(fds, channel)
+
+    def _load(self, request: Load, fds: list[int]) -> Loaded:
+        start = time.perf_counter()
+        memory = _map(fds[0], request.num_bytes)
+        num_sets = max([len(item.offsets) for item in request.inputs], default=1) or 1
+        self._args = [
+            [_argument(item, memory, number) for item in request.inputs]
+            for number in range(num_sets)
+        ]
+        module = build(parse_program(request.program))
+        self._call = self._ready(module, request)
+        return Loaded(time.perf_counter() - start)
+
+    def _ready(self, module: torch.fx.GraphModule, request: Load) -> Callable[..., Any]:
+        if request.kind == "eager":
+            return module.forward
+        if request.kind == "inductor":
+            if request.call == "compiled":
+                return torch.compile(module, dynamic=False)
+            from torch._inductor.compile_fx import compile_fx
+
+            return compile_fx(module, list(self._args[0]))
+        options = {"passes": request.passes, "residual": request.residual, "report": self._note}
+        if request.call == "compiled":
+            return torch.compile(module, backend="passnet", options=options, dynamic=False)
+        from passnet.passes.backend import passnet_backend
+
+        return passnet_backend(module, self._args[0], options=options)
+
+    def _note(self, reports: list[PassReport]) -> None:
+        self._matches += tuple(
+            MissText(item.name, item.num_matches, item.miss.sentence() if item.miss else None)
+            for item in reports
+        )
+
+    def _run(self, request: Run) -> Ran:
+        assert self._call is not None, "the judge loads before it runs"
+        torch.manual_seed(request.seed)
+        self._outputs = ()
+        start = time.perf_counter()
+        self._outputs = self._call(*self._args[request.input_set])
+        seconds = time.perf_counter() - start
+        return Ran(_forms(self._outputs), self._matches, seconds)
+
+    def _fetch(self, request: Fetch, fds: list[int]) -> Fetched:
+        memory = _map(fds[0], request.num_bytes)
+        position = 0
+        for item in self._outputs:
+            if isinstance(item, torch.Tensor):
+                if item.numel():
+                    target = torch.frombuffer(
+                        memory, dtype=item.dtype, count=item.numel(), offset=position
+                    )
+                    target.view(item.shape).copy_(item)
+                position = aligned(position + item.numel() * item.element_size())
+        return Fetched()
+
+    def _watch(self, fds: list[int], channel: Channel) -> Disarmed:
+        """Call the graph as the control page says, until it says stop.
+
+        Between calls this spins, so that no system call lies between the judge's clock and the
+        work. Outputs are freed after the judge has seen the end of the call, and before it is told
+        that the next one may start.
+        """
+        if fds:
+            self._control = ControlPage(_map(fds[0], mmap.PAGESIZE))
+        assert self._control is not None and self._call is not None, "armed before it was loaded"
+        words, call, sets = self._control.words, self._call, self._args
+        go, done, ready = ControlPage.GO, ControlPage.DONE, ControlPage.READY
+        command, keep = ControlPage.COMMAND, ControlPage.KEEP
+        seen = words[go]
+        self._outputs = outputs = ()
+        gc.collect()
+        gc.disable()
+        channel.send(Armed())
+        try:
+            while True:
+                while words[go] == seen:
+                    pass
+                seen = words[go]
+                order = words[command]
+                if order >= 0:
+                    outputs = call(*sets[order & (keep - 1)])
+                    words[done] = seen
+                    if not order & keep:
+                        outputs = ()
+                    words[ready] = seen
+                else:
+                    words[done] = words[ready] = seen
+                    if order == ControlPage.STOP:
+                        break
+        finally:
+            gc.enable()
+        self._outputs = outputs
+        return Disarmed(_forms(outputs))
+
+
+def _map(fd: int, num_bytes: int) -> mmap.mmap:
+    memory = mmap.mmap(fd, max(num_bytes, 1))
+    os.close(fd)
+    return memory
+
+
+def _argument(layout: InputLayout, memory: mmap.mmap, number: int) -> Any:
+    if layout.number is not None:
+        return layout.number
+    dtype = getattr(torch, layout.dtype)
+    count = 1
+    for size in layout.shape:
+        count *= size
+    if count == 0:
+        return torch.empty(layout.shape, dtype=dtype)
+    flat = torch.frombuffer(memory, dtype=dtype, count=count, offset=layout.offsets[number])
+    return flat.view(layout.shape)
+
+
+def _forms(outputs: Any) -> tuple[OutputForm, ...]:
+    items: Sequence[Any] = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+    return tuple(_form(item) for item in items)
+
+
+def _form(item: Any) -> OutputForm:
+    if type(item) in (torch.Tensor, torch.nn.Parameter) and item.layout is torch.strided:
+        return OutputForm(
+            "tensor",
+            str(item.dtype).removeprefix("torch."),
+            tuple(item.shape),
+            tuple(item.stride()),
+        )
+    if isinstance(item, (bool, int, float)):
+        return OutputForm("number", dtype=type(item).__name__, number=repr(item))
+    return OutputForm("other", dtype=type(item).__name__)

@@ -1,0 +1,116 @@
+"""The warm parent of workers: imports torch once, then forks a worker in milliseconds.
+
+It is started as `python -m passnet.judge.zygote <fd>`, never runs candidate code itself, and is
+single-threaded, so that forking it is safe.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+
+from passnet.judge.channel import Channel, ChannelClosed
+from passnet.judge.messages import ParentRequest, Ready, Reap, Reaped, Spawn, Spawned
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Serve the judge on the socket whose descriptor is the first argument."""
+    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
+    start = time.perf_counter()
+    _end_with_parent()
+    version = warm_up()
+    gc.collect()
+    gc.freeze()  # workers collect what they make, not the million objects they start with
+    channel.send(Ready(version, time.perf_counter() - start))
+    while True:
+        try:
+            request, fds = channel.receive(ParentRequest)
+        except ChannelClosed:
+            return
+        if isinstance(request, Spawn):
+            pid = _spawn(request, fds, channel)
+            for fd in fds:
+                os.close(fd)
+            channel.send(Spawned(pid))
+        elif isinstance(request, Reap):
+            channel.send(Reaped(_reap(request.pid)))
+
+
+def warm_up() -> str:
+    """Import and use once what a worker needs; the version of torch."""
+    import torch
+    import torch._dynamo
+    import torch._inductor.compile_fx
+    import torch._inductor.config
+
+    import passnet.judge.worker
+    import passnet.passes.backend
+    import passnet.passes.cpp
+    import passnet.passes.custom_op  # noqa: F401
+
+    # A fork must not find threads: Inductor would start a pool of compilers.
+    torch._inductor.config.compile_threads = 1
+    with torch.no_grad():
+        torch.compile(_example, backend="passnet", dynamic=False)(torch.ones(2, 2))
+    torch._dynamo.reset()
+    return str(torch.__version__)
+
+
+def _example(value):  # type: ignore[no-untyped-def]
+    return value.relu() + 1
+
+
+def _spawn(request: Spawn, fds: list[int], channel: Channel) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        channel.close()
+        worker_fd, log_fd = fds
+        os.setsid()
+        _end_with_parent()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.dup2(log_fd, 1)
+        os.dup2(log_fd, 2)
+        os.close(log_fd)
+        _limit(request)
+        from passnet.judge.worker import serve
+
+        serve(Channel(socket.socket(fileno=worker_fd)))
+    finally:
+        os._exit(0)  # no destructors: the judge has all it needs
+
+
+def _limit(request: Spawn) -> None:
+    """Bound the address space to what is mapped now and the given memory; no core dumps."""
+    with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123
+        mapped = int(stream.read().split()[0]) * resource.getpagesize()
+    limit = mapped + request.memory_mib * 2**20
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _end_with_parent() -> None:
+    """Let the kernel end this process when its parent ends, however that happens."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _reap(pid: int) -> int:
+    """The exit code of a child, negative for a signal."""
+    try:
+        _, status = os.waitpid(pid, 0)
+    except ChildProcessError:
+        return 0
+    return os.waitstatus_to_exitcode(status)
+
+
+if __name__ == "__main__":
+    main()
