@@ -1,0 +1,1 @@
+"""Collections of subgraphs: suites of tasks, stored as Parquet."""

@@ -1,0 +1,104 @@
+"""Intervals of a score by bootstrap: over tasks, and over the repeats behind every speedup."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, WEIGHTS, Score, factor
+from passnet.judge.tolerance import LEVELS
+
+NUM_RESAMPLES = 1000
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The bounds of a 95 % interval."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A trial with the bounds of its speedup's 95 % interval (None where it was not measured)."""
+
+    score: Score
+    low: float | None = None
+    high: float | None = None
+
+
+def score_intervals(
+    tasks: Mapping[str, Sequence[Measured]],
+    b: float = SEVERE_PENALTY,
+    p: float = SLOWDOWN_PENALTY,
+    seed: int = 0,
+) -> dict[str, Interval]:
+    """Intervals of AS over the choice of tasks, over the repeats of the measurement, and of both.
+
+    `tasks` resamples tasks (None of them matters alone when it is narrow); `repeats` keeps the
+    tasks and redraws each speedup from the log-normal that its interval describes; `both` does both.
+    With one task the first two are `repeats` in effect.
+
+    Args:
+        tasks: the trials of every task.
+        b: penalty of a severe error.
+        p: penalty of a slow-down.
+        seed: of the resampling.
+    """
+    random = np.random.default_rng(seed)
+    num_tasks = len(tasks)
+    fixed = np.empty((num_tasks, NUM_RESAMPLES))
+    for index, trials in enumerate(tasks.values()):
+        fixed[index] = _log_as_draws(trials, b, p, random)
+    plain = np.array([_log_as(trials, b, p) for trials in tasks.values()])
+    picks = random.integers(0, num_tasks, (NUM_RESAMPLES, num_tasks))
+    draws = {
+        "tasks": plain[picks].mean(axis=1),
+        "repeats": fixed.mean(axis=0),
+        "both": fixed[picks.T, np.arange(NUM_RESAMPLES)].mean(axis=0),
+    }
+    tail = (1 - CONFIDENCE) / 2
+    result = {}
+    for name, values in draws.items():
+        low, high = np.exp(np.quantile(values, [tail, 1 - tail]))
+        result[name] = Interval(float(low), float(high))
+    return result
+
+
+def _log_as(trials: Sequence[Measured], b: float, p: float) -> float:
+    total = sum(WEIGHTS.values())
+    return math.fsum(
+        WEIGHTS[t] * math.fsum(math.log(factor(item.score, t, b, p)) for item in trials)
+        for t in LEVELS
+    ) / (total * len(trials))
+
+
+def _log_as_draws(
+    trials: Sequence[Measured], b: float, p: float, random: np.random.Generator
+) -> np.ndarray:
+    """log AS of a task, with the speedup of each trial drawn anew `NUM_RESAMPLES` times.
+
+    A trial's log AS is linear in what its speedup adds wherever it is correct, so that one number,
+    the weight of the levels at which it is, carries the whole dependence.
+    """
+    total = sum(WEIGHTS.values())
+    draws = np.full(NUM_RESAMPLES, _log_as(trials, b, p))
+    for item in trials:
+        if item.low is None or item.high is None or item.score.speedup is None:
+            continue
+        weight = sum(WEIGHTS[t] for t in LEVELS if item.score.is_correct(min(t, 1)))
+        middle = math.log(item.score.speedup)
+        spread = (math.log(item.high) - math.log(item.low)) / (2 * 1.96)
+        drawn = middle + spread * random.standard_normal(NUM_RESAMPLES)
+        gain = _penalised(drawn, p) - _penalised(np.array(middle), p)
+        draws += gain * weight / (total * len(trials))
+    return draws
+
+
+def _penalised(log_speedup: np.ndarray, p: float) -> np.ndarray:
+    return np.where(log_speedup >= 0, log_speedup, log_speedup * (p + 1))
