@@ -92,7 +92,8 @@ def _recorded(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
     std = 1.0 if spec.std is None else spec.std
     if std == 0:
         return _full(spec, mean)
-    values = _normal(spec, random) * min(std, LARGEST["float32"]) * REPLAY_SPREAD + mean
+    with np.errstate(over="ignore"):  # the recorded spread of a mask is that of float's largest
+        values = _normal(spec, random) * np.float32(std * REPLAY_SPREAD) + mean
     low = -REPLAY_LIMIT if spec.min_val is None else max(-REPLAY_LIMIT, spec.min_val)
     return to_storage(np.clip(np.nan_to_num(values), low, REPLAY_LIMIT), spec.dtype)
 

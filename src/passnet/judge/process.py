@@ -29,6 +29,14 @@ START_TIMEOUT_S = 180.0
 FORK_TIMEOUT_S = 30.0
 LOG_TAIL_BYTES = 600
 
+_STEADY_MALLOC = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
+    "MALLOC_TRIM_THRESHOLD_": str(4 * 2**30),
+    "MALLOC_TOP_PAD_": str(64 * 2**20),
+}
+"""Settings of glibc's allocator that keep freed pages. Left to itself it gives them back or not
+depending on what the process did before, which moves equal programs apart by over 10 %."""
+
 
 @dataclass
 class WorkerFailure(Exception):
@@ -61,6 +69,7 @@ class WorkerParent:
             MKL_NUM_THREADS=count,
             OPENBLAS_NUM_THREADS=count,
             OMP_WAIT_POLICY="PASSIVE",
+            **_STEADY_MALLOC,
             TORCHINDUCTOR_COMPILE_THREADS="1",
             PYTHONDONTWRITEBYTECODE="1",
             CUDA_VISIBLE_DEVICES=os.environ.get("CUDA_VISIBLE_DEVICES", ""),

@@ -7,12 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from passnet.dataset.suite import SuiteGraph
 from passnet.errors import GraphError
+from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
-from passnet.graph.spec import Graph
+from passnet.graph.numbers import storage
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.clock import Measurement, TimedWorker, TimingPlan, interleave
 from passnet.judge.compare import Verdict, compare_forms, compare_values
@@ -54,7 +57,7 @@ class JudgeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How one candidate did on one graph.
+    """How one candidate did on one graph of a task.
 
     `speedup` with the bounds of its 95 % interval is None unless the status is ok. `self_ratio` is
     the reference against itself in the same rounds. `matches` maps each pass to how often it matched.
@@ -62,6 +65,8 @@ class Trial:
     `phases_s` says where the judge's time on this trial went.
     """
 
+    task: str
+    graph: str
     candidate: str
     status: Status
     smallest_t: int | None = None
@@ -97,7 +102,10 @@ class _Stopwatch:
 
 
 def judge_graph(
-    parent: WorkerParent, graph: Graph, candidates: Sequence[Candidate], settings: JudgeSettings
+    parent: WorkerParent,
+    item: SuiteGraph,
+    candidates: Sequence[Candidate],
+    settings: JudgeSettings,
 ) -> list[Trial]:
     """One trial for each candidate on a graph, in order.
 
@@ -105,6 +113,7 @@ def judge_graph(
     inputs, as recorded and fresh; those that ran are then timed together with it, round by round,
     and the outputs of one more call, made like the timed ones, are compared again.
     """
+    graph = retarget(item.graph, settings.device)
     watch = _Stopwatch()
     try:
         with watch.phase("inputs"):
@@ -115,12 +124,14 @@ def judge_graph(
             with watch.phase("reference"):
                 reference = stack.enter_context(_subject(parent, problem, REFERENCE, settings))
                 expected = [_outcome(reference, number) for number in range(problem.num_sets)]
-            return _Bench(parent, problem, reference, expected, settings, watch, stack).trials(
-                candidates
-            )
+            bench = _Bench(parent, item, problem, reference, expected, settings, watch, stack)
+            return bench.trials(candidates)
     except (WorkerFailure, GraphError) as cause:
         text = f"the reference failed: {cause}"[:MAX_TEXT]
-        return [Trial(item.name, "reference_error", error=text) for item in candidates]
+        return [
+            Trial(item.task, item.name, candidate.name, "reference_error", error=text)
+            for candidate in candidates
+        ]
 
 
 def _subject(
@@ -149,6 +160,7 @@ class _Bench:
     def __init__(
         self,
         parent: WorkerParent,
+        item: SuiteGraph,
         problem: Problem,
         reference: Subject,
         expected: list[Outcome],
@@ -157,6 +169,7 @@ class _Bench:
         stack: ExitStack,
     ) -> None:
         self._parent = parent
+        self._item = item
         self._problem = problem
         self._reference = reference
         self._expected = expected
@@ -176,6 +189,9 @@ class _Bench:
         if running:
             done.update(self._timed(candidates, running))
         return [done[index] for index in range(len(candidates))]
+
+    def _named(self, candidate: Candidate, status: Status, **fields: Any) -> Trial:
+        return Trial(self._item.task, self._item.name, candidate.name, status, **fields)
 
     def _start(self, candidate: Candidate) -> Trial | tuple[Subject, Verdict]:
         """Load and compare a candidate: a finished trial if it failed, else what is to be timed."""
@@ -201,9 +217,8 @@ class _Bench:
         except WorkerFailure as failure:
             return self._finished(candidate, subject, watch, failure.status, str(failure))
         self._add_phases(watch)
-        if verdict.status != "ok" or verdict.t is None:
-            if verdict.status != "ok":
-                return self._finished(candidate, subject, watch, verdict.status, verdict.text)
+        if verdict.status != "ok":
+            return self._finished(candidate, subject, watch, verdict.status, verdict.text)
         return subject, verdict
 
     def _add_phases(self, watch: _Stopwatch) -> None:
@@ -227,8 +242,8 @@ class _Bench:
     ) -> Trial:
         if subject is not None:
             subject.worker.close()
-        return Trial(
-            candidate.name,
+        return self._named(
+            candidate,
             status,
             error=None if text is None else text[:MAX_TEXT],
             matches=_matches(subject),
@@ -266,8 +281,6 @@ class _Bench:
         if index in outcome.changed:
             return outcome.changed[index]
         layout = self._problem.layouts[index]
-        from passnet.graph.numbers import storage
-
         count = int(np.prod(layout.shape, dtype=np.int64))
         flat = np.frombuffer(
             self._problem.content, storage(layout.dtype), count, layout.offsets[number]
@@ -343,7 +356,7 @@ class _Bench:
         place: int,
         failure: WorkerFailure | None,
     ) -> Trial:
-        shared = {
+        shared: dict[str, Any] = {
             "matches": _matches(subject),
             "load_s": subject.load_s,
             "first_call_s": subject.first_call_s,
@@ -352,9 +365,9 @@ class _Bench:
         }
         if failure is not None:
             text = str(failure)[:MAX_TEXT]
-            return Trial(candidate.name, failure.status, error=text, **shared)
+            return self._named(candidate, failure.status, error=text, **shared)
         if verdict.status != "ok":
-            return Trial(candidate.name, verdict.status, error=verdict.text, **shared)
+            return self._named(candidate, verdict.status, error=verdict.text, **shared)
         mine = np.array(measured.rounds[place])
         theirs = np.array(measured.rounds[0])
         shared.update(
@@ -368,10 +381,10 @@ class _Bench:
         )
         if not self._is_stable(measured):
             shared["error"] = "the reference differs from itself; the machine is too busy"
-            return Trial(candidate.name, "unstable", **shared)
+            return self._named(candidate, "unstable", **shared)
         ratio = speedup(theirs, mine, self._settings.seed)
-        return Trial(
-            candidate.name,
+        return self._named(
+            candidate,
             "ok",
             speedup=ratio.value,
             speedup_low=ratio.low,

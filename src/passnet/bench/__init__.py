@@ -1,0 +1,1 @@
+"""Runs of candidates over suites: planned, resumable, recorded trial by trial."""

@@ -1,0 +1,97 @@
+"""Candidates as they are named on the command line: baselines, pass folders, and how to call them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from passnet.dataset.suite import Task
+from passnet.errors import InputError, PassFolderError
+from passnet.judge.candidate import Candidate
+from passnet.passes.folder import PassFolder, inspect_folder, is_pass_folder
+
+BASELINES = ("eager", "null", "inductor")
+FLAGS = ("direct", "inductor")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One candidate of a run, for all tasks.
+
+    `folder` is a pass folder for every task, or a folder that holds one pass folder per task under
+    the task's name; None for a baseline. `code_hash` covers all its files.
+    """
+
+    template: Candidate
+    folder: Path | None = None
+    code_hash: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name under which its trials are recorded."""
+        return self.template.name
+
+    def for_task(self, task: str) -> Candidate | None:
+        """What to judge on a task; None when there is no pass folder for it."""
+        if self.folder is None:
+            return self.template
+        path = self.folder if is_pass_folder(self.folder) else self.folder / task
+        if not is_pass_folder(path):
+            return None
+        return replace(self.template, passes=str(path.resolve()))
+
+
+def parse_candidate(text: str, tasks: tuple[Task, ...]) -> Entry:
+    """The candidate that a word of the command line names.
+
+    The word is `eager`, `null`, `inductor` or a path, then any of `@direct` (call the rewritten
+    graph itself, without torch.compile around it) and `@inductor` (let Inductor compile what the
+    passes left).
+
+    Raises:
+        InputError: an unknown baseline or flag.
+        PassFolderError: the folder cannot be used; which file, and why.
+    """
+    word, *flags = text.split("@")
+    unknown = [flag for flag in flags if flag not in FLAGS]
+    if unknown:
+        raise InputError(f"candidate {text}: no flag @{unknown[0]}; there are @direct and @inductor")
+    call = "direct" if "direct" in flags or word == "eager" else "compiled"
+    residual = "inductor" if "inductor" in flags else "eager"
+    if word in BASELINES:
+        return Entry(Candidate(text, word, None, call, residual))  # type: ignore[arg-type]
+    path = Path(word)
+    if not path.is_dir():
+        raise InputError(
+            f"candidate {text}: no baseline and no folder of that name; give "
+            f"{', '.join(BASELINES)} or the path of a pass folder"
+        )
+    folders = _folders(path, tasks)
+    digest = hashlib.sha256()
+    for name, folder in sorted(folders.items()):
+        digest.update(f"{name}\0{folder.code_hash}\n".encode())
+    notes = tuple(
+        f"{folder.path}: {name}.py looks like a pass but is not on the list, so it is not applied"
+        for folder in folders.values()
+        for name in folder.unlisted
+    )
+    template = Candidate(text, "passes", None, call, residual)
+    return Entry(template, path.resolve(), digest.hexdigest(), notes)
+
+
+def _folders(path: Path, tasks: tuple[Task, ...]) -> dict[str, PassFolder]:
+    if is_pass_folder(path):
+        return {"": inspect_folder(path)}
+    found = {
+        task.name: inspect_folder(path / task.name)
+        for task in tasks
+        if is_pass_folder(path / task.name)
+    }
+    if not found:
+        raise PassFolderError(
+            f"{path}: holds neither sorted_output_pass_rule_names.json nor a pass folder named "
+            f"after a task of the suite ({', '.join(task.name for task in tasks[:4])}, …)"
+        )
+    return found

@@ -1,0 +1,212 @@
+"""A run: every candidate on every graph of a suite, each trial on disk as soon as it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from passnet.bench.candidates import Entry
+from passnet.bench.environment import Environment, describe_environment
+from passnet.dataset.suite import Suite, SuiteGraph
+from passnet.errors import InputError, MeasureError, WorkerError
+from passnet.judge.candidate import Candidate
+from passnet.judge.process import WorkerParent
+from passnet.judge.trial import JudgeSettings, Trial, judge_graph
+from passnet.records import (
+    SCHEMA_VERSION,
+    LineWriter,
+    drop_torn_line,
+    read_json,
+    read_lines,
+    write_json,
+)
+
+RUN_FILE = "run.json"
+TRIALS_FILE = "trials.jsonl"
+MAX_RESTARTS = 3
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What a run measures with; two runs with the same settings can be one.
+
+    Args:
+        judge: how graphs are judged.
+        num_threads: threads of every worker.
+    """
+
+    judge: JudgeSettings = field(default_factory=JudgeSettings)
+    num_threads: int = 1
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """The record of a run, in `run.json`."""
+
+    schema_version: int
+    suite: str
+    suite_hash: str
+    candidates: tuple[Candidate, ...]
+    code_hashes: dict[str, str]
+    settings: RunSettings
+    environment: Environment
+
+
+Progress = Callable[[SuiteGraph, Sequence[Trial]], None]
+"""Called after every graph with its new trials."""
+
+
+def run_suite(
+    suite: Suite,
+    entries: Sequence[Entry],
+    settings: RunSettings,
+    out: Path,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> list[Trial]:
+    """All trials of a suite under some candidates, measured or found finished in `out`.
+
+    Every trial is written to `out/trials.jsonl` and flushed when it is known. A run that was killed
+    goes on with `resume`; finished trials are neither lost nor repeated.
+
+    Args:
+        suite: the graphs.
+        entries: the candidates.
+        settings: how to measure.
+        out: the run folder.
+        resume: go on with what `out` holds; candidates may have been added.
+        progress: told about every graph.
+
+    Raises:
+        InputError: `out` holds a run and `resume` is off, or another run than this one.
+        MeasureError: our own machinery fails again and again.
+    """
+    info = _run_info(suite, entries, settings)
+    _prepare(out, info, resume)
+    path = out / TRIALS_FILE
+    known = {item.name for task in suite.tasks for item in task.graphs}
+    done = [item for item in read_trials(path) if item.graph in known]
+    finished = {(item.graph, item.candidate) for item in done}
+    with LineWriter(path) as writer, _Parents(settings.num_threads) as parents:
+        for item in (graph for task in suite.tasks for graph in task.graphs):
+            missing = [entry for entry in entries if (item.name, entry.name) not in finished]
+            trials = list(_judge(parents, item, missing, settings.judge)) if missing else []
+            for trial in trials:
+                writer.write(trial)
+            done.extend(trials)
+            if progress is not None:
+                progress(item, trials)
+    return done
+
+
+def read_trials(path: Path) -> list[Trial]:
+    """The finished trials of a run, the last record of each; a torn last line is cut off."""
+    if not path.exists():
+        return []
+    drop_torn_line(path)
+    return list({(item.graph, item.candidate): item for item in read_lines(path, Trial)}.values())
+
+
+def _run_info(suite: Suite, entries: Sequence[Entry], settings: RunSettings) -> RunInfo:
+    names = [entry.name for entry in entries]
+    if len(set(names)) != len(names):
+        raise InputError("a candidate is given twice")
+    return RunInfo(
+        SCHEMA_VERSION,
+        suite.name,
+        suite.content_hash,
+        tuple(entry.template for entry in entries),
+        {entry.name: entry.code_hash for entry in entries if entry.code_hash},
+        settings,
+        describe_environment(),
+    )
+
+
+def _prepare(out: Path, info: RunInfo, resume: bool) -> None:
+    """Write `run.json`, or check that the run in `out` is this one."""
+    path = out / RUN_FILE
+    if not path.exists():
+        if (out / TRIALS_FILE).exists():
+            raise InputError(f"{out}: holds {TRIALS_FILE} but no {RUN_FILE}; choose another folder")
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as cause:
+            raise InputError(f"{out}: {cause.strerror}") from cause
+        write_json(path, info)
+        return
+    if not resume:
+        raise InputError(f"{out}: already holds a run; add --resume to go on, or choose another --out")
+    old = read_json(path, RunInfo)
+    for what in ("suite_hash", "settings"):
+        if getattr(old, what) != getattr(info, what):
+            raise InputError(
+                f"{out}: holds a run with another {what.replace('_hash', '')}; "
+                "choose another --out, or give the settings of that run"
+            )
+    for name, code_hash in info.code_hashes.items():
+        if old.code_hashes.get(name, code_hash) != code_hash:
+            raise InputError(
+                f"{out}: the files of {name} have changed since that run; choose another --out"
+            )
+    added = tuple(item for item in info.candidates if item not in old.candidates)
+    merged = RunInfo(
+        old.schema_version,
+        old.suite,
+        old.suite_hash,
+        old.candidates + added,
+        {**old.code_hashes, **info.code_hashes},
+        old.settings,
+        old.environment,
+    )
+    write_json(path, merged)
+
+
+class _Parents:
+    """The parent of workers, replaced by a new one when it fails."""
+
+    def __init__(self, num_threads: int) -> None:
+        self._num_threads = num_threads
+        self._parent: WorkerParent | None = None
+
+    def __enter__(self) -> _Parents:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drop()
+
+    def get(self) -> WorkerParent:
+        if self._parent is None:
+            self._parent = WorkerParent(self._num_threads).__enter__()
+        return self._parent
+
+    def drop(self) -> None:
+        if self._parent is not None:
+            self._parent.__exit__()
+            self._parent = None
+
+
+def _judge(
+    parents: _Parents, item: SuiteGraph, entries: Sequence[Entry], settings: JudgeSettings
+) -> Iterator[Trial]:
+    """The trials of the candidates on one graph."""
+    candidates = []
+    for entry in entries:
+        candidate = entry.for_task(item.task)
+        if candidate is None:
+            text = f"{entry.name} holds no pass folder for task {item.task}"
+            yield Trial(item.task, item.name, entry.name, "no_match", error=text)
+        else:
+            candidates.append(candidate)
+    if not candidates:
+        return
+    for attempt in range(MAX_RESTARTS):
+        try:
+            yield from judge_graph(parents.get(), item, candidates, settings)
+            return
+        except WorkerError as cause:
+            parents.drop()
+            if attempt == MAX_RESTARTS - 1:
+                raise MeasureError(
+                    f"cannot measure {item.name}: {cause} ({MAX_RESTARTS} attempts)"
+                ) from cause

@@ -1,0 +1,142 @@
+"""Scores of a run folder, or of any JSON-lines file with the few fields that a score needs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from passnet.bench.run import TRIALS_FILE
+from passnet.errors import InputError
+from passnet.judge.status import STATUSES, Status
+from passnet.records import drop_torn_line, read_lines
+from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
+from passnet.score.interval import Interval, Measured, score_intervals
+from passnet.score.suite import SuiteScore, score_suite
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The fields of a trial that scores are made from; others are ignored."""
+
+    task: str
+    graph: str
+    status: str
+    smallest_t: int | None
+    speedup: float | None
+    candidate: str = "candidate"
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+
+
+@dataclass(frozen=True)
+class CandidateScore:
+    """The score of one candidate with its intervals, and how its trials ended.
+
+    `num_unstable` trials were not measured and are in no score; `num_tasks_unscored` tasks had no
+    other.
+    """
+
+    candidate: str
+    suite: SuiteScore
+    intervals: dict[str, Interval]
+    statuses: dict[str, int]
+    num_trials: int
+    num_unstable: int
+    num_tasks_unscored: int
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a run folder or a JSON-lines file; each is a trial of its own.
+
+    Raises:
+        InputError: nothing there, or a line without the fields (its number is named).
+    """
+    if path.is_dir():
+        path = path / TRIALS_FILE
+        if not path.exists():
+            raise InputError(f"{path.parent}: holds no {TRIALS_FILE}; give a run folder")
+        drop_torn_line(path)
+    rows = list(read_lines(path, Row))
+    for number, row in enumerate(rows, start=1):
+        if row.status not in STATUSES:
+            raise InputError(
+                f"{path}: row {number}: unknown status {row.status!r}; known are "
+                f"{', '.join(STATUSES)}"
+            )
+    if not rows:
+        raise InputError(f"{path}: holds no trial")
+    return rows
+
+
+def score_rows(
+    rows: Iterable[Row],
+    b: float = SEVERE_PENALTY,
+    p: float = SLOWDOWN_PENALTY,
+    seed: int = 0,
+) -> list[CandidateScore]:
+    """The score of every candidate, in the order in which they first appear.
+
+    Raises:
+        InputError: a candidate has no trial that can be scored, or b or p is out of range.
+    """
+    by_candidate: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_candidate[row.candidate].append(row)
+    return [_score(name, items, b, p, seed) for name, items in by_candidate.items()]
+
+
+def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> CandidateScore:
+    tasks: dict[str, list[Measured]] = defaultdict(list)
+    for row in rows:
+        if row.status == "unstable":
+            continue
+        status: Status = row.status  # type: ignore[assignment]
+        try:
+            score = Score(status, row.smallest_t, row.speedup)
+        except InputError as cause:
+            raise InputError(f"trial {row.task}/{row.graph}: {cause}") from cause
+        tasks[row.task].append(Measured(score, row.speedup_low, row.speedup_high))
+    if not tasks:
+        raise InputError(f"{name}: every trial is unstable, so there is nothing to score; "
+                         "run again on a quieter machine")
+    plain = {task: [item.score for item in items] for task, items in tasks.items()}
+    return CandidateScore(
+        candidate=name,
+        suite=score_suite(plain, b, p),
+        intervals=score_intervals(tasks, b, p, seed),
+        statuses=dict(Counter(row.status for row in rows)),
+        num_trials=len(rows),
+        num_unstable=sum(row.status == "unstable" for row in rows),
+        num_tasks_unscored=len({row.task for row in rows} - set(tasks)),
+    )
+
+
+def as_json(scores: list[CandidateScore], b: float, p: float) -> dict[str, Any]:
+    """The scores for a program to read: one candidate flat, several under `candidates`."""
+    items = {item.candidate: _flat(item, b, p) for item in scores}
+    if len(scores) == 1:
+        return items[scores[0].candidate]
+    return {"candidates": items, "b": b, "p": p}
+
+
+def _flat(item: CandidateScore, b: float, p: float) -> dict[str, Any]:
+    suite = item.suite
+    return {
+        "candidate": item.candidate,
+        "b": b,
+        "p": p,
+        "as": suite.score,
+        "as_pooled": suite.score_pooled,
+        "as_interval": {name: [value.low, value.high] for name, value in item.intervals.items()},
+        "es": {str(t): value for t, value in suite.es.items()},
+        "es_pooled": {str(t): value for t, value in suite.es_pooled.items()},
+        "columns": asdict(suite.columns),
+        "tasks": suite.tasks,
+        "statuses": item.statuses,
+        "num_trials": item.num_trials,
+        "num_unstable": item.num_unstable,
+        "num_tasks_unscored": item.num_tasks_unscored,
+    }

@@ -1,0 +1,50 @@
+"""A graph as readable lines: its arguments, and every op with what it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from passnet.graph.fake import ValueShape, infer_shapes
+from passnet.graph.render import render_statement
+from passnet.graph.spec import Alias, Graph, Release
+
+
+def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
+    """Lines that show a graph.
+
+    Args:
+        graph: what to show.
+        where: its file, for error messages.
+        shapes: infer what every op makes (needs torch).
+
+    Raises:
+        GraphError: the shapes cannot be inferred.
+    """
+    made = infer_shapes(graph, where) if shapes else None
+    yield f"{len(graph.program.params)} arguments, {len(graph.program.ops)} ops"
+    for spec in graph.tensors:
+        yield f"  {spec.name}: {_form(spec.dtype, spec.shape)}{_values(spec.mean, spec.std)}"
+    number = 0
+    for item in graph.program.body:
+        if isinstance(item, Release | Alias):
+            continue
+        text = render_statement(item)
+        if made is not None:
+            text = f"{text}   # {', '.join(_shape(value) for value in made[number])}"
+        yield f"{number:5}  {text}"
+        number += 1
+    yield f"returns {len(graph.program.outputs)} values"
+
+
+def _form(dtype: str, shape: tuple[int, ...]) -> str:
+    return f"{dtype}{list(shape)}"
+
+
+def _values(mean: float | None, std: float | None) -> str:
+    return "" if mean is None or std is None else f"  mean {mean:.3g}, std {std:.3g}"
+
+
+def _shape(value: ValueShape) -> str:
+    if value.shape is None or value.dtype is None:
+        return "no tensor"
+    return _form(value.dtype, value.shape)

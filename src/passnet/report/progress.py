@@ -1,0 +1,42 @@
+"""A progress bar on the terminal's error stream; silent where that is no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """A bar with rate and expected end; the block gets a function that counts one more.
+
+    Args:
+        what: shown before the bar.
+        total: how often the function will be called.
+    """
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[now]}"),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total, now="")
+
+        def step(now: str = "") -> None:
+            bar.update(task, advance=1, now=now)
+
+        yield step
