@@ -12,6 +12,8 @@ Python callable::
         scale(x.data_ptr(), out.data_ptr(), x.numel(), 2.0)
         return out
 
+`cpp.kernels` gives one callable a dtype, for a source that defines the function for each.
+
 The source may include `passnet_kernel.h`, which holds conversions of bfloat16, rounding as eager torch
 rounds between ops, and `exp`, `tanh`, `erf` that a compiler can vectorise. No header of torch is
 needed, so that a kernel compiles in well under a second where torch's own extension builder takes 6
@@ -31,12 +33,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from passnet.errors import PassError
 
 INCLUDE = Path(__file__).parent / "include"
 """Folder of the header that kernels may include."""
 
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-fno-math-errno", "-fno-trapping-math",
+FLAGS = ("-std=c++17", "-mprefer-vector-width=512", "-O3", "-march=native", "-fopenmp", "-fno-math-errno", "-fno-trapping-math",
          "-fPIC", "-shared")
 """Flags of every compilation. Not `-ffast-math`: infinities and NaN keep their meaning."""
 
@@ -75,6 +79,23 @@ def kernel(source: str, name: str, signature: str) -> Callable[..., None]:
     function.argtypes = [_TYPES[letter] for letter in signature]
     function.restype = None
     return function
+
+
+def kernels(source: str, name: str, signature: str) -> dict[torch.dtype, Callable[..., None]]:
+    """The functions `<name>_float32` and `<name>_bfloat16` of a piece of C++, by dtype.
+
+    Args:
+        source: C++ text that defines both.
+        name: their common name.
+        signature: as for `kernel`.
+
+    Raises:
+        PassError: as for `kernel`.
+    """
+    return {
+        getattr(torch, dtype): kernel(source, f"{name}_{dtype}", signature)
+        for dtype in ("float32", "bfloat16")
+    }
 
 
 def build(source: str) -> Path:

@@ -46,7 +46,8 @@ def wrap_sites(
 
 def _wrap(graph: torch.fx.Graph, site: Site) -> None:
     node = site.node
-    values = list(dict.fromkeys([item for item in site.inputs if item] + node.all_input_nodes))
+    read = [item for item in site.inputs if isinstance(item, torch.fx.Node)]
+    values = list(dict.fromkeys(read + node.all_input_nodes))
     kinds = [_kind(item) for item in values]
     num_outputs = len(site.source.pattern.outputs)
     name = f"{re.sub(r'[^0-9a-zA-Z_]', '_', site.source.name)}_{next(_numbers)}"
@@ -110,7 +111,10 @@ def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
     positions = {item: index for index, item in enumerate(values)}
 
     def fake(*given: Any) -> Any:
-        inputs = [None if item is None else given[positions[item]] for item in site.inputs]
+        inputs = [
+            given[positions[item]] if isinstance(item, torch.fx.Node) else item
+            for item in site.inputs
+        ]
         results = module(*inputs)
         storages = {
             item.untyped_storage()._cdata for item in given if isinstance(item, torch.Tensor)

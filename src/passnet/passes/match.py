@@ -16,9 +16,10 @@ from passnet.passes.pattern import Pattern
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One place where a pattern stands: the graph's node for every node of the pattern."""
+    """One place where a pattern stands: the graph's node for every node of the pattern, or the
+    literal for a parameter that stands for one."""
 
-    nodes: dict[torch.fx.Node, torch.fx.Node]
+    nodes: dict[torch.fx.Node, Any]
 
     def inside(self, pattern: Pattern) -> list[torch.fx.Node]:
         """The matched calls of the graph, in the order of the pattern."""
@@ -56,7 +57,7 @@ class _Attempt:
 
     def __init__(self, search: _Search, nodes: dict, taken: set) -> None:
         self._search = search
-        self.nodes: dict[torch.fx.Node, torch.fx.Node] = nodes
+        self.nodes: dict[torch.fx.Node, Any] = nodes
         self.taken: set[torch.fx.Node] = taken
 
     def copy(self) -> _Attempt:
@@ -64,16 +65,13 @@ class _Attempt:
 
     def unify(self, wanted: torch.fx.Node, node: Any) -> bool:
         """Let a pattern node stand for a graph node, and their arguments likewise."""
-        bound = self.nodes.get(wanted)
-        if bound is not None:
-            if bound is node:
+        if wanted in self.nodes:
+            bound = self.nodes[wanted]
+            if bound is node or (not isinstance(node, torch.fx.Node) and _same(bound, node)):
                 return True
-            return self._fail(wanted, node, bound.name, _show(node), "another value was met before")
+            return self._fail(wanted, node, _show(bound), _show(node), "it stood for another before")
         if wanted.op == "placeholder":
-            if not isinstance(node, torch.fx.Node):
-                return self._fail(wanted, node, "a value", _show(node), "a literal stands here")
-            self.nodes[wanted] = node
-            return True
+            return self._parameter(wanted, node)
         expected = self._search.pattern.calls[wanted]
         found = self._search.index.calls.get(node) if isinstance(node, torch.fx.Node) else None
         if found is None or found.key != expected.key:
@@ -94,6 +92,17 @@ class _Attempt:
                               f"{len(found.arguments)}", "another number of arguments")
         return True
 
+    def _parameter(self, wanted: torch.fx.Node, node: Any) -> bool:
+        """Let a parameter of the pattern stand for a value, or for a literal if it says so."""
+        kind = self._search.pattern.literals.get(wanted)
+        if kind is None:
+            if not isinstance(node, torch.fx.Node):
+                return self._fail(wanted, node, "a value", _show(node), "a literal stands here")
+        elif type(node) is not kind:
+            return self._fail(wanted, node, f"a literal {kind.__name__}", _show(node), "not that")
+        self.nodes[wanted] = node
+        return True
+
     def _argument(
         self, wanted: torch.fx.Node, node: torch.fx.Node, name: str, value: Any, other: Any
     ) -> bool:
@@ -107,7 +116,7 @@ class _Attempt:
             mine = (value.start, value.stop, value.step)
             theirs = (other.start, other.stop, other.step)
             return self._argument(wanted, node, name, mine, theirs)
-        if type(value) is type(other) and value == other:
+        if _same(value, other):
             return True
         return self._fail(wanted, node, f"{name}={_show(value)}", f"{name}={_show(other)}",
                           "another argument")
@@ -186,12 +195,17 @@ class _Search:
         """A call not yet assigned, one that reads an assigned value if there is any."""
         rest = [node for node in self.pattern.body if node not in attempt.nodes]
         for node in rest:
-            if any(source in attempt.nodes for source in node.all_input_nodes):
-                return node
+            for source in node.all_input_nodes:
+                if isinstance(attempt.nodes.get(source), torch.fx.Node):
+                    return node
         return rest[-1] if rest else None
 
     def _candidates(self, attempt: _Attempt, wanted: torch.fx.Node) -> list[torch.fx.Node]:
-        sources = [node for node in wanted.all_input_nodes if node in attempt.nodes]
+        sources = [
+            node
+            for node in wanted.all_input_nodes
+            if isinstance(attempt.nodes.get(node), torch.fx.Node)
+        ]
         if not sources:
             return self.index.with_key(self.pattern.calls[wanted].key)
         users = sorted(attempt.nodes[sources[0]].users)
@@ -241,6 +255,13 @@ def each_match(
         use(match)
         num_matches += 1
     return num_matches, None if num_matches else search.explain()
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two literals are equal and of one type, at every depth."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(_same(a, b) for a, b in zip(one, other, strict=True))
+    return type(one) is type(other) and one == other
 
 
 def _show(value: Any) -> str:

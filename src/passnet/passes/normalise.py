@@ -94,8 +94,13 @@ def _method_without_writing(name: str) -> tuple[str, bool]:
     return name, False
 
 
+_INLINED = {torch.nn.functional.pad: torch._C._nn.pad}
+"""Functions that Dynamo traces through -> what it records in their place."""
+
+
 @cache
 def _function_without_writing(function: Callable[..., Any]) -> tuple[Any, bool]:
+    function = _INLINED.get(function, function)
     if function in _OPERATORS_WITHOUT_WRITING:
         return _OPERATORS_WITHOUT_WRITING[function], True
     name = getattr(function, "__name__", "")

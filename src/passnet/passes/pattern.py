@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,26 @@ from passnet.passes.normalise import Call, normalise
 from passnet.passes.trace import graph_of, trace
 
 
+LITERAL_TYPES: dict[str, type] = {
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "str": str,
+    "tuple": tuple,
+    "torch.dtype": torch.dtype,
+    "torch.device": torch.device,
+}
+"""Annotations that make a parameter of a pattern stand for a literal: `def pattern(x, eps: float)`."""
+
+
 @dataclass(frozen=True)
 class Pattern:
     """What to look for.
 
     `body` are the calls in topological order, `calls` their normal forms, `outputs` the values the
-    pattern returns; `returns_tuple` tells `return (y,)` from `return y`.
+    pattern returns; `returns_tuple` tells `return (y,)` from `return y`. `literals` maps those
+    parameters that stand for a literal to the type it must have: the ones annotated with one of
+    `LITERAL_TYPES`. All others stand for a value of the graph.
     """
 
     name: str
@@ -30,6 +45,7 @@ class Pattern:
     outputs: tuple[torch.fx.Node, ...]
     returns_tuple: bool
     anchor: torch.fx.Node
+    literals: Mapping[torch.fx.Node, type]
 
 
 @dataclass(frozen=True)
@@ -76,7 +92,21 @@ def make_pattern(name: str, pattern: Any) -> Pattern:
         outputs=returned,
         returns_tuple=isinstance(result, (tuple, list)),
         anchor=_anchor(body),
+        literals=_literals(pattern, params),
     )
+
+
+def _literals(pattern: Any, params: tuple[torch.fx.Node, ...]) -> dict[torch.fx.Node, type]:
+    if isinstance(pattern, torch.fx.GraphModule):
+        return {}
+    by_type = {kind: kind for kind in LITERAL_TYPES.values()}
+    known: dict[Any, type] = {**LITERAL_TYPES, **by_type}
+    annotations = [item.annotation for item in inspect.signature(pattern).parameters.values()]
+    return {
+        param: known[annotation]
+        for param, annotation in zip(params, annotations, strict=True)
+        if annotation in known
+    }
 
 
 def _live_calls(graph: torch.fx.Graph, what: str) -> tuple[torch.fx.Node, ...]:

@@ -28,12 +28,16 @@ class PassReport:
 
 @dataclass(frozen=True)
 class Site:
-    """One replaced match: the new call, the pass, and the graph's values for the pattern's
-    parameters (None for a parameter that the pattern does not read)."""
+    """One replaced match: the new call, the pass, and what the pattern's parameters stand for: a
+    value of the graph, a literal, or `UNREAD`."""
 
     node: torch.fx.Node
     source: Pass
-    inputs: tuple[torch.fx.Node | None, ...]
+    inputs: tuple[Any, ...]
+
+
+UNREAD = object()
+"""Stands for a parameter that the pattern does not read."""
 
 
 def apply_passes(
@@ -68,7 +72,7 @@ def _current(site: Site, renamed: dict[torch.fx.Node, torch.fx.Node]) -> Site:
     """A site whose inputs are nodes of the final graph, where later passes replaced some."""
     inputs = []
     for node in site.inputs:
-        while node in renamed:
+        while isinstance(node, torch.fx.Node) and node in renamed:
             node = renamed[node]
         inputs.append(node)
     return Site(site.node, site.source, tuple(inputs))
@@ -85,7 +89,7 @@ def _replace(
     as_keys = {node: wanted for wanted, node in match.nodes.items() if wanted.op != "placeholder"}
     first, last = min(inside), max(inside)
     late = tainted(as_keys, first, last)
-    inputs = tuple(match.nodes.get(param) for param in item.pattern.params)
+    inputs = tuple(match.nodes.get(param, UNREAD) for param in item.pattern.params)
     with graph.inserting_after(last):
         anchor = graph.call_function(_no_op)
     with graph.inserting_before(anchor):
@@ -115,16 +119,16 @@ def _no_op() -> None:
 
 
 def _arguments(
-    item: Pass, inputs: tuple[torch.fx.Node | None, ...], graph: torch.fx.Graph
+    item: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph
 ) -> tuple[Any, ...]:
     """What `replacement_args` returns, with its own calls (if any) copied into the graph."""
-    values: dict[torch.fx.Node, torch.fx.Node] = {}
+    values: dict[torch.fx.Node, Any] = {}
     remaining = iter(inputs)
     result: Any = None
     for node in item.replacement.args_graph.nodes:
         if node.op == "placeholder":
             value = next(remaining)
-            if value is not None:
+            if value is not UNREAD:
                 values[node] = value
             elif node.users:
                 raise PassError(

@@ -1,0 +1,17 @@
+"""Inception's reduction with one other branch."""
+
+import torch
+
+from pass_dir.kernel import pool, pool_concat
+
+
+def pattern(x, a, kernel: int, stride: int):
+    return torch.cat((a, pool(x, kernel, stride)), 1)
+
+
+def replacement_args(x, a, kernel, stride):
+    return x, kernel, stride, a
+
+
+def replacement_func():
+    return pool_concat
