@@ -1,8 +1,9 @@
 """The demo suite: subgraphs cut from nets of timm and transformers, with random weights.
 
-Run it with `python recipes/demo_suite.py suites/demo.parquet`; it needs `pip install passnet[models]`
-and takes a few minutes. Every net is captured by `passnet.capture`, and each task is an op sequence
-that is looked for in the captures, in the order of the ops.
+Run it with `python recipes/demo_suite.py suites`; it needs `pip install passnet[models]` and takes
+a few minutes. It writes `demo.parquet`, and `demo-small.parquet` with one graph a task. Every net
+is captured as `passnet.capture` does, and each task is an op sequence that is looked for in the
+captures, in the order of the ops.
 """
 
 from __future__ import annotations
@@ -180,8 +181,8 @@ def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[SuiteGraph]:
 
 
 def main() -> None:
-    """Build the suite and write it to the path given."""
-    target = Path(sys.argv[1])
+    """Build both suites and write them to the folder given."""
+    folder = Path(sys.argv[1])
     ready_torchvision()
     graphs: dict[str, SuiteGraph] = {}
     for net in NETS:
@@ -191,10 +192,12 @@ def main() -> None:
             print(f"{net.name} {dtype}: {len(graphs)} graphs", flush=True)
     order = list(TASKS)
     ordered = sorted(graphs.values(), key=lambda item: (order.index(item.task), item.name))
-    suite = make_suite(target.stem, ordered)
-    write_suite(target, suite)
+    suite = make_suite("demo", ordered)
+    write_suite(folder / "demo.parquet", suite)
     for task in suite.tasks:
         print(f"{task.name}: {len(task.graphs)} graphs, {len(task.ops)} ops")
+    first = [next(item for item in task.graphs if "float32" in item.name) for task in suite.tasks]
+    write_suite(folder / "demo-small.parquet", make_suite("demo-small", first))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command line: one group of commands a stage; every import that takes time is inside a command."""
+"""The command line: one group of commands a stage; what takes time to import, commands import."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ def graph() -> None:
 def graph_check(
     ctx: click.Context, paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: bool
 ) -> None:
-    """Check every graph directory below PATHS: does it parse, round-trip, and build?
+    """Check every graph directory below PATHS.
 
-    Building runs the graph under fake tensors, without memory. Prints a line for each failure and a
-    summary. Exits 0 only if all graphs parse and round-trip.
+    Does it parse, does its print parse to the same, does it build? Building runs the graph under
+    fake tensors, without memory. Prints a line for each failure and a summary. Exits 0 only if all
+    graphs parse and round-trip.
     """
     import os
 
@@ -91,8 +92,10 @@ def graph_check(
         text = f"{summary['parsed']} of {summary['graphs']} graphs parse and round-trip"
         if not no_build:
             text += f", {summary['built']} run under fake tensors"
-        click.echo(f"{text}; {summary['ops']} ops, {summary['structures']} structures, "
-                   f"{summary['distinct']} distinct with literals and shapes")
+        click.echo(
+            f"{text}; {summary['ops']} ops, {summary['structures']} structures, "
+            f"{summary['distinct']} distinct with literals and shapes"
+        )
     if failed:
         ctx.exit(FAILURE)
 
@@ -117,8 +120,13 @@ def pass_group() -> None:
 
 @pass_group.command("check")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--suite", "suite_name", default="demo", show_default=True,
-              help="A shipped suite, a Parquet file, or a folder of graphs.")
+@click.option(
+    "--suite",
+    "suite_name",
+    default="demo",
+    show_default=True,
+    help="A shipped suite, a Parquet file, or a folder of graphs.",
+)
 @click.option("--task", "tasks", multiple=True, help="Only this task (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines instead.")
 def pass_check(folder: Path, suite_name: str, tasks: tuple[str, ...], as_json: bool) -> None:
@@ -138,18 +146,32 @@ def bench() -> None:
 
 
 @bench.command("run")
-@click.option("--suite", "suite_name", default="demo", show_default=True,
-              help="A shipped suite, a Parquet file, or a folder of graphs.")
-@click.option("--candidate", "candidates", multiple=True, required=True,
-              help="eager, null, inductor, or the path of a pass folder (or of a folder of them, one "
-              "a task); then @direct to call without torch.compile, @inductor to compile the rest.")
+@click.option(
+    "--suite",
+    "suite_name",
+    default="demo",
+    show_default=True,
+    help="A shipped suite, a Parquet file, or a folder of graphs.",
+)
+@click.option(
+    "--candidate",
+    "candidates",
+    multiple=True,
+    required=True,
+    help="eager, null, inductor, or the path of a pass folder (or of a folder of them, one "
+    "a task); then @direct to call without torch.compile, @inductor to compile the rest.",
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The run folder.")
 @click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]))
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
 @click.option("--task", "tasks", multiple=True, help="Only this task (repeatable).")
 @click.option("--threads", default=1, show_default=True, help="Threads of reference and candidate.")
-@click.option("--seconds", default=0.4, show_default=True,
-              help="Time to measure each candidate on each graph.")
+@click.option(
+    "--seconds",
+    default=0.4,
+    show_default=True,
+    help="Time to measure each candidate on each graph.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the inputs.")
 @click.option("--memory-mib", default=8192, show_default=True, help="Memory of a worker.")
 @click.option("--compile-timeout", default=300.0, show_default=True, help="Seconds to get ready.")
@@ -252,7 +274,9 @@ def bench_list(suite_name: str, as_json: bool) -> None:
         return
     for row in rows:
         names = " ".join(op.rsplit(".", 1)[-1] for op in row["ops"])
-        click.echo(f"{row['task']}: {len(row['graphs'])} graphs of {len(row['nets'])} nets: {names}")
+        click.echo(
+            f"{row['task']}: {len(row['graphs'])} graphs of {len(row['nets'])} nets: {names}"
+        )
 
 
 def _suite(name: str, tasks: tuple[str, ...]) -> Any:
@@ -270,9 +294,7 @@ def _suite(name: str, tasks: tuple[str, ...]) -> Any:
     return make_suite(suite.name, graphs)
 
 
-def _report(
-    out: Path, trials: list[Trial], as_json: bool, brief: bool, wall_s: float
-) -> None:
+def _report(out: Path, trials: list[Trial], as_json: bool, brief: bool, wall_s: float) -> None:
     """Write scores, tables and the figure of a run, and print them."""
     from passnet.bench.scores import as_json as to_json
     from passnet.bench.scores import read_rows, score_rows

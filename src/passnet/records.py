@@ -112,7 +112,7 @@ def write_json(path: Path, record: Any) -> None:
     _check_finite(record, path.name)
     partial = path.with_suffix(path.suffix + ".partial")
     partial.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 def read_json(path: Path, kind: type[T]) -> T:

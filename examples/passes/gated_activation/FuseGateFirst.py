@@ -1,7 +1,6 @@
 """silu(first half) * second half, as Phi-3 has it."""
 
 import torch
-
 from pass_dir.kernel import gated
 
 

@@ -1,7 +1,6 @@
 """first half * silu(second half), as gMixer has it."""
 
 import torch
-
 from pass_dir.kernel import gated
 
 

@@ -1,7 +1,6 @@
 """Inception's reduction with two other branches."""
 
 import torch
-
 from pass_dir.kernel import pool, pool_concat
 
 

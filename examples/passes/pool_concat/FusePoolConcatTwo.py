@@ -1,7 +1,6 @@
 """Inception's reduction with one other branch."""
 
 import torch
-
 from pass_dir.kernel import pool, pool_concat
 
 

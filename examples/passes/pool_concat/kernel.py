@@ -13,8 +13,8 @@ using namespace passnet;
 static inline float larger(float a, float b) { return (b > a || b != b) ? b : a; }
 
 template <typename T>
-static void pool(const T* x, T* out, int64_t planes, int64_t h, int64_t w, int64_t k, int64_t stride,
-                 int64_t oh, int64_t ow) {
+static void pool(const T* x, T* out, int64_t planes, int64_t h, int64_t w, int64_t k,
+                 int64_t stride, int64_t oh, int64_t ow) {
 #pragma omp parallel for
   for (int64_t p = 0; p < planes; p++)
     for (int64_t i = 0; i < oh; i++)
@@ -28,9 +28,9 @@ static void pool(const T* x, T* out, int64_t planes, int64_t h, int64_t w, int64
 }
 
 #define EXPORT(T, NAME)                                                                        \
-  extern "C" void NAME(const T* x, T* out, int64_t planes, int64_t h, int64_t w, int64_t k,    \
-                       int64_t stride, int64_t oh, int64_t ow) {                               \
-    pool<T>(x, out, planes, h, w, k, stride, oh, ow);                                          \
+  extern "C" void NAME(const T* x, T* out, int64_t planes, int64_t h, int64_t w, int64_t k,  \
+                       int64_t stride, int64_t oh, int64_t ow) {                             \
+    pool<T>(x, out, planes, h, w, k, stride, oh, ow);                                        \
   }
 EXPORT(float, pool_float32)
 EXPORT(bf16, pool_bfloat16)

@@ -51,9 +51,7 @@ def rms_norm(x, weight, eps):
     x = x.contiguous()
     out = torch.empty_like(x)
     n = weight.numel()
-    RMS_NORM[x.dtype](
-        x.data_ptr(), weight.data_ptr(), out.data_ptr(), x.numel() // n, n, eps
-    )
+    RMS_NORM[x.dtype](x.data_ptr(), weight.data_ptr(), out.data_ptr(), x.numel() // n, n, eps)
     return out
 
 

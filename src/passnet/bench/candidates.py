@@ -1,4 +1,4 @@
-"""Candidates as they are named on the command line: baselines, pass folders, and how to call them."""
+"""Candidates as named on the command line: baselines, pass folders, and how to call them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> Entry:
     word, *flags = text.split("@")
     unknown = [flag for flag in flags if flag not in FLAGS]
     if unknown:
-        raise InputError(f"candidate {text}: no flag @{unknown[0]}; there are @direct and @inductor")
+        raise InputError(
+            f"candidate {text}: no flag @{unknown[0]}; there are @direct and @inductor"
+        )
     call = "direct" if "direct" in flags or word == "eager" else "compiled"
     residual = "inductor" if "inductor" in flags else "eager"
     if word in BASELINES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -46,5 +46,5 @@ def dry_run(folder: Path, suite: Suite, as_json: bool = False) -> Iterator[str]:
                 yield _line(as_json, record, text)
 
 
-def _line(as_json: bool, record: dict[str, object], text: str) -> str:
+def _line(as_json: bool, record: Mapping[str, object], text: str) -> str:
     return msgspec.json.encode(record).decode() if as_json else text

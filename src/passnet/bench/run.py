@@ -136,7 +136,9 @@ def _prepare(out: Path, info: RunInfo, resume: bool) -> None:
         write_json(path, info)
         return
     if not resume:
-        raise InputError(f"{out}: already holds a run; add --resume to go on, or choose another --out")
+        raise InputError(
+            f"{out}: already holds a run; add --resume to go on, or choose another --out"
+        )
     old = read_json(path, RunInfo)
     for what in ("suite_hash", "settings"):
         if getattr(old, what) != getattr(info, what):

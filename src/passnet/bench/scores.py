@@ -100,8 +100,10 @@ def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> Candida
             raise InputError(f"trial {row.task}/{row.graph}: {cause}") from cause
         tasks[row.task].append(Measured(score, row.speedup_low, row.speedup_high))
     if not tasks:
-        raise InputError(f"{name}: every trial is unstable, so there is nothing to score; "
-                         "run again on a quieter machine")
+        raise InputError(
+            f"{name}: every trial is unstable, so there is nothing to score; "
+            "run again on a quieter machine"
+        )
     plain = {task: [item.score for item in items] for task, items in tasks.items()}
     return CandidateScore(
         candidate=name,

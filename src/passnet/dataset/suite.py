@@ -1,9 +1,8 @@
-"""A suite: tasks, each a set of subgraphs that share one op sequence; stored as one Parquet file."""
+"""A suite: tasks, each of subgraphs that share one op sequence; stored as one Parquet file."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -118,7 +117,7 @@ def write_suite(path: Path, suite: Suite) -> None:
     schema = _SCHEMA.with_metadata({VERSION_KEY: str(SCHEMA_VERSION).encode()})
     partial = path.with_suffix(".partial")
     pq.write_table(pa.Table.from_pylist(rows, schema), partial, compression="zstd")
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 def _row(item: SuiteGraph) -> dict[str, Any]:

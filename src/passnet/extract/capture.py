@@ -37,7 +37,8 @@ def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]
 
     Args:
         net: a module (put it into the mode you mean: `net.eval()`) or a function of tensors.
-        inputs: what to call it with, as are `kwargs`.
+        inputs: what to call it with, by position.
+        **kwargs: what to call it with, by name.
 
     Raises:
         CaptureError: the net fails on these inputs, or nothing of it could be traced.

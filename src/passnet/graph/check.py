@@ -1,9 +1,10 @@
-"""Check of graph directories: do they parse, round-trip, and run under fake tensors?"""
+"""Check of graph directories: that they parse, round-trip, and run under fake tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -88,7 +89,7 @@ def check_all(
             for path, future in zip(list(remaining), futures, strict=True):
                 try:
                     check = future.result()
-                except Exception as cause:  # boundary: the pool lost a process
+                except BrokenProcessPool as cause:
                     text = f"{path}: the checking process ended ({type(cause).__name__})"
                     check = Check(str(path), False, None, 0, text)
                 remaining.remove(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from passnet.graph.spec import Arg, Device, Graph, Op, Program, Sequence, Slice
+from passnet.graph.spec import Arg, Device, Graph, Op, Program, Sequence
 
 _DEVICE_TEXT = re.compile(r"(cpu|cuda)(:\d+)?")
 _TAKES_DEVICE_TEXT = ("Tensor.to", "torch.amp.autocast_mode._enter_autocast")
@@ -18,13 +18,12 @@ def retarget(graph: Graph, kind: str, index: int | None = None) -> Graph:
     keyword and as an argument of `Tensor.to` and of autocast.
 
     Args:
+        graph: what to move.
         kind: "cpu" or "cuda".
         index: number of the device among its kind; None is the current one.
     """
     device = Device(kind, index)
-    body = tuple(
-        _op(item, device) if isinstance(item, Op) else item for item in graph.program.body
-    )
+    body = tuple(_op(item, device) if isinstance(item, Op) else item for item in graph.program.body)
     text = kind if index is None else f"{kind}:{index}"
     return Graph(
         Program(graph.program.params, body, graph.program.outputs),
@@ -48,6 +47,4 @@ def _arg(arg: Arg, device: Device, takes_text: bool) -> Arg:
         return device.kind if device.index is None else f"{device.kind}:{device.index}"
     if isinstance(arg, Sequence):
         return Sequence(arg.kind, tuple(_arg(item, device, False) for item in arg.items))
-    if isinstance(arg, Slice):
-        return arg
     return arg

@@ -7,30 +7,148 @@ from collections.abc import Hashable, Mapping, Sequence
 from passnet.graph.operators import IN_PLACE
 
 _VIEWS = frozenset(
-    "view reshape transpose permute expand expand_as squeeze unsqueeze flatten unflatten narrow "
-    "select split split_with_sizes chunk unbind getitem getattr detach contiguous to float half "
-    "bfloat16 double long int bool short char byte type type_as view_as reshape_as t adjoint "
-    "diagonal movedim moveaxis swapaxes swapdims unfold as_strided alias ravel atleast_1d "
-    "atleast_2d atleast_3d tensor_split hsplit vsplit dsplit broadcast_to broadcast_tensors "
-    "meshgrid view_as_real view_as_complex real imag resolve_conj resolve_neg positive conj "
-    "requires_grad_ cpu cuda dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout "
-    "feature_alpha_dropout pad index __getitem__ as_tensor einsum _unsafe_view pixel_shuffle "
-    "pixel_unshuffle interpolate lift_fresh_copy sum_to_size expand_copy item".split()
+    [
+        "view",
+        "reshape",
+        "transpose",
+        "permute",
+        "expand",
+        "expand_as",
+        "squeeze",
+        "unsqueeze",
+        "flatten",
+        "unflatten",
+        "narrow",
+        "select",
+        "split",
+        "split_with_sizes",
+        "chunk",
+        "unbind",
+        "getitem",
+        "getattr",
+        "detach",
+        "contiguous",
+        "to",
+        "float",
+        "half",
+        "bfloat16",
+        "double",
+        "long",
+        "int",
+        "bool",
+        "short",
+        "char",
+        "byte",
+        "type",
+        "type_as",
+        "view_as",
+        "reshape_as",
+        "t",
+        "adjoint",
+        "diagonal",
+        "movedim",
+        "moveaxis",
+        "swapaxes",
+        "swapdims",
+        "unfold",
+        "as_strided",
+        "alias",
+        "ravel",
+        "atleast_1d",
+        "atleast_2d",
+        "atleast_3d",
+        "tensor_split",
+        "hsplit",
+        "vsplit",
+        "dsplit",
+        "broadcast_to",
+        "broadcast_tensors",
+        "meshgrid",
+        "view_as_real",
+        "view_as_complex",
+        "real",
+        "imag",
+        "resolve_conj",
+        "resolve_neg",
+        "positive",
+        "conj",
+        "requires_grad_",
+        "cpu",
+        "cuda",
+        "dropout",
+        "dropout1d",
+        "dropout2d",
+        "dropout3d",
+        "alpha_dropout",
+        "feature_dropout",
+        "feature_alpha_dropout",
+        "pad",
+        "index",
+        "__getitem__",
+        "as_tensor",
+        "einsum",
+        "_unsafe_view",
+        "pixel_shuffle",
+        "pixel_unshuffle",
+        "interpolate",
+        "lift_fresh_copy",
+        "sum_to_size",
+        "expand_copy",
+        "item",
+    ]
 )
 """Last names of calls whose result may be, or be a view of, their first argument."""
 
 _RANDOM = frozenset(
-    "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal "
-    "dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout "
-    "bernoulli_ normal_ uniform_ random_ exponential_ geometric_ cauchy_ log_normal_ rrelu "
-    "gumbel_softmax".split()
+    [
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+        "bernoulli",
+        "multinomial",
+        "normal",
+        "dropout",
+        "dropout1d",
+        "dropout2d",
+        "dropout3d",
+        "alpha_dropout",
+        "feature_dropout",
+        "feature_alpha_dropout",
+        "bernoulli_",
+        "normal_",
+        "uniform_",
+        "random_",
+        "exponential_",
+        "geometric_",
+        "cauchy_",
+        "log_normal_",
+        "rrelu",
+        "gumbel_softmax",
+    ]
 )
 
 _STATE = frozenset(
-    "_set_grad_enabled _enter_autocast _exit_autocast _vmap_increment_nesting "
-    "_vmap_decrement_nesting _add_batch_dim _remove_batch_dim lazy_load_decompositions "
-    "_log_api_usage_once FunctionCtx _assert _check _check_is_size _assert_scalar "
-    "_assert_async".split()
+    [
+        "_set_grad_enabled",
+        "_enter_autocast",
+        "_exit_autocast",
+        "_vmap_increment_nesting",
+        "_vmap_decrement_nesting",
+        "_add_batch_dim",
+        "_remove_batch_dim",
+        "lazy_load_decompositions",
+        "_log_api_usage_once",
+        "FunctionCtx",
+        "_assert",
+        "_check",
+        "_check_is_size",
+        "_assert_scalar",
+        "_assert_async",
+    ]
 )
 """Last names of calls that change the state of the machine rather than a tensor."""
 
@@ -67,8 +185,15 @@ def writes_first(target: str, kwargs: Mapping[str, object]) -> bool:
     if kwargs.get("inplace") is True:
         return True
     if name.startswith("__"):
-        return name in ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__",
-                        "__iand__", "__ior__")
+        return name in (
+            "__setitem__",
+            "__iadd__",
+            "__isub__",
+            "__imul__",
+            "__itruediv__",
+            "__iand__",
+            "__ior__",
+        )
     return name.endswith("_") and name not in ("requires_grad_",)
 
 

@@ -42,7 +42,9 @@ def find_graphs(root: Path) -> Iterator[Path]:
         GraphError: `root` does not exist or is no directory.
     """
     if not root.is_dir():
-        raise GraphError(f"{root}: no such directory; give a graph directory or one that holds some")
+        raise GraphError(
+            f"{root}: no such directory; give a graph directory or one that holds some"
+        )
     for folder, subfolders, names in os.walk(root):
         subfolders.sort()
         if all(name in names for name in GRAPH_FILES):

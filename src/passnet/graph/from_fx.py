@@ -108,11 +108,13 @@ class _Converter:
         first = node.args[0] if node.args else None
         name = self._name(node, node.name)
         in_place = target.removeprefix("operator.") in IN_PLACE_TEXT
-        if in_place and isinstance(first, torch.fx.Node) and isinstance(args[0], Ref):
-            # `x += y` gives the name x to the result, which is the same tensor; the call form is
-            # kept where the old x is read again, since x could be a number.
-            if all(order[user] <= order[node] for user in first.users):
-                return [Op(args[0].name, target, args, kwargs), Alias(name, args[0].name)]
+        # `x += y` gives the name x to the result, which is the same tensor; the call form is kept
+        # where the old x is read again, since x could be a number.
+        is_last_use = isinstance(first, torch.fx.Node) and all(
+            order[user] <= order[node] for user in first.users
+        )
+        if in_place and is_last_use and isinstance(args[0], Ref):
+            return [Op(args[0].name, target, args, kwargs), Alias(name, args[0].name)]
         return [Op(name, target, args, kwargs)]
 
     def _arg(self, value: Any, node: torch.fx.Node) -> Arg:

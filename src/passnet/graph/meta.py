@@ -60,8 +60,11 @@ def _spec(item: ast.ClassDef, where: str, role: Literal["weight", "input"]) -> T
     for line in item.body:
         if isinstance(line, ast.Pass):
             continue
-        if not (isinstance(line, ast.Assign) and len(line.targets) == 1
-                and isinstance(line.targets[0], ast.Name)):
+        if not (
+            isinstance(line, ast.Assign)
+            and len(line.targets) == 1
+            and isinstance(line.targets[0], ast.Name)
+        ):
             raise GraphError(f"{where}:{line.lineno}: expected `field = literal`")
         values[line.targets[0].id] = _literal(line.value, where)
     place = f"{where}:{item.lineno}: {values.get('name', item.name)}"
@@ -92,8 +95,10 @@ def _literal(node: Any, where: str) -> Any:
     kind = type(node)
     if kind is ast.Constant:  # the three common forms, without the cost of literal_eval
         return node.value
-    if kind is ast.UnaryOp and type(node.op) is ast.USub and type(node.operand) is ast.Constant:
-        return -node.operand.value
+    if kind is ast.UnaryOp and type(node.op) is ast.USub:
+        value = _literal(node.operand, where)
+        if type(value) in _NUMBER:
+            return -value
     if kind is ast.List:
         return [_literal(item, where) for item in node.elts]
     if kind is ast.Call and ast.unparse(node) in ("float('nan')", "float('inf')"):
@@ -141,8 +146,9 @@ def _data(value: Any, shape: Any, place: str) -> tuple[float | int | bool, ...]:
     if not {type(item) for item in items} <= {int, float, bool}:
         raise GraphError(f"{place}: data must be a flat list of numbers")
     if len(items) != math.prod(shape):
-        raise GraphError(f"{place}: data has {len(items)} values, shape {shape} needs "
-                         f"{math.prod(shape)}")
+        raise GraphError(
+            f"{place}: data has {len(items)} values, shape {shape} needs {math.prod(shape)}"
+        )
     return tuple(items)
 
 

@@ -36,7 +36,7 @@ LARGEST: dict[str, float] = {
 
 
 def storage(dtype: str) -> np.dtype[Any]:
-    """numpy's storage type for a dtype of torch.
+    """Numpy's storage type for a dtype of torch.
 
     Raises:
         GraphError: the dtype is not one of `STORAGE`.
@@ -44,7 +44,9 @@ def storage(dtype: str) -> np.dtype[Any]:
     try:
         return STORAGE[dtype]
     except KeyError as cause:
-        raise GraphError(f"dtype {dtype} is not supported, known are {', '.join(STORAGE)}") from cause
+        raise GraphError(
+            f"dtype {dtype} is not supported, known are {', '.join(STORAGE)}"
+        ) from cause
 
 
 def is_float(dtype: str) -> bool:

@@ -7,7 +7,6 @@ import gc
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
 
 from passnet.errors import GraphError
 from passnet.graph.operators import BINARY, COMPARE, IN_PLACE, UNARY
@@ -30,10 +29,42 @@ MAX_TEXT_BYTES = 64 * 2**20
 """Longest text that is parsed; the largest known real graph file has 4 MB."""
 
 CONSTANT_NAMES = frozenset(
-    "float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 short int long "
-    "uint8 uint16 uint32 uint64 bool complex32 complex64 complex128 cfloat cdouble "
-    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz "
-    "strided sparse_coo contiguous_format channels_last channels_last_3d preserve_format".split()
+    [
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "half",
+        "float",
+        "double",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "short",
+        "int",
+        "long",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+        "complex32",
+        "complex64",
+        "complex128",
+        "cfloat",
+        "cdouble",
+        "float8_e4m3fn",
+        "float8_e5m2",
+        "float8_e4m3fnuz",
+        "float8_e5m2fnuz",
+        "strided",
+        "sparse_coo",
+        "contiguous_format",
+        "channels_last",
+        "channels_last_3d",
+        "preserve_format",
+    ]
 )
 """Names of torch that are constants (dtypes, layouts, memory formats) when not called."""
 
@@ -61,7 +92,9 @@ def parse_tree(text: str, where: str) -> ast.Module:
         GraphError: not Python, nested too deeply, or longer than `MAX_TEXT_BYTES`.
     """
     if len(text) > MAX_TEXT_BYTES:
-        raise GraphError(f"{where}: {len(text)} characters, more than {MAX_TEXT_BYTES} are not read")
+        raise GraphError(
+            f"{where}: {len(text)} characters, more than {MAX_TEXT_BYTES} are not read"
+        )
     try:
         return ast.parse(text)
     except SyntaxError as cause:
@@ -95,8 +128,10 @@ def _forward(tree: ast.Module, where: str) -> ast.FunctionDef:
         if isinstance(item, ast.ClassDef):
             classes.append(item)
         elif not isinstance(item, _HEADER):
-            raise GraphError(f"{where}:{item.lineno}: only imports and one class may stand here, "
-                             f"found {_construct(item)}")
+            raise GraphError(
+                f"{where}:{item.lineno}: only imports and one class may stand here, "
+                f"found {_construct(item)}"
+            )
     if len(classes) != 1:
         raise GraphError(f"{where}: expected one class with a forward method, found {len(classes)}")
     cls = classes[0]
@@ -152,9 +187,9 @@ class _Parser:
             ast.Attribute: self._attribute,
         }
 
-    def _fail(self, node: ast.AST, why: str) -> NoReturn:
+    def _error(self, node: ast.AST, why: str) -> GraphError:
         line = getattr(node, "lineno", "?")
-        raise GraphError(f"{self._where}:{line}: {why}: {_construct(node)}")
+        return GraphError(f"{self._where}:{line}: {why}: {_construct(node)}")
 
     def program(self, method: ast.FunctionDef) -> Program:
         params = self._params(method)
@@ -170,21 +205,22 @@ class _Parser:
     def _params(self, method: ast.FunctionDef) -> tuple[Param, ...]:
         spec = method.args
         if spec.vararg or spec.kwarg or spec.kwonlyargs or spec.posonlyargs or spec.defaults:
-            self._fail(method, "forward takes plain positional arguments only")
+            raise self._error(method, "forward takes plain positional arguments only")
         if not spec.args or spec.args[0].arg != "self":
-            self._fail(method, "the first argument of forward must be self")
+            raise self._error(method, "the first argument of forward must be self")
         params = []
         seen = {"self"}
         for item in spec.args[1:]:
             if item.arg in seen or item.arg == "torch":
-                self._fail(item, "argument name used twice or reserved")
+                raise self._error(item, "argument name used twice or reserved")
             seen.add(item.arg)
-            params.append(Param(item.arg, item.annotation and _dotted(item.annotation)))
+            annotation = None if item.annotation is None else _dotted(item.annotation)
+            params.append(Param(item.arg, annotation))
         return tuple(params)
 
     def _outputs(self, item: ast.Return) -> tuple[Arg, ...]:
         if not isinstance(item.value, ast.Tuple):
-            self._fail(item, "forward must return a tuple")
+            raise self._error(item, "forward must return a tuple")
         return tuple(self._arg(element) for element in item.value.elts)
 
     def _statement(self, item: ast.stmt) -> Statement:
@@ -192,48 +228,50 @@ class _Parser:
             return self._assign(item)
         if isinstance(item, ast.AugAssign):
             if not isinstance(item.target, ast.Name) or item.target.id not in self._bound:
-                self._fail(item, "an in-place operator needs a plain name on its left")
+                raise self._error(item, "an in-place operator needs a plain name on its left")
             name = item.target.id
             target = "operator." + IN_PLACE[type(item.op)]
             return Op(name, target, (Ref(name), self._arg(item.value)), (), item.lineno)
         if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
             return self._call(None, item.value, item.lineno)
-        self._fail(item, "not a straight-line statement")
+        raise self._error(item, "not a straight-line statement")
 
     def _assign(self, item: ast.Assign) -> Statement:
         value = item.value
-        if isinstance(value, ast.Constant) and value.value is None and all(
-            isinstance(target, ast.Name) for target in item.targets
+        if (
+            isinstance(value, ast.Constant)
+            and value.value is None
+            and all(isinstance(target, ast.Name) for target in item.targets)
         ):
             names = tuple(target.id for target in item.targets if isinstance(target, ast.Name))
             self._bound.difference_update(names)
             return Release(names, item.lineno)
         if len(item.targets) != 1:
-            self._fail(item, "several targets are only allowed for `= None`")
+            raise self._error(item, "several targets are only allowed for `= None`")
         target = item.targets[0]
         if isinstance(target, ast.Subscript):
             if not isinstance(target.value, ast.Name):
-                self._fail(item, "an index assignment needs a plain name on its left")
+                raise self._error(item, "an index assignment needs a plain name on its left")
             args = (self._ref(target.value), self._arg(target.slice), self._arg(value))
             return Op(None, "operator.setitem", args, (), item.lineno)
         if not isinstance(target, ast.Name):
-            self._fail(item, "the left side must be a name or an index")
+            raise self._error(item, "the left side must be a name or an index")
         name = target.id
         if name in ("self", "torch"):
-            self._fail(item, "a reserved name is assigned")
+            raise self._error(item, "a reserved name is assigned")
         if isinstance(value, ast.Name):
             statement: Statement = Alias(name, self._ref(value).name, item.lineno)
         else:
             read = self._expressions.get(type(value))
             if read is None:
-                self._fail(item, "the right side must be one call, operator, index or name")
+                raise self._error(item, "the right side must be one call, operator, index or name")
             statement = read(name, value, item.lineno)
         self._bound.add(name)
         return statement
 
     def _ref(self, node: ast.Name) -> Ref:
         if node.id not in self._bound:
-            self._fail(node, "the name is not defined before this line")
+            raise self._error(node, "the name is not defined before this line")
         return Ref(node.id)
 
     # Expressions: one op each. The node types are those of the table in __init__.
@@ -242,14 +280,14 @@ class _Parser:
         kwargs = []
         for item in node.keywords:
             if item.arg is None:
-                self._fail(node, "`**` arguments are not allowed")
+                raise self._error(node, "`**` arguments are not allowed")
             kwargs.append((item.arg, self._arg(item.value)))
         args = tuple(self._arg(item) for item in node.args)
         target, receiver = self._callee(node.func)
         if receiver is not None:
             args = (receiver, *args)
         if target == "getattr" and not (len(args) == 2 and isinstance(args[1], str)):
-            self._fail(node, "getattr takes a value and a name")
+            raise self._error(node, "getattr takes a value and a name")
         return Op(output, target, args, tuple(kwargs), line)
 
     def _callee(self, func: ast.expr) -> tuple[str, Ref | None]:
@@ -266,11 +304,11 @@ class _Parser:
                     return "Tensor." + path[0], Ref(node.id)
             elif node.id in ("torch", "operator"):
                 return ".".join([node.id, *reversed(path)]), None
-        self._fail(func, "only torch functions, operators and methods of values are called")
+        raise self._error(func, "only torch functions, operators and methods of values are called")
 
     def _operator(self, output: str | None, node: ast.expr, name: str, args, line: int) -> Op:
         if not any(isinstance(arg, Ref) for arg in args):
-            self._fail(node, "an operator needs at least one value among its operands")
+            raise self._error(node, "an operator needs at least one value among its operands")
         return Op(output, "operator." + name, args, (), line)
 
     def _binary(self, output: str | None, node, line: int) -> Op:
@@ -280,7 +318,7 @@ class _Parser:
     def _compare(self, output: str | None, node, line: int) -> Op:
         name = COMPARE.get(type(node.ops[0]))
         if len(node.ops) != 1 or name is None:
-            self._fail(node, "only single comparisons are allowed")
+            raise self._error(node, "only single comparisons are allowed")
         args = (self._arg(node.left), self._arg(node.comparators[0]))
         return self._operator(output, node, name, args, line)
 
@@ -289,13 +327,13 @@ class _Parser:
 
     def _subscript(self, output: str | None, node, line: int) -> Op:
         if not isinstance(node.value, ast.Name):
-            self._fail(node, "only a plain name is indexed")
+            raise self._error(node, "only a plain name is indexed")
         args = (self._ref(node.value), self._arg(node.slice))
         return Op(output, "operator.getitem", args, (), line)
 
     def _attribute(self, output: str | None, node, line: int) -> Op:
         if not isinstance(node.value, ast.Name) or node.value.id not in self._bound:
-            self._fail(node, "only an attribute of a value is read")
+            raise self._error(node, "only an attribute of a value is read")
         return Op(output, "getattr", (Ref(node.value.id), node.attr), (), line)
 
     # Arguments.
@@ -319,7 +357,7 @@ class _Parser:
         if kind is ast.Slice:
             parts = (node.lower, node.upper, node.step)  # type: ignore[attr-defined]
             return Slice(*[None if part is None else self._arg(part) for part in parts])
-        self._fail(node, "not allowed as an argument")
+        raise self._error(node, "not allowed as an argument")
 
     def _named(self, node) -> Arg:
         if node.id in self._bound:
@@ -328,45 +366,46 @@ class _Parser:
             return FLOAT_NAMES[node.id]
         if node.id == "Ellipsis":
             return ...
-        self._fail(node, "the name is not defined before this line")
+        raise self._error(node, "the name is not defined before this line")
 
     def _constant(self, node) -> Arg:
         value = node.value
         if value is None or value is Ellipsis or isinstance(value, (bool, int, float, str)):
             return value
-        self._fail(node, "this kind of constant is not allowed")
+        raise self._error(node, "this kind of constant is not allowed")
 
     def _negative(self, node) -> Arg:
         value = self._arg(node.operand)
         if isinstance(node.op, ast.USub) and type(value) in (int, float):
             return -value  # type: ignore[operator]
-        self._fail(node, "not allowed as an argument")
+        raise self._error(node, "not allowed as an argument")
 
-    def _torch_name(self, node: ast.Attribute) -> Arg:
+    def _torch_name(self, node) -> Arg:
         if isinstance(node.value, ast.Name) and node.value.id == "torch":
             if node.attr in CONSTANT_NAMES:
                 return TorchName(node.attr)
             if node.attr in FLOAT_NAMES:
                 return FLOAT_NAMES[node.attr]
-        self._fail(node, "not a constant of torch that is known here")
+        raise self._error(node, "not a constant of torch that is known here")
 
     def _literal_call(self, node) -> Arg:
         name = ast.unparse(node.func)
         args = [self._arg(item) for item in node.args]
         if name == "slice" and not node.keywords and 1 <= len(args) <= 3:
             return Slice(None, args[0]) if len(args) == 1 else Slice(*args)
-        if name == "torch.Size" and not node.keywords and len(args) == 1:
-            if isinstance(args[0], Sequence):
-                return Sequence("size", args[0].items)
+        if name == "torch.Size" and not node.keywords and isinstance(args[0], Sequence):
+            return Sequence("size", args[0].items)
         if name == "float" and len(args) == 1 and isinstance(args[0], str):
             try:
                 number = float(args[0])
-                return math.nan if math.isnan(number) else number
-            except ValueError:
-                self._fail(node, "not a number")
+            except ValueError as cause:
+                raise self._error(node, "not a number") from cause
+            return math.nan if math.isnan(number) else number
         if name in ("device", "torch.device"):
             return self._device(node, args)
-        self._fail(node, "a call is not allowed as an argument (only slice, device and torch.Size)")
+        raise self._error(
+            node, "a call is not allowed as an argument (only slice, device and torch.Size)"
+        )
 
     def _device(self, node, args: list[Arg]) -> Device:
         given: dict[str, Arg] = dict(zip(("type", "index"), args, strict=False))
@@ -376,5 +415,5 @@ class _Parser:
             kind, _, number = kind.partition(":")
             index = int(number) if number.isdecimal() else number
         if given or not isinstance(kind, str) or not (index is None or type(index) is int):
-            self._fail(node, "not a device literal")
+            raise self._error(node, "not a device literal")
         return Device(kind, index)

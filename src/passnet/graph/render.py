@@ -75,9 +75,9 @@ def _render_in_place(op: Op) -> str | None:
     if op.target == "operator.setitem" and op.output is None and isinstance(op.args[0], Ref):
         index = render_index(op.args[1])
         return f"{op.args[0].name}[{index}] = {render_arg(op.args[2])}"
-    if op.target.startswith("operator.") and name in IN_PLACE_TEXT and len(op.args) == 2:
-        if isinstance(op.args[0], Ref) and op.output == op.args[0].name:
-            return f"{op.output} {IN_PLACE_TEXT[name]} {render_arg(op.args[1])}"
+    is_in_place = op.target.startswith("operator.") and name in IN_PLACE_TEXT
+    if is_in_place and len(op.args) == 2 and op.args[0] == Ref(op.output or ""):
+        return f"{op.output} {IN_PLACE_TEXT[name]} {render_arg(op.args[1])}"
     return None
 
 

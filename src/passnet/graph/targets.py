@@ -227,7 +227,22 @@ _OPERATORS = frozenset(
     + ["getitem", "setitem", "index"]
 )
 
-ATTRIBUTES = frozenset("shape dtype device ndim T mT H mH real imag is_cuda requires_grad".split())
+ATTRIBUTES = frozenset(
+    [
+        "shape",
+        "dtype",
+        "device",
+        "ndim",
+        "T",
+        "mT",
+        "H",
+        "mH",
+        "real",
+        "imag",
+        "is_cuda",
+        "requires_grad",
+    ]
+)
 """Attributes of a value that a graph may read."""
 
 

@@ -1,4 +1,4 @@
-"""How each argument of a graph is used: as an index (up to which bound), a weight, a variance …"""
+"""How each argument of a graph is used: as an index and up to which bound, a weight, a variance."""
 
 from __future__ import annotations
 
@@ -32,8 +32,28 @@ class _Flow:
 
 
 _KEEPS_VALUES = frozenset(
-    "view reshape to long int contiguous unsqueeze squeeze expand expand_as flatten transpose "
-    "permute t clone detach type_as float repeat masked_fill".split()
+    [
+        "view",
+        "reshape",
+        "to",
+        "long",
+        "int",
+        "contiguous",
+        "unsqueeze",
+        "squeeze",
+        "expand",
+        "expand_as",
+        "flatten",
+        "transpose",
+        "permute",
+        "t",
+        "clone",
+        "detach",
+        "type_as",
+        "float",
+        "repeat",
+        "masked_fill",
+    ]
 )
 """Methods whose result holds the values of their receiver (possibly some of them twice)."""
 
@@ -184,6 +204,5 @@ def find_uses(graph: Graph) -> dict[str, Use]:
         elif not isinstance(item, Release):
             walk.op(item)
     return {
-        name: Use(found.role, min(found.bounds, default=None))
-        for name, found in walk.found.items()
+        name: Use(found.role, min(found.bounds, default=None)) for name, found in walk.found.items()
     }

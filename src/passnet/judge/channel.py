@@ -18,11 +18,11 @@ _MAX_FDS = 4
 T = TypeVar("T")
 
 
-class ChannelClosed(Exception):
+class ChannelClosedError(Exception):
     """The other side is gone, or said something that is no message."""
 
 
-class ChannelTimeout(Exception):
+class ChannelTimeoutError(Exception):
     """The other side did not answer in time."""
 
 
@@ -44,7 +44,7 @@ class Channel:
         """Send a message, with file descriptors if any.
 
         Raises:
-            ChannelClosed: the other side is gone.
+            ChannelClosedError: the other side is gone.
         """
         payload = msgspec.json.encode(message)
         try:
@@ -52,7 +52,7 @@ class Channel:
             socket.send_fds(self._socket, [_HEADER.pack(len(payload))], fds)
             self._socket.sendall(payload)
         except OSError as cause:
-            raise ChannelClosed(str(cause)) from cause
+            raise ChannelClosedError(str(cause)) from cause
 
     def receive(self, kind: Any, timeout_s: float | None = None) -> tuple[Any, list[int]]:
         """The next message, decoded as `kind`, and the descriptors that came with it.
@@ -62,8 +62,8 @@ class Channel:
             timeout_s: how long to wait for the whole message; None waits for ever.
 
         Raises:
-            ChannelTimeout: nothing, or not all of it, came in time.
-            ChannelClosed: the other side is gone, or the bytes are no such message.
+            ChannelTimeoutError: nothing, or not all of it, came in time.
+            ChannelClosedError: the other side is gone, or the bytes are no such message.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:
@@ -73,16 +73,16 @@ class Channel:
                 header += self._exactly(_HEADER.size - len(header), deadline)
             (size,) = _HEADER.unpack(header)
             if size > MAX_MESSAGE_BYTES:
-                raise ChannelClosed(f"a message of {size} bytes")
+                raise ChannelClosedError(f"a message of {size} bytes")
             payload = self._exactly(size, deadline)
         except TimeoutError as cause:
-            raise ChannelTimeout from cause
+            raise ChannelTimeoutError from cause
         except OSError as cause:
-            raise ChannelClosed(str(cause)) from cause
+            raise ChannelClosedError(str(cause)) from cause
         try:
             return msgspec.json.decode(payload, type=kind), fds
         except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as cause:
-            raise ChannelClosed(f"not a message: {cause}") from cause
+            raise ChannelClosedError(f"not a message: {cause}") from cause
 
     def _wait(self, deadline: float | None) -> None:
         if deadline is None:
@@ -99,7 +99,7 @@ class Channel:
             self._wait(deadline)
             part = self._socket.recv(min(size, 1 << 20))
             if not part:
-                raise ChannelClosed("end of stream")
+                raise ChannelClosedError("end of stream")
             parts.append(part)
             size -= len(part)
         return b"".join(parts)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from passnet.judge.memory import ControlPage, SharedMemory
 from passnet.judge.messages import Arm, Armed, Disarmed, OutputForm
-from passnet.judge.process import Worker, WorkerFailure
+from passnet.judge.process import Worker, WorkerFailureError
 
 NS_PER_MS = 1_000_000
 _POLLS_BETWEEN_LOOKS = 4096
@@ -147,7 +147,9 @@ class TimedWorker:
                 if time.perf_counter_ns() - start > self._timeout_ns:
                     self.worker.close()
                     limit = self._timeout_ns / 1e9
-                    raise WorkerFailure("timeout", "Timeout", f"no end of a call in {limit:g} s")
+                    raise WorkerFailureError(
+                        "timeout", "Timeout", f"no end of a call in {limit:g} s"
+                    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ class Measurement:
 
     rounds: tuple[tuple[tuple[float, float], ...], ...]
     calls_per_turn: int
-    failures: Mapping[int, WorkerFailure]
+    failures: Mapping[int, WorkerFailureError]
 
 
 def interleave(workers: Sequence[TimedWorker], plan: TimingPlan) -> Measurement:
@@ -171,15 +173,15 @@ def interleave(workers: Sequence[TimedWorker], plan: TimingPlan) -> Measurement:
     next to each other, as any: what runs before a turn has left its traces in the shared cache.
 
     Raises:
-        WorkerFailure: the first worker, the reference, failed.
+        WorkerFailureError: the first worker, the reference, failed.
     """
     samples: list[list[tuple[float, float]]] = [[] for _ in workers]
-    failures: dict[int, WorkerFailure] = {}
+    failures: dict[int, WorkerFailureError] = {}
 
     def visit(index: int, action: Callable[[TimedWorker], float | None]) -> float | None:
         try:
             return None if index in failures else action(workers[index])
-        except WorkerFailure as failure:
+        except WorkerFailureError as failure:
             if index == 0:
                 raise
             failures[index] = failure

@@ -14,7 +14,8 @@ from passnet.judge.tolerance import LEVELS, smallest_t
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """How outputs compare: `status` is ok, wrong_shape or wrong_dtype; `t` the smallest level at
-    which all values agree, None when there is none; `text` says what differs first."""
+    which all values agree, None when there is none; `text` says what differs first.
+    """
 
     status: Status
     t: int | None

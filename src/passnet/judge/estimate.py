@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +10,8 @@ from passnet.graph.numbers import Array
 
 LOW_SHARE = 0.2
 """Share of the rounds, the fastest ones, whose mean is the estimate. On a shared two-core machine
-this moved by 0.8 % at the 90th percentile between equal programs, where medians moved by 66 to 123 %
-(reference: measuring, point 1)."""
+this moved by 0.8 % at the 90th percentile between equal programs, where medians moved by 66 to
+123 % (235 repeats)."""
 
 NUM_RESAMPLES = 300
 CONFIDENCE = 0.95

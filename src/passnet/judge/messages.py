@@ -81,7 +81,8 @@ class Loaded(msgspec.Struct, frozen=True, tag=True):
 
 class Ran(msgspec.Struct, frozen=True, tag=True):
     """The call returned; `matches` are those of the passes so far, `seconds` the call's time as
-    the worker saw it (a note, never the measurement)."""
+    the worker saw it (a note, never the measurement).
+    """
 
     outputs: tuple[OutputForm, ...]
     matches: tuple[MissText, ...]

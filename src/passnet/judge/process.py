@@ -8,11 +8,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from passnet.errors import WorkerError
-from passnet.judge.channel import Channel, ChannelClosed, ChannelTimeout, channel_pair
+from passnet.judge.channel import Channel, ChannelClosedError, ChannelTimeoutError, channel_pair
 from passnet.judge.messages import (
     Failed,
     ParentReply,
@@ -39,7 +40,7 @@ depending on what the process did before, which moves equal programs apart by ov
 
 
 @dataclass
-class WorkerFailure(Exception):
+class WorkerFailureError(Exception):
     """A request to a worker ended badly: how, and in which words."""
 
     status: Status
@@ -96,18 +97,16 @@ class WorkerParent:
         self._process.kill()
         self._process.wait()
 
-    def _ask(
-        self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()
-    ) -> Any:
+    def _ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
         try:
             if request is not None:
                 self._channel.send(request, fds)
             reply, _ = self._channel.receive(ParentReply, timeout_s)
-        except ChannelTimeout as cause:
+        except ChannelTimeoutError as cause:
             raise WorkerError(f"the parent of workers did not answer in {timeout_s:.0f} s") from (
                 cause
             )
-        except ChannelClosed as cause:
+        except ChannelClosedError as cause:
             raise WorkerError("the parent of workers ended; its messages are above") from cause
         assert isinstance(reply, kind), f"expected {kind.__name__}, got {reply}"
         return reply
@@ -119,7 +118,7 @@ class WorkerParent:
             memory_mib: how much it may map beyond what it starts with.
         """
         channel, theirs = channel_pair()
-        log = tempfile.TemporaryFile()
+        log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker's close() closes it)
         fds = (theirs.fileno(), log.fileno())
         reply = self._ask(Spawn(memory_mib), Spawned, FORK_TIMEOUT_S, fds)
         theirs.close()
@@ -159,42 +158,40 @@ class Worker:
 
     def _kill(self) -> None:
         for kill in (os.killpg, os.kill):
-            try:
+            with suppress(ProcessLookupError):
                 kill(self._pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
 
-    def ask(
-        self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()
-    ) -> Any:
+    def ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
         """The reply to a request.
 
         Raises:
-            WorkerFailure: the worker reports an error, dies, does not answer in time, or answers
-                nonsense. In all but the first case it is ended.
+            WorkerFailureError: the worker reports an error, dies, does not answer in time, or
+                answers nonsense. In all but the first case it is ended.
         """
         try:
             self._channel.send(request, fds)
             return self.receive(kind, timeout_s)
-        except ChannelClosed as cause:
+        except ChannelClosedError as cause:
             raise self.died(str(cause)) from cause
 
     def receive(self, kind: type, timeout_s: float) -> Any:
         """The next message of the worker; see `ask`."""
         try:
             reply, _ = self._channel.receive(Reply, timeout_s)
-        except ChannelTimeout as cause:
+        except ChannelTimeoutError as cause:
             self.close()
-            raise WorkerFailure("timeout", "Timeout", f"no answer within {timeout_s:g} s") from (
-                cause
-            )
-        except ChannelClosed as cause:
+            raise WorkerFailureError(
+                "timeout", "Timeout", f"no answer within {timeout_s:g} s"
+            ) from (cause)
+        except ChannelClosedError as cause:
             raise self.died(str(cause)) from cause
         if isinstance(reply, Failed):
-            raise WorkerFailure(reply.status, reply.error, reply.text)
+            raise WorkerFailureError(reply.status, reply.error, reply.text)
         if not isinstance(reply, kind):
             self.close()
-            raise WorkerFailure("crash", "Protocol", f"the worker answered {type(reply).__name__}")
+            raise WorkerFailureError(
+                "crash", "Protocol", f"the worker answered {type(reply).__name__}"
+            )
         return reply
 
     def alive(self) -> bool:
@@ -205,7 +202,7 @@ class Worker:
         except OSError:
             return False
 
-    def died(self, why: str) -> WorkerFailure:
+    def died(self, why: str) -> WorkerFailureError:
         """The failure that stands for the end of this worker; it is closed."""
         tail = self._tail()
         code = self.close()
@@ -216,9 +213,11 @@ class Worker:
             what = f"exited with code {code}" if why == "end of stream" or code else why
         memory = any(word in tail for word in ("std::bad_alloc", "MemoryError", "out of memory"))
         status: Status = "out_of_memory" if memory else "crash"
-        return WorkerFailure(status, "ProcessEnded", f"the worker {what}" + (
-            f"; it last wrote: {tail}" if tail else ""
-        ))
+        return WorkerFailureError(
+            status,
+            "ProcessEnded",
+            f"the worker {what}" + (f"; it last wrote: {tail}" if tail else ""),
+        )
 
     def _tail(self) -> str:
         size = self._log.seek(0, os.SEEK_END)

@@ -38,8 +38,8 @@ TOLERATED_FROM: dict[str, int | None] = {
 }
 """The smallest t at which a failure counts as tolerated; None is never.
 
-The entry of `ok` is that of wrong values. Source: reference metric, per-trial factor. Running out of
-memory is a failure while running.
+The entry of `ok` is that of wrong values. Running out of memory is a failure while running. Source:
+PassNet paper, Eq. 10, and GraphNet report, Appendix C.
 """
 
 STATUSES: tuple[str, ...] = (*TOLERATED_FROM, "unstable")

@@ -24,7 +24,7 @@ from passnet.judge.messages import (
     Ran,
     Run,
 )
-from passnet.judge.process import Worker, WorkerFailure, WorkerParent
+from passnet.judge.process import Worker, WorkerFailureError, WorkerParent
 
 MAX_OUTPUT_BYTES = 8 * 2**30
 
@@ -75,7 +75,7 @@ class Subject:
         call_timeout_s: for every later call.
 
     Raises:
-        WorkerFailure: the worker could not load.
+        WorkerFailureError: the worker could not load.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Subject:
         """Call once on a set; the form of the outputs.
 
         Raises:
-            WorkerFailure: the call failed.
+            WorkerFailureError: the call failed.
         """
         timeout_s = self._timeouts_s[0 if self._num_calls == 0 else 1]
         reply = self.worker.ask(Run(input_set, seed), Ran, timeout_s)
@@ -158,11 +158,11 @@ class Subject:
         """The values of the last outputs, copied out, and of the arguments that were changed.
 
         Raises:
-            WorkerFailure: they could not be copied.
+            WorkerFailureError: they could not be copied.
         """
         offsets, num_bytes = _output_offsets(forms)
         if num_bytes > MAX_OUTPUT_BYTES:
-            raise WorkerFailure("out_of_memory", "TooLarge", f"outputs of {num_bytes} bytes")
+            raise WorkerFailureError("out_of_memory", "TooLarge", f"outputs of {num_bytes} bytes")
         if self._output_memory is None or self._output_memory.num_bytes < num_bytes:
             if self._output_memory is not None:
                 self._output_memory.close()

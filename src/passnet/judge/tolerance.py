@@ -17,8 +17,8 @@ EXPONENTS: dict[str, tuple[float, float]] = {
     "float32": (1.0, 5.886 / 5),
     "float64": (7 / 5, 7 / 5),
 }
-"""For each dtype (k_a, k_r): atol = 10^(k_a t), rtol = 10^(k_r t). Source: GraphNet report, Eq. 1 and
-its table of constants; at t = -5 these are the defaults of torch.testing.assert_close."""
+"""For each dtype (k_a, k_r): atol = 10^(k_a t), rtol = 10^(k_r t). Source: GraphNet report, Eq. 1
+and its table of constants; at t = -5 these are the defaults of torch.testing.assert_close."""
 
 REAL_PART = {"complex64": "float32", "complex128": "float64"}
 

@@ -22,7 +22,7 @@ from passnet.judge.compare import Verdict, compare_forms, compare_values
 from passnet.judge.estimate import low_mean, self_ratio, speedup
 from passnet.judge.lock import device_lock
 from passnet.judge.messages import OutputForm
-from passnet.judge.process import WorkerFailure, WorkerParent
+from passnet.judge.process import WorkerFailureError, WorkerParent
 from passnet.judge.status import Status
 from passnet.judge.subject import Outcome, Problem, Subject, make_problem
 from passnet.judge.tolerance import LEVELS, smallest_t
@@ -60,7 +60,7 @@ class Trial:
     """How one candidate did on one graph of a task.
 
     `speedup` with the bounds of its 95 % interval is None unless the status is ok. `self_ratio` is
-    the reference against itself in the same rounds. `matches` maps each pass to how often it matched.
+    the reference against itself in the same rounds. `matches` maps each pass to how often it did.
     Times are kept by round and turn.
     `phases_s` says where the judge's time on this trial went.
     """
@@ -126,7 +126,7 @@ def judge_graph(
                 expected = [_outcome(reference, number) for number in range(problem.num_sets)]
             bench = _Bench(parent, item, problem, reference, expected, settings, watch, stack)
             return bench.trials(candidates)
-    except (WorkerFailure, GraphError) as cause:
+    except (WorkerFailureError, GraphError) as cause:
         text = f"the reference failed: {cause}"[:MAX_TEXT]
         return [
             Trial(item.task, item.name, candidate.name, "reference_error", error=text)
@@ -214,7 +214,7 @@ class _Bench:
                     verdict = _worse(verdict, self._compare(subject, number, forms))
                 if verdict.status != "ok":
                     break
-        except WorkerFailure as failure:
+        except WorkerFailureError as failure:
             return self._finished(candidate, subject, watch, failure.status, str(failure))
         self._add_phases(watch)
         if verdict.status != "ok":
@@ -227,8 +227,10 @@ class _Bench:
 
     def _no_match(self, candidate: Candidate, subject: Subject, watch: _Stopwatch) -> Trial:
         misses = [item.miss for item in subject.matches if item.miss]
-        text = "no pass matched; nearest miss of " + "; of ".join(misses) if misses else (
-            "the folder lists no pass"
+        text = (
+            "no pass matched; nearest miss of " + "; of ".join(misses)
+            if misses
+            else ("the folder lists no pass")
         )
         return self._finished(candidate, subject, watch, "no_match", text)
 
@@ -294,7 +296,7 @@ class _Bench:
         indices = list(running)
         subjects = [self._reference, *(running[index][0] for index in indices)]
         timed = [self._timed_worker(item) for item in subjects]
-        checks: dict[int, Verdict | WorkerFailure] = {}
+        checks: dict[int, Verdict | WorkerFailureError] = {}
         try:
             with self._watch.phase("timing"):
                 measured = self._measure(timed)
@@ -340,11 +342,11 @@ class _Bench:
         ratio = self_ratio(np.array(measured.rounds[0]))
         return abs(np.log(ratio)) <= np.log1p(self._settings.self_tolerance)
 
-    def _check_timed(self, timed: TimedWorker, subject: Subject) -> Verdict | WorkerFailure:
+    def _check_timed(self, timed: TimedWorker, subject: Subject) -> Verdict | WorkerFailureError:
         try:
             number, forms = timed.kept_call()
             return self._compare(subject, number, forms)
-        except WorkerFailure as failure:
+        except WorkerFailureError as failure:
             return failure
 
     def _trial(
@@ -354,7 +356,7 @@ class _Bench:
         verdict: Verdict,
         measured: Measurement,
         place: int,
-        failure: WorkerFailure | None,
+        failure: WorkerFailureError | None,
     ) -> Trial:
         shared: dict[str, Any] = {
             "matches": _matches(subject),

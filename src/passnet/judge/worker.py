@@ -11,6 +11,7 @@ import mmap
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ import torch
 from passnet.errors import PassError, PassFolderError
 from passnet.graph.build import build
 from passnet.graph.parse import parse_program
-from passnet.judge.channel import Channel, ChannelClosed
+from passnet.judge.channel import Channel, ChannelClosedError
 from passnet.judge.memory import ControlPage, aligned
 from passnet.judge.messages import (
     Arm,
@@ -36,6 +37,7 @@ from passnet.judge.messages import (
     Request,
     Run,
 )
+from passnet.passes.backend import compile_with_inductor, passnet_backend
 from passnet.passes.rewrite import PassReport
 
 MAX_ERROR_CHARACTERS = 2000
@@ -48,15 +50,15 @@ def serve(channel: Channel) -> None:
         while True:
             try:
                 request, fds = channel.receive(Request)
-            except ChannelClosed:
+            except ChannelClosedError:
                 return
             try:
                 reply = worker.answer(request, fds, channel)
-            except Exception as cause:  # the worker's top loop: any failure is an answer
+            except Exception as cause:  # noqa: BLE001 (top loop: any failure is an answer)
                 reply = _failure(cause)
             try:
                 channel.send(reply)
-            except ChannelClosed:
+            except ChannelClosedError:
                 return
 
 
@@ -71,8 +73,13 @@ def _failure(cause: Exception) -> Failed:
         status = "out_of_memory"
     elif any(isinstance(item, (PassError, PassFolderError, _CompileError)) for item in chain):
         status = "compile_error"
-        text = str(next(item for item in chain if isinstance(item, (PassError, PassFolderError,
-                                                                     _CompileError)))).strip()
+        text = str(
+            next(
+                item
+                for item in chain
+                if isinstance(item, (PassError, PassFolderError, _CompileError))
+            )
+        ).strip()
     elif type(cause).__module__.startswith("torch._dynamo"):
         status = "compile_error"
     else:
@@ -133,15 +140,12 @@ class _Worker:
         if request.kind == "inductor":
             if request.call == "compiled":
                 return torch.compile(module.forward, dynamic=False)
-            from torch._inductor.compile_fx import compile_fx
-
-            return compile_fx(module, list(self._args[0]))
+            return compile_with_inductor(module, self._args[0])
         options = {"passes": request.passes, "residual": request.residual, "report": self._note}
+        backend = partial(passnet_backend, options=options)
         if request.call == "compiled":
-            return torch.compile(module.forward, backend="passnet", options=options, dynamic=False)
-        from passnet.passes.backend import passnet_backend
-
-        return passnet_backend(module, self._args[0], options=options)
+            return torch.compile(module.forward, backend=backend, dynamic=False)
+        return backend(module, self._args[0])
 
     def _note(self, reports: list[PassReport]) -> None:
         self._matches += tuple(

@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 
-from passnet.judge.channel import Channel, ChannelClosed
+from passnet.judge.channel import Channel, ChannelClosedError
 from passnet.judge.messages import ParentRequest, Ready, Reap, Reaped, Spawn, Spawned
 
 _PR_SET_PDEATHSIG = 1
@@ -33,7 +33,7 @@ def main() -> None:
     while True:
         try:
             request, fds = channel.receive(ParentRequest)
-        except ChannelClosed:
+        except ChannelClosedError:
             return
         if isinstance(request, Spawn):
             pid = _spawn(request, fds, channel)
@@ -87,6 +87,7 @@ def _spawn(request: Spawn, fds: list[int], channel: Channel) -> int:
         serve(Channel(socket.socket(fileno=worker_fd)))
     finally:
         os._exit(0)  # no destructors: the judge has all it needs
+    raise AssertionError("a worker does not return")
 
 
 def _limit(request: Spawn) -> None:

@@ -169,4 +169,6 @@ def _graph(
         )
         for name in live_in
     )
-    return Graph(Program(params, tuple(body), tuple(Ref(names[name]) for name in live_out)), tensors)
+    return Graph(
+        Program(params, tuple(body), tuple(Ref(names[name]) for name in live_out)), tensors
+    )

@@ -1,1 +1,1 @@
-"""Passes: load them, match their patterns, rewrite graphs with them, plug them into torch.compile."""
+"""Passes: load them, match their patterns, rewrite graphs, plug them into torch.compile."""

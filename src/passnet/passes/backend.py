@@ -1,4 +1,4 @@
-"""The torch.compile backend: `torch.compile(net, backend="passnet", options={"passes": folder})`."""
+"""The backend of `torch.compile(net, backend="passnet", options={"passes": folder})`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch.fx
 from passnet.errors import InputError
 from passnet.passes.folder import inspect_folder, load_passes
 from passnet.passes.pattern import Pass
-from passnet.passes.rewrite import PassReport, Site, apply_passes
+from passnet.passes.rewrite import PassReport, apply_passes
 
 Residual: TypeAlias = Literal["eager", "inductor"]
 """What runs the ops that no pass replaced: eager torch, or Inductor around the replacements."""
@@ -55,8 +55,10 @@ def passnet_backend(
         raise InputError(f"residual is {residual!r}; choose eager or inductor")
     passes = loaded_passes(options.get("passes"))
     if needs_gradients(example_inputs):
-        _log.warning("gradients are on and an input needs one; replacements have no derivative, "
-                     "so nothing is rewritten (use torch.no_grad() or inference_mode())")
+        _log.warning(
+            "gradients are on and an input needs one; replacements have no derivative, "
+            "so nothing is rewritten (use torch.no_grad() or inference_mode())"
+        )
         passes = []
     compiled, reports = compile_graph(module, example_inputs, passes, residual)
     for item in reports:
@@ -103,16 +105,18 @@ def compile_graph(
     """
     reports, sites = apply_passes(module, passes)
     if residual == "inductor":
-        return _with_inductor(module, example_inputs, sites), reports
+        from passnet.passes.custom_op import wrap_sites
+
+        wrap_sites(module, sites, example_inputs)
+        return compile_with_inductor(module, example_inputs), reports
     return module.forward, reports
 
 
-def _with_inductor(
-    module: torch.fx.GraphModule, example_inputs: Sequence[Any], sites: Sequence[Site]
+def compile_with_inductor(
+    module: torch.fx.GraphModule, example_inputs: Sequence[Any]
 ) -> Callable[..., Any]:
+    """What Inductor makes of a graph for these inputs, without the guards of torch.compile."""
     from torch._inductor.compile_fx import compile_fx
 
-    from passnet.passes.custom_op import wrap_sites
-
-    wrap_sites(module, sites, example_inputs)
-    return compile_fx(module, list(example_inputs))
+    compiled: Any = compile_fx(module, list(example_inputs))
+    return compiled

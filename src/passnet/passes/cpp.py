@@ -14,10 +14,10 @@ Python callable::
 
 `cpp.kernels` gives one callable a dtype, for a source that defines the function for each.
 
-The source may include `passnet_kernel.h`, which holds conversions of bfloat16, rounding as eager torch
-rounds between ops, and `exp`, `tanh`, `erf` that a compiler can vectorise. No header of torch is
-needed, so that a kernel compiles in well under a second where torch's own extension builder takes 6
-to 22; a call costs about 1.5 microseconds.
+The source may include `passnet_kernel.h`, which holds conversions of bfloat16, rounding as eager
+torch rounds between ops, and `exp`, `tanh`, `erf` that a compiler can vectorise. No header of torch
+is needed, so that a kernel compiles in well under a second where torch's own extension builder
+takes 6 to 22; a call costs about a microsecond.
 """
 
 from __future__ import annotations
@@ -40,8 +40,17 @@ from passnet.errors import PassError
 INCLUDE = Path(__file__).parent / "include"
 """Folder of the header that kernels may include."""
 
-FLAGS = ("-std=c++17", "-mprefer-vector-width=512", "-O3", "-march=native", "-fopenmp", "-fno-math-errno", "-fno-trapping-math",
-         "-fPIC", "-shared")
+FLAGS = (
+    "-std=c++17",
+    "-mprefer-vector-width=512",
+    "-O3",
+    "-march=native",
+    "-fopenmp",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fPIC",
+    "-shared",
+)
 """Flags of every compilation. Not `-ffast-math`: infinities and NaN keep their meaning."""
 
 CACHE_VARIABLE = "PASSNET_CACHE"
@@ -68,8 +77,9 @@ def kernel(source: str, name: str, signature: str) -> Callable[..., None]:
     """
     unknown = [letter for letter in signature if letter not in _TYPES]
     if unknown:
-        raise PassError(f"kernel {name}: signature letter {unknown[0]!r} is none of "
-                        f"{', '.join(_TYPES)}")
+        raise PassError(
+            f"kernel {name}: signature letter {unknown[0]!r} is none of {', '.join(_TYPES)}"
+        )
     try:
         function = getattr(ctypes.CDLL(str(build(source))), name)
     except AttributeError as cause:
@@ -128,7 +138,7 @@ def _compile(compiler: str, source: str, target: Path) -> None:
             lines = done.stderr.replace(str(text), "kernel.cpp").strip().splitlines()
             errors = [line for line in lines if "error" in line] or lines
             raise PassError("kernel does not compile: " + " | ".join(errors[:5]))
-        os.replace(result, target)
+        result.replace(target)
 
 
 def _cache_folder() -> Path:

@@ -1,4 +1,4 @@
-"""Whether a match may be replaced: nothing leaks, nothing circles, no write is lost or reordered."""
+"""Whether a match may be replaced: nothing leaks or circles, no write is lost or reordered."""
 
 from __future__ import annotations
 
@@ -86,7 +86,10 @@ def _circle(inside: Inside, first: torch.fx.Node, last: torch.fx.Node) -> Refusa
         for source in node.all_input_nodes:
             if source in dependent:
                 return Refusal(
-                    wanted, node, "inputs from before the match", f"{source.name}, computed from it",
+                    wanted,
+                    node,
+                    "inputs from before the match",
+                    f"{source.name}, computed from it",
                     "the match would need its own result",
                 )
     return None
@@ -107,7 +110,10 @@ def _interference(
     for node in between:
         if index.group(node) in groups:
             return Refusal(
-                inside[last], last, "no other write in between", f"{node.name} writes",
+                inside[last],
+                last,
+                "no other write in between",
+                f"{node.name} writes",
                 "a value of the match is written to in between",
             )
     for node in index.switches:
@@ -130,7 +136,10 @@ def _lost_write(inside: Inside, index: GraphIndex) -> Refusal | None:
             if other.op == "placeholder" or seen_by:
                 who = "an argument of the graph" if not seen_by else f"read by {seen_by[0].name}"
                 return Refusal(
-                    wanted, node, "a write nobody else sees", f"{other.name}, {who}",
+                    wanted,
+                    node,
+                    "a write nobody else sees",
+                    f"{other.name}, {who}",
                     "the call writes into a value from outside the match",
                 )
     return None
@@ -153,7 +162,10 @@ def _written_view(
         for node in index.writers:
             if outside and node not in inside and last < node and index.group(node) == group:
                 return Refusal(
-                    wanted, nodes[wanted], "no write to it later", f"{node.name} writes",
+                    wanted,
+                    nodes[wanted],
+                    "no write to it later",
+                    f"{node.name} writes",
                     "the value may be a view of one from outside the match",
                 )
     return None

@@ -17,7 +17,8 @@ from passnet.passes.pattern import Pattern
 @dataclass(frozen=True, slots=True)
 class Match:
     """One place where a pattern stands: the graph's node for every node of the pattern, or the
-    literal for a parameter that stands for one."""
+    literal for a parameter that stands for one.
+    """
 
     nodes: dict[torch.fx.Node, Any]
 
@@ -69,7 +70,9 @@ class _Attempt:
             bound = self.nodes[wanted]
             if bound is node or (not isinstance(node, torch.fx.Node) and _same(bound, node)):
                 return True
-            return self._fail(wanted, node, _show(bound), _show(node), "it stood for another before")
+            return self._fail(
+                wanted, node, _show(bound), _show(node), "it stood for another before"
+            )
         if wanted.op == "placeholder":
             return self._parameter(wanted, node)
         expected = self._search.pattern.calls[wanted]
@@ -81,15 +84,21 @@ class _Attempt:
             return self._fail(wanted, node, expected.label, node.name, "already part of the match")
         self.nodes[wanted] = node
         self.taken.add(node)
-        for (name, value), (other_name, other) in zip(expected.arguments, found.arguments,
-                                                      strict=False):
+        for (name, value), (other_name, other) in zip(
+            expected.arguments, found.arguments, strict=False
+        ):
             if name != other_name:
                 return self._fail(wanted, node, name, other_name, "another overload")
             if not self._argument(wanted, node, name, value, other):
                 return False
         if len(expected.arguments) != len(found.arguments):
-            return self._fail(wanted, node, f"{len(expected.arguments)} arguments",
-                              f"{len(found.arguments)}", "another number of arguments")
+            return self._fail(
+                wanted,
+                node,
+                f"{len(expected.arguments)} arguments",
+                f"{len(found.arguments)}",
+                "another number of arguments",
+            )
         return True
 
     def _parameter(self, wanted: torch.fx.Node, node: Any) -> bool:
@@ -118,8 +127,9 @@ class _Attempt:
             return self._argument(wanted, node, name, mine, theirs)
         if _same(value, other):
             return True
-        return self._fail(wanted, node, f"{name}={_show(value)}", f"{name}={_show(other)}",
-                          "another argument")
+        return self._fail(
+            wanted, node, f"{name}={_show(value)}", f"{name}={_show(other)}", "another argument"
+        )
 
     def _fail(
         self, wanted: torch.fx.Node, node: Any, expected: str, found: str, reason: str
@@ -212,8 +222,14 @@ class _Search:
         fitting = [node for node in users if node not in attempt.taken]
         if not fitting:
             call = self.pattern.calls[wanted]
-            self.note(attempt, wanted, attempt.nodes[sources[0]], call.label, "no further use",
-                      "the value is not used that way")
+            self.note(
+                attempt,
+                wanted,
+                attempt.nodes[sources[0]],
+                call.label,
+                "no further use",
+                "the value is not used that way",
+            )
         return fitting
 
     def explain(self) -> Miss:
@@ -227,8 +243,16 @@ class _Search:
         if self.miss is None:
             first = self.pattern.body[0]
             label = self.pattern.calls[first].label
-            self.miss = Miss(self.pattern.name, 0, len(self.pattern.body), f"{first.name} = {label}",
-                             None, label, "no such call in the graph", "nothing to start from")
+            self.miss = Miss(
+                self.pattern.name,
+                0,
+                len(self.pattern.body),
+                f"{first.name} = {label}",
+                None,
+                label,
+                "no such call in the graph",
+                "nothing to start from",
+            )
         return self.miss
 
     def _note_end(self, attempt: _Attempt, wanted: torch.fx.Node, node: torch.fx.Node) -> None:

@@ -209,8 +209,11 @@ def _coerce(value: Any, parameter: Parameter) -> Any:
         return None if value in (0, 1) else value
     if parameter.kind == "format" and value in (torch.contiguous_format, torch.preserve_format):
         return None
-    if parameter.kind == "ints" and isinstance(value, tuple) and parameter.repeat and (
-        len(value) == 1 and parameter.repeat > 1
+    if (
+        parameter.kind == "ints"
+        and isinstance(value, tuple)
+        and parameter.repeat
+        and (len(value) == 1 and parameter.repeat > 1)
     ):
         return value * parameter.repeat
     return value

@@ -14,7 +14,6 @@ from passnet.errors import PassError, boundary
 from passnet.passes.normalise import Call, normalise
 from passnet.passes.trace import graph_of, trace
 
-
 LITERAL_TYPES: dict[str, type] = {
     "bool": bool,
     "int": int,
@@ -24,7 +23,7 @@ LITERAL_TYPES: dict[str, type] = {
     "torch.dtype": torch.dtype,
     "torch.device": torch.device,
 }
-"""Annotations that make a parameter of a pattern stand for a literal: `def pattern(x, eps: float)`."""
+"""Annotations that let a parameter of a pattern stand for a literal: `pattern(x, eps: float)`."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +164,7 @@ def _callable_of(name: str, replacement_func: Any) -> Callable[..., Any]:
             "return one callable defined at module level"
         )
     if not callable(function):
-        raise PassError(f"{name}.replacement_func() returned a {type(function).__name__}, "
-                        "not a callable")
+        raise PassError(
+            f"{name}.replacement_func() returned a {type(function).__name__}, not a callable"
+        )
     return function

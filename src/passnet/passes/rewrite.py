@@ -29,7 +29,8 @@ class PassReport:
 @dataclass(frozen=True)
 class Site:
     """One replaced match: the new call, the pass, and what the pattern's parameters stand for: a
-    value of the graph, a literal, or `UNREAD`."""
+    value of the graph, a literal, or `UNREAD`.
+    """
 
     node: torch.fx.Node
     source: Pass
@@ -118,9 +119,7 @@ def _no_op() -> None:
     """Marks a place in the graph for as long as it takes to insert there."""
 
 
-def _arguments(
-    item: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph
-) -> tuple[Any, ...]:
+def _arguments(item: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph) -> tuple[Any, ...]:
     """What `replacement_args` returns, with its own calls (if any) copied into the graph."""
     values: dict[torch.fx.Node, Any] = {}
     remaining = iter(inputs)

@@ -1,4 +1,4 @@
-"""Parameter names, defaults and types of what a graph calls: from Python, or from torch's schemas."""
+"""Parameter names, defaults and types of what a graph calls, from Python or torch's schemas."""
 
 from __future__ import annotations
 

@@ -15,8 +15,9 @@ from passnet.errors import PassError, boundary
 
 _FACTORIES = frozenset(
     (
-        torch.arange, torch.empty, torch.eye, torch.full, torch.linspace, torch.logspace, torch.ones,
-        torch.rand, torch.randint, torch.randn, torch.randperm, torch.tensor, torch.zeros,
+        torch.arange, torch.empty, torch.eye, torch.full, torch.linspace, torch.logspace,
+        torch.ones, torch.rand, torch.randint, torch.randn, torch.randperm, torch.tensor,
+        torch.zeros,
     )
 )  # fmt: skip
 """Functions that make a tensor out of literals; in a pattern they are calls to match."""
@@ -38,8 +39,19 @@ def _record(name: str) -> Callable[..., Any]:
     return in_place
 
 
-for _name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "iand",
-              "ior", "ixor"):
+for _name in (
+    "iadd",
+    "isub",
+    "imul",
+    "itruediv",
+    "ifloordiv",
+    "imod",
+    "ipow",
+    "imatmul",
+    "iand",
+    "ior",
+    "ixor",
+):
     setattr(_Proxy, f"__{_name}__", _record(_name))
 
 

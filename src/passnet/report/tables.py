@@ -29,8 +29,8 @@ def total_table(scores: Sequence[CandidateScore]) -> Table:
         "Total",
         ("candidate", "AS", "95 % interval", "AS pooled", "G-Mean", "Samp. CR %", "Sub. CR %",
          "fast_1 %", "trials", "not ok"),
-        note="AS: geometric mean over tasks; its interval is over tasks and repeats. CR: correct at "
-        "t = -5. not ok: trials that failed, by status; unstable ones are in no score.",
+        note="AS: geometric mean over tasks; its interval is over tasks and repeats. CR: correct "
+        "at t = -5. not ok: trials that failed, by status; unstable ones are in no score.",
     )  # fmt: skip
     for item in scores:
         columns = item.suite.columns

@@ -1,6 +1,7 @@
 """The Error-aware Speedup Score ES_t and its aggregate AS; pure arithmetic.
 
-Source: PassNet paper (arXiv 2605.29357), Eq. 4 and 10; GraphNet report (arXiv 2510.24035), Eq. 1 to 3.
+Source: PassNet paper (arXiv 2605.29357), Eq. 4 and 10; GraphNet report (arXiv 2510.24035), Eq. 1 to
+3.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class Score:
         if self.status not in TOLERATED_FROM:
             raise InputError(f"unknown status {self.status!r}")
         if self.smallest_t is not None and self.smallest_t not in LEVELS:
-            raise InputError(f"smallest_t is {self.smallest_t}, it lies within -10 and 4 or is null")
+            raise InputError(
+                f"smallest_t is {self.smallest_t}, it lies within -10 and 4 or is null"
+            )
         needs_speedup = self.status == "ok" and self.smallest_t is not None
         if needs_speedup and not (self.speedup and 0 < self.speedup < math.inf):
             raise InputError(f"speedup is {self.speedup}; a correct trial needs a positive number")
@@ -64,9 +67,7 @@ class Score:
         return self.status == "ok" and self.smallest_t is not None and self.smallest_t <= t
 
 
-def factor(
-    trial: Score, t: int, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
-) -> float:
+def factor(trial: Score, t: int, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY) -> float:
     """What a trial contributes to ES_t: its speedup, a penalty, or 1 for a tolerated error.
 
     From t = 1 on the tolerance of values is frozen; what grows then is which errors are tolerated.
@@ -103,8 +104,8 @@ def es_closed_form(
 
     S_t = alpha^lambda * beta^(lambda * eta * p) * b^(1 - lambda), with alpha the geometric mean of
     the speedups of correct trials, beta that of those below 1, lambda the share of correct trials,
-    eta the share of those that are slower; gamma_t = b^(sum_c pi_c [t < c]), pi_c the share of error
-    class c among the failures. For t >= 1 correctness is that at 1.
+    eta the share of those that are slower; gamma_t = b^(sum_c pi_c [t < c]), pi_c the share of
+    error class c among the failures. For t >= 1 correctness is that at 1.
     """
     _check(trials, b, p)
     level = min(t, 1)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, WEIGHTS, Score, factor
 from passnet.judge.tolerance import LEVELS
+from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, WEIGHTS, Score, factor
 
 NUM_RESAMPLES = 1000
 CONFIDENCE = 0.95
@@ -40,9 +40,8 @@ def score_intervals(
 ) -> dict[str, Interval]:
     """Intervals of AS over the choice of tasks, over the repeats of the measurement, and of both.
 
-    `tasks` resamples tasks (None of them matters alone when it is narrow); `repeats` keeps the
-    tasks and redraws each speedup from the log-normal that its interval describes; `both` does both.
-    With one task the first two are `repeats` in effect.
+    `tasks` resamples tasks; `repeats` keeps the tasks and redraws each speedup from the log-normal
+    that its interval describes; `both` does both.
 
     Args:
         tasks: the trials of every task.
@@ -81,7 +80,7 @@ def _log_as(trials: Sequence[Measured], b: float, p: float) -> float:
 def _log_as_draws(
     trials: Sequence[Measured], b: float, p: float, random: np.random.Generator
 ) -> np.ndarray:
-    """log AS of a task, with the speedup of each trial drawn anew `NUM_RESAMPLES` times.
+    """Log AS of a task, with the speedup of each trial drawn anew `NUM_RESAMPLES` times.
 
     A trial's log AS is linear in what its speedup adds wherever it is correct, so that one number,
     the weight of the levels at which it is, carries the whole dependence.

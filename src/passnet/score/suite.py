@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from passnet.errors import InputError
+from passnet.judge.tolerance import LEVELS
 from passnet.score.es import (
     CORRECT_AT,
     SEVERE_PENALTY,
@@ -15,7 +16,6 @@ from passnet.score.es import (
     aggregate,
     es_by_t,
 )
-from passnet.judge.tolerance import LEVELS
 
 Tasks = Mapping[str, Sequence[Score]]
 """The scored trials of every task."""
@@ -52,9 +52,7 @@ class SuiteScore:
     tasks: dict[str, float]
 
 
-def score_suite(
-    tasks: Tasks, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
-) -> SuiteScore:
+def score_suite(tasks: Tasks, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY) -> SuiteScore:
     """The score of a candidate from the trials of every task.
 
     Raises:
