@@ -1,0 +1,43 @@
+"""What all tests share: one thread a process, and the folder of real graphs where it is there."""
+
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+ROOT = Path(__file__).parents[1]
+CORPUS = Path(os.environ.get("PASSNET_CORPUS", ROOT.parent / "shared" / "data"))
+"""Folder with `graphnet-375.tar.xz`, `passnet-5.tar.xz` and `es_vectors.json`."""
+
+
+def _unpacked(name: str, target: Path) -> Path:
+    archive = CORPUS / name
+    if not archive.exists():
+        pytest.skip(f"{archive} is not there; set PASSNET_CORPUS to the folder of the public graphs")
+    with tarfile.open(archive) as stream:
+        stream.extractall(target, filter="data")
+    return target
+
+
+@pytest.fixture(scope="session")
+def graphnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The 375 real GraphNet samples."""
+    return _unpacked("graphnet-375.tar.xz", tmp_path_factory.mktemp("graphnet"))
+
+
+@pytest.fixture(scope="session")
+def passnet_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The five real PassNet subgraphs."""
+    return _unpacked("passnet-5.tar.xz", tmp_path_factory.mktemp("passnet"))
+
+
+@pytest.fixture(scope="session")
+def es_vectors() -> Path:
+    """Worked vectors of the metric."""
+    path = CORPUS / "es_vectors.json"
+    if not path.exists():
+        pytest.skip(f"{path} is not there; set PASSNET_CORPUS to the folder of the public graphs")
+    return path
