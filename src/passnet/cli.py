@@ -174,7 +174,7 @@ def bench() -> None:
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the inputs.")
 @click.option("--memory-mib", default=8192, show_default=True, help="Memory of a worker.")
-@click.option("--compile-timeout", default=300.0, show_default=True, help="Seconds to get ready.")
+@click.option("--compile-timeout", default=180.0, show_default=True, help="Seconds to get ready.")
 @click.option("--call-timeout", default=30.0, show_default=True, help="Seconds for one call.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
 @click.option("--brief", is_flag=True, help="Print the totals only, not a table a task.")
@@ -244,7 +244,8 @@ def bench_score(path: Path, b: float, p: float, as_json: bool) -> None:
 @click.option("--task", "tasks", multiple=True, help="Only this task (repeatable).")
 def bench_show(path: Path, tasks: tuple[str, ...]) -> None:
     """Print the tables of the run folder PATH: one a task, and the total."""
-    from passnet.bench.run import TRIALS_FILE, read_trials
+    from passnet.bench.files import TRIALS_FILE
+    from passnet.bench.run import read_trials
     from passnet.bench.scores import read_rows, score_rows
 
     scores = score_rows(read_rows(path))
@@ -296,6 +297,7 @@ def _suite(name: str, tasks: tuple[str, ...]) -> Any:
 
 def _report(out: Path, trials: list[Trial], as_json: bool, brief: bool, wall_s: float) -> None:
     """Write scores, tables and the figure of a run, and print them."""
+    from passnet.bench.files import FIGURE_FILE, RUN_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
     from passnet.bench.scores import as_json as to_json
     from passnet.bench.scores import read_rows, score_rows
     from passnet.records import write_json
@@ -306,9 +308,9 @@ def _report(out: Path, trials: list[Trial], as_json: bool, brief: bool, wall_s: 
     scores = score_rows(read_rows(out))
     record = to_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY)
     tables = [total_table(scores), task_overview(scores), *task_tables(trials)]
-    write_json(out / "scores.json", record)
-    (out / "tables.md").write_text(markdown(tables), encoding="utf-8")
-    draw_es(scores, out / "es.svg")
+    write_json(out / SCORES_FILE, record)
+    (out / TABLES_FILE).write_text(markdown(tables), encoding="utf-8")
+    draw_es(scores, out / FIGURE_FILE)
     if as_json:
         _print_json(record)
         return
@@ -317,7 +319,8 @@ def _report(out: Path, trials: list[Trial], as_json: bool, brief: bool, wall_s: 
     _print_totals(scores)
     _print_failures(trials)
     _print_tables([phase_table(trials, wall_s)])
-    click.echo(f"written to {out}: run.json, trials.jsonl, scores.json, tables.md, es.svg")
+    written = (RUN_FILE, TRIALS_FILE, SCORES_FILE, TABLES_FILE, FIGURE_FILE)
+    click.echo(f"written to {out}: {', '.join(written)}")
 
 
 def _print_tasks(trials: list[Trial]) -> None:

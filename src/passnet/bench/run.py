@@ -8,6 +8,7 @@ from pathlib import Path
 
 from passnet.bench.candidates import Entry
 from passnet.bench.environment import Environment, describe_environment
+from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.dataset.suite import Suite, SuiteGraph
 from passnet.errors import InputError, MeasureError, WorkerError
 from passnet.judge.candidate import Candidate
@@ -22,8 +23,6 @@ from passnet.records import (
     write_json,
 )
 
-RUN_FILE = "run.json"
-TRIALS_FILE = "trials.jsonl"
 MAX_RESTARTS = 3
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from passnet.bench.run import TRIALS_FILE
+from passnet.bench.files import TRIALS_FILE
 from passnet.errors import InputError
 from passnet.judge.status import STATUSES, Status
 from passnet.records import drop_torn_line, read_lines

@@ -49,7 +49,7 @@ class JudgeSettings:
     seed: int = 0
     timing: TimingPlan = field(default_factory=TimingPlan)
     memory_mib: int = 8192
-    compile_timeout_s: float = 300.0
+    compile_timeout_s: float = 180.0
     call_timeout_s: float = 30.0
     self_tolerance: float = 0.1
     max_repeats: int = 3

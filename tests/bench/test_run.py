@@ -1,0 +1,194 @@
+"""A run from the command line, end to end: measured, killed, resumed, scored again."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
+from tests.judge.folders import GOOD, write_passes
+
+
+def test_a_run_measures_scores_and_leaves_its_records(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet")
+    good = write_passes(tmp_path / "passes" / "add_relu", GOOD)
+    out = tmp_path / "run"
+    done = passnet(
+        "bench", "run", "--suite", suite, "--candidate", "eager", "--candidate", "null@direct",
+        "--candidate", good.parent, "--candidate", f"{good}@direct", "--out", out, *QUICK,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "AS by task" in done.stdout and "Where the time went" in done.stdout
+    names = {"run.json", "trials.jsonl", "scores.json", "tables.md", "es.svg"}
+    assert {path.name for path in out.iterdir()} == names
+    trials = lines(out)
+    assert len(trials) == 4 * 5
+    by_key = {(item["graph"], item["candidate"]): item for item in trials}
+    assert len(by_key) == len(trials)
+    for item in trials:
+        if item["candidate"] in ("eager", "null@direct"):
+            assert item["status"] == "ok" and item["smallest_t"] == -10 and item["speedup"] > 0
+    folder = by_key[("mul_relu-0", str(good.parent))]
+    assert folder["status"] == "no_match" and "no pass folder for task mul_relu" in folder["error"]
+    direct = by_key[("mul_relu-0", f"{good}@direct")]
+    assert direct["status"] == "no_match" and "nearest miss" in direct["error"]
+    assert by_key[("add_relu-0", f"{good}@direct")]["matches"] == {"Fuse": 1}
+    info = json.loads((out / "run.json").read_text())
+    assert info["environment"]["cpu"] and info["environment"]["torch"]
+    assert info["code_hashes"][str(good.parent)]
+
+
+def test_scores_are_recomputed_from_the_run_folder_alone(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 1)
+    out = tmp_path / "run"
+    done = passnet("bench", "run", "--suite", suite, "--candidate", "eager", "--out", out, "--json",
+                   *QUICK)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    first = json.loads(done.stdout)
+    again = json.loads(passnet("bench", "score", out, "--json").stdout)
+    assert again == first
+    assert first["as"] > 0 and set(first["es"]) == {str(t) for t in range(-10, 5)}
+    harsher = json.loads(passnet("bench", "score", out, "--json", "--p", "1").stdout)
+    assert harsher["as"] <= first["as"]
+
+
+def test_a_killed_run_is_resumed_without_losing_or_repeating_a_trial(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 8)
+    out = tmp_path / "run"
+    words = ("bench", "run", "--suite", suite, "--candidate", "eager", "--candidate", "null@direct",
+             "--out", out, "--seconds", "0.2")  # fmt: skip
+    process = subprocess.Popen(
+        command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    path = out / "trials.jsonl"
+    deadline = time.monotonic() + 60
+    while not (path.exists() and path.read_bytes().count(b"\n") >= 4):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = path.read_bytes()
+    kept = before[: before.rfind(b"\n") + 1]
+    assert 4 <= kept.count(b"\n") < 18, "killed too late to show anything"
+    path.write_bytes(kept + b'{"task": "add_relu", "gra')  # as a kill in mid-write leaves it
+
+    refused = passnet(*words)
+    assert refused.returncode == 2 and "--resume" in refused.stderr
+    resumed = passnet(*words, "--resume", "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    after = path.read_bytes()
+    assert after.startswith(kept)
+    keys = [(item["graph"], item["candidate"]) for item in lines(out)]
+    assert len(keys) == len(set(keys)) == 2 * 9
+    assert passnet(*words, "--resume").returncode == 0
+    assert path.read_bytes() == after, "a finished run is not measured again"
+
+
+def test_a_run_can_be_extended_by_a_candidate_but_not_changed(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 1)
+    good = write_passes(tmp_path / "passes", GOOD)
+    out = tmp_path / "run"
+    words = ("bench", "run", "--suite", suite, "--out", out, "--resume", *QUICK)
+    assert passnet(*words, "--candidate", "eager").returncode == 0
+    assert passnet(*words, "--candidate", f"{good}@direct").returncode == 0
+    assert {item["candidate"] for item in lines(out)} == {"eager", f"{good}@direct"}
+    other = passnet(*words, "--candidate", "eager", "--seed", "1")
+    assert other.returncode == 2 and "another settings" in other.stderr
+    write_passes(good, GOOD + "\n# changed\n")
+    changed = passnet(*words, "--candidate", f"{good}@direct")
+    assert changed.returncode == 2 and "have changed since that run" in changed.stderr
+
+
+def test_one_bad_task_does_not_stop_the_others(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 2)
+    bad = write_passes(
+        tmp_path / "passes" / "add_relu",
+        "import os\ndef replacement(x, y):\n    os._exit(1)\n",
+    )
+    good = write_passes(tmp_path / "passes" / "mul_relu", GOOD)
+    path = good / "Fuse.py"
+    text = path.read_text().replace("torch.relu(x + y)", "torch.relu(x * y)")
+    path.write_text(text.replace("torch.clamp(x + y", "torch.clamp(x * y"))
+    out = tmp_path / "run"
+    done = passnet("bench", "run", "--suite", suite, "--candidate", bad.parent, "--out", out, *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert [item["status"] for item in lines(out)] == ["crash", "crash", "ok"]
+    assert "exited with code 1" in done.stdout
+
+
+BAD_INPUT = {
+    "no such suite": (("--suite", "nosuch"), "no suite 'nosuch'; shipped are demo"),
+    "no such candidate": (("--candidate", "nosuch"), "no baseline and no folder of that name"),
+    "an unknown flag": (("--candidate", "null@fast"), "no flag @fast"),
+    "a candidate given twice": (("--candidate", "eager"), "a candidate is given twice"),
+    "an unknown task": (("--task", "nosuch"), "has no task 'nosuch'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_a_usage_error_is_one_sentence_and_exit_code_two(name: str, tmp_path: Path) -> None:
+    words, message = BAD_INPUT[name]
+    suite = write_small_suite(tmp_path / "small.parquet", 1)
+    done = passnet("bench", "run", "--suite", suite, "--candidate", "eager", "--out",
+                   tmp_path / "run", *words)  # fmt: skip
+    assert done.returncode == 2
+    assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+
+
+BAD_FOLDERS = {
+    "a syntax error": ("Fuse.py", "def pattern(:\n", "Fuse.py:1: not Python"),
+    "a missing function": ("Fuse.py", "def pattern(x):\n    return x\n", "no replacement_args"),
+    "a name without a file": (
+        "sorted_output_pass_rule_names.json",
+        '["Fuse", "Gone"]',
+        "the list names Gone, but there is no Gone.py",
+    ),
+    "a list that is no list": ("sorted_output_pass_rule_names.json", "{}", "JSON list"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FOLDERS)
+def test_a_bad_pass_folder_is_refused_before_anything_runs(name: str, tmp_path: Path) -> None:
+    file, text, message = BAD_FOLDERS[name]
+    suite = write_small_suite(tmp_path / "small.parquet", 1)
+    folder = write_passes(tmp_path / "passes", GOOD)
+    (folder / file).write_text(text)
+    done = passnet("bench", "run", "--suite", suite, "--candidate", folder, "--out",
+                   tmp_path / "run")  # fmt: skip
+    assert done.returncode == 2 and message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_an_unlisted_pass_is_noted(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 1)
+    folder = write_passes(tmp_path / "passes", GOOD)
+    (folder / "Other.py").write_text((folder / "Fuse.py").read_text())
+    done = passnet("bench", "run", "--suite", suite, "--candidate", f"{folder}@direct", "--out",
+                   tmp_path / "run", *QUICK)  # fmt: skip
+    assert done.returncode == 0
+    assert "Other.py looks like a pass but is not on the list" in done.stderr
+
+
+def test_two_runs_do_not_measure_at_the_same_time(tmp_path: Path) -> None:
+    import threading
+
+    from passnet.judge.lock import device_lock
+
+    order: list[str] = []
+
+    def other() -> None:
+        with device_lock(f"test{os.getpid()}"):
+            order.append("other")
+
+    with device_lock(f"test{os.getpid()}"):
+        thread = threading.Thread(target=other)
+        thread.start()
+        time.sleep(0.2)
+        order.append("mine")
+    thread.join()
+    assert order == ["mine", "other"]

@@ -1,0 +1,88 @@
+"""Scoring of any JSON-lines file: what a row needs, what is left out, what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from passnet.bench.scores import read_rows, score_rows
+from passnet.errors import InputError
+from tests.bench.runs import passnet
+
+ROWS = [
+    {"task": "a", "graph": "a0", "status": "ok", "smallest_t": -5, "speedup": 2.0},
+    {"task": "a", "graph": "a1", "status": "ok", "smallest_t": None, "speedup": None},
+    {"task": "b", "graph": "b0", "status": "no_match", "smallest_t": None, "speedup": None,
+     "note": "fields that a score does not need are ignored"},
+]  # fmt: skip
+
+
+def write(path: Path, rows: list[dict]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_rows_of_any_origin_are_scored(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", ROWS)
+    done = passnet("bench", "score", path, "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["es"]["-5"] == pytest.approx(((2.0 * 0.1) ** 0.5 * 0.1) ** 0.5)
+    assert result["es_pooled"]["-5"] == pytest.approx((2.0 * 0.1 * 0.1) ** (1 / 3))
+    assert result["columns"]["subgraph_correct"] == pytest.approx(1 / 3)
+    assert result["statuses"] == {"ok": 2, "no_match": 1}
+    low, high = result["as_interval"]["both"]
+    assert low <= result["as"] <= high
+
+
+def test_several_candidates_are_told_apart(tmp_path: Path) -> None:
+    rows = [{**row, "candidate": name} for name in ("x", "y") for row in ROWS]
+    result = json.loads(
+        passnet("bench", "score", write(tmp_path / "rows.jsonl", rows), "--json").stdout
+    )
+    assert list(result["candidates"]) == ["x", "y"]
+    assert result["candidates"]["x"]["as"] == result["candidates"]["y"]["as"]
+
+
+def test_an_unstable_trial_is_counted_and_not_scored(tmp_path: Path) -> None:
+    unstable = {"task": "b", "graph": "b1", "status": "unstable", "smallest_t": -5, "speedup": None}
+    alone = {"task": "c", "graph": "c0", "status": "unstable", "smallest_t": None, "speedup": None}
+    plain = score_rows(read_rows(write(tmp_path / "plain.jsonl", ROWS)))[0]
+    more = score_rows(read_rows(write(tmp_path / "more.jsonl", [*ROWS, unstable, alone])))[0]
+    assert more.suite == plain.suite
+    assert (more.num_unstable, more.num_tasks_unscored, more.num_trials) == (2, 1, 5)
+
+
+def test_equal_rows_are_trials_of_their_own(tmp_path: Path) -> None:
+    [score] = score_rows(read_rows(write(tmp_path / "rows.jsonl", [ROWS[0], ROWS[0], ROWS[2]])))
+    assert score.num_trials == 3
+
+
+BAD_ROWS = {
+    "an unknown status": ({**ROWS[0], "status": "fine"}, "row 1: unknown status 'fine'"),
+    "a correct trial without a speedup": ({**ROWS[0], "speedup": None}, "trial a/a0: speedup"),
+    "a level beyond the scale": ({**ROWS[0], "smallest_t": 7}, "smallest_t is 7"),
+    "a missing field": ({"task": "a"}, "missing required field `graph`"),
+    "a text for a number": ({**ROWS[0], "speedup": "fast"}, "speedup"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ROWS)
+def test_a_bad_row_is_named(name: str, tmp_path: Path) -> None:
+    row, message = BAD_ROWS[name]
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        score_rows(read_rows(write(tmp_path / "rows.jsonl", [row])))
+
+
+def test_what_is_no_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    empty = write(tmp_path / "empty.jsonl", [])
+    for path, message in (
+        (tmp_path / "gone", "cannot read"),
+        (tmp_path, "holds no trials.jsonl"),
+        (empty, "holds no trial"),
+    ):
+        done = passnet("bench", "score", path)
+        assert done.returncode == 2 and message in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+    bad = passnet("bench", "score", write(tmp_path / "rows.jsonl", ROWS), "--b", "0")
+    assert bad.returncode == 2 and "b is 0.0" in bad.stderr

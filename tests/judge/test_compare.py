@@ -1,0 +1,55 @@
+"""The form of outputs is compared strictly; the text says what to change."""
+
+import pytest
+import torch
+
+from passnet.judge.compare import compare_forms, same_order
+from passnet.judge.messages import OutputForm
+from passnet.judge.worker import _form
+
+
+def forms(*values: object) -> list[OutputForm]:
+    return [_form(value) for value in values]
+
+
+BASE = torch.zeros(2, 3, 4)
+
+CASES = {
+    "the same": ("ok", [BASE.clone()]),
+    "a contiguous part of a larger tensor": ("ok", [torch.zeros(2, 3, 8)[..., :4]]),
+    "too few": ("wrong_shape", []),
+    "too many": ("wrong_shape", [BASE, BASE]),
+    "a shape that would broadcast": ("wrong_shape", [torch.zeros(1, 3, 4)]),
+    "another order in memory": ("wrong_shape", [torch.zeros(2, 4, 3).transpose(1, 2)]),
+    "an expanded tensor": ("wrong_shape", [torch.zeros(2, 3, 1).expand(2, 3, 4)]),
+    "another dtype": ("wrong_dtype", [BASE.double()]),
+    "a number": ("wrong_dtype", [1.0]),
+    "nothing": ("wrong_dtype", [None]),
+    "a sparse tensor": ("wrong_dtype", [BASE.to_sparse()]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_must_have_the_form_of_the_reference(name: str) -> None:
+    status, values = CASES[name]
+    verdict = compare_forms(forms(*values), forms(BASE))
+    assert verdict.status == status
+    assert (verdict.text is None) == (status == "ok")
+
+
+def test_an_expanded_reference_takes_a_dense_candidate() -> None:
+    expanded = torch.zeros(2, 1, 4).expand(2, 3, 4)
+    assert compare_forms(forms(BASE), forms(expanded)).status == "ok"
+
+
+def test_channels_last_is_another_order() -> None:
+    shape = (2, 3, 4, 5)
+    plain = torch.zeros(shape)
+    last = plain.contiguous(memory_format=torch.channels_last)
+    assert not same_order(shape, last.stride(), plain.stride())
+    assert same_order(shape, last.stride(), last.clone().stride())
+
+
+def test_numbers_and_none_have_a_form_of_their_own() -> None:
+    assert compare_forms(forms(3, None), forms(4, None)).status == "ok"
+    assert compare_forms(forms(3.0), forms(3)).status == "wrong_dtype"
