@@ -1,0 +1,48 @@
+# The few verbs of passnet. `make demo` and `make test` set up everything they need in .venv.
+PYTHON ?= python3
+# The torch to install where none is in .venv yet. It comes first and alone, so that pip takes the
+# build that fits the machine; PIP_ARGS can name another index, for example that of the CPU builds.
+TORCH ?= torch==2.13.0
+PIP_ARGS ?=
+BIN := .venv/bin
+RUN := OMP_NUM_THREADS=1 $(BIN)
+
+.PHONY: demo test test-all lint bench clean
+
+# With torch fixed, no other package can replace it by a larger build.
+.venv/core: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/pip install -q $(PIP_ARGS) $(TORCH)
+	$(BIN)/python -c "import torch; print('torch==' + torch.__version__)" > .venv/constraints.txt
+	$(BIN)/pip install -q $(PIP_ARGS) -c .venv/constraints.txt -e .
+	touch $@
+
+.venv/dev: .venv/core
+	$(BIN)/pip install -q $(PIP_ARGS) -c .venv/constraints.txt -e '.[dev,models]'
+	touch $@
+
+demo: .venv/core
+	rm -rf runs/demo runs/demo-small
+	$(BIN)/passnet bench run --suite demo --out runs/demo \
+	  --candidate eager --candidate null --candidate null@direct \
+	  --candidate examples/passes --candidate examples/passes@direct
+	$(BIN)/passnet bench run --suite demo-small --out runs/demo-small --seconds 0.2 --brief \
+	  --candidate eager --candidate inductor --candidate inductor@direct \
+	  --candidate examples/passes --candidate examples/passes@direct
+
+test: .venv/dev
+	$(RUN)/python -m pytest -n 2 -m "not slow"
+
+test-all: .venv/dev
+	$(RUN)/python -m pytest -n 2
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyrefly check
+
+bench: .venv/core
+	$(RUN)/python -m benchmarks.spine
+
+clean:
+	rm -rf .venv runs
