@@ -51,12 +51,18 @@ def decode(data: bytes | str, kind: type[T], where: str = "record") -> T:
     """
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, msgspec.ValidationError) as cause:
-        raise InputError(f"{where}: not a valid {kind.__name__}: {cause}") from cause
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
+        name = getattr(kind, "__name__", str(kind))
+        raise InputError(f"{where}: not a valid {name}: {cause}") from cause
 
 
-def read_lines(path: Path, kind: type[T]) -> Iterator[T]:
+def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T]:
     """The records of a JSON-lines file, in order; blank lines are skipped.
+
+    Args:
+        path: the file.
+        kind: the type of its records.
+        skip_torn: leave out what follows the last newline, a write that is going on or was killed.
 
     Raises:
         InputError: the file is missing, or a line is not a valid record (its number is named).
@@ -64,7 +70,7 @@ def read_lines(path: Path, kind: type[T]) -> Iterator[T]:
     try:
         with path.open("rb") as stream:
             for number, line in enumerate(stream, start=1):
-                if line.strip():
+                if line.strip() and not (skip_torn and not line.endswith(b"\n")):
                     yield decode(line, kind, f"{path}:{number}")
     except OSError as cause:
         raise InputError(f"cannot read {path}: {cause.strerror}") from cause

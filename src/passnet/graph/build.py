@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from passnet.errors import GraphError
+from passnet.errors import GraphError, boundary
 from passnet.graph.spec import (
     Alias,
     Arg,
@@ -21,6 +21,9 @@ from passnet.graph.targets import check_targets, resolve
 
 if TYPE_CHECKING:
     import torch
+
+MAX_DEVICE_INDEX = 127
+"""Largest number of a device; torch counts in eight bits, and takes 2**32 for 0."""
 
 
 def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
@@ -45,13 +48,17 @@ def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
         if isinstance(statement, Alias):
             values[statement.output] = values[statement.source]
             continue
-        node = _node(graph, statement, values)
+        try:
+            node = _node(graph, statement, values)
+        except GraphError as cause:
+            raise GraphError(f"{where}:{statement.line}: {cause}") from cause
         node.meta["custom"] = {"op": num_ops}
         num_ops += 1
         if statement.output is not None:
             values[statement.output] = node
     graph.output(tuple(_value(item, values) for item in program.outputs))
-    return torch.fx.GraphModule(torch.nn.Module(), graph)
+    with boundary(GraphError, f"{where}: torch cannot write the graph as code"):
+        return torch.fx.GraphModule(torch.nn.Module(), graph)
 
 
 def _node(graph: torch.fx.Graph, op: Op, values: dict[str, torch.fx.Node]) -> torch.fx.Node:
@@ -79,8 +86,10 @@ def _value(arg: Arg, values: dict[str, torch.fx.Node]) -> Any:
     if isinstance(arg, Device):
         import torch
 
+        if arg.index is not None and arg.index > MAX_DEVICE_INDEX:
+            raise GraphError(f"device {arg.kind!r}, index {arg.index}: above {MAX_DEVICE_INDEX}")
         try:
             return torch.device(arg.kind, *(() if arg.index is None else (arg.index,)))
-        except RuntimeError as cause:
-            raise GraphError(f"device {arg.kind!r} is unknown to torch") from cause
+        except (RuntimeError, ValueError) as cause:
+            raise GraphError(f"device {arg.kind!r}, index {arg.index}: {cause}") from cause
     return arg

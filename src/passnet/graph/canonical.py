@@ -39,29 +39,39 @@ def op_sequence(program: Program) -> tuple[str, ...]:
     return tuple(item.target for item in program.body if isinstance(item, Op))
 
 
+@dataclass(slots=True)
+class _Value:
+    """What a name stands for; an argument has no number until it is read."""
+
+    name: str
+    number: str | None = None
+
+
 class _Numbering:
     """Numbers values in the order in which ops first use (arguments) or make (results) them."""
 
     def __init__(self) -> None:
-        self._values: dict[str, str] = {}
+        self._values: dict[str, _Value] = {}
         self.inputs: list[str] = []
         self._made = 0
 
     def read(self, name: str) -> str:
-        value = self._values.get(name)
-        if value is None:
-            value = f"i{len(self.inputs)}"
-            self.inputs.append(name)
-            self._values[name] = value
-        return value
+        value = self._value(name)
+        if value.number is None:
+            value.number = f"i{len(self.inputs)}"
+            self.inputs.append(value.name)
+        return value.number
 
     def make(self, name: str | None) -> None:
         if name is not None:
-            self._values[name] = f"v{self._made}"
+            self._values[name] = _Value(name, f"v{self._made}")
         self._made += 1
 
     def alias(self, name: str, source: str) -> None:
-        self._values[name] = self.read(source)
+        self._values[name] = self._value(source)
+
+    def _value(self, name: str) -> _Value:
+        return self._values.setdefault(name, _Value(name))
 
 
 class _Args:

@@ -24,9 +24,10 @@ def retarget(graph: Graph, kind: str, index: int | None = None) -> Graph:
     """
     device = Device(kind, index)
     body = tuple(_op(item, device) if isinstance(item, Op) else item for item in graph.program.body)
+    outputs = tuple(_arg(item, device, False) for item in graph.program.outputs)
     text = kind if index is None else f"{kind}:{index}"
     return Graph(
-        Program(graph.program.params, body, graph.program.outputs),
+        Program(graph.program.params, body, outputs),
         tuple(replace(item, device=text) for item in graph.tensors),
     )
 

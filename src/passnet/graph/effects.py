@@ -99,6 +99,11 @@ _VIEWS = frozenset(
 )
 """Last names of calls whose result may be, or be a view of, their first argument."""
 
+SHARES_ALL = frozenset(
+    ["einsum", "broadcast_tensors", "meshgrid", "atleast_1d", "atleast_2d", "atleast_3d"]
+)
+"""Last names of calls whose result may share memory with any argument, not only the first."""
+
 _RANDOM = frozenset(
     [
         "rand",

@@ -8,19 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from passnet.errors import GraphError
+from passnet.errors import GraphError, boundary
 from passnet.graph.build import build
 from passnet.graph.device import retarget
+from passnet.graph.meta import check_arguments
 from passnet.graph.spec import Graph, TensorSpec
 
 if TYPE_CHECKING:
     import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
 
 SYMBOL_ANNOTATION = "torch.SymInt"
 """Annotation of an argument that is a Python integer, recorded as a tensor of one element."""
-
-MAX_CONSTANT_ELEMENTS = 1
-"""Arguments of up to this many elements keep their recorded value under fake tensors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,10 @@ def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]
             names the line, the op and the reason.
     """
     import torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+    from passnet.graph.fake_limits import SmallConstants, check_call, check_result
+
+    check_arguments([item.name for item in graph.program.params], graph.tensors, where)
     program = retarget(graph, "cpu").program
     module = build(program, where)
     lines = [(item.line, item.target) for item in program.ops]
@@ -58,36 +58,57 @@ def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]
             if "custom" not in n.meta:
                 return super().run_node(n)
             index = n.meta["custom"]["op"]
+            limits.num_calls = 0
             try:
+                check_call(lines[index][1], *self.fetch_args_kwargs_from_env(n))
                 value = super().run_node(n)
+                check_result(value)
             except Exception as cause:  # boundary: whatever torch raises names the line here
                 line, target = lines[index]
                 raise GraphError(f"{where}:{line}: {target}: {_reason(cause)}") from cause
             shapes[index] = [_shape_of(item) for item in _flat(value)]
             return value
 
-    # Sizes that depend on values (a mask's count, `item()`) become symbols instead of errors.
-    symbols = ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
-    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=symbols)
-    with _restored_state(), mode, torch.no_grad():
+    limits = SmallConstants()
+    running = boundary(GraphError, f"{where}: cannot run under fake tensors")
+    with running, _restored_state(), _fake_mode(), limits, torch.no_grad():
         args = [fake_input(item, annotations[item.name]) for item in graph.tensors]
         Recorder(module, garbage_collect_values=True).run(*args)
     return shapes
 
 
+def _fake_mode() -> FakeTensorMode:
+    """Sizes that depend on values (a mask's count, `item()`) become symbols instead of errors.
+
+    An op without a fake form is an error; it is not run for real.
+    """
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    symbols = ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
+    return FakeTensorMode(
+        allow_non_fake_inputs=True, shape_env=symbols, allow_fallback_kernels=False
+    )
+
+
 def fake_input(spec: TensorSpec, annotation: str | None) -> Any:
-    """A stand-in for an argument; call it with a FakeTensorMode active."""
+    """A stand-in for an argument; call it with a FakeTensorMode active.
+
+    Raises:
+        GraphError: the recorded value is none of the dtype.
+    """
     import torch
 
     dtype = getattr(torch, spec.dtype)
     value = spec.data[0] if spec.data else spec.mean
-    if annotation == SYMBOL_ANNOTATION:
-        if value is None:
-            raise GraphError(f"argument {spec.name} is a SymInt without a recorded value")
-        return int(value)
-    if spec.num_elements <= MAX_CONSTANT_ELEMENTS and value is not None:
-        return torch.tensor(value, dtype=dtype).reshape(spec.shape)
-    return torch.empty(spec.shape, dtype=dtype)
+    with boundary(GraphError, f"argument {spec.name}"):
+        if annotation == SYMBOL_ANNOTATION:
+            if value is None:
+                raise GraphError(f"argument {spec.name} is a SymInt without a recorded value")
+            return int(value)
+        if spec.num_elements == 1 and value is not None:
+            return torch.tensor(value, dtype=dtype).reshape(spec.shape)
+        return torch.empty(spec.shape, dtype=dtype)
 
 
 def _flat(value: Any) -> list[Any]:
@@ -108,6 +129,8 @@ def _shape_of(value: Any) -> ValueShape:
 
 
 def _reason(cause: Exception) -> str:
+    if isinstance(cause, GraphError):
+        return str(cause)
     text = str(cause).strip().split("\n", 1)[0]
     return f"{type(cause).__name__}: {text}" if text else type(cause).__name__
 

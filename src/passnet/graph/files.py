@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from passnet.errors import GraphError
-from passnet.graph.meta import parse_meta, render_meta
-from passnet.graph.parse import MAX_TEXT_BYTES, gc_paused, parse_program
+from passnet.graph.meta import check_arguments, parse_meta, render_meta
+from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.syntax import MAX_TEXT_BYTES, gc_paused
 
 GRAPH_FILES = ("graph_net.json", "model.py")
 """The files that make a directory a graph."""
@@ -63,7 +65,9 @@ def read_sample(folder: Path) -> GraphSample:
         program = parse_program(_text(folder / "model.py"), str(folder / "model.py"))
         weights = parse_meta(_text(folder / "weight_meta.py"), str(folder / "weight_meta.py"))
         inputs = parse_meta(_text(path), str(path), "input") if path.exists() else ()
-    tensors = _in_order([item.name for item in program.params], weights + inputs, folder)
+    names = [item.name for item in program.params]
+    tensors = _in_order(names, weights + inputs, folder)
+    check_arguments(names, tensors, str(folder))
     constraints = folder / "input_tensor_constraints.py"
     hash_file = folder / "graph_hash.txt"
     sources = folder / "subgraph_sources.json"
@@ -95,7 +99,10 @@ def _in_order(
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MAX_TEXT_BYTES:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise GraphError(f"{path}: not a file")
+        if status.st_size > MAX_TEXT_BYTES:
             raise GraphError(f"{path}: larger than {MAX_TEXT_BYTES} bytes, not read")
         return path.read_text(encoding="utf-8")
     except OSError as cause:
@@ -107,7 +114,7 @@ def _text(path: Path) -> str:
 def _json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(_text(path))
-    except (json.JSONDecodeError, RecursionError) as cause:
+    except (ValueError, RecursionError) as cause:
         raise GraphError(f"{path}: not JSON: {cause}") from cause
     if not isinstance(value, dict):
         raise GraphError(f"{path}: expected a JSON object")

@@ -11,7 +11,7 @@ import torch.fx
 
 from passnet.errors import GraphError
 from passnet.graph.operators import IN_PLACE_TEXT
-from passnet.graph.parse import FLOAT_NAMES
+from passnet.graph.parse import RESERVED
 from passnet.graph.spec import (
     Alias,
     Arg,
@@ -25,8 +25,6 @@ from passnet.graph.spec import (
     Statement,
     TorchName,
 )
-
-_TAKEN = {"self", "torch", "operator", "device", "slice", "getattr", "Ellipsis", *FLOAT_NAMES}
 
 
 def target_name(node: torch.fx.Node) -> str:
@@ -68,7 +66,7 @@ def program_from_fx(graph: torch.fx.Graph) -> Program:
 class _Converter:
     def __init__(self) -> None:
         self._names: dict[torch.fx.Node, str] = {}
-        self._used: set[str] = set(_TAKEN)
+        self._used: set[str] = set(RESERVED)
 
     def program(self, graph: torch.fx.Graph) -> Program:
         params: list[Param] = []

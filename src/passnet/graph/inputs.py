@@ -23,6 +23,10 @@ REPLAY_LIMIT = 100.0
 """Constants of the published replay: `randn * std * 0.2 + mean`, clamped to [-100, 100]
 (reference: formats, input replay of the corpus)."""
 
+MAX_INPUT_BYTES = 16 * 2**30
+"""Most memory for the arguments of a graph; the largest public graph takes 11 GB. While one is
+drawn, up to 32 bytes for each of its elements come on top."""
+
 MASK_MAGNITUDE = 1e4
 """A recorded mean or spread beyond this means an additive mask (0 and minus a huge number)."""
 
@@ -44,23 +48,45 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
         seed: the same seed gives the same values on every machine with the same numpy.
 
     Raises:
-        GraphError: an argument has no spec, or a dtype or range that cannot be drawn.
+        GraphError: an argument has no spec, or a dtype or range that cannot be drawn, or they are
+            too large together.
     """
     if len(graph.tensors) != len(graph.program.params):
         raise GraphError("the graph has no shapes and dtypes for its arguments")
+    _check_bytes(graph.tensors)
     uses = find_uses(graph)
     values: list[InputValue] = []
     for index, (param, spec) in enumerate(zip(graph.program.params, graph.tensors, strict=True)):
         random = np.random.default_rng([seed, index])
-        if param.annotation == SYMBOL_ANNOTATION:
-            values.append(_symbol(spec))
-        elif spec.shape == () and (spec.data or spec.mean is not None):
-            values.append(_full(spec, spec.data[0] if spec.data else spec.mean))
-        elif kind == "recorded":
-            values.append(_recorded(spec, uses[spec.name], random))
-        else:
-            values.append(_fresh(spec, uses[spec.name], random))
+        try:
+            values.append(_value(spec, param.annotation, uses[spec.name], kind, random))
+        except (ArithmeticError, ValueError, MemoryError) as cause:
+            if isinstance(cause, GraphError):
+                raise
+            raise GraphError(f"argument {spec.name} cannot be drawn: {cause}") from cause
     return values
+
+
+def _check_bytes(specs: tuple[TensorSpec, ...]) -> None:
+    num_bytes = sum(item.num_elements * storage(item.dtype).itemsize for item in specs)
+    if num_bytes > MAX_INPUT_BYTES:
+        raise GraphError(
+            f"the arguments take {num_bytes} bytes, more than {MAX_INPUT_BYTES} are not drawn"
+        )
+
+
+def _value(
+    spec: TensorSpec,
+    annotation: str | None,
+    use: Use,
+    kind: InputKind,
+    random: np.random.Generator,
+) -> InputValue:
+    if annotation == SYMBOL_ANNOTATION:
+        return _symbol(spec)
+    if spec.shape == () and (spec.data or spec.mean is not None):
+        return _stored(spec) if spec.data else _full(spec, spec.mean)
+    return _recorded(spec, use, random) if kind == "recorded" else _fresh(spec, use, random)
 
 
 def _symbol(spec: TensorSpec) -> int:
@@ -68,6 +94,15 @@ def _symbol(spec: TensorSpec) -> int:
     if value is None:
         raise GraphError(f"argument {spec.name} is a SymInt without a recorded value")
     return int(value)
+
+
+def _stored(spec: TensorSpec) -> Array:
+    """The values in `spec.data`."""
+    try:
+        values = np.array(spec.data, dtype=_wide(spec.dtype)).reshape(spec.shape)
+    except (OverflowError, ValueError) as cause:
+        raise GraphError(f"argument {spec.name}: data is no {spec.dtype}: {cause}") from cause
+    return to_storage(values, spec.dtype)
 
 
 def _full(spec: TensorSpec, value: float | int | bool | None) -> Array:
@@ -80,8 +115,7 @@ def _wide(dtype: str) -> np.dtype:
 
 def _recorded(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
     if spec.data is not None:
-        values = np.array(spec.data, dtype=_wide(spec.dtype)).reshape(spec.shape)
-        return to_storage(values, spec.dtype)
+        return _stored(spec)
     if spec.dtype == "bool":
         return random.random(spec.shape, dtype=np.float32) < 0.5
     if spec.dtype.startswith("complex"):
@@ -143,7 +177,7 @@ def _integers(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
     if use.bound is not None:
         low, high = max(low, -use.bound), min(high, use.bound - 1)
     limits = np.iinfo(storage(spec.dtype))
-    low, high = max(low, int(limits.min)), min(high, int(limits.max) - 1)
+    low, high = max(low, int(limits.min)), min(high, int(limits.max))
     if low > high:
         raise GraphError(f"argument {spec.name}: no integer lies within [{low}, {high}]")
     return random.integers(low, high, spec.shape, dtype=storage(spec.dtype), endpoint=True)

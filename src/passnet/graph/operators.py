@@ -51,6 +51,13 @@ INFIX_TEXT: dict[str, str] = dict(zip(BINARY.values(), _BINARY_TEXT, strict=True
 PREFIX_TEXT: dict[str, str] = {"neg": "-", "pos": "+", "invert": "~", "not_": "not "}
 """`operator` name of a one-sided operator -> how it is written."""
 
+ARITY: dict[str, int] = {
+    **dict.fromkeys([*BINARY.values(), *COMPARE.values(), *IN_PLACE.values(), "getitem"], 2),
+    **dict.fromkeys([*UNARY.values(), "index"], 1),
+    "setitem": 3,
+}
+"""`operator` name -> how many arguments it takes."""
+
 IN_PLACE_TEXT: dict[str, str] = {
     name: text + "=" for name, text in zip(IN_PLACE.values(), _BINARY_TEXT, strict=True)
 }

@@ -3,104 +3,30 @@
 from __future__ import annotations
 
 import ast
-import gc
-import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import keyword
+from collections.abc import Callable
 
 from passnet.errors import GraphError
-from passnet.graph.operators import BINARY, COMPARE, IN_PLACE, UNARY
-from passnet.graph.spec import (
-    Alias,
-    Arg,
-    Device,
-    Op,
-    Param,
-    Program,
-    Ref,
-    Release,
-    Sequence,
-    Slice,
-    Statement,
-    TorchName,
+from passnet.graph.arguments import FLOAT_NAMES, ArgumentReader
+from passnet.graph.operators import (
+    ARITY,
+    BINARY,
+    COMPARE,
+    IN_PLACE,
+    IN_PLACE_TEXT,
+    INFIX_TEXT,
+    PREFIX_TEXT,
+    UNARY,
 )
+from passnet.graph.spec import Alias, Arg, Op, Param, Program, Ref, Release, Statement
+from passnet.graph.syntax import construct, dotted, error_at, gc_paused, parse_tree, written
 
-MAX_TEXT_BYTES = 64 * 2**20
-"""Longest text that is parsed; the largest known real graph file has 4 MB."""
-
-CONSTANT_NAMES = frozenset(
-    [
-        "float16",
-        "float32",
-        "float64",
-        "bfloat16",
-        "half",
-        "float",
-        "double",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "short",
-        "int",
-        "long",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "bool",
-        "complex32",
-        "complex64",
-        "complex128",
-        "cfloat",
-        "cdouble",
-        "float8_e4m3fn",
-        "float8_e5m2",
-        "float8_e4m3fnuz",
-        "float8_e5m2fnuz",
-        "strided",
-        "sparse_coo",
-        "contiguous_format",
-        "channels_last",
-        "channels_last_3d",
-        "preserve_format",
-    ]
+RESERVED = frozenset(
+    ["self", "torch", "operator", "device", "slice", "float", "getattr", "Ellipsis", *FLOAT_NAMES]
 )
-"""Names of torch that are constants (dtypes, layouts, memory formats) when not called."""
-
-FLOAT_NAMES = {"inf": math.inf, "nan": math.nan}
+"""Names that mean something in the text of a program, so that no value may have them."""
 
 _HEADER = (ast.Import, ast.ImportFrom)
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """Collector off: a syntax tree is a million small objects and no garbage (a fifth faster)."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def parse_tree(text: str, where: str) -> ast.Module:
-    """The syntax tree of Python text.
-
-    Raises:
-        GraphError: not Python, nested too deeply, or longer than `MAX_TEXT_BYTES`.
-    """
-    if len(text) > MAX_TEXT_BYTES:
-        raise GraphError(
-            f"{where}: {len(text)} characters, more than {MAX_TEXT_BYTES} are not read"
-        )
-    try:
-        return ast.parse(text)
-    except SyntaxError as cause:
-        raise GraphError(f"{where}:{cause.lineno}: not Python: {cause.msg}") from cause
-    except (RecursionError, MemoryError, ValueError) as cause:
-        raise GraphError(f"{where}: cannot be parsed: {type(cause).__name__}: {cause}") from cause
 
 
 def parse_program(text: str, where: str = "model.py") -> Program:
@@ -119,7 +45,10 @@ def parse_program(text: str, where: str = "model.py") -> Program:
     """
     with gc_paused():
         tree = parse_tree(text, where)
-        return _Parser(where).program(_forward(tree, where))
+        try:
+            return _Parser(where).program(_forward(tree, where))
+        except RecursionError as cause:
+            raise GraphError(f"{where}: an expression is nested too deeply") from cause
 
 
 def _forward(tree: ast.Module, where: str) -> ast.FunctionDef:
@@ -130,10 +59,12 @@ def _forward(tree: ast.Module, where: str) -> ast.FunctionDef:
         elif not isinstance(item, _HEADER):
             raise GraphError(
                 f"{where}:{item.lineno}: only imports and one class may stand here, "
-                f"found {_construct(item)}"
+                f"found {construct(item)}"
             )
-    if len(classes) != 1:
-        raise GraphError(f"{where}: expected one class with a forward method, found {len(classes)}")
+    if not classes:
+        raise GraphError(f"{where}: expected one class with a forward method, found none")
+    if len(classes) > 1:
+        raise GraphError(f"{where}:{classes[1].lineno}: a second class: {construct(classes[1])}")
     cls = classes[0]
     if cls.decorator_list:
         raise GraphError(f"{where}:{cls.lineno}: the class has a decorator")
@@ -150,26 +81,14 @@ def _is_docstring(item: ast.stmt) -> bool:
     return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
 
 
-def _construct(node: ast.AST) -> str:
-    """The construct as the user wrote it, shortened."""
-    try:
-        text = ast.unparse(node)
-    except (RecursionError, ValueError):
-        text = ""
-    first = text.split("\n", 1)[0]
-    return f"{type(node).__name__} `{first[:80]}{'…' if len(first) > 80 else ''}`"
-
-
-def _dotted(node: ast.expr) -> str:
-    """The text of an annotation; the usual `torch.Tensor` without the cost of unparsing."""
-    path: list[str] = []
-    part = node
-    while isinstance(part, ast.Attribute):
-        path.append(part.attr)
-        part = part.value
-    if isinstance(part, ast.Name):
-        return ".".join([part.id, *reversed(path)])
-    return ast.unparse(node)
+def _is_plain_name(value: Arg) -> bool:
+    """Whether a literal can be printed as the attribute of a value."""
+    return (
+        isinstance(value, str)
+        and value.isascii()
+        and value.isidentifier()
+        and not keyword.iskeyword(value)
+    )
 
 
 class _Parser:
@@ -178,6 +97,7 @@ class _Parser:
     def __init__(self, where: str) -> None:
         self._where = where
         self._bound: set[str] = set()
+        self._arg = ArgumentReader(where, self._bound).read
         self._expressions: dict[type, Callable[[str | None, ast.expr, int], Op]] = {
             ast.Call: self._call,
             ast.BinOp: self._binary,
@@ -188,8 +108,7 @@ class _Parser:
         }
 
     def _error(self, node: ast.AST, why: str) -> GraphError:
-        line = getattr(node, "lineno", "?")
-        return GraphError(f"{self._where}:{line}: {why}: {_construct(node)}")
+        return error_at(self._where, node, why)
 
     def program(self, method: ast.FunctionDef) -> Program:
         params = self._params(method)
@@ -211,12 +130,14 @@ class _Parser:
         params = []
         seen = {"self"}
         for item in spec.args[1:]:
-            if item.arg in seen or item.arg == "torch":
+            if item.arg in seen or item.arg in RESERVED:
                 raise self._error(item, "argument name used twice or reserved")
             seen.add(item.arg)
-            annotation = None if item.annotation is None else _dotted(item.annotation)
-            params.append(Param(item.arg, annotation))
+            params.append(Param(item.arg, self._annotation(item.annotation)))
         return tuple(params)
+
+    def _annotation(self, node: ast.expr | None) -> str | None:
+        return None if node is None else dotted(node) or written(node, self._where)
 
     def _outputs(self, item: ast.Return) -> tuple[Arg, ...]:
         if not isinstance(item.value, ast.Tuple):
@@ -238,6 +159,9 @@ class _Parser:
 
     def _assign(self, item: ast.Assign) -> Statement:
         value = item.value
+        for target in item.targets:
+            if isinstance(target, ast.Name) and target.id in RESERVED:
+                raise self._error(item, "a reserved name is assigned")
         if (
             isinstance(value, ast.Constant)
             and value.value is None
@@ -257,8 +181,6 @@ class _Parser:
         if not isinstance(target, ast.Name):
             raise self._error(item, "the left side must be a name or an index")
         name = target.id
-        if name in ("self", "torch"):
-            raise self._error(item, "a reserved name is assigned")
         if isinstance(value, ast.Name):
             statement: Statement = Alias(name, self._ref(value).name, item.lineno)
         else:
@@ -277,18 +199,22 @@ class _Parser:
     # Expressions: one op each. The node types are those of the table in __init__.
 
     def _call(self, output: str | None, node, line: int) -> Op:
-        kwargs = []
+        kwargs: dict[str, Arg] = {}
         for item in node.keywords:
             if item.arg is None:
                 raise self._error(node, "`**` arguments are not allowed")
-            kwargs.append((item.arg, self._arg(item.value)))
+            if item.arg in kwargs:
+                raise self._error(node, f"keyword {item.arg} is given twice")
+            kwargs[item.arg] = self._arg(item.value)
         args = tuple(self._arg(item) for item in node.args)
         target, receiver = self._callee(node.func)
         if receiver is not None:
             args = (receiver, *args)
-        if target == "getattr" and not (len(args) == 2 and isinstance(args[1], str)):
+        if target == "getattr" and (kwargs or len(args) != 2 or not _is_plain_name(args[1])):
             raise self._error(node, "getattr takes a value and a name")
-        return Op(output, target, args, tuple(kwargs), line)
+        if target.startswith("operator."):
+            self._check_operands(node, target.removeprefix("operator."), args, bool(kwargs))
+        return Op(output, target, args, tuple(kwargs.items()), line)
 
     def _callee(self, func: ast.expr) -> tuple[str, Ref | None]:
         if isinstance(func, ast.Name) and func.id == "getattr":
@@ -306,9 +232,18 @@ class _Parser:
                 return ".".join([node.id, *reversed(path)]), None
         raise self._error(func, "only torch functions, operators and methods of values are called")
 
-    def _operator(self, output: str | None, node: ast.expr, name: str, args, line: int) -> Op:
-        if not any(isinstance(arg, Ref) for arg in args):
+    def _check_operands(self, node: ast.expr, name: str, args, has_keywords: bool) -> None:
+        arity = ARITY.get(name)
+        if arity is not None and (has_keywords or len(args) != arity):
+            raise self._error(node, f"operator.{name} takes {arity} arguments by position")
+        if name in IN_PLACE_TEXT and not isinstance(args[0], Ref):
+            raise self._error(node, "an in-place operator needs a value on its left")
+        is_written = name in INFIX_TEXT or name in PREFIX_TEXT
+        if is_written and not any(isinstance(arg, Ref) for arg in args):
             raise self._error(node, "an operator needs at least one value among its operands")
+
+    def _operator(self, output: str | None, node: ast.expr, name: str, args, line: int) -> Op:
+        self._check_operands(node, name, args, False)
         return Op(output, "operator." + name, args, (), line)
 
     def _binary(self, output: str | None, node, line: int) -> Op:
@@ -335,85 +270,3 @@ class _Parser:
         if not isinstance(node.value, ast.Name) or node.value.id not in self._bound:
             raise self._error(node, "only an attribute of a value is read")
         return Op(output, "getattr", (Ref(node.value.id), node.attr), (), line)
-
-    # Arguments.
-
-    def _arg(self, node: ast.expr) -> Arg:
-        kind = type(node)
-        if kind is ast.Name:
-            return self._named(node)
-        if kind is ast.Constant:
-            return self._constant(node)
-        if kind is ast.Tuple:
-            return Sequence("tuple", tuple([self._arg(item) for item in node.elts]))  # type: ignore[attr-defined]
-        if kind is ast.List:
-            return Sequence("list", tuple([self._arg(item) for item in node.elts]))  # type: ignore[attr-defined]
-        if kind is ast.UnaryOp:
-            return self._negative(node)
-        if kind is ast.Attribute:
-            return self._torch_name(node)
-        if kind is ast.Call:
-            return self._literal_call(node)
-        if kind is ast.Slice:
-            parts = (node.lower, node.upper, node.step)  # type: ignore[attr-defined]
-            return Slice(*[None if part is None else self._arg(part) for part in parts])
-        raise self._error(node, "not allowed as an argument")
-
-    def _named(self, node) -> Arg:
-        if node.id in self._bound:
-            return Ref(node.id)
-        if node.id in FLOAT_NAMES:
-            return FLOAT_NAMES[node.id]
-        if node.id == "Ellipsis":
-            return ...
-        raise self._error(node, "the name is not defined before this line")
-
-    def _constant(self, node) -> Arg:
-        value = node.value
-        if value is None or value is Ellipsis or isinstance(value, (bool, int, float, str)):
-            return value
-        raise self._error(node, "this kind of constant is not allowed")
-
-    def _negative(self, node) -> Arg:
-        value = self._arg(node.operand)
-        if isinstance(node.op, ast.USub) and type(value) in (int, float):
-            return -value  # type: ignore[operator]
-        raise self._error(node, "not allowed as an argument")
-
-    def _torch_name(self, node) -> Arg:
-        if isinstance(node.value, ast.Name) and node.value.id == "torch":
-            if node.attr in CONSTANT_NAMES:
-                return TorchName(node.attr)
-            if node.attr in FLOAT_NAMES:
-                return FLOAT_NAMES[node.attr]
-        raise self._error(node, "not a constant of torch that is known here")
-
-    def _literal_call(self, node) -> Arg:
-        name = ast.unparse(node.func)
-        args = [self._arg(item) for item in node.args]
-        if name == "slice" and not node.keywords and 1 <= len(args) <= 3:
-            return Slice(None, args[0]) if len(args) == 1 else Slice(*args)
-        if name == "torch.Size" and not node.keywords and isinstance(args[0], Sequence):
-            return Sequence("size", args[0].items)
-        if name == "float" and len(args) == 1 and isinstance(args[0], str):
-            try:
-                number = float(args[0])
-            except ValueError as cause:
-                raise self._error(node, "not a number") from cause
-            return math.nan if math.isnan(number) else number
-        if name in ("device", "torch.device"):
-            return self._device(node, args)
-        raise self._error(
-            node, "a call is not allowed as an argument (only slice, device and torch.Size)"
-        )
-
-    def _device(self, node, args: list[Arg]) -> Device:
-        given: dict[str, Arg] = dict(zip(("type", "index"), args, strict=False))
-        given.update((item.arg, self._arg(item.value)) for item in node.keywords)
-        kind, index = given.pop("type", None), given.pop("index", None)
-        if isinstance(kind, str) and index is None and ":" in kind:
-            kind, _, number = kind.partition(":")
-            index = int(number) if number.isdecimal() else number
-        if given or not isinstance(kind, str) or not (index is None or type(index) is int):
-            raise self._error(node, "not a device literal")
-        return Device(kind, index)

@@ -83,6 +83,8 @@ def _render_in_place(op: Op) -> str | None:
 
 def render_call(op: Op) -> str:
     """The right-hand side of an op as text: a call, an operator, an index or an attribute."""
+    if op.output is None:  # an operator or attribute alone on a line would be no call
+        return _render_plain_call(op)
     args = op.args
     if op.target == "getattr" and len(args) == 2 and isinstance(args[0], Ref):
         return f"{args[0].name}.{args[1]}"
@@ -94,7 +96,11 @@ def render_call(op: Op) -> str:
             return f"{_operand(args[0])} {INFIX_TEXT[name]} {render_arg(args[1])}"
         if name in PREFIX_TEXT and len(args) == 1:
             return f"{PREFIX_TEXT[name]}{render_arg(args[0])}"
-    callee = op.target
+    return _render_plain_call(op)
+
+
+def _render_plain_call(op: Op) -> str:
+    callee, args = op.target, op.args
     if op.target.startswith("Tensor."):
         if not args or not isinstance(args[0], Ref):
             raise GraphError(f"{op.target}: a method needs a value as its first argument")

@@ -279,7 +279,9 @@ def is_allowed(target: str) -> bool:
         True
     """
     if target.startswith(_ATEN_PREFIX):
-        return target.removeprefix(_ATEN_PREFIX).split(".")[0] in _ATEN_NAMES
+        name, _, overload = target.removeprefix(_ATEN_PREFIX).partition(".")
+        is_plain = not overload or (overload.isidentifier() and not overload.startswith("_"))
+        return name in _ATEN_NAMES and is_plain
     return target in ALLOWED
 
 
@@ -318,4 +320,8 @@ def resolve(target: str) -> Callable[..., Any]:
             value = getattr(value, part)
         except AttributeError as cause:
             raise GraphError(f"torch {torch.__version__} has no {target}") from cause
+    if target.startswith(_ATEN_PREFIX) and not isinstance(
+        value, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+    ):
+        raise GraphError(f"{target} is no op of torch {torch.__version__}")
     return value

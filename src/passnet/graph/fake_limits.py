@@ -1,0 +1,187 @@
+"""Limits of a run under fake tensors: what of it is not fake (numbers, tuples) stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch._subclasses import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from passnet.errors import GraphError
+
+MAX_PARTS = 2**14
+"""Most values that one op may make, nested ones included."""
+
+MAX_CALLS = 2**14
+"""Most ops of torch that one op of a graph may be made of; those of the public graphs take 1655."""
+
+MAX_BITS = 128
+"""Longest whole number that arithmetic of sizes may make."""
+
+MAX_TERMS = 256
+"""Largest formula that a size may be which depends on the values of the inputs."""
+
+_SPLITS = frozenset(["chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "combinations"])
+"""Ops that make a list as long as a number they are given says, whatever the tensor."""
+
+_PLAIN_METHODS = frozenset(["numel", "__len__", "__getitem__"])
+"""Methods that may be called on what is no tensor (a size, a tuple)."""
+
+
+def check_call(target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise a GraphError if an op would compute something large outside of the fake tensors.
+
+    Args:
+        target: as in `spec.Op`.
+        args: what it is given by position, the values already computed.
+        kwargs: what it is given by name.
+    """
+    name = target.rpartition(".")[2]
+    if target.startswith("operator.") and len(args) == 2:
+        _check_operator(name.removeprefix("i"), args[0], args[1])
+    elif target.startswith("Tensor.") and not isinstance(args[0], torch.Tensor):
+        if name not in _PLAIN_METHODS:
+            raise GraphError("a method of a value that is no tensor")
+    elif name in _SPLITS:
+        for value in (*args, *kwargs.values()):
+            if type(value) is int and value > MAX_PARTS:
+                raise GraphError(f"{value} parts, more than {MAX_PARTS}")
+
+
+def _check_operator(name: str, left: Any, right: Any) -> None:
+    is_repeat = any(isinstance(item, (tuple, list, str)) for item in (left, right))
+    if name == "mul" and is_repeat:
+        count, items = (right, left) if isinstance(left, (tuple, list, str)) else (left, right)
+        if type(count) is not int or count * len(items) > MAX_PARTS:
+            raise GraphError(f"a sequence repeated to more than {MAX_PARTS}")
+    if name == "mod" and isinstance(left, str):
+        raise GraphError("text is not formatted")
+    if name == "pow" and type(right) is int and _bits(left) * right > MAX_BITS:
+        raise GraphError(f"a power of more than {MAX_BITS} bits")
+    if name == "lshift" and type(right) is int and _bits(left) and _bits(left) + right > MAX_BITS:
+        raise GraphError(f"a shift to more than {MAX_BITS} bits")
+
+
+def _bits(value: Any) -> int:
+    """Length of a whole number, 64 for one that is not known, 0 for what is none."""
+    if isinstance(value, torch.SymInt):
+        return 64
+    return value.bit_length() if type(value) is int else 0
+
+
+def check_result(value: Any) -> None:
+    """Raise a GraphError if what an op made is too large to go on with."""
+    num_parts = 0
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        num_parts += 1
+        if num_parts > MAX_PARTS:
+            raise GraphError(f"more than {MAX_PARTS} values")
+        if isinstance(part, torch.Tensor):
+            for size in part.shape:
+                _check_number(size)
+        elif isinstance(part, (tuple, list)):
+            if len(part) > MAX_PARTS:
+                raise GraphError(f"more than {MAX_PARTS} values")
+            waiting.extend(part)
+        elif isinstance(part, str) and len(part) > MAX_PARTS:
+            raise GraphError(f"a text of more than {MAX_PARTS} characters")
+        else:
+            _check_number(part)
+
+
+def _check_number(value: Any) -> None:
+    if type(value) is int and value.bit_length() > MAX_BITS:
+        raise GraphError(f"a whole number of more than {MAX_BITS} bits")
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        terms: list[Any] = [value.node.expr]
+        for num_terms, term in enumerate(terms):  # grows while it is walked
+            if num_terms > MAX_TERMS:
+                raise GraphError(f"a size with a formula of more than {MAX_TERMS} terms")
+            terms.extend(term.args)
+
+
+class SmallConstants(TorchDispatchMode):
+    """Sees every op of torch that a run makes; on top of a FakeTensorMode.
+
+    That mode computes with tensors of one element for real, so that `item()` works. Only ops whose
+    result has one element too may do so: `repeat` of a constant would fill real memory.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_calls = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """The result of `func` under the mode below."""
+        self.num_calls += 1
+        if self.num_calls > MAX_CALLS:
+            raise GraphError(f"more than {MAX_CALLS} ops of torch for one op")
+        _check_parts(func, args, kwargs or {})
+        with _constants_hidden(func, args, kwargs or {}):
+            return func(*args, **(kwargs or {}))
+
+
+def _check_parts(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    aten = torch.ops.aten
+    if func not in (aten.unbind.int, aten.split.Tensor, aten.unsafe_split.Tensor):
+        return
+    place = 1 if func is aten.unbind.int else 2
+    tensor = args[0]
+    dim = kwargs.get("dim", args[place] if len(args) > place else 0)
+    if not -tensor.dim() <= dim < tensor.dim():
+        return  # torch says what is wrong with it
+    length = 1 if place == 1 else args[1]
+    size = tensor.shape[dim]
+    if type(size) is int and type(length) is int and size > max(1, length) * MAX_PARTS:
+        raise GraphError(f"more than {MAX_PARTS} parts")
+
+
+@contextmanager
+def _constants_hidden(func: Any, args: Any, kwargs: Any) -> Iterator[None]:
+    """Within, the tensors of an op have no values unless its result is as small as they are."""
+    constants = [] if _keeps_size(func) else [*_constants((args, kwargs))]
+    values = [item.constant for item in constants]
+    for item in constants:
+        item.constant = None
+    try:
+        yield
+    finally:
+        for item, value in zip(constants, values, strict=True):
+            item.constant = value
+
+
+@cache
+def _keeps_size(func: Any) -> bool:
+    """Whether an op makes one element of operands with one element, or no memory at all.
+
+    In-place ops do, and must see the constants, so that those they overwrite are given up.
+    """
+    if not isinstance(func, torch._ops.OpOverload):
+        return False
+    aten = torch.ops.aten
+    copies = (aten._to_copy, aten.clone, aten._local_scalar_dense, aten.lift_fresh)
+    return (
+        func.is_view
+        or func._schema.is_mutable
+        or torch.Tag.pointwise in func.tags
+        or func.overloadpacket in copies
+    )
+
+
+def _constants(value: Any) -> Iterator[FakeTensor]:
+    if isinstance(value, FakeTensor):
+        if value.constant is not None:
+            yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _constants(item)
+    elif isinstance(value, dict):
+        yield from _constants((*value.values(),))

@@ -1,0 +1,123 @@
+"""Syntax trees of untrusted Python text: made within limits, and quoted in errors."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import keyword
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from passnet.errors import GraphError
+
+MAX_TEXT_BYTES = 16 * 2**20
+"""Longest file that is read; the largest known real graph file has 4 MB."""
+
+MAX_TOKENS = 2**21
+"""Most words, signs and lines in a text that is parsed. A syntax tree takes up to 1 KB for each, so
+that no text takes more than 2 GB; the largest file of the public graphs has half a million."""
+
+_TOKEN = re.compile(r"\w+|[^\w\s]|\n")
+_NAME_FIELDS = ("id", "attr", "arg", "name")
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Collector off: a syntax tree is a million small objects and no garbage (a fifth faster)."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def parse_tree(text: str, where: str) -> ast.Module:
+    """The syntax tree of Python text.
+
+    Raises:
+        GraphError: not Python, nested too deeply, longer than `MAX_TEXT_BYTES`, or of more than
+            `MAX_TOKENS`.
+    """
+    _check_size(text, where)
+    try:
+        with warnings.catch_warnings():  # what Python finds odd about foreign text is not shown
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except SyntaxError as cause:
+        raise GraphError(f"{where}:{cause.lineno or '?'}: not Python: {cause.msg}") from cause
+    except (RecursionError, MemoryError, ValueError) as cause:
+        raise GraphError(f"{where}: cannot be parsed: {type(cause).__name__}: {cause}") from cause
+    if not text.isascii():
+        _check_names(tree, where)
+    return tree
+
+
+def _check_size(text: str, where: str) -> None:
+    if len(text) > MAX_TEXT_BYTES:
+        raise GraphError(
+            f"{where}: {len(text)} characters, more than {MAX_TEXT_BYTES} are not read"
+        )
+    if len(text) <= MAX_TOKENS:  # then it has no more tokens either
+        return
+    num_tokens = sum(1 for _ in _TOKEN.finditer(text))
+    if num_tokens > MAX_TOKENS:
+        raise GraphError(
+            f"{where}: {num_tokens} words and signs, more than {MAX_TOKENS} are not read"
+        )
+
+
+def _check_names(tree: ast.Module, where: str) -> None:
+    """Refuse keywords as names: Python takes 𝐢𝐟 for a name, and then reads it as `if`."""
+    for node in ast.walk(tree):
+        for field in _NAME_FIELDS:
+            name = getattr(node, field, None)
+            if isinstance(name, str) and keyword.iskeyword(name):
+                raise error_at(where, node, f"the keyword {name} in other letters is no name")
+
+
+def dotted(node: ast.expr) -> str | None:
+    """The text of a name or of attributes of one (`torch.Tensor`), None for anything else."""
+    path: list[str] = []
+    part = node
+    while isinstance(part, ast.Attribute):
+        path.append(part.attr)
+        part = part.value
+    return ".".join([part.id, *reversed(path)]) if isinstance(part, ast.Name) else None
+
+
+def written(node: ast.expr, where: str) -> str:
+    """The text of an annotation, which reads back as the same annotation.
+
+    Raises:
+        GraphError: there is no such text (Python cannot write every f-string and number back).
+    """
+    try:
+        text = ast.unparse(node)
+        function: Any = parse_tree(f"def f(x: {text}): pass", where).body[0]
+        again = ast.unparse(function.args.args[0].annotation)
+    except ValueError as cause:
+        raise error_at(where, node, "cannot be written back") from cause
+    if again != text:
+        raise error_at(where, node, "reads differently when written back")
+    return text
+
+
+def construct(node: ast.AST) -> str:
+    """The construct as the user wrote it, shortened."""
+    try:
+        text = ast.unparse(node)
+    except (RecursionError, ValueError):
+        text = ""
+    first = text.split("\n", 1)[0]
+    return f"{type(node).__name__} `{first[:80]}{'…' if len(first) > 80 else ''}`"
+
+
+def error_at(where: str, node: ast.AST, why: str) -> GraphError:
+    """The error that names file, line, reason and construct."""
+    line = getattr(node, "lineno", "?")
+    return GraphError(f"{where}:{line}: {why}: {construct(node)}")
