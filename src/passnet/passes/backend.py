@@ -11,7 +11,8 @@ import torch
 import torch.fx
 
 from passnet.errors import InputError
-from passnet.passes.folder import inspect_folder, load_passes
+from passnet.passes.folder import inspect_folder
+from passnet.passes.load import load_passes
 from passnet.passes.pattern import Pass
 from passnet.passes.rewrite import PassReport, apply_passes
 

@@ -1,4 +1,4 @@
-"""A pass folder: looked at without running it, and loaded by running it.
+"""A pass folder, looked at without running any of it.
 
 A folder holds `sorted_output_pass_rule_names.json`, the list of passes in the order in which they
 apply, and for each name a `<name>.py` with `pattern`, `replacement_args` and `replacement_func`.
@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
 import json
-import sys
-import types
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from passnet.errors import PassError, PassFolderError, boundary
-from passnet.passes.pattern import Pass, make_pass
+from passnet.errors import PassFolderError
 
 LIST_FILE = "sorted_output_pass_rule_names.json"
 INPUT_FOLDER = "const_pass_dir"
@@ -41,7 +38,7 @@ class PassFolder:
     """A pass folder as far as its text tells.
 
     `passes` in the order in which they apply; `unlisted` names files that look like passes but are
-    not on the list; `code_hash` is SHA-256 over all its files.
+    not on the list; `code_hash` is SHA-256 over all its files and those of its input passes.
     """
 
     path: Path
@@ -76,7 +73,9 @@ def inspect_folder(path: Path) -> PassFolder:
         defined = _defined(source)
         if source.name not in listed and all(name in defined for name in CALLABLES):
             unlisted.append(source.stem)
-    return PassFolder(path.resolve(), tuple(files.values()), tuple(unlisted), _hash(path))
+    beside = {item.path.parent for item in inputs if path not in item.path.parents}
+    code_hash = hash_folders([path, *beside])
+    return PassFolder(path.resolve(), tuple(files.values()), tuple(unlisted), code_hash)
 
 
 def _names(path: Path) -> list[str]:
@@ -86,7 +85,7 @@ def _names(path: Path) -> list[str]:
         raise PassFolderError(
             f"{path.parent}: holds no {path.name}; write a JSON list of the pass names into it"
         ) from cause
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as cause:
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as cause:
         raise PassFolderError(f"{path}: not a JSON list of pass names: {cause}") from cause
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise PassFolderError(f"{path}: expected a JSON list of pass names")
@@ -142,40 +141,12 @@ def _defined(path: Path) -> set[str]:
     return names
 
 
-def _hash(path: Path) -> str:
+def hash_folders(folders: Sequence[Path]) -> str:
+    """SHA-256 over the names and contents of all files below some folders."""
     digest = hashlib.sha256()
-    for item in sorted(path.rglob("*")):
-        if item.is_file() and "__pycache__" not in item.parts:
-            digest.update(str(item.relative_to(path)).encode() + b"\0")
-            digest.update(hashlib.sha256(item.read_bytes()).digest())
+    for folder in folders:
+        for item in sorted(folder.rglob("*")):
+            if item.is_file() and "__pycache__" not in item.parts:
+                digest.update(str(item.relative_to(folder)).encode() + b"\0")
+                digest.update(hashlib.sha256(item.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def load_passes(folder: PassFolder) -> list[Pass]:
-    """The passes of a folder, imported and traced. This runs the folder's code in this process.
-
-    The folder becomes the package `pass_dir` of this process, in place of any folder loaded before.
-
-    Raises:
-        PassError: a module fails to import, or a pass cannot be traced.
-    """
-    _mount(PACKAGE, folder.path)
-    for item in folder.passes:
-        if item.package != PACKAGE:
-            _mount(item.package, item.path.parent)
-    loaded = []
-    for item in folder.passes:
-        with boundary(PassError, f"loading pass {item.name}"):
-            module = importlib.import_module(f"{item.package}.{item.name}")
-        loaded.append(make_pass(item.name, *(getattr(module, name) for name in CALLABLES)))
-    return loaded
-
-
-def _mount(package: str, path: Path) -> None:
-    """Make a folder importable as a package, forgetting what had that name before."""
-    for name in [item for item in sys.modules if item.split(".")[0] == package]:
-        del sys.modules[name]
-    module = types.ModuleType(package)
-    module.__path__ = [str(path)]
-    sys.modules[package] = module
-    importlib.invalidate_caches()

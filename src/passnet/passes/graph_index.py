@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Collection
+from typing import Any, TypeAlias
 
 import torch
 import torch.fx
 
-from passnet.graph.effects import AliasClasses, has_state, may_alias
+from passnet.graph.effects import SHARES_ALL, AliasClasses, has_state, last_name, may_alias
 from passnet.graph.from_fx import function_name
 from passnet.passes.normalise import Call, normalise
 
@@ -27,7 +28,7 @@ class GraphIndex:
         self.switches: list[torch.fx.Node] = []
         self._aliases = AliasClasses()
         for node in graph.nodes:
-            if node.op in ("call_function", "call_method"):
+            if node.op in ("call_function", "call_method") and REPLACEMENT not in node.meta:
                 self._add(node)
         self._members: dict[Any, list[torch.fx.Node]] = defaultdict(list)
         for node in graph.nodes:
@@ -38,15 +39,16 @@ class GraphIndex:
         self.calls[node] = call
         self._by_key[call.key].append(node)
         target = f"Tensor.{node.target}" if node.op == "call_method" else _name(node)
-        if call.writes:
+        written = _written(node, call)
+        if written:
             self.writers.append(node)
         if has_state(target):
             self.switches.append(node)
-        if call.writes or may_alias(target):
-            self._aliases.join([node, *_first_values(node)])
-        if dict(call.arguments).get("training") is True and target.endswith("_norm"):
-            self.writers.append(node)  # updates its running statistics
+        if last_name(target) in SHARES_ALL:
             self._aliases.join([node, *node.all_input_nodes])
+        elif may_alias(target):
+            self._aliases.join([node, *_first_values(node)])
+        self._aliases.join([node, *written])
 
     def with_key(self, key: Any) -> list[torch.fx.Node]:
         """The calls of one callable that are still in the graph, in order."""
@@ -60,18 +62,66 @@ class GraphIndex:
         """The values of a group."""
         return self._members[group]
 
-    def replaced(self, old: list[torch.fx.Node], new: list[torch.fx.Node]) -> None:
-        """Forget the nodes of a match and learn those put in for it, which write nothing."""
+    def replaced(
+        self, old: list[torch.fx.Node], results: dict[torch.fx.Node, torch.fx.Node]
+    ) -> None:
+        """Forget the nodes of a match, and learn which node stands for each of its outputs.
+
+        What was put in writes nothing, and its results share memory with what the outputs did.
+        """
         gone = set(old)
         for node in old:
             del self.calls[node]
             self._members[self.group(node)].remove(node)
         self.writers = [node for node in self.writers if node not in gone]
-        for node in new:
+        for output, node in results.items():
+            self._aliases.join([output, node])
             self._members[self.group(node)].append(node)
             for user in node.users:  # their arguments are other nodes now
                 if user in self.calls:
                     self.calls[user] = normalise(user)
+
+
+StaleRead: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, torch.fx.Node | None]
+
+
+def stale_reads(index: GraphIndex, inside: Collection[torch.fx.Node]) -> set[StaleRead]:
+    """Uses of a value under an older name than that of a write into it.
+
+    `relu_(x); return x` has one, `return relu_(x)` none.
+
+    Args:
+        index: of the graph.
+        inside: the nodes to look at.
+
+    Returns:
+        The writing node, the value, and the node that uses it; None for a use outside `inside`,
+        which counts for the values made inside.
+    """
+    found: set[StaleRead] = set()
+    for writer in index.writers:
+        if writer not in inside:
+            continue
+        for value in index.members(index.group(writer)):
+            if not value < writer:
+                continue
+            for user in value.users:
+                if user in inside and writer < user:
+                    found.add((writer, value, user))
+                elif user not in inside and value in inside and writer < user:
+                    found.add((writer, value, None))
+    return found
+
+
+def _written(node: torch.fx.Node, call: Call) -> list[torch.fx.Node]:
+    """The values that a call writes into."""
+    arguments = dict(call.arguments)
+    found = _first_values(node) if call.writes else []
+    torch.fx.map_arg(arguments.get("out"), found.append)
+    if arguments.get("training") is True or arguments.get("use_input_stats") is True:
+        for name in ("running_mean", "running_var"):
+            torch.fx.map_arg(arguments.get(name), found.append)
+    return found
 
 
 def _name(node: torch.fx.Node) -> str:

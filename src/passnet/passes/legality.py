@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 import torch.fx
 
-from passnet.passes.graph_index import GraphIndex
+from passnet.passes.graph_index import GraphIndex, stale_reads
 from passnet.passes.pattern import Pattern
 
 
@@ -30,18 +31,25 @@ def refusal(
     The rules, for the matched calls M with first node `lo` and last node `hi`:
 
     - a value made in M that the pattern does not return is used in M only;
-    - no value from outside M that M reads depends on a value made in M;
+    - no value that a parameter stands for is made in M or depends on a value made in M;
     - between `lo` and `hi` nothing outside M writes into what M touches, or switches a state;
+    - the nodes in between that depend on M, and so come after it once it is replaced, keep their
+      order with every write;
     - a write made by M is seen by nobody outside M, except through what the pattern returns;
-    - a returned value that may be a view of an outside value is not written to later.
+    - what M reads or returns under an older name than that of a write into it, the pattern does;
+    - a returned value that may share memory with an outside value, or with another that is
+      returned, is not written to later.
     """
     inside = {nodes[node]: node for node in pattern.body}
     first, last = min(inside), max(inside)
+    late = tainted(inside, first, last)
     return (
         _leak(pattern, nodes, inside)
-        or _circle(inside, first, last)
+        or _circle(pattern, nodes, inside, late)
         or _interference(inside, index, first, last)
+        or _reordered(inside, late, index, first, last)
         or _lost_write(inside, index)
+        or _stale_read(pattern, nodes, inside, index)
         or _written_view(pattern, nodes, inside, index)
     )
 
@@ -71,33 +79,40 @@ def tainted(inside: Inside, first: torch.fx.Node, last: torch.fx.Node) -> list[t
     """The nodes outside a match, between its ends, that depend on it; in order."""
     found: list[torch.fx.Node] = []
     marked: set[torch.fx.Node] = set(inside)
-    node = first.next
-    while node is not last and node.op != "output":
+    node = first
+    while node is not last:
+        node = node.next
         if node not in inside and any(source in marked for source in node.all_input_nodes):
             marked.add(node)
             found.append(node)
-        node = node.next
     return found
 
 
-def _circle(inside: Inside, first: torch.fx.Node, last: torch.fx.Node) -> Refusal | None:
-    dependent = set(tainted(inside, first, last))
-    for node, wanted in inside.items():
-        for source in node.all_input_nodes:
-            if source in dependent:
+def _circle(
+    pattern: Pattern,
+    nodes: dict[torch.fx.Node, torch.fx.Node],
+    inside: Inside,
+    late: list[torch.fx.Node],
+) -> Refusal | None:
+    dependent = {*inside, *late}
+    for param in pattern.params:
+        values: list[torch.fx.Node] = []
+        torch.fx.map_arg(nodes.get(param), values.append)
+        for node in values:
+            if node in dependent:
                 return Refusal(
-                    wanted,
+                    param,
                     node,
-                    "inputs from before the match",
-                    f"{source.name}, computed from it",
+                    "a value from before the match",
+                    f"{node.name}, computed from it",
                     "the match would need its own result",
                 )
     return None
 
 
-def _touched(inside: Inside, index: GraphIndex) -> set[object]:
-    values = set(inside)
-    for node in inside:
+def _touched(nodes: Iterable[torch.fx.Node], index: GraphIndex) -> set[object]:
+    values = set(nodes)
+    for node in nodes:
         values.update(node.all_input_nodes)
     return {index.group(node) for node in values}
 
@@ -124,6 +139,37 @@ def _interference(
     return None
 
 
+def _reordered(
+    inside: Inside,
+    late: list[torch.fx.Node],
+    index: GraphIndex,
+    first: torch.fx.Node,
+    last: torch.fx.Node,
+) -> Refusal | None:
+    writers = [node for node in index.writers if late and first <= node <= last]
+    staying: list[torch.fx.Node] = []
+    node = first
+    while writers and node is not last:
+        if node not in inside and node not in late:
+            staying.append(node)
+        node = node.next
+    for node in writers:
+        if node in late:
+            passed = [other for other in staying if node < other]
+        else:
+            passed = [other for other in late if other < node]
+        for other in passed:
+            if index.group(node) in _touched([other], index):
+                return Refusal(
+                    inside[last],
+                    last,
+                    f"{other.name} on its side of a write",
+                    f"{node.name} writes",
+                    "a call that uses the match would trade places with a write",
+                )
+    return None
+
+
 def _lost_write(inside: Inside, index: GraphIndex) -> Refusal | None:
     for node in index.writers:
         wanted = inside.get(node)
@@ -133,7 +179,7 @@ def _lost_write(inside: Inside, index: GraphIndex) -> Refusal | None:
             if other in inside:
                 continue
             seen_by = [user for user in other.users if user not in inside and node < user]
-            if other.op == "placeholder" or seen_by:
+            if other.op in ("placeholder", "get_attr") or seen_by:
                 who = "an argument of the graph" if not seen_by else f"read by {seen_by[0].name}"
                 return Refusal(
                     wanted,
@@ -145,6 +191,34 @@ def _lost_write(inside: Inside, index: GraphIndex) -> Refusal | None:
     return None
 
 
+def _stale_read(
+    pattern: Pattern,
+    nodes: dict[torch.fx.Node, torch.fx.Node],
+    inside: Inside,
+    index: GraphIndex,
+) -> Refusal | None:
+    found = stale_reads(index, inside)
+    expected = set()
+    for writer, value, reader in pattern.stale:
+        if reader or any(user not in inside for user in nodes[value].users):
+            expected.add((nodes[writer], nodes[value], reader and nodes[reader]))
+    differing = found ^ expected
+    if not differing:  # the pattern cannot know that two of its parameters share written memory
+        given = [nodes[item] for item in pattern.params if item in nodes]
+        groups = [index.group(item) for item in given if isinstance(item, torch.fx.Node)]
+        differing = {item for item in found if groups.count(index.group(item[0])) > 1}
+    if not differing:
+        return None
+    writer, value, _ = min(differing, key=lambda item: item[:2])
+    return Refusal(
+        inside[writer],
+        writer,
+        "the same writes, seen under the same names",
+        f"{value.name}, used again after the write",
+        "the graph and the pattern differ in what a write changes",
+    )
+
+
 def _written_view(
     pattern: Pattern,
     nodes: dict[torch.fx.Node, torch.fx.Node],
@@ -154,18 +228,19 @@ def _written_view(
     last = max(inside)
     for wanted in pattern.outputs:
         group = index.group(nodes[wanted])
-        outside = [
+        shared = [
             other
             for other in (index.members(group) if index.writers else ())
-            if other not in inside and other < nodes[wanted]
+            if (other not in inside and other < nodes[wanted])
+            or (inside.get(other) in pattern.outputs and other is not nodes[wanted])
         ]
         for node in index.writers:
-            if outside and node not in inside and last < node and index.group(node) == group:
+            if shared and node not in inside and last < node and index.group(node) == group:
                 return Refusal(
                     wanted,
                     nodes[wanted],
                     "no write to it later",
                     f"{node.name} writes",
-                    "the value may be a view of one from outside the match",
+                    "the value may share memory with one that the match does not make",
                 )
     return None

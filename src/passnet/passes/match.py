@@ -138,6 +138,10 @@ class _Attempt:
         return False
 
 
+_IN_ARGUMENTS = ("another argument", "another overload", "another number of arguments")
+"""Reasons of a failure at a call that was found but does not agree."""
+
+
 class _Search:
     """One pattern against one graph, remembering the nearest miss."""
 
@@ -157,7 +161,7 @@ class _Search:
     ) -> None:
         """Keep a failure if more of the pattern agreed than at any failure before."""
         agreed = sum(item.op != "placeholder" for item in attempt.nodes)
-        if wanted in attempt.nodes and reason in ("another argument", "another overload"):
+        if wanted in attempt.nodes and reason in _IN_ARGUMENTS:
             agreed -= 1
         if self.miss is None or agreed > self.miss.num_matched:
             call = self.pattern.calls.get(wanted)
@@ -241,8 +245,10 @@ class _Search:
                 if attempt.unify(wanted, node):
                     self._note_end(attempt, wanted, node)
         if self.miss is None:
-            first = self.pattern.body[0]
-            label = self.pattern.calls[first].label
+            calls = self.pattern.calls
+            absent = [node for node in calls if not self.index.with_key(calls[node].key)]
+            first = [*absent, *self.pattern.body][0]
+            label = calls[first].label
             self.miss = Miss(
                 self.pattern.name,
                 0,
@@ -256,11 +262,13 @@ class _Search:
         return self.miss
 
     def _note_end(self, attempt: _Attempt, wanted: torch.fx.Node, node: torch.fx.Node) -> None:
-        users = [user for user in wanted.users if user in self.pattern.calls]
+        uses = [self.index.calls[user] for user in node.users if user in self.index.calls]
+        keys = [call.key for call in uses]
+        calls = self.pattern.calls
+        users = [user for user in wanted.users if user in calls and calls[user].key not in keys]
         if not users:
             return
-        labels = [self.index.calls[user].label for user in node.users if user in self.index.calls]
-        found = ", ".join(sorted(set(labels))) or "the graph's output"
+        found = ", ".join(sorted({call.label for call in uses})) or "the graph's output"
         expected = self.pattern.calls[users[0]].label
         self.note(attempt, users[0], node, expected, found, "the value is used by another call")
 

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 import torch.fx
 
+from passnet.graph.effects import writes_first
 from passnet.graph.from_fx import function_name
 from passnet.graph.operators import IN_PLACE
 from passnet.passes.signatures import (
@@ -26,6 +27,9 @@ from passnet.passes.signatures import (
     function_signatures,
     method_signatures,
 )
+
+LITERAL = "passnet_literal"
+"""Key in the `meta` of a pattern's parameter that stands for a literal: the type it must have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +92,11 @@ def _label(function: Callable[..., Any]) -> str:
 
 @cache
 def _method_without_writing(name: str) -> tuple[str, bool]:
+    writes = writes_first("Tensor." + name, {})
     plain = name[:-1]
-    if name.endswith("_") and not name.endswith("__") and hasattr(torch.Tensor, plain):
+    if writes and not name.endswith("__") and hasattr(torch.Tensor, plain):
         return plain, True
-    return name, False
+    return name, writes
 
 
 _INLINED = {torch.nn.functional.pad: torch._C._nn.pad}
@@ -109,7 +114,7 @@ def _function_without_writing(function: Callable[..., Any]) -> tuple[Any, bool]:
             plain = getattr(namespace, name[:-1], None)
             if getattr(namespace, name, None) is function and plain is not None:
                 return plain, True
-    return function, False
+    return function, writes_first(_label(function), {})
 
 
 def _unbound(node: torch.fx.Node) -> list[tuple[str, Any]]:
@@ -179,14 +184,21 @@ _LITERALS: dict[str, tuple[type, ...]] = {
     "dtype": (torch.dtype,),
     "device": (torch.device, str),
     "format": (torch.memory_format, torch.layout),
+    "ints": (int, tuple),
     "tensor": (),
+    "tensors": (tuple,),
 }
 
 
 def _fits(value: Any, parameter: Parameter) -> bool:
-    """Whether a value can stand for a parameter; a node can stand for any."""
-    if value is None or isinstance(value, torch.fx.Node) or parameter.kind == "any":
+    """Whether a value can stand for a parameter; a node can stand for any, unless it is known to
+    stand for a literal itself.
+    """
+    if value is None or parameter.kind == "any":
         return True
+    if isinstance(value, torch.fx.Node):
+        kind = value.meta.get(LITERAL)
+        return kind is None or issubclass(kind, _LITERALS[parameter.kind])
     if parameter.kind == "ints":
         if isinstance(value, (list, tuple)):
             return all(isinstance(item, (int, torch.fx.Node)) for item in value)
@@ -201,13 +213,13 @@ def _fits(value: Any, parameter: Parameter) -> bool:
 def _coerce(value: Any, parameter: Parameter) -> Any:
     if parameter.kind == "float" and type(value) is int:
         return float(value)
-    if parameter.kind == "ints" and type(value) is int:
+    if parameter.kind == "ints" and (type(value) is int or _is_integer(value)):
         return (value,) * (parameter.repeat or 1)
     if parameter.kind == "device" and isinstance(value, str):
         return torch.device(value)
-    if parameter.kind == "format" and type(value) is int:  # schemas hold these as numbers
-        return None if value in (0, 1) else value
-    if parameter.kind == "format" and value in (torch.contiguous_format, torch.preserve_format):
+    if parameter.kind == "format" and type(value) is int:  # the one that a schema holds is 0
+        return torch.contiguous_format
+    if parameter.kind == "format" and value is torch.preserve_format:
         return None
     if (
         parameter.kind == "ints"
@@ -217,6 +229,11 @@ def _coerce(value: Any, parameter: Parameter) -> Any:
     ):
         return value * parameter.repeat
     return value
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a value is a parameter of a pattern that stands for an integer literal."""
+    return isinstance(value, torch.fx.Node) and value.meta.get(LITERAL) is int
 
 
 def _plain(value: Any) -> Any:

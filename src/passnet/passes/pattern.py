@@ -11,7 +11,8 @@ import torch
 import torch.fx
 
 from passnet.errors import PassError, boundary
-from passnet.passes.normalise import Call, normalise
+from passnet.passes.graph_index import GraphIndex, StaleRead, stale_reads
+from passnet.passes.normalise import LITERAL, Call, normalise
 from passnet.passes.trace import graph_of, trace
 
 LITERAL_TYPES: dict[str, type] = {
@@ -33,7 +34,8 @@ class Pattern:
     `body` are the calls in topological order, `calls` their normal forms, `outputs` the values the
     pattern returns; `returns_tuple` tells `return (y,)` from `return y`. `literals` maps those
     parameters that stand for a literal to the type it must have: the ones annotated with one of
-    `LITERAL_TYPES`. All others stand for a value of the graph.
+    `LITERAL_TYPES`. All others stand for a value of the graph. `stale` are the uses of a value
+    under an older name than that of a write into it.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Pattern:
     returns_tuple: bool
     anchor: torch.fx.Node
     literals: Mapping[torch.fx.Node, type]
+    stale: frozenset[StaleRead]
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,9 @@ def make_pattern(name: str, pattern: Any) -> Pattern:
     what = f"{name}.pattern"
     graph = graph_of(pattern, what)
     params = tuple(node for node in graph.nodes if node.op == "placeholder")
+    literals = _literals(pattern, params)
+    for param, kind in literals.items():
+        param.meta[LITERAL] = kind
     result = next(node for node in graph.nodes if node.op == "output").args[0]
     returned = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     body = _live_calls(graph, what)
@@ -82,16 +88,18 @@ def make_pattern(name: str, pattern: Any) -> Pattern:
             raise PassError(f"{what} returns {item!r}, which is no value that it computes")
     if len(set(returned)) != len(returned):
         raise PassError(f"{what} returns the same value twice")
+    index = GraphIndex(graph)
     return Pattern(
         name=name,
         graph=graph,
         params=params,
         body=body,
-        calls={node: normalise(node) for node in body},
+        calls={node: index.calls[node] for node in body},
         outputs=returned,
         returns_tuple=isinstance(result, (tuple, list)),
         anchor=_anchor(body),
-        literals=_literals(pattern, params),
+        literals=literals,
+        stale=frozenset(stale_reads(index, body)),
     )
 
 

@@ -103,15 +103,15 @@ def _replace(
     for node in late:
         after.append(node)
         after = node
-    for wanted, result in zip(item.pattern.outputs, results, strict=True):
-        old = match.nodes[wanted]
+    outputs = [match.nodes[wanted] for wanted in item.pattern.outputs]
+    for old, result in zip(outputs, results, strict=True):
         if "example_value" in old.meta:
             result.meta["example_value"] = old.meta["example_value"]
         old.replace_all_uses_with(result)
         renamed[old] = result
     for node in sorted(inside, reverse=True):
         graph.erase_node(node)
-    index.replaced(inside, list(dict.fromkeys([call, *results])))
+    index.replaced(inside, dict(zip(outputs, results, strict=True)))
     return Site(call, item, inputs)
 
 

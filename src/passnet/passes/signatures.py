@@ -81,7 +81,10 @@ def method_signatures(name: str) -> tuple[Signature, ...]:
     method = getattr(torch.Tensor, name, None)
     if inspect.isfunction(method):
         return _python_signature(method)
-    return _schema_signatures(name)
+    signatures = _schema_signatures(name)
+    if name == "to":  # or `x.to(device="cpu")` would be another overload than `x.to("cpu")`
+        return tuple(sorted(signatures, key=lambda item: item.parameters[1].keyword_only))
+    return signatures
 
 
 def _python_signature(function: Callable[..., Any]) -> tuple[Signature, ...]:

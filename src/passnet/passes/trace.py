@@ -83,9 +83,11 @@ def trace(function: Callable[..., Any], what: str) -> torch.fx.Graph:
         what: name for messages, for example "FuseNorm.pattern".
 
     Raises:
-        PassError: it takes `*args` or `**kwargs`, or raises while it is traced.
+        PassError: it is no function, takes `*args` or `**kwargs`, or raises while it is traced.
     """
-    for item in inspect.signature(function).parameters.values():
+    with boundary(PassError, f"{what} is no function with parameters"):
+        params = inspect.signature(function).parameters.values()
+    for item in params:
         if item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD, item.KEYWORD_ONLY):
             raise PassError(f"{what} must take plain positional arguments, {item} is none")
     tracer = _Tracer()

@@ -51,7 +51,7 @@ inline float rounded<bf16>(float value) {
   return as_float(uint32_t(bf16_bits(value)) << 16);
 }
 
-// e^x within 2 ulp for x in [-87, 88.7]; 0 below -87.3, infinity above 88.73, NaN for NaN.
+// e^x within 2 ulp for x in [-86.9, 88.7]; 0 below -87, infinity above 88.73, NaN for NaN.
 static inline float exp(float x) {
   float clamped = x < -87.4f ? -87.4f : x;
   clamped = clamped > 89.0f ? 89.0f : clamped;

@@ -1,0 +1,57 @@
+"""Load the passes of a folder, which runs its code in this process."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from passnet.errors import PassError, boundary
+from passnet.passes.folder import CALLABLES, PACKAGE, PassFolder
+from passnet.passes.pattern import Pass, make_pass
+
+
+def load_passes(folder: PassFolder) -> list[Pass]:
+    """The passes of a folder, imported and traced.
+
+    The folder becomes the package `pass_dir` of this process, in place of any folder loaded before.
+
+    Raises:
+        PassError: a module fails to import, or a pass cannot be traced.
+    """
+    _mount(PACKAGE, folder.path)
+    for item in folder.passes:
+        if item.package != PACKAGE:
+            _mount(item.package, item.path.parent)
+    loaded = []
+    for item in folder.passes:
+        with boundary(PassError, f"loading pass {item.name}"), _without_bytecode():
+            module = importlib.import_module(f"{item.package}.{item.name}")
+        loaded.append(make_pass(item.name, *(getattr(module, name) for name in CALLABLES)))
+    return loaded
+
+
+@contextmanager
+def _without_bytecode() -> Iterator[None]:
+    """Imports that neither leave nor read a `.pyc`: one may hide what its file says now, because it
+    was written within the same second, or by somebody.
+    """
+    before = sys.dont_write_bytecode, sys.pycache_prefix
+    sys.dont_write_bytecode, sys.pycache_prefix = True, "/dev/null/none"
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode, sys.pycache_prefix = before
+
+
+def _mount(package: str, path: Path) -> None:
+    """Make a folder importable as a package, forgetting what had that name before."""
+    for name in [item for item in sys.modules if item.split(".")[0] == package]:
+        del sys.modules[name]
+    module = types.ModuleType(package)
+    module.__path__ = [str(path)]
+    sys.modules[package] = module
+    importlib.invalidate_caches()
