@@ -15,13 +15,18 @@ Call: TypeAlias = Literal["compiled", "direct"]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One thing to measure against the reference, under a name unique in its run."""
+    """One thing to measure against the reference, under a name unique in its run.
+
+    `passes` is the pass folder for a task; `root` the folder that holds those of all tasks, or the
+    same folder; both None for a baseline.
+    """
 
     name: str
     kind: Kind
     passes: str | None = None
     call: Call = "compiled"
     residual: Literal["eager", "inductor"] = "eager"
+    root: str | None = None
 
 
 REFERENCE = Candidate("reference", "eager", call="direct")

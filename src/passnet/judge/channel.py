@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import time
@@ -81,8 +82,12 @@ class Channel:
             raise ChannelClosedError(str(cause)) from cause
         try:
             return msgspec.json.decode(payload, type=kind), fds
-        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as cause:
+        except (msgspec.DecodeError, RecursionError) as cause:
             raise ChannelClosedError(f"not a message: {cause}") from cause
+
+    def readable(self) -> bool:
+        """Whether a message, or the end, is there to be received."""
+        return bool(select.select([self._socket], [], [], 0)[0])
 
     def _wait(self, deadline: float | None) -> None:
         if deadline is None:

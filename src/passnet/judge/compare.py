@@ -103,3 +103,14 @@ def compare_values(
             return Verdict("ok", None, f"output {index} agrees at no tolerance")
         worst = max(worst, level)
     return Verdict("ok", worst)
+
+
+def worse(first: Verdict, second: Verdict) -> Verdict:
+    """The verdict that tells against the candidate more."""
+    if first.status != "ok":
+        return first
+    if second.status != "ok" or first.t is None:
+        return second if second.status != "ok" else first
+    if second.t is None or second.t > first.t:
+        return second
+    return first

@@ -76,17 +76,17 @@ def lay_out(
 
 
 class ControlPage:
-    """The page on which the judge starts calls and sees them end: four 64-bit words.
+    """The page on which the judge starts calls and sees them end, in 64-bit words.
 
-    The judge writes a command, then counts `GO` up; the worker works, sets `DONE` to the same
-    number, frees what it made (unless told to keep it) and sets `READY`.
+    The judge writes a command, then counts `GO` up. The worker works, writes the addresses of its
+    outputs from `OUTPUTS` on, and sets `DONE` to the same number. The judge looks at the outputs
+    and sets `FREE`; the worker lets go of them and sets `READY`.
     """
 
-    GO, DONE, READY, COMMAND = 0, 1, 2, 3
-    STOP, NOTHING = -1, -2
-    """Commands other than the number of an input set: leave the page; answer without working."""
-    KEEP = 1 << 32
-    """Added to the number of an input set: keep the outputs of this call."""
+    GO, DONE, FREE, READY, COMMAND, OUTPUTS = 0, 1, 2, 3, 4, 8
+    CALL, HOLD, STOP, NOTHING = 0, 1, 2, 3
+    """Commands: call the graph; call it and hold its outputs until the next call is free; leave the
+    page; do all of a call but the call."""
 
     def __init__(self, page: mmap.mmap) -> None:
         self.words = memoryview(page).cast("q")

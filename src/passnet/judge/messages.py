@@ -98,9 +98,7 @@ class Armed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Disarmed(msgspec.Struct, frozen=True, tag=True):
-    """The worker left the control page; the form of its last outputs."""
-
-    outputs: tuple[OutputForm, ...]
+    """The worker left the control page."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
@@ -114,28 +112,42 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | Failed
 
 
+class Limits(msgspec.Struct, frozen=True):
+    """What a worker may use: memory beyond what it starts with, seconds of processor time, size of
+    a file it writes, processes and threads of its user (Linux exempts root from the last).
+    """
+
+    memory_mib: int
+    cpu_s: int = 3600
+    file_mib: int = 1024
+    num_processes: int = 512
+
+
 class Spawn(msgspec.Struct, frozen=True, tag=True):
     """To the parent of workers: fork one; its socket and its log come with the message."""
 
-    memory_mib: int
+    limits: Limits
 
 
 class Spawned(msgspec.Struct, frozen=True, tag=True):
-    """A worker was forked."""
+    """A worker was forked; a descriptor of its process comes with the message."""
 
     pid: int
 
 
-class Reap(msgspec.Struct, frozen=True, tag=True):
-    """To the parent of workers: wait for a worker that has ended or was killed."""
+class End(msgspec.Struct, frozen=True, tag=True):
+    """To the parent of workers: kill a worker with all it started, if it has not ended."""
 
     pid: int
 
 
-class Reaped(msgspec.Struct, frozen=True, tag=True):
-    """The exit code of a worker, negative for a signal."""
+class Ended(msgspec.Struct, frozen=True, tag=True):
+    """The exit code of a worker, negative for a signal; `num_left` counts the processes that it
+    left behind, which are killed too.
+    """
 
     code: int
+    num_left: int = 0
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -145,5 +157,5 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     seconds: float
 
 
-ParentRequest: TypeAlias = Spawn | Reap
-ParentReply: TypeAlias = Ready | Spawned | Reaped
+ParentRequest: TypeAlias = Spawn | End
+ParentReply: TypeAlias = Ready | Spawned | Ended

@@ -8,27 +8,32 @@ import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from passnet.errors import WorkerError
 from passnet.judge.channel import Channel, ChannelClosedError, ChannelTimeoutError, channel_pair
 from passnet.judge.messages import (
+    End,
+    Ended,
     Failed,
+    Limits,
     ParentReply,
     Ready,
-    Reap,
-    Reaped,
     Reply,
     Spawn,
     Spawned,
 )
+from passnet.judge.sandbox import NO_SANDBOX, Sandbox
 from passnet.judge.status import Status
 
 START_TIMEOUT_S = 180.0
 FORK_TIMEOUT_S = 30.0
 LOG_TAIL_BYTES = 600
+NUM_OPEN_ATTEMPTS = 200
 
 _STEADY_MALLOC = {
     "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
@@ -54,42 +59,46 @@ class WorkerFailureError(Exception):
 class WorkerParent:
     """The process that forks workers, with torch imported and warm.
 
+    In a sandbox, ending a worker ends whatever runs beside it: give each candidate a parent.
+
     Args:
         num_threads: threads of every worker, for torch's and a kernel's own loops.
+        sandbox: what confines it and its workers.
+        visible: folders that the workers must be able to read.
     """
 
-    def __init__(self, num_threads: int = 1) -> None:
+    def __init__(
+        self, num_threads: int = 1, sandbox: Sandbox = NO_SANDBOX, visible: Sequence[Path] = ()
+    ) -> None:
         self._num_threads = num_threads
+        self._sandbox = sandbox
+        self._visible = visible
+        self._is_ready = False
 
     def __enter__(self) -> WorkerParent:
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         count = str(self._num_threads)
-        environment = dict(
-            os.environ,
-            OMP_NUM_THREADS=count,
-            MKL_NUM_THREADS=count,
-            OPENBLAS_NUM_THREADS=count,
-            OMP_WAIT_POLICY="PASSIVE",
-            **_STEADY_MALLOC,
-            TORCHINDUCTOR_COMPILE_THREADS="1",
-            PYTHONDONTWRITEBYTECODE="1",
-            CUDA_VISIBLE_DEVICES=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
+        environment = self._sandbox.environment(
+            {
+                "OMP_NUM_THREADS": count,
+                "MKL_NUM_THREADS": count,
+                "OPENBLAS_NUM_THREADS": count,
+                "OMP_WAIT_POLICY": "PASSIVE",
+                **_STEADY_MALLOC,
+                "TORCHINDUCTOR_COMPILE_THREADS": "1",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
+            }
         )
+        argv = [sys.executable, "-m", "passnet.judge.zygote", str(theirs.fileno())]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "passnet.judge.zygote", str(theirs.fileno())],
+            self._sandbox.command(argv, self._visible),
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,
         )
         theirs.close()
         self._channel = Channel(mine)
-        try:
-            ready = self._ask(None, Ready, START_TIMEOUT_S)
-        except BaseException:
-            self.__exit__()
-            raise
-        self.torch_version: str = ready.torch_version
-        self.start_s: float = ready.seconds
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -101,7 +110,7 @@ class WorkerParent:
         try:
             if request is not None:
                 self._channel.send(request, fds)
-            reply, _ = self._channel.receive(ParentReply, timeout_s)
+            reply, self._received_fds = self._channel.receive(ParentReply, timeout_s)
         except ChannelTimeoutError as cause:
             raise WorkerError(f"the parent of workers did not answer in {timeout_s:.0f} s") from (
                 cause
@@ -111,33 +120,48 @@ class WorkerParent:
         assert isinstance(reply, kind), f"expected {kind.__name__}, got {reply}"
         return reply
 
-    def fork(self, memory_mib: int) -> Worker:
-        """A fresh worker; close it (or use it as a context manager).
+    def wait_ready(self) -> None:
+        """Wait until workers can be forked; `fork` does so too."""
+        if not self._is_ready:
+            self._ask(None, Ready, START_TIMEOUT_S)
+            self._is_ready = True
 
-        Args:
-            memory_mib: how much it may map beyond what it starts with.
-        """
+    def fork(self, limits: Limits) -> Worker:
+        """A fresh worker; close it (or use it as a context manager)."""
+        self.wait_ready()
         channel, theirs = channel_pair()
         log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker's close() closes it)
         fds = (theirs.fileno(), log.fileno())
-        reply = self._ask(Spawn(memory_mib), Spawned, FORK_TIMEOUT_S, fds)
+        reply = self._ask(Spawn(limits), Spawned, FORK_TIMEOUT_S, fds)
         theirs.close()
-        return Worker(reply.pid, channel, log, self)
+        host_pid = _host_pid(self._received_fds)
+        return Worker(reply.pid, channel, log, self, host_pid, _open_memory(host_pid))
 
-    def reap(self, pid: int) -> int:
-        """Wait for a worker that has ended; its exit code, negative for a signal."""
-        return self._ask(Reap(pid), Reaped, FORK_TIMEOUT_S).code
+    def end(self, pid: int) -> Ended:
+        """Kill a worker with all it started; how it ended."""
+        return self._ask(End(pid), Ended, FORK_TIMEOUT_S)
 
 
 class Worker:
     """One forked worker."""
 
-    def __init__(self, pid: int, channel: Channel, log: Any, parent: WorkerParent) -> None:
+    def __init__(
+        self,
+        pid: int,
+        channel: Channel,
+        log: Any,
+        parent: WorkerParent,
+        host_pid: int,
+        memory: int,
+    ) -> None:
         self._pid = pid
+        self._host_pid = host_pid
+        self._memory = memory
         self._channel = channel
         self._log = log
         self._parent = parent
         self._open = True
+        self.num_left = 0
 
     def __enter__(self) -> Worker:
         return self
@@ -146,20 +170,16 @@ class Worker:
         self.close()
 
     def close(self) -> int:
-        """End the worker and its process group; its exit code."""
+        """End the worker and all it started; its exit code."""
         if not self._open:
             return 0
         self._open = False
         self._channel.close()
-        self._kill()
-        code = self._parent.reap(self._pid)
+        os.close(self._memory)
+        ended = self._parent.end(self._pid)
+        self.num_left = ended.num_left
         self._log.close()
-        return code
-
-    def _kill(self) -> None:
-        for kill in (os.killpg, os.kill):
-            with suppress(ProcessLookupError):
-                kill(self._pid, signal.SIGKILL)
+        return ended.code
 
     def ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
         """The reply to a request.
@@ -177,7 +197,7 @@ class Worker:
     def receive(self, kind: type, timeout_s: float) -> Any:
         """The next message of the worker; see `ask`."""
         try:
-            reply, _ = self._channel.receive(Reply, timeout_s)
+            reply, fds = self._channel.receive(Reply, timeout_s)
         except ChannelTimeoutError as cause:
             self.close()
             raise WorkerFailureError(
@@ -185,6 +205,8 @@ class Worker:
             ) from (cause)
         except ChannelClosedError as cause:
             raise self.died(str(cause)) from cause
+        for fd in fds:  # none was asked for
+            os.close(fd)
         if isinstance(reply, Failed):
             raise WorkerFailureError(reply.status, reply.error, reply.text)
         if not isinstance(reply, kind):
@@ -194,13 +216,43 @@ class Worker:
             )
         return reply
 
-    def alive(self) -> bool:
-        """Whether the process still runs (a zombie does not)."""
+    def read(self, address: int, num_bytes: int) -> bytes:
+        """What lies in the worker's memory, read from outside it.
+
+        Raises:
+            WorkerFailureError: there is no such memory; the worker is ended.
+        """
         try:
-            with open(f"/proc/{self._pid}/stat", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
-                return stream.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+            data = os.pread(self._memory, num_bytes, address) if num_bytes else b""
+        except (OSError, OverflowError, ValueError):
+            data = b""
+        if len(data) != num_bytes:
+            self.close()
+            raise WorkerFailureError(
+                "crash", "Protocol", "an output does not lie in the memory of the worker"
+            )
+        return data
+
+    def mapped_at(self, name: str) -> int | None:
+        """The address at which the worker has mapped a shared memory; None where it has not."""
+        path = Path(f"/proc/{self._host_pid}/maps")
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
-            return False
+            return None
+        mine = [line for line in lines if f"/memfd:{name} " in line]
+        return int(mine[0].split("-", 1)[0], 16) if mine else None
+
+    def num_threads(self) -> int:
+        """How many threads the worker has now."""
+        try:
+            return len(list(Path(f"/proc/{self._host_pid}/task").iterdir()))
+        except OSError:
+            return 0
+
+    def has_spoken(self) -> bool:
+        """Whether a message of the worker, or its end, is there to be received."""
+        return self._channel.readable()
 
     def died(self, why: str) -> WorkerFailureError:
         """The failure that stands for the end of this worker; it is closed."""
@@ -223,3 +275,25 @@ class Worker:
         size = self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, size - LOG_TAIL_BYTES))
         return self._log.read().decode("utf-8", "replace").strip()
+
+
+def _host_pid(fds: list[int]) -> int:
+    """The number, in this process's namespace, of the process that a descriptor stands for."""
+    (handle,) = fds
+    try:
+        lines = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii").splitlines()
+    finally:
+        os.close(handle)
+    return int(dict(line.split(":", 1) for line in lines)["Pid"])
+
+
+def _open_memory(pid: int) -> int:
+    """The memory of a process, to be read from outside it."""
+    for _ in range(NUM_OPEN_ATTEMPTS):
+        try:
+            return os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        except PermissionError:  # it is not yet ready to be read
+            time.sleep(0.005)
+        except OSError as cause:
+            raise WorkerError(f"the memory of a worker cannot be read: {cause}") from cause
+    raise WorkerError("the memory of a worker may not be read; is ptrace switched off here?")

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from passnet.graph.inputs import InputValue
 from passnet.graph.numbers import Array, storage
 from passnet.graph.render import render_program
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import Candidate
 from passnet.judge.memory import SharedMemory, aligned, lay_out
 from passnet.judge.messages import (
     Fetch,
     Fetched,
     InputLayout,
+    Limits,
     Load,
     Loaded,
     MissText,
@@ -27,31 +29,42 @@ from passnet.judge.messages import (
 from passnet.judge.process import Worker, WorkerFailureError, WorkerParent
 
 MAX_OUTPUT_BYTES = 8 * 2**30
+INPUT_MEMORY = "passnet-inputs"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A graph with its input sets, ready to hand to workers.
 
-    `content` is what the input memory holds before a call.
+    `content` is what the input memory holds before a call: the values of every set, and room for
+    those of timed calls.
     """
 
     text: str
+    tensors: tuple[TensorSpec, ...]
     layouts: tuple[InputLayout, ...]
+    input_sets: tuple[Sequence[InputValue], ...]
     content: Array
-    num_sets: int
+
+    @property
+    def num_sets(self) -> int:
+        """How many input sets there are."""
+        return len(self.input_sets)
 
 
 def make_problem(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> Problem:
     """The problem of a graph on some sets of inputs."""
-    layouts, num_bytes = lay_out(graph.tensors, input_sets)
+    all_sets = [*input_sets, input_sets[0]]  # the last is overwritten before every timed call
+    layouts, num_bytes = lay_out(graph.tensors, all_sets)
     content = np.zeros(num_bytes, np.uint8)
-    for layout, values in zip(layouts, zip(*input_sets, strict=True), strict=True):
+    for layout, values in zip(layouts, zip(*all_sets, strict=True), strict=True):
         for offset, value in zip(layout.offsets, values, strict=False):
             if not isinstance(value, int):
                 flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
                 content[offset : offset + value.nbytes] = flat
-    return Problem(render_program(graph.program), layouts, content, len(input_sets))
+    return Problem(
+        render_program(graph.program), graph.tensors, layouts, tuple(input_sets), content
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +83,7 @@ class Subject:
         parent: who forks.
         problem: what to compute.
         candidate: under what.
-        memory_mib: memory it may use beyond its start and the inputs.
+        limits: what it may use; the inputs' memory is granted beyond them.
         compile_timeout_s: for loading and for the first call, which compiles.
         call_timeout_s: for every later call.
 
@@ -83,12 +96,13 @@ class Subject:
         parent: WorkerParent,
         problem: Problem,
         candidate: Candidate,
-        memory_mib: int,
+        limits: Limits,
         compile_timeout_s: float,
         call_timeout_s: float,
     ) -> None:
         self.problem = problem
         self.matches: tuple[MissText, ...] = ()
+        self.forms: tuple[OutputForm, ...] = ()
         self.load_s = 0.0
         self.first_call_s = 0.0
         self._candidate = candidate
@@ -96,8 +110,9 @@ class Subject:
         self._output_memory: SharedMemory | None = None
         self._num_calls = 0
         num_bytes = problem.content.nbytes
-        self._memory = SharedMemory("passnet-inputs", num_bytes)
-        self.worker: Worker = parent.fork(memory_mib + (num_bytes >> 20))
+        self._memory = SharedMemory(INPUT_MEMORY, num_bytes)
+        granted = limits.memory_mib + (num_bytes >> 20)
+        self.worker: Worker = parent.fork(msgspec.structs.replace(limits, memory_mib=granted))
 
     def __enter__(self) -> Subject:
         self._fill()
@@ -137,6 +152,27 @@ class Subject:
                 whole = self._memory.array("uint8", self.problem.content.shape, 0)
                 whole[start:stop] = self.problem.content[start:stop]
 
+    def timed_inputs(self) -> list[Array | None]:
+        """The memory of the arguments of timed calls, flat; None for what is no tensor."""
+        return [
+            self._memory.array(layout.dtype, layout.shape, layout.offsets[-1]).reshape(-1)
+            if layout.offsets
+            else None
+            for layout in self.problem.layouts
+        ]
+
+    def argument_addresses(self) -> dict[int, range]:
+        """Where the arguments of timed calls lie in the worker's memory."""
+        base = self.worker.mapped_at(INPUT_MEMORY)
+        if base is None:
+            return {}
+        starts = {
+            index: (base + layout.offsets[-1], self._num_bytes(layout))
+            for index, layout in enumerate(self.problem.layouts)
+            if layout.offsets
+        }
+        return {index: range(start, start + size) for index, (start, size) in starts.items()}
+
     def _num_bytes(self, layout: InputLayout) -> int:
         return self._memory.array(layout.dtype, layout.shape, 0).nbytes
 
@@ -152,6 +188,7 @@ class Subject:
             self.first_call_s = reply.seconds
         self._num_calls += 1
         self.matches = reply.matches
+        self.forms = reply.outputs
         return reply.outputs
 
     def outcome(self, forms: tuple[OutputForm, ...], input_set: int) -> Outcome:

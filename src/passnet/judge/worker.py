@@ -107,6 +107,7 @@ class _Worker:
         self._call: Callable[..., Any] | None = None
         self._args: list[list[Any]] = []
         self._outputs: Any = ()
+        self._nothing: tuple[Any, ...] = ()
         self._matches: tuple[MissText, ...] = ()
         self._control: ControlPage | None = None
 
@@ -179,17 +180,20 @@ class _Worker:
         """Call the graph as the control page says, until it says stop.
 
         Between calls this spins, so that no system call lies between the judge's clock and the
-        work. Outputs are freed after the judge has seen the end of the call, and before it is told
-        that the next one may start.
+        work. The arguments are those of the last set, whose values the judge writes anew before
+        every call.
         """
         if fds:
             self._control = ControlPage(_map(fds[0], mmap.PAGESIZE))
         assert self._control is not None and self._call is not None, "armed before it was loaded"
-        words, call, sets = self._control.words, self._call, self._args
-        go, done, ready = ControlPage.GO, ControlPage.DONE, ControlPage.READY
-        command, keep = ControlPage.COMMAND, ControlPage.KEEP
+        words, call, args = self._control.words, self._call, self._args[-1]
+        go, done, free, ready, command, first = (
+            ControlPage.GO, ControlPage.DONE, ControlPage.FREE, ControlPage.READY,
+            ControlPage.COMMAND, ControlPage.OUTPUTS,
+        )  # fmt: skip
+        self._nothing = tuple(self._outputs) or self._nothing
+        self._outputs = outputs = held = ()
         seen = words[go]
-        self._outputs = outputs = ()
         gc.collect()
         gc.disable()
         channel.send(Armed())
@@ -199,20 +203,22 @@ class _Worker:
                     pass
                 seen = words[go]
                 order = words[command]
-                if order >= 0:
-                    outputs = call(*sets[order & (keep - 1)])
-                    words[done] = seen
-                    if not order & keep:
-                        outputs = ()
-                    words[ready] = seen
-                else:
+                if order == ControlPage.STOP:
                     words[done] = words[ready] = seen
-                    if order == ControlPage.STOP:
-                        break
+                    del held
+                    return Disarmed()
+                outputs = self._nothing if order == ControlPage.NOTHING else call(*args)
+                place = first
+                for item in outputs:
+                    words[place] = item.data_ptr() if isinstance(item, torch.Tensor) else 0
+                    place += 1
+                words[done] = seen
+                while words[free] != seen:
+                    pass
+                held, outputs = (outputs if order == ControlPage.HOLD else ()), ()
+                words[ready] = seen
         finally:
             gc.enable()
-        self._outputs = outputs
-        return Disarmed(_forms(outputs))
 
 
 def _map(fd: int, num_bytes: int) -> mmap.mmap:

@@ -1,7 +1,8 @@
 """The warm parent of workers: imports torch once, then forks a worker in milliseconds.
 
 It is started as `python -m passnet.judge.zygote <fd>`, never runs candidate code itself, and is
-single-threaded, so that forking it is safe.
+single-threaded, so that forking it is safe. As the first process of a process namespace it cannot
+be killed by its workers, and adopts what they leave behind.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ import signal
 import socket
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 from passnet.judge.channel import Channel, ChannelClosedError
-from passnet.judge.messages import ParentRequest, Ready, Reap, Reaped, Spawn, Spawned
+from passnet.judge.messages import End, Ended, Limits, ParentRequest, Ready, Spawn, Spawned
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_FIRST_PID = 1
 
 
 def main() -> None:
@@ -26,6 +31,7 @@ def main() -> None:
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
     start = time.perf_counter()
     _end_with_parent()
+    _prctl(_PR_SET_DUMPABLE, 0)  # workers, of the same user, must not trace it
     version = warm_up()
     gc.collect()
     gc.freeze()  # workers collect what they make, not the million objects they start with
@@ -37,11 +43,12 @@ def main() -> None:
             return
         if isinstance(request, Spawn):
             pid = _spawn(request, fds, channel)
-            for fd in fds:
+            handle = os.pidfd_open(pid)
+            channel.send(Spawned(pid), (handle,))
+            for fd in (*fds, handle):
                 os.close(fd)
-            channel.send(Spawned(pid))
-        elif isinstance(request, Reap):
-            channel.send(Reaped(_reap(request.pid)))
+        elif isinstance(request, End):
+            channel.send(_end(request.pid))
 
 
 def warm_up() -> str:
@@ -77,11 +84,12 @@ def _spawn(request: Spawn, fds: list[int], channel: Channel) -> int:
         worker_fd, log_fd = fds
         os.setsid()
         _end_with_parent()
+        _prctl(_PR_SET_DUMPABLE, 1)  # the judge must be able to read its memory
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.dup2(log_fd, 1)
         os.dup2(log_fd, 2)
         os.close(log_fd)
-        _limit(request)
+        _limit(request.limits)
         from passnet.judge.worker import serve
 
         serve(Channel(socket.socket(fileno=worker_fd)))
@@ -90,21 +98,50 @@ def _spawn(request: Spawn, fds: list[int], channel: Channel) -> int:
     raise AssertionError("a worker does not return")
 
 
-def _limit(request: Spawn) -> None:
-    """Bound the address space to what is mapped now and the given memory; no core dumps."""
+def _limit(limits: Limits) -> None:
+    """Set the limits; the address space is bound to what is mapped now and the given memory."""
     with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123
         mapped = int(stream.read().split()[0]) * resource.getpagesize()
-    limit = mapped + request.memory_mib * 2**20
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for kind, limit in (
+        (resource.RLIMIT_AS, mapped + limits.memory_mib * 2**20),
+        (resource.RLIMIT_CPU, limits.cpu_s),
+        (resource.RLIMIT_FSIZE, limits.file_mib * 2**20),
+        (resource.RLIMIT_NPROC, limits.num_processes),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        bound = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (bound, bound))
 
 
 def _end_with_parent() -> None:
     """Let the kernel end this process when its parent ends, however that happens."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _reap(pid: int) -> int:
+def _prctl(option: int, value: int) -> None:
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _end(pid: int) -> Ended:
+    """Kill a worker and all it started; how it ended."""
+    if os.getpid() != _FIRST_PID:
+        for kill in (os.killpg, os.kill):
+            with suppress(ProcessLookupError):
+                kill(pid, signal.SIGKILL)
+        return Ended(_wait(pid))
+    others = {int(item.name) for item in Path("/proc").iterdir() if item.name.isdecimal()}
+    num_left = len(others - {_FIRST_PID, pid})
+    with suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)  # all of this namespace but this process
+    code = _wait(pid)
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    return Ended(code, num_left)
+
+
+def _wait(pid: int) -> int:
     """The exit code of a child, negative for a signal."""
     try:
         _, status = os.waitpid(pid, 0)
