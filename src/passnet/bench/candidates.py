@@ -9,7 +9,13 @@ from pathlib import Path
 from passnet.dataset.suite import Task
 from passnet.errors import InputError, PassFolderError
 from passnet.judge.candidate import Candidate
-from passnet.passes.folder import PassFolder, inspect_folder, is_pass_folder
+from passnet.passes.folder import (
+    LIST_FILE,
+    PassFolder,
+    hash_folders,
+    inspect_folder,
+    is_pass_folder,
+)
 
 BASELINES = ("eager", "null", "inductor")
 FLAGS = ("direct", "inductor")
@@ -21,6 +27,7 @@ class Entry:
 
     `folder` is a pass folder for every task, or a folder that holds one pass folder per task under
     the task's name; None for a baseline. `code_hash` covers all its files.
+    `notes` tells what a user should know before it is judged.
     """
 
     template: Candidate
@@ -52,7 +59,8 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> Entry:
 
     Raises:
         InputError: an unknown baseline or flag.
-        PassFolderError: the folder cannot be used; which file, and why.
+        PassFolderError: the folder cannot be used; which file, and why. One folder among those of
+            several tasks is no error but a note.
     """
     word, *flags = text.split("@")
     unknown = [flag for flag in flags if flag not in FLAGS]
@@ -70,30 +78,36 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> Entry:
             f"candidate {text}: no baseline and no folder of that name; give "
             f"{', '.join(BASELINES)} or the path of a pass folder"
         )
-    folders = _folders(path, tasks)
+    folders, broken = _folders(path, tasks)
     digest = hashlib.sha256()
     for name, folder in sorted(folders.items()):
         digest.update(f"{name}\0{folder.code_hash}\n".encode())
+    for name in sorted(broken):
+        digest.update(f"{name}\0{hash_folders([path / name])}\n".encode())
     notes = tuple(
         f"{folder.path}: {name}.py looks like a pass but is not on the list, so it is not applied"
         for folder in folders.values()
         for name in folder.unlisted
-    )
-    template = Candidate(text, "passes", None, call, residual)
+    ) + tuple(f"task {task}: {text}" for task, text in broken.items())
+    template = Candidate(text, "passes", None, call, residual, str(path.resolve()))
     return Entry(template, path.resolve(), digest.hexdigest(), notes)
 
 
-def _folders(path: Path, tasks: tuple[Task, ...]) -> dict[str, PassFolder]:
+def _folders(path: Path, tasks: tuple[Task, ...]) -> tuple[dict[str, PassFolder], dict[str, str]]:
+    """The pass folders in a path by task (one for all tasks under ""), and the broken ones."""
     if is_pass_folder(path):
-        return {"": inspect_folder(path)}
-    found = {
-        task.name: inspect_folder(path / task.name)
-        for task in tasks
-        if is_pass_folder(path / task.name)
-    }
-    if not found:
+        return {"": inspect_folder(path)}, {}
+    found: dict[str, PassFolder] = {}
+    broken: dict[str, str] = {}
+    for task in tasks:
+        if is_pass_folder(path / task.name):
+            try:
+                found[task.name] = inspect_folder(path / task.name)
+            except PassFolderError as cause:
+                broken[task.name] = str(cause)
+    if not found and not broken:
         raise PassFolderError(
-            f"{path}: holds neither sorted_output_pass_rule_names.json nor a pass folder named "
-            f"after a task of the suite ({', '.join(task.name for task in tasks[:4])}, …)"
+            f"{path}: holds neither {LIST_FILE} nor a pass folder named after a task of the suite "
+            f"({', '.join(task.name for task in tasks[:4])}, …)"
         )
-    return found
+    return found, broken

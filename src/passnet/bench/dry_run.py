@@ -12,7 +12,8 @@ from passnet.bench.candidates import parse_candidate
 from passnet.dataset.suite import Suite
 from passnet.errors import PassError
 from passnet.graph.build import build
-from passnet.passes.folder import inspect_folder, load_passes
+from passnet.passes.folder import inspect_folder
+from passnet.passes.load import load_passes
 from passnet.passes.rewrite import apply_passes
 
 

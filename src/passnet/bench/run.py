@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from passnet.bench.candidates import Entry
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.dataset.suite import Suite, SuiteGraph
-from passnet.errors import InputError, MeasureError, WorkerError
+from passnet.errors import InputError, MeasureError, PassFolderError, WorkerError
 from passnet.judge.candidate import Candidate
-from passnet.judge.process import WorkerParent
-from passnet.judge.trial import JudgeSettings, Trial, judge_graph
+from passnet.judge.finding import Finding
+from passnet.judge.judge import judge_graph
+from passnet.judge.pool import ParentPool
+from passnet.judge.rules import RULES, RulesName
+from passnet.judge.sandbox import SandboxName, find_sandbox
+from passnet.judge.static import inspect_code
+from passnet.judge.trial import JudgeSettings, Trial
+from passnet.passes.folder import inspect_folder
 from passnet.records import (
     SCHEMA_VERSION,
     LineWriter,
-    drop_torn_line,
     read_json,
     read_lines,
     write_json,
 )
 
 MAX_RESTARTS = 3
+SAME_ENVIRONMENT = ("cpu", "python", "torch", "passnet", "compiler")
+"""What must not change between the parts of one run."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +40,14 @@ class RunSettings:
     Args:
         judge: how graphs are judged.
         num_threads: threads of every worker.
+        sandbox: what confines candidate code; see `find_sandbox`.
+        rules: what code outside patterns may use: "strict", own kernels only, or "open".
     """
 
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     num_threads: int = 1
+    sandbox: SandboxName = "none"
+    rules: RulesName = "open"
 
 
 @dataclass(frozen=True)
@@ -87,10 +98,12 @@ def run_suite(
     known = {item.name for task in suite.tasks for item in task.graphs}
     done = [item for item in read_trials(path) if item.graph in known]
     finished = {(item.graph, item.candidate) for item in done}
-    with LineWriter(path) as writer, _Parents(settings.num_threads) as parents:
+    sandbox = find_sandbox(settings.sandbox)
+    with LineWriter(path) as writer, ParentPool(settings.num_threads, sandbox) as parents:
+        parents.start(entry.template for entry in entries)
         for item in (graph for task in suite.tasks for graph in task.graphs):
             missing = [entry for entry in entries if (item.name, entry.name) not in finished]
-            trials = list(_judge(parents, item, missing, settings.judge)) if missing else []
+            trials = list(_judge(parents, item, missing, settings)) if missing else []
             for trial in trials:
                 writer.write(trial)
             done.extend(trials)
@@ -100,11 +113,11 @@ def run_suite(
 
 
 def read_trials(path: Path) -> list[Trial]:
-    """The finished trials of a run, the last record of each; a torn last line is cut off."""
+    """The finished trials of a run, the last record of each; a torn last line is left out."""
     if not path.exists():
         return []
-    drop_torn_line(path)
-    return list({(item.graph, item.candidate): item for item in read_lines(path, Trial)}.values())
+    trials = read_lines(path, Trial, skip_torn=True)
+    return list({(item.graph, item.candidate): item for item in trials}.values())
 
 
 def _run_info(suite: Suite, entries: Sequence[Entry], settings: RunSettings) -> RunInfo:
@@ -139,11 +152,23 @@ def _prepare(out: Path, info: RunInfo, resume: bool) -> None:
             f"{out}: already holds a run; add --resume to go on, or choose another --out"
         )
     old = read_json(path, RunInfo)
+    if old.schema_version != SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: its records have version {old.schema_version}, this passnet writes version "
+            f"{SCHEMA_VERSION}; choose another --out"
+        )
     for what in ("suite_hash", "settings"):
         if getattr(old, what) != getattr(info, what):
             raise InputError(
                 f"{out}: holds a run with another {what.replace('_hash', '')}; "
                 "choose another --out, or give the settings of that run"
+            )
+    for what in SAME_ENVIRONMENT:
+        before, now = getattr(old.environment, what), getattr(info.environment, what)
+        if before != now:
+            raise InputError(
+                f"{out}: was measured with {what} {before}, and here it is {now}; times of both "
+                "cannot be in one run, choose another --out"
             )
     for name, code_hash in info.code_hashes.items():
         if old.code_hashes.get(name, code_hash) != code_hash:
@@ -163,47 +188,31 @@ def _prepare(out: Path, info: RunInfo, resume: bool) -> None:
     write_json(path, merged)
 
 
-class _Parents:
-    """The parent of workers, replaced by a new one when it fails."""
-
-    def __init__(self, num_threads: int) -> None:
-        self._num_threads = num_threads
-        self._parent: WorkerParent | None = None
-
-    def __enter__(self) -> _Parents:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.drop()
-
-    def get(self) -> WorkerParent:
-        if self._parent is None:
-            self._parent = WorkerParent(self._num_threads).__enter__()
-        return self._parent
-
-    def drop(self) -> None:
-        if self._parent is not None:
-            self._parent.__exit__()
-            self._parent = None
-
-
 def _judge(
-    parents: _Parents, item: SuiteGraph, entries: Sequence[Entry], settings: JudgeSettings
+    parents: ParentPool, item: SuiteGraph, entries: Sequence[Entry], settings: RunSettings
 ) -> Iterator[Trial]:
     """The trials of the candidates on one graph."""
     candidates = []
+    findings: dict[str, tuple[Finding, ...]] = {}
     for entry in entries:
         candidate = entry.for_task(item.task)
         if candidate is None:
             text = f"{entry.name} holds no pass folder for task {item.task}"
             yield Trial(item.task, item.name, entry.name, "no_match", error=text)
+            continue
+        found = findings[entry.name] = _inspect(candidate, settings.rules)
+        proven = [one for one in found if one.weight == "reject"]
+        if proven:
+            text = f"{proven[0].place}: {proven[0].name}: {proven[0].evidence}"
+            yield Trial(item.task, item.name, entry.name, "cheat", error=text, findings=found)
         else:
             candidates.append(candidate)
     if not candidates:
         return
     for attempt in range(MAX_RESTARTS):
         try:
-            yield from judge_graph(parents.get(), item, candidates, settings)
+            for trial in judge_graph(parents, item, candidates, settings.judge):
+                yield replace(trial, findings=findings[trial.candidate] + trial.findings)
             return
         except WorkerError as cause:
             parents.drop()
@@ -211,3 +220,13 @@ def _judge(
                 raise MeasureError(
                     f"cannot measure {item.name}: {cause} ({MAX_RESTARTS} attempts)"
                 ) from cause
+
+
+def _inspect(candidate: Candidate, rules: RulesName) -> tuple[Finding, ...]:
+    """What the code of a candidate's pass folder uses; of a folder that is broken, nothing."""
+    if candidate.passes is None:
+        return ()
+    try:
+        return tuple(inspect_code(inspect_folder(Path(candidate.passes)), RULES[rules]))
+    except PassFolderError:
+        return ()  # its worker will say what is wrong with it

@@ -11,7 +11,7 @@ from typing import Any
 from passnet.bench.files import TRIALS_FILE
 from passnet.errors import InputError
 from passnet.judge.status import STATUSES, Status
-from passnet.records import drop_torn_line, read_lines
+from passnet.records import read_lines
 from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
 from passnet.score.interval import Interval, Measured, score_intervals
 from passnet.score.suite import SuiteScore, score_suite
@@ -54,12 +54,12 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         InputError: nothing there, or a line without the fields (its number is named).
     """
-    if path.is_dir():
+    is_run = path.is_dir()
+    if is_run:
         path = path / TRIALS_FILE
         if not path.exists():
             raise InputError(f"{path.parent}: holds no {TRIALS_FILE}; give a run folder")
-        drop_torn_line(path)
-    rows = list(read_lines(path, Row))
+    rows = list(read_lines(path, Row, skip_torn=is_run))
     for number, row in enumerate(rows, start=1):
         if row.status not in STATUSES:
             raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -75,8 +76,9 @@ def capture_values(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list
 
 
 def _captured(module: torch.fx.GraphModule, example_inputs: list[Any]) -> Captured:
-    values = _lift_attributes(module, list(example_inputs))
-    program = program_from_fx(module.graph)
+    graph = copy.deepcopy(module.graph)  # Dynamo goes on using its own
+    values = _lift_attributes(graph, module, list(example_inputs))
+    program = program_from_fx(graph)
     params = list(program.params)
     specs = []
     for index, (param, value) in enumerate(zip(params, values, strict=True)):
@@ -91,11 +93,12 @@ def _captured(module: torch.fx.GraphModule, example_inputs: list[Any]) -> Captur
     return Captured(Graph(program, tuple(specs)), tuple(values))
 
 
-def _lift_attributes(module: torch.fx.GraphModule, values: list[Any]) -> list[Any]:
-    """Make the tensors that the graph holds as attributes arguments of it; all values in order."""
-    graph = module.graph
+def _lift_attributes(
+    graph: torch.fx.Graph, module: torch.fx.GraphModule, values: list[Any]
+) -> list[Any]:
+    """Make the tensors that `module` holds for the graph arguments of it; all values in order."""
     last = [node for node in graph.nodes if node.op == "placeholder"]
-    first_op = next(node for node in graph.nodes if node.op != "placeholder")
+    first_op = next(node for node in graph.nodes if node.op not in ("placeholder", "get_attr"))
     lifted: dict[str, torch.fx.Node] = {}
     for node in [item for item in graph.nodes if item.op == "get_attr"]:
         name = str(node.target)

@@ -10,7 +10,15 @@ import torch.fx
 
 from passnet.errors import CutError
 from passnet.graph.build import build
-from passnet.graph.effects import AliasClasses, has_state, may_alias, writes_first
+from passnet.graph.effects import (
+    SHARES_ALL,
+    AliasClasses,
+    has_state,
+    last_name,
+    may_alias,
+    writes_first,
+)
+from passnet.graph.fake import SYMBOL_ANNOTATION
 from passnet.graph.spec import (
     Alias,
     Arg,
@@ -124,7 +132,9 @@ def cut(program: Program, start: int, stop: int, seen: Mapping[str, TensorSpec])
     for name in (*live_in, *live_out):
         if name not in seen:
             raise CutError(f"range [{start}, {stop}): {name} crosses the cut and is no tensor")
-    return _graph(inside, live_in, [name for name in live_out if name is not None], seen)
+    names = [name for name in live_out if name is not None]
+    symbols = {item.name for item in program.params if item.annotation == SYMBOL_ANNOTATION}
+    return _graph(inside, live_in, names, seen, symbols)
 
 
 def _check_effects(inside: tuple[Op, ...], live_in: list[str], start: int) -> None:
@@ -132,18 +142,39 @@ def _check_effects(inside: tuple[Op, ...], live_in: list[str], start: int) -> No
     for index, op in enumerate(inside, start=start):
         if has_state(op.target):
             raise CutError(f"op {index} ({op.target}) switches a state")
-        if op.output is not None and op.args and may_alias(op.target):
-            classes.join([op.output, *refs(op.args[0])])
+        written = _written(op)
+        shared = [*written, *(_first(op) if may_alias(op.target) else ())]
+        if op.output is not None:
+            classes.join([op.output, *shared])
     outside = {classes.find(name) for name in live_in}
     for index, op in enumerate(inside, start=start):
-        if writes_first(op.target, dict(op.kwargs)):
-            for name in refs(op.args[0]):
-                if classes.find(name) in outside:
-                    raise CutError(f"op {index} ({op.target}) writes into {name}, made outside")
+        for name in _written(op):
+            if classes.find(name) in outside:
+                raise CutError(f"op {index} ({op.target}) writes into {name}, made outside")
+
+
+def _first(op: Op) -> tuple[str, ...]:
+    """The values in the first argument of a call, or all of them where it is no plain one.
+
+    It is none in `f(input=x)`, `einsum("ij->ji", x)` and `broadcast_tensors(x, y)`.
+    """
+    is_plain = op.args and last_name(op.target) not in SHARES_ALL
+    return refs(op.args[0]) if is_plain else op_refs(op)
+
+
+def _written(op: Op) -> tuple[str, ...]:
+    """The values that a call writes into."""
+    kwargs = dict(op.kwargs)
+    first = _first(op) if writes_first(op.target, kwargs) else ()
+    return (*first, *refs(kwargs.get("out")))
 
 
 def _graph(
-    inside: tuple[Op, ...], live_in: list[str], live_out: list[str], seen: Mapping[str, TensorSpec]
+    inside: tuple[Op, ...],
+    live_in: list[str],
+    live_out: list[str],
+    seen: Mapping[str, TensorSpec],
+    symbols: set[str],
 ) -> Graph:
     names = {name: f"in_{index}" for index, name in enumerate(live_in)}
     for index, op in enumerate(inside):
@@ -159,7 +190,9 @@ def _graph(
                 tuple((key, _rename(arg, names)) for key, arg in op.kwargs),
             )
         )
-    params = tuple(Param(names[name]) for name in live_in)
+    params = tuple(
+        Param(names[name], SYMBOL_ANNOTATION if name in symbols else None) for name in live_in
+    )
     tensors = tuple(
         replace(
             seen[name],

@@ -1,0 +1,5 @@
+"""`python -m passnet.cli` is `passnet`."""
+
+from passnet.cli.commands import main
+
+main()

@@ -1,0 +1,246 @@
+"""`passnet bench`: measure candidates over a suite, score, show, list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from passnet.cli.options import POSITIVE, open_suite, suite_option, task_option
+from passnet.cli.output import (
+    print_failures,
+    print_json,
+    print_tasks,
+    print_totals,
+    report,
+)
+from passnet.errors import InputError
+
+
+@click.group()
+def bench() -> None:
+    """Runs over a suite: measure, score, list."""
+
+
+@bench.command("run")
+@suite_option
+@click.option(
+    "--candidate",
+    "candidates",
+    multiple=True,
+    required=True,
+    help="eager, null, inductor, or the path of a pass folder (or of a folder of them, one "
+    "a task); then @direct to call without torch.compile, @inductor to compile the rest.",
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The run folder.")
+@click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]))
+@click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
+@task_option
+@click.option(
+    "--threads",
+    default=1,
+    type=click.IntRange(min=1),
+    show_default=True,
+    help="Threads of reference and candidate.",
+)
+@click.option(
+    "--seconds",
+    default=0.4,
+    type=POSITIVE,
+    show_default=True,
+    help="Time to measure each candidate on each graph.",
+)
+@click.option(
+    "--seed", default=0, type=click.IntRange(min=0), show_default=True, help="Seed of the inputs."
+)
+@click.option(
+    "--memory-mib",
+    default=8192,
+    type=click.IntRange(min=1),
+    show_default=True,
+    help="Memory of a worker.",
+)
+@click.option(
+    "--compile-timeout",
+    default=180.0,
+    type=POSITIVE,
+    show_default=True,
+    help="Seconds to get ready.",
+)
+@click.option(
+    "--call-timeout", default=30.0, type=POSITIVE, show_default=True, help="Seconds for one call."
+)
+@click.option(
+    "--sandbox",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "bubblewrap", "none"]),
+    help="What confines candidate code.",
+)
+@click.option(
+    "--fresh",
+    default="turn",
+    show_default=True,
+    type=click.Choice(["turn", "call"]),
+    help="When timed calls get new inputs: every turn (hot cache), or every call.",
+)
+@click.option(
+    "--rules",
+    default="open",
+    show_default=True,
+    type=click.Choice(["open", "strict"]),
+    help="What replacements may use; strict: own kernels only, no torch ops.",
+)
+@click.option("--require-sandbox", is_flag=True, help="Refuse to run where nothing confines it.")
+@click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
+@click.option("--brief", is_flag=True, help="Print the totals only, not a table a task.")
+@click.pass_context
+def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], out: Path,
+              device: str, tasks: tuple[str, ...], as_json: bool, brief: bool, sandbox: str,
+              require_sandbox: bool, **options: Any) -> None:  # fmt: skip
+    """Judge and time CANDIDATES on every graph of a suite; write the run to a folder.
+
+    Exits 0 when it measured, whatever the outcome, and not 0 only when it could not.
+    """
+    import time
+
+    from passnet.bench.candidates import parse_candidate
+    from passnet.bench.run import RunSettings, run_suite
+    from passnet.judge.clock import TimingPlan
+    from passnet.judge.messages import Limits
+    from passnet.judge.sandbox import find_sandbox
+    from passnet.judge.trial import JudgeSettings
+    from passnet.report.progress import progress
+
+    if device == "cuda":
+        raise InputError("device cuda is not supported yet; use --device cpu")
+    suite = open_suite(suite_name, tasks)
+    entries = [parse_candidate(text, suite.tasks) for text in candidates]
+    confinement = find_sandbox(sandbox)
+    if require_sandbox and confinement.name == "none":
+        raise InputError(f"no sandbox, but --require-sandbox: {confinement.reason}")
+    notes = [*suite.notes, *(note for entry in entries for note in entry.notes)]
+    if confinement.name == "none" and any(entry.folder for entry in entries):
+        notes.append(f"candidate code is not confined: {confinement.reason}")
+    for note in dict.fromkeys(notes):
+        click.echo(f"note: {note}", err=True)
+    settings = RunSettings(
+        JudgeSettings(
+            device=device,
+            seed=options["seed"],
+            timing=TimingPlan(seconds=options["seconds"], fresh=options["fresh"]),
+            limits=Limits(options["memory_mib"]),
+            compile_timeout_s=options["compile_timeout"],
+            call_timeout_s=options["call_timeout"],
+        ),
+        options["threads"],
+        confinement.name,
+        options["rules"],
+    )
+    start = time.monotonic()
+    with progress(f"judging {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
+        trials = run_suite(
+            suite, entries, settings, out, options["resume"], lambda item, _: step(item.name)
+        )
+    report(out, trials, as_json, brief, time.monotonic() - start)
+
+
+@bench.command("score")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--b", default=0.1, show_default=True, help="Penalty of an error not tolerated.")
+@click.option("--p", default=0.0, show_default=True, help="Penalty of a slow-down.")
+@click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
+def bench_score(path: Path, b: float, p: float, as_json: bool) -> None:
+    """Score the trials in PATH anew: a run folder, or a JSON-lines file.
+
+    A line needs task, graph, status, smallest_t and speedup; candidate is optional.
+    """
+    from passnet.bench.scores import as_json as to_json
+    from passnet.bench.scores import read_rows, score_rows
+
+    scores = score_rows(read_rows(path), b, p)
+    if as_json:
+        print_json(to_json(scores, b, p))
+    else:
+        print_totals(scores)
+
+
+@bench.command("show")
+@click.argument("path", type=click.Path(path_type=Path))
+@task_option
+def bench_show(path: Path, tasks: tuple[str, ...]) -> None:
+    """Print the tables of the run folder PATH: one a task, and the total."""
+    from passnet.bench.files import TRIALS_FILE
+    from passnet.bench.run import read_trials
+    from passnet.bench.scores import read_rows, score_rows
+
+    scores = score_rows(read_rows(path))
+    trials = [item for item in read_trials(path / TRIALS_FILE) if not tasks or item.task in tasks]
+    print_tasks(trials)
+    print_totals(scores)
+    print_failures(trials)
+
+
+@bench.command("list")
+@click.argument("suite_name", default="demo")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
+def bench_list(suite_name: str, as_json: bool) -> None:
+    """List the tasks of a suite: how many graphs, of which nets, and their ops."""
+    suite = open_suite(suite_name, ())
+    rows = [
+        {
+            "task": task.name,
+            "graphs": [item.name for item in task.graphs],
+            "nets": sorted({item.source.net for item in task.graphs if item.source}),
+            "ops": list(task.ops),
+        }
+        for task in suite.tasks
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        names = " ".join(op.rsplit(".", 1)[-1] for op in row["ops"])
+        click.echo(
+            f"{row['task']}: {len(row['graphs'])} graphs of {len(row['nets'])} nets: {names}"
+        )
+
+
+@bench.command("admit")
+@click.argument("suite_name", default="demo")
+@task_option
+@click.option(
+    "--distribution",
+    default="both",
+    show_default=True,
+    type=click.Choice(["recorded", "fresh", "both"]),
+    help="The inputs that a graph would be judged with.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
+def bench_admit(suite_name: str, tasks: tuple[str, ...], distribution: str, as_json: bool) -> None:
+    """Say which graphs of a suite cannot tell a wrong program from a right one.
+
+    Wrong programs (zeros, an input, an op left out, ...) are run on every graph; one that passes at
+    t = -5 makes the graph degenerate.
+    """
+    from passnet.judge.admission import KINDS, admit_suite
+    from passnet.report.progress import progress
+
+    kinds = [kind for kind in KINDS if distribution in (kind, "both")]
+    suite = open_suite(suite_name, tasks)
+    with progress(f"admitting {suite.name}", sum(len(item.graphs) for item in suite.tasks)) as step:
+        admissions = admit_suite(suite, step)
+    if as_json:
+        print_json(admissions)
+        return
+    degenerate = [item for item in admissions if item.reasons(kinds)]
+    for item in degenerate:
+        names = dict.fromkeys(
+            f"{reason.program} ({reason.place})" for reason in item.reasons(kinds)
+        )
+        click.echo(f"degenerate: {item.graph}: {', '.join(names)}")
+    click.echo(
+        f"{len(degenerate)} of {len(admissions)} graphs of {suite.name} let a wrong program pass "
+        f"at t = -5 on {' and '.join(kinds)} inputs"
+    )

@@ -1,0 +1,37 @@
+"""The command `passnet` and its groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from passnet import __version__
+from passnet.cli.bench import bench
+from passnet.cli.graph import graph
+from passnet.cli.passes import pass_group
+from passnet.errors import InputError, PassnetError
+
+USAGE_ERROR = 2
+FAILURE = 1
+
+
+class _Group(click.Group):
+    """A group whose commands end with one clear sentence where a PassnetError ends them."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PassnetError as cause:
+            click.echo(f"passnet: {cause}", err=True)
+            ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Find the graphs where a tensor compiler loses, write passes for them, prove their worth."""
+
+
+for _group in (graph, pass_group, bench):
+    main.add_command(_group)

@@ -1,0 +1,69 @@
+"""What the pages of a Parquet file unpack to, by their headers, before anything is unpacked."""
+
+from __future__ import annotations
+
+import pyarrow.parquet as pq
+
+
+def unpacked_bytes(data: bytes, chunk: pq.ColumnChunkMetaData) -> int:
+    """Bytes that the pages of a column chunk unpack to, by their own headers.
+
+    The sizes in the footer are not asked: Parquet readers allocate what the page headers say.
+
+    Args:
+        data: the whole file.
+        chunk: one column of one row group.
+
+    Raises:
+        ValueError: the pages do not fill the chunk.
+        IndexError: a header ends outside of the file.
+
+    Source:
+        The Parquet format, `PageHeader` in parquet.thrift (fields 2 and 3: sizes unpacked, packed).
+    """
+    if not chunk.num_values:  # then it is not read
+        return 0
+    place = chunk.data_page_offset
+    if chunk.dictionary_page_offset:
+        place = min(place, chunk.dictionary_page_offset)
+    end = place + chunk.total_compressed_size
+    total = 0
+    while place < end:
+        header, place = _thrift_struct(data, place)
+        if min(header[2], header[3], place) < 0:
+            raise ValueError("a page of negative size")
+        total += header[2]
+        place += header[3]
+    if place != end:
+        raise ValueError("pages that do not fill their column")
+    return total
+
+
+def _thrift_struct(data: bytes, place: int) -> tuple[dict[int, int], int]:
+    """The whole-number fields of a struct in Thrift's compact protocol, and where it ends."""
+    fields: dict[int, int] = {}
+    number = 0
+    while data[place]:
+        step, kind = divmod(data[place], 16)
+        place += 1
+        if not step:
+            raise ValueError("a field number that is not used here")
+        number += step
+        if kind == 12:
+            place = _thrift_struct(data, place)[1]
+        elif kind in (4, 5, 6, 8):  # whole numbers, and texts after their length
+            value, place = _varint(data, place)
+            fields[number] = (value >> 1) ^ -(value & 1)
+            place += value if kind == 8 else 0
+        elif kind not in (1, 2):  # truth values are part of the kind
+            raise ValueError(f"a field of kind {kind}")
+    return fields, place + 1
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while data[place] > 127:
+        value |= (data[place] & 127) << shift
+        shift += 7
+        place += 1
+    return value | data[place] << shift, place + 1
