@@ -16,7 +16,9 @@ CORPUS = Path(os.environ.get("PASSNET_CORPUS", ROOT.parent / "shared" / "data"))
 def _unpacked(name: str, target: Path) -> Path:
     archive = CORPUS / name
     if not archive.exists():
-        pytest.skip(f"{archive} is not there; set PASSNET_CORPUS to the folder of the public graphs")
+        pytest.skip(
+            f"{archive} is not there; set PASSNET_CORPUS to the folder of the public graphs"
+        )
     with tarfile.open(archive) as stream:
         stream.extractall(target, filter="data")
     return target

@@ -57,13 +57,13 @@ def test_a_module_says_in_its_docstring_what_it_owns(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
-def test_the_parser_and_the_score_need_no_torch() -> None:
+def test_parser_judge_and_score_need_no_torch() -> None:
     import subprocess
     import sys
 
     script = (
         "import sys, passnet, passnet.cli, passnet.graph.files, passnet.graph.canonical,"
-        " passnet.score.suite, passnet.bench.scores\n"
+        " passnet.score.suite, passnet.bench.scores, passnet.bench.run, passnet.bench.candidates\n"
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from passnet.graph.files import GraphSample, write_sample
 from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
-from tests.judge.folders import GOOD, write_passes
+from tests.judge.folders import GOOD, small_graph, write_passes
 
 
 def test_a_run_measures_scores_and_leaves_its_records(tmp_path: Path) -> None:
@@ -114,10 +115,82 @@ def test_one_bad_task_does_not_stop_the_others(tmp_path: Path) -> None:
     text = path.read_text().replace("torch.relu(x + y)", "torch.relu(x * y)")
     path.write_text(text.replace("torch.clamp(x + y", "torch.clamp(x * y"))
     out = tmp_path / "run"
-    done = passnet("bench", "run", "--suite", suite, "--candidate", bad.parent, "--out", out, *QUICK)
+    done = passnet(
+        "bench", "run", "--suite", suite, "--candidate", bad.parent, "--out", out, *QUICK
+    )
     assert done.returncode == 0, done.stderr
     assert [item["status"] for item in lines(out)] == ["crash", "crash", "ok"]
     assert "exited with code 1" in done.stdout
+
+
+def test_an_unusable_folder_of_one_task_fails_that_task_and_no_other(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 1)
+    bad = write_passes(tmp_path / "passes" / "add_relu", GOOD)
+    (bad / "Fuse.py").write_text("def pattern(:\n")
+    write_passes(tmp_path / "passes" / "mul_relu", GOOD)
+    out = tmp_path / "run"
+    done = passnet(
+        "bench", "run", "--suite", suite, "--candidate", f"{bad.parent}@direct", "--out", out,
+        *QUICK,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "note: task add_relu: " in done.stderr and "Fuse.py:1: not Python" in done.stderr
+    first, second = lines(out)
+    assert (first["task"], first["status"]) == ("add_relu", "compile_error")
+    assert "Fuse.py:1: not Python" in first["error"]
+    assert (second["task"], second["status"]) == ("mul_relu", "no_match")
+
+
+def test_a_graph_that_cannot_be_read_or_run_does_not_stop_the_others(tmp_path: Path) -> None:
+    folder = tmp_path / "graphs"
+    for name in ("good", "unknown", "unreadable"):
+        write_sample(folder / name, GraphSample(small_graph().graph))
+    for name, call in (("unknown", "torch.unknown_op("), ("unreadable", "exec(")):
+        path = folder / name / "model.py"
+        path.write_text(path.read_text().replace("torch.relu(", call))
+    out = tmp_path / "run"
+    done = passnet("bench", "run", "--suite", folder, "--candidate", "eager", "--out", out, *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert "note: left out: " in done.stderr and "unreadable/model.py:7: " in done.stderr
+    trials = {item["graph"]: item for item in lines(out)}
+    assert {name: item["status"] for name, item in trials.items()} == {
+        "good": "ok",
+        "unknown": "reference_error",
+    }
+    assert "model.py:7: torch.unknown_op is not on the list" in trials["unknown"]["error"]
+
+
+def test_a_run_is_not_continued_with_another_torch_or_on_another_machine(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 1)
+    words = ("bench", "run", "--suite", suite, "--candidate", "eager", "--out", tmp_path / "run",
+             *QUICK)  # fmt: skip
+    assert passnet(*words).returncode == 0
+    path = tmp_path / "run" / "run.json"
+    info = json.loads(path.read_text())
+    for field, value in (("torch", "1.0"), ("cpu", "abacus")):
+        other = {**info, "environment": {**info["environment"], field: value}}
+        path.write_text(json.dumps(other))
+        refused = passnet(*words, "--resume")
+        assert refused.returncode == 2 and f"was measured with {field} {value}" in refused.stderr
+    path.write_text(json.dumps({**info, "schema_version": 0}))
+    refused = passnet(*words, "--resume")
+    assert refused.returncode == 2 and "its records have version 0" in refused.stderr
+
+
+def test_code_that_breaks_the_rules_is_a_cheat_and_named(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 1)
+    folder = write_passes(tmp_path / "passes", GOOD)
+    words = ("bench", "run", "--suite", suite, "--task", "add_relu", "--candidate",
+             f"{folder}@direct", *QUICK)  # fmt: skip
+    for rules, status in (("open", "ok"), ("strict", "cheat")):
+        out = tmp_path / rules
+        done = passnet(*words, "--rules", rules, "--out", out)
+        assert done.returncode == 0, done.stderr
+        [trial] = lines(out)
+        assert trial["status"] == status
+        named = [(item["weight"], item["name"]) for item in trial["findings"]]
+        assert named == ([] if rules == "open" else [("reject", "torch_fallback")])
+    assert "torch.clamp" in trial["error"] and "Fuse.py:" in trial["error"]
 
 
 BAD_INPUT = {

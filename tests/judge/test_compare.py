@@ -1,9 +1,10 @@
 """The form of outputs is compared strictly; the text says what to change."""
 
+import numpy as np
 import pytest
 import torch
 
-from passnet.judge.compare import compare_forms, same_order
+from passnet.judge.compare import compare_forms, compare_values, same_order
 from passnet.judge.messages import OutputForm
 from passnet.judge.worker import _form
 
@@ -53,3 +54,17 @@ def test_channels_last_is_another_order() -> None:
 def test_numbers_and_none_have_a_form_of_their_own() -> None:
     assert compare_forms(forms(3, None), forms(4, None)).status == "ok"
     assert compare_forms(forms(3.0), forms(3)).status == "wrong_dtype"
+    assert compare_forms(forms(True), forms(torch.tensor(True))).status == "wrong_dtype"
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_the_worst_of_several_outputs_counts(place: int) -> None:
+    expected = [np.ones((4, 4), np.float32) for _ in range(3)]
+    actual = [item.copy() for item in expected]
+    made = forms(*map(torch.from_numpy, expected))
+    assert compare_values(made, made, actual, expected).t == -10
+    actual[place][1, 1] *= 1 + 1e-4
+    assert compare_values(made, made, actual, expected).t == -4
+    actual[place][1, 1] = np.nan
+    verdict = compare_values(made, made, actual, expected)
+    assert verdict.t is None and f"output {place}" in (verdict.text or "")

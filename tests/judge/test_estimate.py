@@ -10,7 +10,9 @@ def noisy(mean_ms: float, seed: int, rounds: int = 25) -> np.ndarray:
     """Times as a shared machine gives them: a floor, small noise, and now and then a long stall."""
     random = np.random.default_rng(seed)
     stalls = random.random((rounds, 2)) < 0.3
-    return mean_ms * (1 + 0.01 * random.random((rounds, 2)) + 3 * stalls * random.random((rounds, 2)))
+    return mean_ms * (
+        1 + 0.01 * random.random((rounds, 2)) + 3 * stalls * random.random((rounds, 2))
+    )
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 3.0])

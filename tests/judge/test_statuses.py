@@ -1,19 +1,27 @@
 """Whatever a pass does, its trial ends with a status, and the next trial is judged as usual."""
 
+import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from passnet.dataset.suite import SuiteGraph
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph
 from passnet.judge.candidate import Candidate
 from passnet.judge.clock import TimingPlan
-from passnet.judge.process import WorkerParent
-from passnet.judge.trial import JudgeSettings, Trial, judge_graph
-from tests.judge.folders import GOOD, small_graph, write_passes
+from passnet.judge.judge import judge_graph
+from passnet.judge.messages import Limits
+from passnet.judge.pool import ParentPool
+from passnet.judge.sandbox import find_sandbox
+from passnet.judge.trial import JudgeSettings, Trial
+from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
 
 QUICK = JudgeSettings(
     timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3),
-    memory_mib=1024,
+    limits=Limits(1024),
     compile_timeout_s=10,
     call_timeout_s=3,
     self_tolerance=1e9,
@@ -21,20 +29,31 @@ QUICK = JudgeSettings(
 
 
 @pytest.fixture(scope="module")
-def parent() -> Iterator[WorkerParent]:
-    with WorkerParent() as made:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that candidates can see for as long as their parent of workers lives."""
+    return tmp_path_factory.mktemp("passes")
+
+
+@pytest.fixture
+def tmp_path(root: Path) -> Path:
+    return Path(tempfile.mkdtemp(dir=root))
+
+
+@pytest.fixture(scope="module")
+def parent() -> Iterator[ParentPool]:
+    with ParentPool(sandbox=find_sandbox()) as made:
         yield made
 
 
-def judge(parent: WorkerParent, folder: Path, call: str = "direct") -> Trial:
+def judge(parent: ParentPool, folder: Path, call: str = "direct") -> Trial:
     """The trial of a pass folder, with a good candidate beside it that must come out ok."""
     good = write_passes(folder.parent / "good", GOOD)
     candidates = [
-        Candidate("bad", "passes", str(folder), call),  # type: ignore[arg-type]
-        Candidate("good", "passes", str(good), "direct"),
+        Candidate("bad", "passes", str(folder), call, root=str(folder.parent.parent)),  # type: ignore[arg-type]
+        Candidate("good", "passes", str(good), "direct", root=str(folder.parent.parent)),
     ]
     bad, beside = judge_graph(parent, small_graph(), candidates, QUICK)
-    assert beside.status == "ok" and beside.smallest_t == -10, beside
+    assert (beside.status, beside.smallest_t) == ("ok", -10), (beside.status, beside.error)
     return bad
 
 
@@ -104,14 +123,14 @@ BODIES = {
 
 
 @pytest.mark.parametrize("claim", BODIES)
-def test_a_bad_replacement_is_a_status(claim: str, parent: WorkerParent, tmp_path: Path) -> None:
+def test_a_bad_replacement_is_a_status(claim: str, parent: ParentPool, tmp_path: Path) -> None:
     status, body = BODIES[claim]
     trial = judge(parent, write_passes(tmp_path / "bad", body))
     assert trial.status == status, trial
     assert trial.speedup is None and trial.error
 
 
-def test_the_same_holds_behind_torch_compile(parent: WorkerParent, tmp_path: Path) -> None:
+def test_the_same_holds_behind_torch_compile(parent: ParentPool, tmp_path: Path) -> None:
     for name, claim in enumerate(BODIES):
         status, body = BODIES[claim]
         if status in ("crash", "compile_error", "runtime_error"):
@@ -119,14 +138,14 @@ def test_the_same_holds_behind_torch_compile(parent: WorkerParent, tmp_path: Pat
             assert trial.status == status, (claim, trial)
 
 
-def test_a_crash_says_what_the_process_last_wrote(parent: WorkerParent, tmp_path: Path) -> None:
+def test_a_crash_says_what_the_process_last_wrote(parent: ParentPool, tmp_path: Path) -> None:
     body = "import os\ndef replacement(x, y):\n    os.write(2, b'my last words')\n    os._exit(3)\n"
     trial = judge(parent, write_passes(tmp_path / "bad", body))
     assert "my last words" in (trial.error or "") and "code 3" in (trial.error or "")
 
 
 def test_a_pattern_that_matches_nothing_is_no_match_with_the_nearest_miss(
-    parent: WorkerParent, tmp_path: Path
+    parent: ParentPool, tmp_path: Path
 ) -> None:
     folder = write_passes(tmp_path / "bad", GOOD)
     path = folder / "Fuse.py"
@@ -146,7 +165,7 @@ WRONG_VALUES = {
 
 @pytest.mark.parametrize("name", WRONG_VALUES)
 def test_wrong_values_are_ok_in_form_and_far_from_correct(
-    name: str, parent: WorkerParent, tmp_path: Path
+    name: str, parent: ParentPool, tmp_path: Path
 ) -> None:
     body = f"def replacement(x, y):\n    return {WRONG_VALUES[name]}\n"
     trial = judge(parent, write_passes(tmp_path / "bad", body))
@@ -156,21 +175,21 @@ def test_wrong_values_are_ok_in_form_and_far_from_correct(
 
 
 def test_a_slightly_wrong_value_has_the_level_it_deserves(
-    parent: WorkerParent, tmp_path: Path
+    parent: ParentPool, tmp_path: Path
 ) -> None:
     body = "def replacement(x, y):\n    return torch.relu(x + y) * (1 + 1e-4)\n"
     trial = judge(parent, write_passes(tmp_path / "bad", body))
     assert trial.smallest_t == -3
 
 
-def test_a_write_into_an_input_is_wrong_values(parent: WorkerParent, tmp_path: Path) -> None:
+def test_a_write_into_an_input_is_wrong_values(parent: ParentPool, tmp_path: Path) -> None:
     body = "def replacement(x, y):\n    x.add_(y)\n    return torch.relu(x)\n"
     trial = judge(parent, write_passes(tmp_path / "bad", body))
     assert trial.status == "ok" and trial.smallest_t is None
     assert "left with other values" in (trial.error or "")
 
 
-def test_output_that_is_right_only_at_first_is_wrong(parent: WorkerParent, tmp_path: Path) -> None:
+def test_output_that_is_right_only_at_first_is_wrong(parent: ParentPool, tmp_path: Path) -> None:
     body = (
         "calls = []\ndef replacement(x, y):\n    calls.append(1)\n"
         "    return torch.relu(x + y) if len(calls) < 3 else torch.empty_like(x).fill_(1e9)\n"
@@ -179,7 +198,143 @@ def test_output_that_is_right_only_at_first_is_wrong(parent: WorkerParent, tmp_p
     assert trial.smallest_t is None
 
 
-def test_a_failing_reference_is_no_fault_of_the_candidate(parent: WorkerParent) -> None:
+def test_a_graph_that_writes_into_its_input_gets_it_anew_for_every_timed_call(
+    parent: ParentPool,
+) -> None:
+    program = PROGRAM.replace("in_0 + in_1", "in_0.mul_(in_1)")
+    graph = Graph(parse_program(program), small_graph().graph.tensors)
+    item = SuiteGraph("writes", "writes-0", graph)
+    candidates = [Candidate("eager", "eager", None, "direct"), Candidate("null", "null")]
+    for trial in judge_graph(parent, item, candidates, QUICK):
+        assert (trial.status, trial.smallest_t) == ("ok", -10), trial
+
+
+LATE = {
+    "an exit": ("crash", "os._exit(1)"),
+    "an endless loop": ("timeout", "while True: pass"),
+    "an exception": ("runtime_error", "raise KeyError('lost')"),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_what_goes_wrong_in_a_timed_call_is_a_status_too(
+    name: str, parent: ParentPool, tmp_path: Path
+) -> None:
+    status, action = LATE[name]
+    body = (
+        "import os\ncalls = []\ndef replacement(x, y):\n    calls.append(1)\n"
+        f"    if len(calls) > 4:\n        {action}\n    return torch.relu(x + y)\n"
+    )
+    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    assert trial.status == status, trial
+    assert trial.speedup is None and trial.error
+
+
+def test_a_measurement_in_which_the_reference_differs_from_itself_is_unstable(
+    parent: ParentPool,
+) -> None:
+    settings = replace(QUICK, self_tolerance=-0.5, max_repeats=2)  # no ratio will do
+    [trial] = judge_graph(
+        parent, small_graph(), [Candidate("eager", "eager", None, "direct")], settings
+    )
+    assert trial.status == "unstable" and trial.speedup is None
+    assert trial.self_ratio is not None and trial.reference_rounds_ms
+    assert "too busy" in (trial.error or "")
+
+
+PROVEN = {
+    "late_write": (
+        "import threading, time\n"
+        "def finish(out, x, y):\n    time.sleep(0.001)\n    out.copy_(torch.relu(x + y))\n"
+        "calls = []\n"
+        "def replacement(x, y):\n"
+        "    calls.append(1)\n"
+        "    if len(calls) < 3:\n        return torch.relu(x + y)\n"
+        "    out = torch.empty_like(x)\n"
+        "    threading.Thread(target=finish, args=(out, x, y)).start()\n"
+        "    return out\n"
+    ),
+    "static_buffer": (
+        "buffer = torch.empty(64, 64)\n"
+        "def replacement(x, y):\n"
+        "    return torch.clamp(x + y, min=0, out=buffer)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROVEN)
+def test_a_proven_cheat_is_named_and_scores_as_one(
+    name: str, parent: ParentPool, tmp_path: Path
+) -> None:
+    trial = judge(parent, write_passes(tmp_path / "bad", PROVEN[name]))
+    if name == "late_write" and trial.status == "ok":  # the thread was early, and read too late
+        assert trial.smallest_t is None
+        return
+    assert trial.status == "cheat", trial
+    assert [item for item in trial.findings if item.weight == "reject"]
+    assert trial.speedup is None and trial.sandbox == parent.sandbox.name
+
+
+CACHED = {
+    "by the address of its input": "x.data_ptr()",
+    "by the shape of its input": "tuple(x.shape)",
+    "for good": "0",
+}
+
+
+@pytest.mark.parametrize("name", CACHED)
+def test_a_remembered_output_is_wrong(name: str, parent: ParentPool, tmp_path: Path) -> None:
+    body = (
+        "known = {}\nnumber = [0]\ndef replacement(x, y):\n"
+        "    number[0] += 1\n"
+        "    if number[0] <= 2:\n        return torch.relu(x + y)\n"
+        f"    key = {CACHED[name]}\n"
+        "    if key not in known:\n        known[key] = torch.relu(x + y)\n"
+        "    return known[key].clone()\n"
+    )
+    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    assert trial.status == "ok" and (trial.smallest_t is None or trial.smallest_t >= 0), trial
+
+
+def test_half_of_the_work_in_timed_calls_is_wrong(parent: ParentPool, tmp_path: Path) -> None:
+    body = (
+        "calls = []\ndef replacement(x, y):\n    calls.append(1)\n"
+        "    if len(calls) < 4:\n        return torch.relu(x + y)\n"
+        "    out = torch.full_like(x, 1e6)\n"
+        "    out[:32] = torch.relu(x[:32] + y[:32])\n    return out\n"
+    )
+    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    assert trial.smallest_t is None and "output 0" in (trial.error or "")
+
+
+def test_an_output_that_is_an_argument_is_wrong_where_the_reference_copies(
+    parent: ParentPool,
+) -> None:
+    program = PROGRAM.replace("torch.relu(tmp_0)", "tmp_0.clone()")
+    copies = SuiteGraph("a", "a-0", Graph(parse_program(program), small_graph().graph.tensors))
+    [trial] = judge_graph(parent, copies, [Candidate("eager", "eager", None, "direct")], QUICK)
+    assert trial.smallest_t == -10 and not trial.findings
+
+
+def test_a_thread_and_a_process_beside_the_worker_are_flagged(
+    parent: ParentPool, tmp_path: Path
+) -> None:
+    body = (
+        "import threading, time, os\n"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "if os.fork() == 0:\n    time.sleep(60)\n    os._exit(0)\n"
+        "def replacement(x, y):\n    return torch.relu(x + y)\n"
+    )
+    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    assert trial.status == "ok"
+    names = {item.name for item in trial.findings if item.weight == "flag"}
+    wanted = {"background_thread"}
+    if parent.sandbox.name != "none":
+        wanted.add("background_process")
+    assert names == wanted
+
+
+def test_a_failing_reference_is_no_fault_of_the_candidate(parent: ParentPool) -> None:
     item = small_graph()
     broken = item.graph.tensors[1]
     tensors = (item.graph.tensors[0], type(broken)("in_1", (3, 5), "float32"))
@@ -189,7 +344,7 @@ def test_a_failing_reference_is_no_fault_of_the_candidate(parent: WorkerParent) 
     assert trial.status == "reference_error" and "The size of tensor a" in (trial.error or "")
 
 
-def test_the_baselines_run_and_agree(parent: WorkerParent) -> None:
+def test_the_baselines_run_and_agree(parent: ParentPool) -> None:
     candidates = [
         Candidate("eager", "eager", None, "direct"),
         Candidate("null", "null"),

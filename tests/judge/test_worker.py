@@ -1,8 +1,11 @@
 """The process boundary: forking, killing, shared memory, and a clock outside the worker."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,12 +13,14 @@ import pytest
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE
 from passnet.judge.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
-from passnet.judge.clock import TimedWorker, TimingPlan, interleave
+from passnet.judge.clock import Measurement, TimingPlan, interleave
+from passnet.judge.fresh import FreshInputs
 from passnet.judge.memory import SharedMemory
-from passnet.judge.messages import Fetch, Fetched, Reply, Run
+from passnet.judge.messages import Fetch, Fetched, Limits, Ran, Reply, Run
 from passnet.judge.process import WorkerFailureError, WorkerParent
-from passnet.judge.subject import Subject, make_problem
-from tests.judge.folders import small_graph
+from passnet.judge.subject import Problem, Subject, make_problem
+from passnet.judge.timed_worker import TimedWorker
+from tests.judge.folders import small_graph, write_passes
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +32,7 @@ def parent() -> Iterator[WorkerParent]:
 def reference(parent: WorkerParent, shape: tuple[int, ...] = (64, 64), sets: int = 2) -> Subject:
     graph = small_graph(shape).graph
     problem = make_problem(graph, [make_inputs(graph, "fresh", seed) for seed in range(sets)])
-    return Subject(parent, problem, REFERENCE, 1024, 30, 10)
+    return Subject(parent, problem, REFERENCE, Limits(1024), 30, 10)
 
 
 def test_a_worker_computes_on_the_inputs_it_was_given(parent: WorkerParent) -> None:
@@ -43,14 +48,14 @@ def test_forking_a_worker_takes_milliseconds_not_an_import_of_torch(parent: Work
     times = []
     for _ in range(5):
         start = time.perf_counter()
-        with parent.fork(512) as worker:
+        with parent.fork(Limits(512)) as worker:
             times.append(time.perf_counter() - start)
-            assert worker.alive()
+            assert not worker.has_spoken()
     assert min(times) < 0.3  # importing torch takes more than a second
 
 
 def test_closing_a_worker_ends_it(parent: WorkerParent) -> None:
-    worker = parent.fork(512)
+    worker = parent.fork(Limits(512))
     pid = worker._pid
     assert worker.close() == -9
     with pytest.raises(ProcessLookupError):
@@ -58,65 +63,119 @@ def test_closing_a_worker_ends_it(parent: WorkerParent) -> None:
     assert worker.close() == 0  # a second time does nothing
 
 
-def test_a_worker_ends_when_its_judge_dies(tmp_path) -> None:
-    import subprocess
-    import sys
+HANGS = """
+import os, sys, threading, time
+from passnet.graph.inputs import make_inputs
+from passnet.judge.candidate import Candidate
+from passnet.judge.messages import Limits
+from passnet.judge.process import WorkerParent
+from passnet.judge.subject import Problem, Subject, make_problem
+from passnet.judge.timed_worker import TimedWorker
+from tests.judge.folders import small_graph
 
-    script = (
-        "import os, sys\n"
-        "from passnet.judge.process import WorkerParent\n"
-        "parent = WorkerParent().__enter__()\n"
-        "worker = parent.fork(512)\n"
-        "print(worker._pid, parent._process.pid, flush=True)\n"
-        "os.kill(os.getpid(), 9)\n"
+graph = small_graph().graph
+problem = make_problem(graph, [make_inputs(graph, "fresh", 0)])
+parent = WorkerParent().__enter__()
+candidate = Candidate("x", "passes", sys.argv[1], "direct")
+subject = Subject(parent, problem, candidate, Limits(512), 60, 60)
+threading.Thread(target=subject.__enter__, daemon=True).start()
+while not os.path.exists(sys.argv[2]):
+    time.sleep(0.01)
+print(subject.worker._pid, parent._process.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_worker_ends_when_its_judge_dies_even_in_an_endless_loop(tmp_path: Path) -> None:
+    mark = tmp_path / "looping"
+    folder = write_passes(tmp_path / "passes", f"open({str(mark)!r}, 'w')\nwhile True: pass\n")
+    done = subprocess.run(
+        [sys.executable, "-c", HANGS, str(folder), str(mark)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     pids = [int(word) for word in done.stdout.split()]
-    assert len(pids) == 2
+    assert len(pids) == 2, done.stderr
     deadline = time.monotonic() + 5
-    while any(os.path.exists(f"/proc/{pid}/cmdline") and _runs(pid) for pid in pids):
+    while any(Path(f"/proc/{pid}/cmdline").exists() and _runs(pid) for pid in pids):
         assert time.monotonic() < deadline, "an orphan goes on"
         time.sleep(0.05)
 
 
 def _runs(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat") as stream:
-            return stream.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state not in ("Z", "X")
     except OSError:
         return False
 
 
+def timed(*subjects: Subject) -> list[TimedWorker]:
+    for subject in subjects:
+        subject.run(0)
+    return [TimedWorker(subject, subject.forms, 10) for subject in subjects]
+
+
+def measure(workers: list[TimedWorker], problem: Problem, num_rounds: int) -> Measurement:
+    random = np.random.default_rng(0)
+    fresh = FreshInputs(problem.tensors, problem.input_sets, random)
+    plan = TimingPlan(seconds=0.05, min_rounds=num_rounds, max_rounds=num_rounds)
+    return interleave(workers, plan, fresh, random)
+
+
 def test_the_clock_measures_work_in_another_process(parent: WorkerParent) -> None:
-    with reference(parent, (16, 16)) as short, reference(parent, (1024, 1024)) as long:
-        timed = []
-        for subject in (short, long):
-            subject.run(0)
-            timed.append(TimedWorker(subject.worker, 2, 10))
-        measured = interleave(timed, TimingPlan(seconds=0.1, min_rounds=4, max_rounds=6))
-        lowest = [min(min(turns) for turns in rounds) for rounds in measured.rounds]
-        assert 0 < lowest[0] < lowest[1]  # 256 elements against a million
-        assert all(len(rounds) >= 4 for rounds in measured.rounds)
-        number, forms = timed[1].kept_call()
-        outcome = long.outcome(forms, number)
-        x, y = make_inputs(small_graph((1024, 1024)).graph, "fresh", number)
-        np.testing.assert_array_equal(outcome.outputs[0], np.maximum(x + y, 0))
-        for item in timed:
-            item.close()
+    lowest = []
+    for shape in ((16, 16), (1024, 1024)):
+        with reference(parent, shape) as first, reference(parent, shape) as second:
+            workers = timed(first, second)
+            measured = measure(workers, first.problem, 4)
+            assert [len(rounds) for rounds in measured.rounds] == [4, 4]
+            assert [verdict.t for verdict in measured.verdicts] == [-10, -10]
+            lowest.append(min(min(turns) for turns in measured.rounds[1]))
+            for item in workers:
+                item.close()
+    assert 0 < lowest[0] < lowest[1]  # 256 elements against a million
 
 
-def test_a_candidate_that_dies_while_timed_does_not_spoil_the_others(parent: WorkerParent) -> None:
+@pytest.fixture
+def pair(parent: WorkerParent) -> Iterator[list[TimedWorker]]:
+    """Two references, ready to be timed."""
     with reference(parent) as first, reference(parent) as second:
-        timed = []
-        for subject in (first, second):
-            subject.run(0)
-            timed.append(TimedWorker(subject.worker, 2, 10))
-        os.kill(second.worker._pid, 9)
-        measured = interleave(timed, TimingPlan(seconds=0.05, min_rounds=3, max_rounds=3))
-        assert measured.failures[1].status == "crash"
-        assert len(measured.rounds[0]) == 3 and not measured.rounds[1]
-        for item in timed:
+        workers = timed(first, second)
+        yield workers
+        for item in workers:
             item.close()
+
+
+@pytest.fixture
+def problem() -> Problem:
+    graph = small_graph().graph
+    return make_problem(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
+
+
+def test_a_worker_cannot_make_its_own_time_shorter(
+    pair: list[TimedWorker], problem: Problem
+) -> None:
+    pair[1].empty_ms = 1e6  # what a worker would claim that answers empty brackets slowly
+    measure(pair, problem, 2)
+    assert pair[1].empty_ms == pair[0].empty_ms <= 0.02
+
+
+def test_a_candidate_that_dies_while_timed_does_not_spoil_the_others(
+    pair: list[TimedWorker], problem: Problem
+) -> None:
+    os.kill(pair[1].worker._pid, 9)
+    measured = measure(pair, problem, 3)
+    assert measured.failures[1].status == "crash"
+    assert len(measured.rounds[0]) == 3 and not measured.rounds[1]
+
+
+def test_the_memory_of_a_worker_is_read_from_outside(parent: WorkerParent) -> None:
+    with parent.fork(Limits(512)) as worker, pytest.raises(WorkerFailureError) as caught:
+        worker.read(8, 16)
+    assert caught.value.status == "crash" and "does not lie in the memory" in caught.value.text
 
 
 def test_shared_memory_cannot_be_resized_by_the_other_side() -> None:
@@ -142,9 +201,20 @@ def test_nonsense_from_a_worker_is_its_failure() -> None:
 
 
 def test_a_request_out_of_turn_is_a_failure_and_not_a_hang(parent: WorkerParent) -> None:
-    with parent.fork(512) as worker, pytest.raises(WorkerFailureError):
+    with parent.fork(Limits(512)) as worker, pytest.raises(WorkerFailureError):
         worker.ask(Run(0), Fetched, 10)
     memory = SharedMemory("test", 64)
-    with parent.fork(512) as worker:
+    with parent.fork(Limits(512)) as worker:
         assert isinstance(worker.ask(Fetch(64), Fetched, 10, (memory.fd,)), Fetched)
+    memory.close()
+
+
+def test_an_answer_to_another_question_is_a_failure(parent: WorkerParent) -> None:
+    memory = SharedMemory("test", 64)
+    with (
+        parent.fork(Limits(512)) as worker,
+        pytest.raises(WorkerFailureError, match="the worker answered Fetched") as caught,
+    ):
+        worker.ask(Fetch(64), Ran, 10, (memory.fd,))
+    assert caught.value.status == "crash"
     memory.close()

@@ -1,0 +1,256 @@
+"""A range cut out of a graph computes what the graph computed there, or is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+import torch.fx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passnet.errors import CutError
+from passnet.extract.capture import capture_values, describe
+from passnet.graph.build import build
+from passnet.graph.inputs import make_inputs
+from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
+from passnet.mine.cut import cut, observe, single_assignment
+from tests.extract.nets import mixed
+from tests.graph.programs import QUICK, program_of, programs
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A graph in single-assignment form, its arguments, and its values after every op."""
+
+    program: Program
+    seen: dict[str, TensorSpec]
+    moments: tuple[dict[str, Any], ...]
+
+
+def record(graph: Graph, values: tuple[Any, ...]) -> Parent:
+    """Run a graph, keeping a copy of every value before the first op and after each one."""
+    program = single_assignment(graph.program)
+    held = {item.name: value for item, value in zip(program.params, values, strict=True)}
+    moments = [copied(held)]
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, n: torch.fx.Node) -> Any:
+            result = super().run_node(n)
+            if "custom" in n.meta:
+                held[program.ops[n.meta["custom"]["op"]].output or ""] = result
+                moments.append(copied(held))
+            return result
+
+    seen = observe(Graph(program, graph.tensors), copies(values))
+    with torch.no_grad():
+        Recorder(build(program)).run(*values)
+    return Parent(program, seen, tuple(moments))
+
+
+def copied(values: dict[str, Any]) -> dict[str, Any]:
+    return dict(zip(values, copies(tuple(values.values())), strict=True))
+
+
+def copies(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(item.clone() if isinstance(item, torch.Tensor) else item for item in values)
+
+
+@cache
+def parent() -> Parent:
+    net, x = mixed()
+    [captured] = capture_values(net, x)
+    return record(captured.graph, copies(captured.values))
+
+
+def expected_outputs(whole: Parent, graph: Graph, start: int, stop: int) -> list[torch.Tensor]:
+    """The parent's values, after the range, of what the cut graph returns."""
+    inside = whole.program.ops[start:stop]
+    places = {op.output: index for index, op in enumerate(graph.program.ops)}
+    names = [inside[places[item.name]].output for item in graph.program.outputs]
+    return [whole.moments[stop][name] for name in names]
+
+
+RANGES = st.tuples(st.integers(0, 40), st.integers(1, 12))
+
+
+@QUICK
+@given(RANGES)
+def test_a_cut_graph_computes_what_its_parent_did(chosen: tuple[int, int]):
+    whole = parent()
+    start = chosen[0] % len(whole.program.ops)
+    stop = min(len(whole.program.ops), start + chosen[1])
+    try:
+        graph = cut(whole.program, start, stop, whole.seen)
+    except CutError:
+        return
+    assert [op.target for op in graph.program.ops] == [
+        op.target for op in whole.program.ops[start:stop]
+    ]
+    names = [item.original_name for item in graph.tensors]
+    values = copies(tuple(whole.moments[start][name] for name in names))
+    before = copies(values)
+    with torch.no_grad():
+        found = build(graph.program)(*values)
+    expected = expected_outputs(whole, graph, start, stop)
+    torch.testing.assert_close(list(found), expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(values, before, rtol=0, atol=0)  # it writes into no argument
+    for spec, value in zip(graph.tensors, values, strict=True):
+        assert spec.shape == tuple(value.shape) and f"torch.{spec.dtype}" == str(value.dtype)
+
+
+def test_most_short_ranges_of_a_net_can_be_cut():
+    whole = parent()
+    num_ops = len(whole.program.ops)
+    done = 0
+    for start in range(num_ops - 1):
+        try:
+            cut(whole.program, start, start + 2, whole.seen)
+            done += 1
+        except CutError:
+            pass
+    assert done > num_ops / 3
+
+
+def test_the_whole_of_a_net_can_be_cut():
+    whole = parent()
+    graph = cut(whole.program, 0, len(whole.program.ops), whole.seen)
+    outputs = build(graph.program)(
+        *(whole.moments[0][item.original_name] for item in graph.tensors)
+    )
+    last = whole.moments[-1]
+    wanted = {last[arg.name].sum().item() for arg in whole.program.outputs}
+    assert wanted <= {item.sum().item() for item in outputs}
+
+
+@QUICK
+@given(programs())
+def test_single_assignment_names_every_value_once(program: Program):
+    single = single_assignment(program)
+    made = [op.output for op in single.ops if op.output is not None]
+    names = [item.name for item in single.params] + made
+    assert len(names) == len(set(names)) and len(single.body) == len(program.ops)
+    assert [op.target for op in single.ops] == [op.target for op in program.ops]
+    assert single_assignment(single) == single
+
+
+def test_single_assignment_keeps_what_each_name_meant():
+    program = program_of(
+        "x = a + b", "y = x", "x += 1", "b = x * y", "x = None", params="a, b", returns="(b, y)"
+    )
+    assert single_assignment(program) == Program(
+        program.params,
+        (
+            Op("x", "operator.add", (Ref("a"), Ref("b"))),
+            Op("x_1", "operator.iadd", (Ref("x"), 1)),
+            Op("b_1", "operator.mul", (Ref("x_1"), Ref("x"))),
+        ),
+        (Ref("b_1"), Ref("x")),
+    )
+
+
+def cut_of(start: int, stop: int, *lines: str, returns: str = "(z,)") -> Graph:
+    """The cut of a range of a program on arguments a and b of shape (2, 3)."""
+    program = single_assignment(program_of(*lines, returns=returns))
+    values = [torch.ones(2, 3), torch.full((2, 3), 2.0)]
+    tensors = tuple(map(describe, "ab", values))
+    return cut(program, start, stop, observe(Graph(program, tensors), values))
+
+
+def test_arguments_and_outputs_are_those_that_cross_the_cut():
+    graph = cut_of(
+        1, 3, "x = a + b", "y = x * b", "w = torch.relu(y)", "z = w + y", returns="(z, w)"
+    )
+    assert [item.original_name for item in graph.tensors] == ["x", "b"]
+    assert [item.mean for item in graph.tensors] == [3.0, 2.0]
+    assert graph.program == program_of(
+        "tmp_0 = in_0 * in_1",
+        "tmp_1 = torch.relu(tmp_0)",
+        params="in_0, in_1",
+        returns="(tmp_0, tmp_1)",
+    )
+
+
+def test_a_write_into_a_value_made_inside_is_cut():
+    assert len(cut_of(0, 2, "x = a + b", "x += 1", "z = torch.relu(x)").program.ops) == 2
+
+
+WRITES = {
+    "an in-place operator": ["x = a + b", "x += 1", "z = x * 2"],
+    "an in-place method": ["x = a + b", "y = x.relu_()", "z = y * 2"],
+    "an in-place argument": [
+        "x = a + b",
+        "y = torch.nn.functional.relu(x, inplace=True)",
+        "z = y * 2",
+    ],
+    "an in-place call by keyword": [
+        "x = a + b",
+        "y = torch.nn.functional.relu(input=x, inplace=True)",
+        "z = y * 2",
+    ],
+    "an index assignment": ["x = a + b", "x[0] = 1", "z = x"],
+    "an output argument": ["x = a + b", "y = torch.add(a, b, out=x)", "z = y * 2"],
+    "a view": ["x = a + b", "v = x.view(-1); v += 1", "z = v * 2"],
+    "a view of a view": ["x = a + b", "v = x[0]; w = v.unsqueeze(0); w.neg_()", "z = w * 2"],
+    "an attribute that is a view": ["x = a + b", "v = x.T; v += 1", "z = v * 2"],
+    "a view by keyword": [
+        "x = a + b",
+        "v = torch.reshape(input=x, shape=(-1,)); v += 1",
+        "z = v * 2",
+    ],
+    "a view by einsum": ["x = a + b", "v = torch.einsum('ij->ji', x); v += 1", "z = v * 2"],
+    "the second of two views": [
+        "x = a + b",
+        "y = a * 1; v = torch.broadcast_tensors(y, x); w = v[1]; w += 1",
+        "z = w * 2",
+    ],
+}
+
+
+@pytest.mark.parametrize("claim", WRITES)
+def test_a_write_into_a_value_made_outside_is_refused_through(claim: str):
+    lines = WRITES[claim]
+    num_ops = len(program_of(*lines, returns="(z, x)").ops)
+    with pytest.raises(CutError, match=r"op \d+ \(.*\) writes into \w+, made outside|no value"):
+        cut_of(1, num_ops, *lines, returns="(z, x)")
+    assert cut_of(0, num_ops, *lines, returns="(z, x)").program.ops
+
+
+@pytest.mark.parametrize("start, stop", [(1, 1), (2, 1), (-1, 1), (0, 4), (3, 4)])
+def test_a_range_that_is_empty_or_not_in_the_graph_is_refused(start: int, stop: int):
+    lines = ("x = a + b", "y = x * b", "z = torch.relu(y)")
+    with pytest.raises(CutError, match=rf"range \[{start}, {stop}\) is not within the 3 ops"):
+        cut_of(start, stop, *lines)
+
+
+def test_a_range_that_nothing_uses_is_refused():
+    with pytest.raises(CutError, match=r"range \[0, 1\) makes no value that is used after it"):
+        cut_of(0, 1, "x = a + b", "z = a * b")
+
+
+@pytest.mark.parametrize(
+    "line", ["torch._C._set_grad_enabled(False)", "torch._check(True)", "torch._assert(True, 'x')"]
+)
+def test_a_switch_of_state_is_refused(line: str):
+    with pytest.raises(CutError, match=r"op 1 \(torch\.\S+\) switches a state"):
+        cut_of(0, 3, "x = a + b", line, "z = x * 2")
+
+
+def test_a_value_that_is_no_tensor_is_refused_in_and_out():
+    lines = ("s = a.shape", "n = s[0]", "z = b.view((n, 3))")
+    with pytest.raises(CutError, match="n crosses the cut and is no tensor"):
+        cut_of(0, 2, *lines)
+    with pytest.raises(CutError, match="n crosses the cut and is no tensor"):
+        cut_of(2, 3, *lines)
+    assert len(cut_of(0, 3, *lines).tensors) == 2
+
+
+def test_a_symbolic_size_stays_an_integer():
+    program = program_of("z = a.view(n)", params="a, n: torch.SymInt", returns="(z,)")
+    tensors = (TensorSpec("a", (2, 3), "float32"), TensorSpec("n", (), "int64", data=(6,)))
+    graph = cut(program, 0, 1, observe(Graph(program, tensors), [torch.ones(2, 3), 6]))
+    assert make_inputs(graph, "fresh", 0)[1] == 6
+    assert type(make_inputs(graph, "fresh", 0)[1]) is int

@@ -1,0 +1,214 @@
+"""C++ kernels: compiled once, refused in one sentence, and as accurate as the header says."""
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from passnet.errors import PassError
+from passnet.passes import cpp
+from passnet.passes.folder import inspect_folder
+from passnet.passes.load import load_passes
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "passes"
+FUNCTIONS = ("exp", "tanh", "erf", "sigmoid", "silu", "rounded<bf16>")
+SOURCE = '#include "passnet_kernel.h"\nusing namespace passnet;\n' + "\n".join(
+    f"""
+extern "C" void map_{index}(const float* x, float* out, int64_t size) {{
+#pragma omp simd
+  for (int64_t i = 0; i < size; i++) out[i] = passnet::{name}(x[i]);
+}}"""
+    for index, name in enumerate(FUNCTIONS)
+)
+SOURCE += """
+extern "C" void widen(const bf16* x, float* out, int64_t size) {
+#pragma omp simd
+  for (int64_t i = 0; i < size; i++) store(out + i, load(x + i));
+}
+extern "C" void narrow(const float* x, bf16* out, int64_t size) {
+#pragma omp simd
+  for (int64_t i = 0; i < size; i++) store(out + i, load(x + i));
+}
+"""
+SCALE = """
+#include <cstdint>
+extern "C" void scale(const float* x, float* out, int64_t size, float by, double plus) {
+  for (int64_t i = 0; i < size; i++) out[i] = x[i] * by + plus;
+}
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that kernels are compiled into."""
+    monkeypatch.setenv(cpp.CACHE_VARIABLE, str(tmp_path))
+    return tmp_path / "cpp"
+
+
+@pytest.fixture(scope="module")
+def header(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[str, torch.Tensor], torch.Tensor]]:
+    """Runs a function of the header on every element of a tensor."""
+
+    def run(name: str, x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty(x.shape, dtype=torch.bfloat16 if name == "narrow" else torch.float32)
+        symbol = f"map_{FUNCTIONS.index(name)}" if name in FUNCTIONS else name
+        cpp.kernel(SOURCE, symbol, "ppn")(x.data_ptr(), out.data_ptr(), x.numel())
+        return out
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(cpp.CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
+        yield run
+
+
+def test_a_kernel_gets_pointers_integers_and_both_kinds_of_floats(cache: Path) -> None:
+    x, out = torch.arange(4.0), torch.empty(3)
+    cpp.kernel(SCALE, "scale", "ppnfd")(x.data_ptr(), out.data_ptr(), 3, 0.5, 0.25)
+    assert out.tolist() == [0.25, 0.75, 1.25]
+
+
+def test_a_kernel_is_compiled_once(cache: Path) -> None:
+    first = cpp.build(SCALE)
+    before = first.stat()
+    assert cpp.build(SCALE) == first and first.stat() == before
+    assert [path.name for path in cache.iterdir()] == [first.name]
+
+
+def test_another_source_is_another_kernel(cache: Path) -> None:
+    assert cpp.build(SCALE) != cpp.build(SCALE + "\n// changed\n")
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_a_compile_error_is_told_in_the_words_of_the_compiler(cache: Path) -> None:
+    with pytest.raises(PassError, match=r"kernel does not compile: kernel\.cpp:3:\d+: error") as it:
+        cpp.kernel('#include "passnet_kernel.h"\n\nvoid broken( {}\n', "broken", "")
+    assert "\n" not in str(it.value) and str(cache) not in str(it.value)
+    assert list(cache.iterdir()) == []
+
+
+def test_a_function_that_is_not_there_is_named(cache: Path) -> None:
+    with pytest.raises(PassError, match='kernel shift: the source has no extern "C" function'):
+        cpp.kernel(SCALE, "shift", "ppn")
+
+
+def test_a_function_without_c_linkage_is_not_found(cache: Path) -> None:
+    with pytest.raises(PassError, match='kernel scale: the source has no extern "C" function'):
+        cpp.kernel(SCALE.replace('extern "C"', ""), "scale", "ppn")
+
+
+def test_an_unknown_letter_of_a_signature_is_named_before_anything_is_compiled(
+    cache: Path,
+) -> None:
+    with pytest.raises(PassError, match="kernel scale: signature letter 'x' is none of p, n, f, d"):
+        cpp.kernel(SCALE, "scale", "ppx")
+    assert not cache.exists()
+
+
+def test_no_compiler_says_what_to_install(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(PassError, match="need g..; install it, or name another compiler in CXX"):
+        cpp.kernel(SCALE, "scale", "ppnfd")
+
+
+def test_kernels_are_told_apart_by_dtype(cache: Path) -> None:
+    source = SCALE.replace("scale(", "scale_float32(") + SCALE.replace("scale(", "scale_bfloat16(")
+    assert cpp.kernels(source, "scale", "ppnfd").keys() == {torch.float32, torch.bfloat16}
+    with pytest.raises(PassError, match="kernel scale_float32"):
+        cpp.kernels(SCALE, "scale", "ppnfd")
+
+
+def floats(start: float, stop: float) -> torch.Tensor:
+    """Two million numbers, evenly spaced, and those around 0 in every magnitude."""
+    small = torch.logspace(-30, 0, 10_000)
+    small = torch.cat((small, -small))
+    even = torch.linspace(start, stop, 2_000_000)
+    return torch.cat((even, small[(small > start) & (small < stop)]))
+
+
+def test_exp_is_within_2e_7_of_the_value(header: Callable[..., torch.Tensor]) -> None:
+    x = floats(-86.9, 88.7)
+    expected = x.double().exp()
+    error = (header("exp", x).double() - expected).abs() / expected
+    assert error.max() < 2e-7
+
+
+def test_tanh_is_within_3e_7(header: Callable[..., torch.Tensor]) -> None:
+    x = floats(-20, 20)
+    assert (header("tanh", x).double() - x.double().tanh()).abs().max() < 3e-7
+
+
+def test_erf_is_within_1e_6(header: Callable[..., torch.Tensor]) -> None:
+    x = floats(-8, 8)
+    assert (header("erf", x).double() - x.double().erf()).abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "silu"])
+def test_sigmoid_and_silu_are_within_4e_7_of_the_value(
+    header: Callable[..., torch.Tensor], name: str
+) -> None:
+    x = floats(-80, 80)
+    expected = getattr(torch.nn.functional, name)(x.double())
+    error = (header(name, x).double() - expected).abs() / expected.abs().clamp(min=1e-30)
+    assert error.max() < 4e-7
+
+
+@pytest.mark.parametrize("name", ["exp", "tanh", "erf", "sigmoid", "silu"])
+def test_infinities_and_nan_give_what_they_give_in_torch(
+    header: Callable[..., torch.Tensor], name: str
+) -> None:
+    x = torch.tensor([math.inf, -math.inf, math.nan, 1e30, -1e30, 3e38, 0.0, -0.0] * 8)
+    function = torch.nn.functional.silu if name == "silu" else getattr(torch, name)
+    torch.testing.assert_close(header(name, x), function(x), rtol=0, atol=0, equal_nan=True)
+
+
+def test_exp_is_zero_below_and_infinite_above_its_range(
+    header: Callable[..., torch.Tensor],
+) -> None:
+    x = torch.tensor([-87.01, -104.0, -1000.0, 88.8, 89.0, 1000.0])
+    assert header("exp", x).tolist() == [0, 0, 0, math.inf, math.inf, math.inf]
+
+
+def test_every_bfloat16_is_loaded_as_torch_loads_it(header: Callable[..., torch.Tensor]) -> None:
+    bits = torch.arange(65536, dtype=torch.int32).to(torch.int16)
+    x = bits.view(torch.bfloat16)
+    assert torch.equal(header("widen", x).view(torch.int32), x.float().view(torch.int32))
+
+
+def test_every_bfloat16_is_stored_as_itself(header: Callable[..., torch.Tensor]) -> None:
+    bits = torch.arange(65536, dtype=torch.int32).to(torch.int16)
+    x = bits.view(torch.bfloat16)
+    stored = header("narrow", x.float())
+    finite = ~x.isnan()
+    assert torch.equal(stored.view(torch.int16)[finite], bits[finite])
+    assert stored[~finite].isnan().all()
+
+
+@pytest.mark.parametrize("name", ["narrow", "rounded<bf16>"])
+def test_floats_are_rounded_to_bfloat16_as_torch_rounds(
+    header: Callable[..., torch.Tensor], name: str
+) -> None:
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 2**32, 2_000_000, dtype=np.uint32)
+    halfway = (np.arange(65536, dtype=np.uint32) << 16) | 0x8000
+    x = torch.from_numpy(np.concatenate((bits, halfway, halfway + 1, halfway - 1)).view(np.float32))
+    found = header(name, x).to(torch.bfloat16)
+    expected = x.to(torch.bfloat16)
+    assert torch.equal(found.isnan(), x.isnan())
+    known = ~x.isnan()
+    assert torch.equal(found.view(torch.int16)[known], expected.view(torch.int16)[known])
+
+
+def test_the_gelu_example_is_equal_to_eager_torch_for_every_bfloat16_up_to_20(cache: Path) -> None:
+    [item] = load_passes(inspect_folder(EXAMPLES / "gelu_tanh"))
+    x = torch.arange(65536, dtype=torch.int32).to(torch.int16).view(torch.bfloat16)
+    x = x[x.abs() <= 20]
+    assert len(x) > 30_000
+    half = 0.5 * x
+    inner = x + 0.044715 * torch.pow(x, 3.0)
+    expected = half * (1.0 + torch.tanh(0.7978845608028654 * inner))
+    found = item.replacement.function(x)
+    assert torch.equal(found.view(torch.int16), expected.view(torch.int16))

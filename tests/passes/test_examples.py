@@ -1,0 +1,84 @@
+"""The passes in `examples/passes` match every graph of their task and compute what it computes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from passnet.dataset.suite import Task, load_suite
+from passnet.graph.build import build
+from passnet.graph.inputs import InputValue, make_inputs
+from passnet.graph.numbers import Array
+from passnet.graph.spec import Graph
+from passnet.judge.tolerance import smallest_t
+from passnet.passes.folder import PassFolder, inspect_folder
+from passnet.passes.load import load_passes
+from passnet.passes.rewrite import apply_passes
+
+FOLDER = Path(__file__).parents[2] / "examples" / "passes"
+FOLDERS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+
+
+@pytest.fixture(scope="module")
+def tasks() -> dict[str, Task]:
+    return {task.name: task for task in load_suite("demo").tasks}
+
+
+def tensors(graph: Graph, values: list[InputValue]) -> list[torch.Tensor | int]:
+    """The arguments of a graph, fresh ones for each call."""
+    return [
+        value
+        if isinstance(value, int)
+        else torch.from_numpy(value.copy()).view(getattr(torch, spec.dtype))
+        for spec, value in zip(graph.tensors, values, strict=True)
+    ]
+
+
+def stored(tensor: torch.Tensor) -> Array:
+    """The storage of a tensor, bfloat16 as 16-bit integers."""
+    plain = tensor.contiguous()
+    return (plain.view(torch.uint16) if plain.dtype is torch.bfloat16 else plain).numpy()
+
+
+def test_every_task_of_the_demo_suite_has_a_folder(tasks: dict[str, Task]) -> None:
+    assert sorted(tasks) == FOLDERS
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_is_clean(name: str) -> None:
+    folder = inspect_folder(FOLDER / name)
+    assert folder.passes and folder.unlisted == ()
+
+
+@pytest.fixture(params=FOLDERS)
+def folder(request: pytest.FixtureRequest) -> PassFolder:
+    return inspect_folder(FOLDER / request.param)
+
+
+def test_on_every_graph_of_its_task_a_pass_matches_and_keeps_the_values(
+    folder: PassFolder, tasks: dict[str, Task]
+) -> None:
+    passes = load_passes(folder)
+    for item in tasks[folder.path.name].graphs:
+        module = build(item.graph.program)
+        reports, _ = apply_passes(module, passes)
+        misses = [report.miss.sentence() for report in reports if report.miss]
+        assert any(report.num_matches for report in reports), (item.name, misses)
+        original = build(item.graph.program)
+        for kind in ("fresh", "recorded"):
+            values = make_inputs(item.graph, kind, seed=0)
+            expected = original(*tensors(item.graph, values))
+            given = tensors(item.graph, values)
+            found = module(*given)
+            assert len(found) == len(expected)
+            for one, other in zip(found, expected, strict=True):
+                assert (one.dtype, one.shape) == (other.dtype, other.shape), item.name
+                assert one.stride() == other.stride(), item.name
+                dtype = str(other.dtype).removeprefix("torch.")
+                t = smallest_t(stored(one), stored(other), dtype)
+                assert t is not None and t <= -5, (item.name, kind, t)
+            for value, left in zip(values, given, strict=True):
+                assert np.array_equal(value, left if isinstance(left, int) else stored(left)), (
+                    f"{item.name} writes into an argument"
+                )
