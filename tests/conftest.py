@@ -8,6 +8,8 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+collect_ignore = ["fuzz/atheris_parse.py"]  # a program of its own; atheris is not on every machine
+
 ROOT = Path(__file__).parents[1]
 CORPUS = Path(os.environ.get("PASSNET_CORPUS", ROOT.parent / "shared" / "data"))
 """Folder with `graphnet-375.tar.xz`, `passnet-5.tar.xz` and `es_vectors.json`."""

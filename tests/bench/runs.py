@@ -11,7 +11,7 @@ from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph
 from tests.judge.folders import PROGRAM, small_graph
 
-QUICK = ("--seconds", "0.01")
+QUICK = ("--seconds", "0.01", "--self-tolerance", "1e9")
 
 
 def write_small_suite(path: Path, num_graphs: int = 4) -> Path:

@@ -61,7 +61,7 @@ def test_a_killed_run_is_resumed_without_losing_or_repeating_a_trial(tmp_path: P
     suite = write_small_suite(tmp_path / "small.parquet", 8)
     out = tmp_path / "run"
     words = ("bench", "run", "--suite", suite, "--candidate", "eager", "--candidate", "null@direct",
-             "--out", out, "--seconds", "0.2")  # fmt: skip
+             "--out", out, "--seconds", "0.2", *QUICK[2:])  # fmt: skip
     process = subprocess.Popen(
         command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

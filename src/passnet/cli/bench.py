@@ -55,6 +55,13 @@ def bench() -> None:
     "--seed", default=0, type=click.IntRange(min=0), show_default=True, help="Seed of the inputs."
 )
 @click.option(
+    "--self-tolerance",
+    default=0.1,
+    type=POSITIVE,
+    show_default=True,
+    help="How far the reference may be from itself before a measurement is repeated.",
+)
+@click.option(
     "--memory-mib",
     default=8192,
     type=click.IntRange(min=1),
@@ -133,6 +140,7 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
             limits=Limits(options["memory_mib"]),
             compile_timeout_s=options["compile_timeout"],
             call_timeout_s=options["call_timeout"],
+            self_tolerance=options["self_tolerance"],
         ),
         options["threads"],
         confinement.name,
