@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from passnet.bench.candidates import Entry
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.dataset.suite import Suite, SuiteGraph
-from passnet.errors import InputError, MeasureError, PassFolderError, WorkerError
+from passnet.errors import InputError, MeasureError, WorkerError
 from passnet.judge.candidate import Candidate
-from passnet.judge.finding import Finding
 from passnet.judge.judge import judge_graph
 from passnet.judge.pool import ParentPool
-from passnet.judge.rules import RULES, RulesName
 from passnet.judge.sandbox import SandboxName, find_sandbox
-from passnet.judge.static import inspect_code
 from passnet.judge.trial import JudgeSettings, Trial
-from passnet.passes.folder import inspect_folder
 from passnet.records import (
     SCHEMA_VERSION,
     LineWriter,
@@ -41,13 +37,11 @@ class RunSettings:
         judge: how graphs are judged.
         num_threads: threads of every worker.
         sandbox: what confines candidate code; see `find_sandbox`.
-        rules: what code outside patterns may use: "strict", own kernels only, or "open".
     """
 
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     num_threads: int = 1
     sandbox: SandboxName = "none"
-    rules: RulesName = "open"
 
 
 @dataclass(frozen=True)
@@ -193,26 +187,18 @@ def _judge(
 ) -> Iterator[Trial]:
     """The trials of the candidates on one graph."""
     candidates = []
-    findings: dict[str, tuple[Finding, ...]] = {}
     for entry in entries:
         candidate = entry.for_task(item.task)
         if candidate is None:
             text = f"{entry.name} holds no pass folder for task {item.task}"
             yield Trial(item.task, item.name, entry.name, "no_match", error=text)
-            continue
-        found = findings[entry.name] = _inspect(candidate, settings.rules)
-        proven = [one for one in found if one.weight == "reject"]
-        if proven:
-            text = f"{proven[0].place}: {proven[0].name}: {proven[0].evidence}"
-            yield Trial(item.task, item.name, entry.name, "cheat", error=text, findings=found)
         else:
             candidates.append(candidate)
     if not candidates:
         return
     for attempt in range(MAX_RESTARTS):
         try:
-            for trial in judge_graph(parents, item, candidates, settings.judge):
-                yield replace(trial, findings=findings[trial.candidate] + trial.findings)
+            yield from judge_graph(parents, item, candidates, settings.judge)
             return
         except WorkerError as cause:
             parents.drop()
@@ -220,13 +206,3 @@ def _judge(
                 raise MeasureError(
                     f"cannot measure {item.name}: {cause} ({MAX_RESTARTS} attempts)"
                 ) from cause
-
-
-def _inspect(candidate: Candidate, rules: RulesName) -> tuple[Finding, ...]:
-    """What the code of a candidate's pass folder uses; of a folder that is broken, nothing."""
-    if candidate.passes is None:
-        return ()
-    try:
-        return tuple(inspect_code(inspect_folder(Path(candidate.passes)), RULES[rules]))
-    except PassFolderError:
-        return ()  # its worker will say what is wrong with it

@@ -141,10 +141,10 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
             compile_timeout_s=options["compile_timeout"],
             call_timeout_s=options["call_timeout"],
             self_tolerance=options["self_tolerance"],
+            rules=options["rules"],
         ),
         options["threads"],
         confinement.name,
-        options["rules"],
     )
     start = time.monotonic()
     with progress(f"judging {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:

@@ -7,12 +7,14 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from passnet.dataset.suite import SuiteGraph
-from passnet.errors import GraphError
+from passnet.errors import GraphError, PassFolderError
 from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
 from passnet.graph.numbers import storage
@@ -26,11 +28,14 @@ from passnet.judge.lock import device_lock
 from passnet.judge.messages import OutputForm
 from passnet.judge.pool import ParentPool
 from passnet.judge.process import WorkerFailureError, WorkerParent
+from passnet.judge.rules import RULES, RulesName
+from passnet.judge.static import inspect_code
 from passnet.judge.status import Status
 from passnet.judge.subject import Outcome, Problem, Subject, make_problem
 from passnet.judge.timed_worker import TimedWorker
 from passnet.judge.tolerance import LEVELS, smallest_t
 from passnet.judge.trial import JudgeSettings, Trial
+from passnet.passes.folder import inspect_folder
 
 MAX_TEXT = 600
 
@@ -58,10 +63,57 @@ def judge_graph(
 ) -> list[Trial]:
     """One trial for each candidate on a graph, in order.
 
-    The reference runs once for all of them. Every candidate is compared with it on two sets of
-    inputs, as recorded and fresh; those that ran are then timed together with it, round by round,
-    and the outputs of one more call, made like the timed ones, are compared again.
+    The text of every pass folder is inspected first. The reference runs once for all candidates.
+    Each is compared with it on two sets of inputs, as recorded and fresh; those that ran are then
+    timed together with it, and looked at while they are.
+
+    Raises:
+        WorkerError: our own machinery failed.
     """
+    found = {candidate.name: _inspect(candidate, settings.rules) for candidate in candidates}
+    accepted = [candidate for candidate in candidates if not _proven(found[candidate.name])]
+    judged = _judge_accepted(parents, item, accepted, settings) if accepted else []
+    trials = {
+        trial.candidate: replace(trial, findings=found[trial.candidate] + trial.findings)
+        for trial in judged
+    }
+    for candidate in candidates:
+        if candidate.name not in trials:
+            findings = found[candidate.name]
+            trials[candidate.name] = Trial(
+                item.task, item.name, candidate.name, "cheat",
+                error=_why(findings), findings=findings,
+            )  # fmt: skip
+    return [trials[candidate.name] for candidate in candidates]
+
+
+def _inspect(candidate: Candidate, rules: RulesName) -> tuple[Finding, ...]:
+    """What the code of a candidate's pass folder uses; of a folder that is broken, nothing."""
+    if candidate.passes is None:
+        return ()
+    try:
+        return tuple(inspect_code(inspect_folder(Path(candidate.passes)), RULES[rules]))
+    except PassFolderError:
+        return ()  # its worker will say what is wrong with it
+
+
+def _proven(findings: Sequence[Finding]) -> list[Finding]:
+    return [item for item in findings if item.weight == "reject"]
+
+
+def _why(findings: Sequence[Finding]) -> str:
+    """What was proven first, in one line."""
+    first = _proven(findings)[0]
+    place = f"{first.place}: " if first.place else ""
+    return f"{place}{first.name}: {first.evidence}"[:MAX_TEXT]
+
+
+def _judge_accepted(
+    parents: ParentPool,
+    item: SuiteGraph,
+    candidates: Sequence[Candidate],
+    settings: JudgeSettings,
+) -> list[Trial]:
     graph = retarget(item.graph, settings.device)
     watch = _Stopwatch()
     try:
@@ -303,10 +355,8 @@ class _Bench:
             "phases_s": dict(self._watch.seconds),
             "findings": findings,
         }
-        proven = [item for item in findings if item.weight == "reject"]
-        if proven:
-            text = f"{proven[0].name}: {proven[0].evidence}"
-            return self._named(candidate, "cheat", error=text[:MAX_TEXT], **shared)
+        if _proven(findings):
+            return self._named(candidate, "cheat", error=_why(findings), **shared)
         if failure is not None:
             text = str(failure)[:MAX_TEXT]
             return self._named(candidate, failure.status, error=text, **shared)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from passnet.judge.clock import TimingPlan
 from passnet.judge.finding import Finding
 from passnet.judge.messages import Limits
+from passnet.judge.rules import RulesName
 from passnet.judge.sandbox import SandboxName
 from passnet.judge.status import Status
 
@@ -24,6 +25,7 @@ class JudgeSettings:
         call_timeout_s: for every later call.
         self_tolerance: how far the reference may be from itself before a measurement is repeated.
         max_repeats: how often it is repeated before its trials are `unstable`.
+        rules: what code outside patterns may use: "strict", own kernels only, or "open".
     """
 
     device: str = "cpu"
@@ -34,6 +36,7 @@ class JudgeSettings:
     call_timeout_s: float = 30.0
     self_tolerance: float = 0.1
     max_repeats: int = 3
+    rules: RulesName = "open"
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ def _defined(path: Path) -> set[str]:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise PassFolderError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(path.read_bytes())
     except SyntaxError as cause:
         raise PassFolderError(f"{path}:{cause.lineno}: not Python: {cause.msg}") from cause
     except (OSError, UnicodeDecodeError, RecursionError, MemoryError, ValueError) as cause:

@@ -1,0 +1,121 @@
+"""An audit of the judge itself: exploits that must be caught, honest passes that must not be.
+
+A corpus is a folder with `graphs/`, which holds graph directories, and one pass folder a case, with
+a `case.json` beside the passes. Two rates come out: exploits that gained, and honest passes that
+were rejected, flagged or found wrong. Both must be zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from passnet.dataset.suite import SuiteGraph
+from passnet.errors import InputError
+from passnet.graph.files import read_sample
+from passnet.judge.candidate import Call, Candidate
+from passnet.judge.judge import judge_graph
+from passnet.judge.pool import ParentPool
+from passnet.judge.rules import RulesName
+from passnet.judge.trial import JudgeSettings, Trial
+from passnet.records import read_json
+
+CASE_FILE = "case.json"
+GRAPH_FOLDER = "graphs"
+CORRECT_FROM = -5
+"""The level at which an output counts as correct (PassNet paper, Section 4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One pass folder and what must come of it.
+
+    Args:
+        kind: whether it cheats.
+        says: what it does, in a sentence.
+        graph: the graph directory it is judged on.
+        caught_by: for an exploit, the outcome that it must have; see `outcomes`.
+        families: for an exploit, the numbers of the families it belongs to.
+        rules: those it is judged under.
+        call: how it is called.
+    """
+
+    kind: Literal["exploit", "honest"]
+    says: str
+    graph: str
+    caught_by: tuple[str, ...] = ()
+    families: tuple[int, ...] = ()
+    rules: RulesName = "open"
+    call: Call = "direct"
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """How a case came out."""
+
+    name: str
+    case: Case
+    trial: Trial
+
+    @property
+    def outcomes(self) -> frozenset[str]:
+        """What the judge called it: `correct`, `wrong_values`, or its status; and the names of the
+        findings that reject or flag it.
+        """
+        status: str = self.trial.status
+        if status == "ok":
+            t = self.trial.smallest_t
+            status = "correct" if t is not None and t <= CORRECT_FROM else "wrong_values"
+        names = {item.name for item in self.trial.findings if item.weight != "note"}
+        return frozenset({status, *names})
+
+    @property
+    def is_right(self) -> bool:
+        """Whether an exploit was caught under its right name, or an honest pass left alone."""
+        if self.case.kind == "honest":
+            return self.outcomes == {"correct"}
+        return not self.gained and not self.outcomes.isdisjoint(self.case.caught_by)
+
+    @property
+    def gained(self) -> bool:
+        """Whether the judge took an exploit for a correct pass without a word."""
+        return self.case.kind == "exploit" and self.outcomes == {"correct"}
+
+
+def find_cases(roots: Sequence[Path]) -> dict[Path, Case]:
+    """The cases below some folders, in order.
+
+    Raises:
+        InputError: there is none, or one is malformed.
+    """
+    found = {
+        path.parent: read_json(path, Case)
+        for root in roots
+        for path in sorted(root.glob(f"*/{CASE_FILE}"))
+    }
+    if not found:
+        raise InputError(f"no {CASE_FILE} in a folder below {', '.join(map(str, roots))}")
+    return found
+
+
+def audit(
+    parents: ParentPool,
+    cases: dict[Path, Case],
+    settings: JudgeSettings,
+    done: Callable[[str], None] = lambda _: None,
+) -> Iterator[Audited]:
+    """Judge every case, each in a worker of its own; one parent serves those of a corpus."""
+    for path, case in cases.items():
+        yield audit_case(parents, path, case, settings)
+        done(path.name)
+
+
+def audit_case(parents: ParentPool, path: Path, case: Case, settings: JudgeSettings) -> Audited:
+    """Judge one case."""
+    folder = path.parent / GRAPH_FOLDER / case.graph
+    item = SuiteGraph(path.name, path.name, read_sample(folder).graph)
+    candidate = Candidate("case", "passes", str(path), case.call, root=str(path.parent))
+    [trial] = judge_graph(parents, item, [candidate], replace(settings, rules=case.rules))
+    return Audited(path.name, case, trial)
