@@ -132,7 +132,7 @@ def _judged_us(parent: WorkerParent, folder: Path) -> float:
         workers = []
         for subject in (first, second):
             subject.run(0)
-            workers.append(TimedWorker(subject, subject.forms, 10))
+            workers.append(TimedWorker(subject, 10))
         random = np.random.default_rng(0)
         fresh = FreshInputs(problem.tensors, problem.input_sets, random)
         measured = interleave(workers, TimingPlan(), fresh, random)

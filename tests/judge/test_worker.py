@@ -115,7 +115,7 @@ def _runs(pid: int) -> bool:
 def timed(*subjects: Subject) -> list[TimedWorker]:
     for subject in subjects:
         subject.run(0)
-    return [TimedWorker(subject, subject.forms, 10) for subject in subjects]
+    return [TimedWorker(subject, 10) for subject in subjects]
 
 
 def measure(workers: list[TimedWorker], problem: Problem, num_rounds: int) -> Measurement:

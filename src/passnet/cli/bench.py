@@ -82,15 +82,8 @@ def bench() -> None:
     "--sandbox",
     default="auto",
     show_default=True,
-    type=click.Choice(["auto", "bubblewrap", "none"]),
+    type=click.Choice(["auto", "bubblewrap", "unshare", "none"]),
     help="What confines candidate code.",
-)
-@click.option(
-    "--fresh",
-    default="turn",
-    show_default=True,
-    type=click.Choice(["turn", "call"]),
-    help="When timed calls get new inputs: every turn (hot cache), or every call.",
 )
 @click.option(
     "--rules",
@@ -136,7 +129,7 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
         JudgeSettings(
             device=device,
             seed=options["seed"],
-            timing=TimingPlan(seconds=options["seconds"], fresh=options["fresh"]),
+            timing=TimingPlan(seconds=options["seconds"]),
             limits=Limits(options["memory_mib"]),
             compile_timeout_s=options["compile_timeout"],
             call_timeout_s=options["call_timeout"],

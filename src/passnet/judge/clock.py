@@ -11,30 +11,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from passnet.judge.compare import Verdict, compare_values, worse
 from passnet.judge.finding import Finding
 from passnet.judge.fresh import FreshInputs
-from passnet.judge.messages import OutputForm
+from passnet.judge.messages import Observed, OutputForm
 from passnet.judge.probe import compare_places, draw_places
 from passnet.judge.process import WorkerFailureError
 from passnet.judge.timed_worker import (
     LATE_WAIT_S,
     SHORTEST_MS,
     Audit,
+    PlannedCall,
     TimedWorker,
     Turn,
     TurnResult,
 )
 from passnet.judge.tolerance import LEVELS
 
-AUDIT_SHARE = 0.02
-"""Share of turns in which all outputs of one call are read. One more turn, after the last that
-counts, is audited in any case, and outputs are held in it: held memory would make later calls
-slower or faster."""
+STALE_SHARE = 0.125
+"""Share of calls whose inputs are replaced at the last moment, after the worker has read them. They
+do not count, as they find their inputs in another core's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,10 @@ class TimingPlan:
         burst_ms: time that a worker is called for in one round.
         min_calls: counted calls of a worker in one round at least.
         max_calls: and at most.
-        fresh: whether every "turn" has new inputs, which are then hot in the cache from its first
-            call on, or every "call", which then finds them as another core has just written them.
+        audit_share: share of turns in which all outputs of one call are read, and in another call
+            the torch ops of replacements observed. One more turn, after the last that counts, is
+            audited in any case, and outputs are held in it: held memory would make later calls
+            slower or faster.
     """
 
     seconds: float = 0.4
@@ -58,7 +59,7 @@ class TimingPlan:
     burst_ms: float = 2.0
     min_calls: int = 3
     max_calls: int = 50
-    fresh: Literal["turn", "call"] = "turn"
+    audit_share: float = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,15 @@ class Measurement:
 
     `rounds[i]` holds for worker i the times of its two turns in every round, in milliseconds: each
     the median of that turn's calls. `verdicts[i]` compares what was seen of its outputs with the
-    reference's, `findings[i]` is what its audited calls prove. `failures` maps workers that failed
-    on the way to how; their times are empty.
+    reference's, `findings[i]` is what its audited calls prove, `observed[i]` what torch ops its
+    replacements used. `failures` maps workers that failed on the way to how; their times are empty.
     """
 
     rounds: tuple[tuple[tuple[float, float], ...], ...]
     calls_per_turn: int
     verdicts: tuple[Verdict, ...]
     findings: tuple[tuple[Finding, ...], ...]
+    observed: tuple[tuple[Observed, ...], ...]
     failures: Mapping[int, WorkerFailureError]
 
 
@@ -101,6 +103,7 @@ def interleave(
     samples: list[list[tuple[float, float]]] = [[] for _ in workers]
     verdicts = [Verdict("ok", LEVELS[0]) for _ in workers]
     findings: list[dict[str, Finding]] = [{} for _ in workers]
+    observed: list[dict[str, Observed]] = [{} for _ in workers]
     failures: dict[int, WorkerFailureError] = {}
 
     def visit(index: int, action: Callable[[TimedWorker], TurnResult | None]) -> TurnResult | None:
@@ -113,13 +116,16 @@ def interleave(
             return None
 
     def turn(order: Sequence[int], last: bool = False) -> dict[int, TurnResult]:
-        drawn = _draw_turn(workers[0].forms, calls + 1, fresh, random, last, plan.fresh)
+        audited = last or random.random() < plan.audit_share
+        planned = _plan_calls(calls, fresh, random, audited, last)
+        drawn = Turn(planned, draw_places(workers[0].forms, random))
         results = {index: visit(index, lambda item: item.take(drawn, fresh)) for index in order}
         there = {index: result for index, result in results.items() if result is not None}
         for index, result in there.items():
             verdict = _compare(drawn, result, there[0], workers[index].forms, workers[0].forms)
             verdicts[index] = worse(verdicts[index], verdict)
             findings[index].update({item.name: item for item in _findings(result.audit)})
+            observed[index].update({item.name: item for item in result.observed})
         return there
 
     for index in range(len(workers)):
@@ -148,27 +154,30 @@ def interleave(
         calls,
         tuple(verdicts),
         tuple(tuple(item.values()) for item in findings),
+        tuple(tuple(item.values()) for item in observed),
         failures,
     )
 
 
-def _draw_turn(
-    forms: Sequence[OutputForm],
-    num_calls: int,
-    fresh: FreshInputs,
-    random: np.random.Generator,
-    last: bool,
-    kind: Literal["turn", "call"],
-) -> Turn:
-    audited = last or random.random() < AUDIT_SHARE
-    return Turn(
-        [fresh.draw() for _ in range(num_calls)]
-        if last or kind == "call"
-        else [fresh.draw()] * num_calls,
-        [draw_places(forms, random)] * num_calls,
-        int(random.integers(num_calls - 1)) if audited else None,
-        last,
-    )
+def _plan_calls(
+    num_calls: int, fresh: FreshInputs, random: np.random.Generator, audited: bool, held: bool
+) -> list[PlannedCall]:
+    """The calls of a turn: one that does not count, those that do, and at random places between
+    them some whose inputs are replaced at the last moment and, if audited, one that is observed.
+    """
+    planned = [PlannedCall(fresh.draw()) for _ in range(num_calls + 1)]
+    if audited:
+        number = int(random.integers(1, num_calls))
+        planned[number] = PlannedCall(fresh.draw(), "held" if held else "audited")
+    extra = [
+        PlannedCall(fresh.draw(), stale=fresh.draw())
+        for _ in range(random.binomial(num_calls, STALE_SHARE))
+    ]
+    if audited:
+        extra.append(PlannedCall(fresh.draw(), "observed"))
+    for call in extra:
+        planned.insert(int(random.integers(1, len(planned) + 1)), call)
+    return planned
 
 
 def _compare(
@@ -180,8 +189,8 @@ def _compare(
 ) -> Verdict:
     """What was seen of a worker's outputs in a turn against the reference's."""
     verdict = Verdict("ok", LEVELS[0])
-    for places, actual, expected in zip(turn.places, mine.seen, theirs.seen, strict=True):
-        verdict = worse(verdict, compare_places(places, actual, expected))
+    for actual, expected in zip(mine.seen, theirs.seen, strict=True):
+        verdict = worse(verdict, compare_places(turn.places, actual, expected))
     if mine.audit is None or theirs.audit is None or mine is theirs:
         return verdict
     whole = compare_values(forms, reference_forms, mine.audit.outputs, theirs.audit.outputs)
@@ -200,7 +209,7 @@ def _findings(audit: Audit | None) -> list[Finding]:
     if audit.written_late:
         text = f"an output changed in the {LATE_WAIT_S * 1e3:g} ms after the call had ended"
         found.append(Finding("reject", "late_write", text))
-    elif audit.overwritten:
+    if audit.overwritten:
         text = "an output that was still held changed when the graph was called again"
         found.append(Finding("reject", "static_buffer", text))
     return found

@@ -55,6 +55,7 @@ class FreshInputs:
         self._random = random
         self._num_sets = len(input_sets)
         self._sizes = [0 if isinstance(item, int) else item.size for item in input_sets[0]]
+        self._highest = np.maximum(self._sizes, 1)
         self._twice = [[_twice(value) for value in values] for values in input_sets]
         self._masks = [
             _mask(spec.dtype, [values[index] for values in input_sets], random)
@@ -63,12 +64,9 @@ class FreshInputs:
 
     def draw(self) -> Draw:
         """The values of the next call."""
-        random = self._random
-        return Draw(
-            int(random.integers(self._num_sets)),
-            tuple(int(random.integers(size)) if size else 0 for size in self._sizes),
-            tuple(int(random.integers(_MASK_SPARE)) for _ in self._sizes),
-        )
+        rolls = self._random.integers(self._highest).tolist()
+        masks = self._random.integers(_MASK_SPARE, size=len(rolls)).tolist()
+        return Draw(int(self._random.integers(self._num_sets)), tuple(rolls), tuple(masks))
 
     def write(self, draw: Draw, index: int, target: Array) -> None:
         """Write the values of one argument to memory.

@@ -302,9 +302,8 @@ class _Bench:
         """Trials of the candidates that ran, timed together."""
         indices = list(running)
         subjects = [self._reference, *(running[index][0] for index in indices)]
-        writes = any(item.changed for item in self._expected)
         timeout_s = self._settings.call_timeout_s
-        timed = [TimedWorker(item, item.forms, timeout_s, writes) for item in subjects]
+        timed = [TimedWorker(item, timeout_s) for item in subjects]
         try:
             with self._watch.phase("timing"):
                 measured = self._measure(timed)

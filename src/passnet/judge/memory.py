@@ -53,26 +53,26 @@ def aligned(num_bytes: int) -> int:
 def lay_out(
     specs: Sequence[TensorSpec], input_sets: Sequence[Sequence[InputValue]]
 ) -> tuple[tuple[InputLayout, ...], int]:
-    """Where every argument of every set goes, and how many bytes that takes.
+    """Where every argument of every set goes, set by set, and how many bytes that takes.
 
     Args:
         specs: of the arguments, in order.
         input_sets: for each set the values of the arguments, in order.
     """
     position = 0
-    layouts = []
-    for index, spec in enumerate(specs):
-        values = [item[index] for item in input_sets]
-        if isinstance(values[0], int):
-            layouts.append(InputLayout("", (), (), number=values[0]))
-            continue
-        offsets = []
-        for value in values:
-            assert not isinstance(value, int), "an argument is a tensor in all sets or in none"
-            offsets.append(position)
-            position = aligned(position + value.nbytes)
-        layouts.append(InputLayout(spec.dtype, spec.shape, tuple(offsets)))
-    return tuple(layouts), position
+    offsets: list[list[int]] = [[] for _ in specs]
+    for values in input_sets:
+        for index, value in enumerate(values):
+            if not isinstance(value, int):
+                offsets[index].append(position)
+                position = aligned(position + value.nbytes)
+    layouts = tuple(
+        InputLayout("", (), (), number=value)
+        if isinstance(value, int)
+        else InputLayout(spec.dtype, spec.shape, tuple(places))
+        for spec, value, places in zip(specs, input_sets[0], offsets, strict=True)
+    )
+    return layouts, position
 
 
 class ControlPage:
@@ -80,13 +80,15 @@ class ControlPage:
 
     The judge writes a command, then counts `GO` up. The worker works, writes the addresses of its
     outputs from `OUTPUTS` on, and sets `DONE` to the same number. The judge looks at the outputs
-    and sets `FREE`; the worker lets go of them and sets `READY`.
+    and sets `FREE`; the worker lets go of them and sets `READY`. `WARM` and `STOP` have no outputs
+    and end with `DONE`.
     """
 
     GO, DONE, FREE, READY, COMMAND, OUTPUTS = 0, 1, 2, 3, 4, 8
-    CALL, HOLD, STOP, NOTHING = 0, 1, 2, 3
-    """Commands: call the graph; call it and hold its outputs until the next call is free; leave the
-    page; do all of a call but the call."""
+    CALL, HOLD, OBSERVE, NOTHING, WARM, STOP = 0, 1, 2, 3, 4, 5
+    """Commands: call the graph; call it and hold its outputs until the next call is free; call it
+    and note what torch ops the replacements use; do all of a call but the call; read the inputs,
+    so that they lie in the cache; leave the page."""
 
     def __init__(self, page: mmap.mmap) -> None:
         self.words = memoryview(page).cast("q")

@@ -97,8 +97,20 @@ class Armed(msgspec.Struct, frozen=True, tag=True):
     """The worker watches the control page."""
 
 
+class Observed(msgspec.Struct, frozen=True):
+    """What torch ops a replacement used in observed calls, and whether they are those of its
+    pattern.
+    """
+
+    name: str
+    ops: tuple[str, ...]
+    same_as_pattern: bool
+
+
 class Disarmed(msgspec.Struct, frozen=True, tag=True):
-    """The worker left the control page."""
+    """The worker left the control page; what it saw in observed calls."""
+
+    observed: tuple[Observed, ...] = ()
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):

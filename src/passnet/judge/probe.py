@@ -88,21 +88,27 @@ def read_places(
     return found
 
 
-def read_outputs(
-    worker: Worker, pointers: Sequence[int], forms: Sequence[OutputForm]
-) -> list[Array | None]:
-    """All of a worker's outputs (None for what is no tensor), copied out.
+def read_whole(worker: Worker, pointers: Sequence[int], forms: Sequence[OutputForm]) -> list[bytes]:
+    """All of a worker's outputs, from their first to their last byte; nothing of what is no tensor.
 
     Raises:
         WorkerFailureError: an address is not one of the worker's.
     """
+    return [
+        worker.read(pointer, _num_bytes(form)) if form.kind == "tensor" else b""
+        for pointer, form in zip(pointers, forms, strict=True)
+    ]
+
+
+def as_arrays(whole: Sequence[bytes], forms: Sequence[OutputForm]) -> list[Array | None]:
+    """What `read_whole` read, as arrays; None for what is no tensor."""
     outputs: list[Array | None] = []
-    for pointer, form in zip(pointers, forms, strict=True):
+    for data, form in zip(whole, forms, strict=True):
         if form.kind != "tensor":
             outputs.append(None)
             continue
         kind = storage(form.dtype)
-        flat = np.frombuffer(worker.read(pointer, _num_bytes(form)), kind)
+        flat = np.frombuffer(data, kind)
         strides = [step * kind.itemsize for step in form.stride]
         shown = np.lib.stride_tricks.as_strided(flat, form.shape, strides)
         outputs.append(np.ascontiguousarray(shown))

@@ -1,9 +1,9 @@
 """One worker as the clock has it: calls bracketed, and looked into while outputs are held.
 
-Before a turn, or before every call, the judge writes fresh inputs. A call is started by a word in
-shared memory and ends with another; the time between, by this process's clock, is its time. While
-the worker still holds its outputs the judge reads random places of them from the worker's memory,
-in audited calls all of them.
+Before every call the judge writes fresh inputs, and lets the worker read them once, so that they
+lie in its cache. A call is started by a word in shared memory and ends with another; the time
+between, by this process's clock, is its time. While the worker still holds its outputs the judge
+reads random places of them from the worker's memory, in audited calls all of them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import mmap
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from passnet.graph.numbers import Array
 from passnet.judge.fresh import Draw, FreshInputs
 from passnet.judge.memory import ControlPage, SharedMemory
-from passnet.judge.messages import Arm, Armed, Disarmed, OutputForm
-from passnet.judge.probe import Places, read_outputs, read_places, shared
+from passnet.judge.messages import Arm, Armed, Disarmed, Observed, OutputForm
+from passnet.judge.probe import Places, as_arrays, read_places, read_whole, shared
 from passnet.judge.process import WorkerFailureError
 from passnet.judge.subject import Subject
 
@@ -35,27 +36,55 @@ LATE_WAIT_S = 0.012
 """How long after an audited call its outputs are read again: long enough for a Python thread, which
 waits up to 5 milliseconds for its turn."""
 
+CallKind: TypeAlias = Literal["timed", "audited", "held", "observed"]
+"""timed: some places of the outputs are read. audited: all of them, twice. held: audited, and the
+worker holds the outputs over the next call. observed: the worker notes what torch ops replacements
+use, which takes time."""
+
+_COMMANDS = {
+    "timed": ControlPage.CALL,
+    "audited": ControlPage.CALL,
+    "held": ControlPage.HOLD,
+    "observed": ControlPage.OBSERVE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """One call of a turn: the values it is called on, and what is looked at.
+
+    `stale` are the values that lie there while the worker warms its cache, where they are to be
+    replaced between that and the call: whoever worked ahead of the clock has worked on these.
+    """
+
+    draw: Draw
+    kind: CallKind = "timed"
+    stale: Draw | None = None
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its time is that of an ordinary call."""
+        return self.stale is None and self.kind != "observed"
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What every worker does in a turn: a call for each draw, the first of which does not count;
-    for each of these the places that are looked at; and the call that is audited, if any, whose
-    outputs are held over the next call where `hold` says so.
+    """What every worker does in a turn. The first call brings code and tables into the cache,
+    whoever ran before, and does not count. `places` are looked at in every call.
     """
 
-    draws: list[Draw]
-    places: list[list[Places]]
-    audited: int | None
-    hold: bool
+    calls: list[PlannedCall]
+    places: list[Places]
 
 
 @dataclass(slots=True)
 class TurnResult:
     """What came of a turn: the median time of its counted calls, and what was seen."""
 
-    ms: float
+    ms: float = 0.0
     seen: list[list[bytes]] = field(default_factory=list)
     audit: Audit | None = None
+    observed: tuple[Observed, ...] = ()
 
 
 @dataclass(slots=True)
@@ -75,29 +104,24 @@ class TimedWorker:
 
     Args:
         subject: loaded and run at least once.
-        forms: of its outputs.
         call_timeout_s: how long a call may take.
-        writes_inputs: whether the graph writes into its arguments; then every call needs new ones.
     """
 
-    def __init__(
-        self,
-        subject: Subject,
-        forms: Sequence[OutputForm],
-        call_timeout_s: float,
-        writes_inputs: bool = False,
-    ) -> None:
+    def __init__(self, subject: Subject, call_timeout_s: float) -> None:
         self.worker = subject.worker
         self._subject = subject
-        self.forms = forms
         self.empty_ms = 0.0
         self.typical_ms = 0.0
         self._inputs = subject.timed_inputs()
-        self._writes_inputs = writes_inputs
         self._timeout_ns = int(call_timeout_s * 1e9)
         self._page = SharedMemory("passnet-control", mmap.PAGESIZE)
         self._words = ControlPage(self._page.map).words
         self._sent = False
+
+    @property
+    def forms(self) -> Sequence[OutputForm]:
+        """The forms of its outputs."""
+        return self._subject.forms
 
     def close(self) -> None:
         """Give the control page back; the worker stays."""
@@ -108,15 +132,16 @@ class TimedWorker:
         self._sent = True
         self.worker.ask(Arm(), Armed, self._timeout_ns / 1e9, fds)
 
-    def _disarm(self) -> None:
+    def _disarm(self) -> tuple[Observed, ...]:
         self._start(ControlPage.STOP)
-        self.worker.receive(Disarmed, self._timeout_ns / 1e9)
+        return self.worker.receive(Disarmed, self._timeout_ns / 1e9).observed
 
     def look(self, fresh: FreshInputs) -> None:
         """Warm the worker up, and measure how long a call takes about."""
         self._arm()
         for _ in range(_NUM_WARM_CALLS):
             self._write(fresh, fresh.draw())
+            self._start(ControlPage.WARM)
             self.typical_ms = self._start(ControlPage.CALL) / NS_PER_MS
             self._free()
         self._disarm()
@@ -132,42 +157,43 @@ class TimedWorker:
         return min(min(empty) / NS_PER_MS, _LARGEST_EMPTY_MS)
 
     def take(self, turn: Turn, fresh: FreshInputs) -> TurnResult:
-        """The calls of a turn.
-
-        The first brings code and tables into the cache, whoever ran before, and does not count.
-        """
-        result = TurnResult(0.0)
+        """The calls of a turn."""
+        result = TurnResult()
         times = []
         self._arm()
-        held: list[int] | None = None
-        for number, (draw, places) in enumerate(zip(turn.draws, turn.places, strict=True)):
-            if self._writes_inputs or number == 0 or draw is not turn.draws[number - 1]:
-                self._write(fresh, draw)
-            hold = turn.hold and number == turn.audited
-            command = ControlPage.HOLD if hold else ControlPage.CALL
-            times.append(self._start(command) / NS_PER_MS)
+        held: tuple[list[int], list[bytes]] | None = None
+        for number, call in enumerate(turn.calls):
+            self._write(fresh, call.stale or call.draw)
+            self._start(ControlPage.WARM)
+            if call.stale is not None:
+                self._write(fresh, call.draw)
+            elapsed_ms = self._start(_COMMANDS[call.kind]) / NS_PER_MS
+            if number > 0 and call.is_counted:
+                times.append(elapsed_ms)
             pointers = self._pointers()
-            result.seen.append(read_places(self.worker, pointers, self.forms, places))
+            result.seen.append(read_places(self.worker, pointers, self.forms, turn.places))
             if held is not None and result.audit is not None:
-                again = read_outputs(self.worker, held, self.forms)
-                result.audit.overwritten = not _equal(result.audit.outputs, again)
-            held = pointers if hold else None
-            if number == turn.audited:
-                result.audit = self._audit(pointers)
+                again = read_whole(self.worker, held[0], self.forms)
+                result.audit.overwritten = again != held[1]
+                held = None
+            if call.kind in ("audited", "held"):
+                result.audit, last = self._audit(pointers)
+                held = (pointers, last) if call.kind == "held" else None
             self._free()
-        self._disarm()
-        counted = sorted(times[1:])
-        result.ms = max(counted[len(counted) // 2] - self.empty_ms, SHORTEST_MS)
+        result.observed = self._disarm()
+        times.sort()
+        result.ms = max(times[len(times) // 2] - self.empty_ms, SHORTEST_MS)
         return result
 
-    def _audit(self, pointers: list[int]) -> Audit:
-        outputs = read_outputs(self.worker, pointers, self.forms)
+    def _audit(self, pointers: list[int]) -> tuple[Audit, list[bytes]]:
+        """What the outputs of the call that has just ended show, and their bytes at the end."""
+        whole = read_whole(self.worker, pointers, self.forms)
         arguments = self._subject.argument_addresses()
-        audit = Audit(outputs, shared(pointers, self.forms, arguments))
+        audit = Audit(as_arrays(whole, self.forms), shared(pointers, self.forms, arguments))
         time.sleep(LATE_WAIT_S)
-        again = read_outputs(self.worker, pointers, self.forms)
-        audit.written_late = not _equal(outputs, again)
-        return audit
+        again = read_whole(self.worker, pointers, self.forms)
+        audit.written_late = again != whole
+        return audit, again
 
     def _write(self, fresh: FreshInputs, draw: Draw) -> None:
         for index, target in enumerate(self._inputs):
@@ -209,10 +235,3 @@ class TimedWorker:
                     raise WorkerFailureError(
                         "timeout", "Timeout", f"no end of a call in {limit:g} s"
                     )
-
-
-def _equal(first: Sequence[Array | None], second: Sequence[Array | None]) -> bool:
-    return all(
-        one is None or other is None or one.tobytes() == other.tobytes()
-        for one, other in zip(first, second, strict=True)
-    )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from passnet.errors import PassError, PassFolderError
@@ -32,12 +33,14 @@ from passnet.judge.messages import (
     Load,
     Loaded,
     MissText,
+    Observed,
     OutputForm,
     Ran,
     Request,
     Run,
 )
 from passnet.passes.backend import compile_with_inductor, passnet_backend
+from passnet.passes.observe import Observer
 from passnet.passes.rewrite import PassReport
 
 MAX_ERROR_CHARACTERS = 2000
@@ -110,6 +113,8 @@ class _Worker:
         self._nothing: tuple[Any, ...] = ()
         self._matches: tuple[MissText, ...] = ()
         self._control: ControlPage | None = None
+        self._timed_inputs = np.empty(0, np.uint64)
+        self._observer = Observer()
 
     def answer(self, request: Any, fds: list[int], channel: Channel) -> Any:
         if isinstance(request, Load):
@@ -129,6 +134,10 @@ class _Worker:
             [_argument(item, memory, number) for item in request.inputs]
             for number in range(num_sets)
         ]
+        first = min([item.offsets[-1] for item in request.inputs if item.offsets], default=0)
+        self._timed_inputs = np.frombuffer(
+            memory, np.uint64, (request.num_bytes - first) // 8, first
+        )
         module = build(parse_program(request.program))
         self._call = self._ready(module, request)
         return Loaded(time.perf_counter() - start)
@@ -142,7 +151,12 @@ class _Worker:
             if request.call == "compiled":
                 return torch.compile(module.forward, dynamic=False)
             return compile_with_inductor(module, self._args[0])
-        options = {"passes": request.passes, "residual": request.residual, "report": self._note}
+        options = {
+            "passes": request.passes,
+            "residual": request.residual,
+            "report": self._note,
+            "observer": self._observer,
+        }
         backend = partial(passnet_backend, options=options)
         if request.call == "compiled":
             return torch.compile(module.forward, backend=backend, dynamic=False)
@@ -191,10 +205,13 @@ class _Worker:
             ControlPage.GO, ControlPage.DONE, ControlPage.FREE, ControlPage.READY,
             ControlPage.COMMAND, ControlPage.OUTPUTS,
         )  # fmt: skip
+        inputs, read, rest = self._timed_inputs, np.bitwise_xor.reduce, time.sleep
         self._nothing = tuple(self._outputs) or self._nothing
         self._outputs = outputs = held = ()
+        self._observer.seen.clear()
         seen = words[go]
         gc.collect()
+        gc.freeze()  # the next turn need not look at what lives now
         gc.disable()
         channel.send(Armed())
         try:
@@ -203,22 +220,38 @@ class _Worker:
                     pass
                 seen = words[go]
                 order = words[command]
+                if order == ControlPage.WARM:
+                    read(inputs)
+                    words[done] = seen
+                    continue
                 if order == ControlPage.STOP:
-                    words[done] = words[ready] = seen
+                    words[done] = seen
                     del held
-                    return Disarmed()
-                outputs = self._nothing if order == ControlPage.NOTHING else call(*args)
+                    return Disarmed(self._observed())
+                if order == ControlPage.NOTHING:
+                    outputs = self._nothing
+                elif order == ControlPage.OBSERVE:
+                    with self._observer.watching():
+                        outputs = call(*args)
+                else:
+                    outputs = call(*args)
                 place = first
                 for item in outputs:
                     words[place] = item.data_ptr() if isinstance(item, torch.Tensor) else 0
                     place += 1
                 words[done] = seen
                 while words[free] != seen:
-                    pass
+                    rest(0)  # who works on in another thread may do so now
                 held, outputs = (outputs if order == ControlPage.HOLD else ()), ()
                 words[ready] = seen
         finally:
             gc.enable()
+
+    def _observed(self) -> tuple[Observed, ...]:
+        return tuple(
+            Observed(name, tuple(item.ops), item.same_as_pattern)
+            for name, item in self._observer.seen.items()
+        )
 
 
 def _map(fd: int, num_bytes: int) -> mmap.mmap:

@@ -13,13 +13,14 @@ import torch.fx
 from passnet.errors import InputError
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
+from passnet.passes.observe import Observer
 from passnet.passes.pattern import Pass
 from passnet.passes.rewrite import PassReport, apply_passes
 
 Residual: TypeAlias = Literal["eager", "inductor"]
 """What runs the ops that no pass replaced: eager torch, or Inductor around the replacements."""
 
-OPTIONS = ("passes", "residual", "report")
+OPTIONS = ("passes", "residual", "report", "observer")
 
 _log = logging.getLogger("passnet")
 _loaded: dict[tuple[Path, str], list[Pass]] = {}
@@ -39,7 +40,8 @@ def passnet_backend(
         example_inputs: what it is called with.
         options: `passes`, a pass folder or a list of them (none rewrites nothing); `residual`,
             "eager" (default) or "inductor"; `report`, a callable that gets the list of
-            `PassReport`s of each graph.
+            `PassReport`s of each graph; `observer`, an `Observer` of the replacements (with the
+            eager residual).
         mode: must be None; torch.compile hands it on.
 
     Raises:
@@ -61,7 +63,9 @@ def passnet_backend(
             "so nothing is rewritten (use torch.no_grad() or inference_mode())"
         )
         passes = []
-    compiled, reports = compile_graph(module, example_inputs, passes, residual)
+    compiled, reports = compile_graph(
+        module, example_inputs, passes, residual, options.get("observer")
+    )
     for item in reports:
         _log.info("%s matched %d times", item.name, item.num_matches)
         if item.miss:
@@ -98,6 +102,7 @@ def compile_graph(
     example_inputs: Sequence[Any],
     passes: Sequence[Pass],
     residual: Residual = "eager",
+    observer: Observer | None = None,
 ) -> tuple[Callable[..., Any], list[PassReport]]:
     """A callable for a graph rewritten by passes, and what they did.
 
@@ -110,6 +115,8 @@ def compile_graph(
 
         wrap_sites(module, sites, example_inputs)
         return compile_with_inductor(module, example_inputs), reports
+    if observer is not None:
+        observer.add(module, sites)
     return module.forward, reports
 
 

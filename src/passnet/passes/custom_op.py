@@ -15,6 +15,7 @@ import torch
 import torch.fx
 
 from passnet.errors import PassError
+from passnet.passes.pattern import as_module
 from passnet.passes.rewrite import Site, only
 
 _library = torch.library.Library("passnet", "FRAGMENT")
@@ -99,15 +100,7 @@ def _implementation(site: Site, values: list[torch.fx.Node]) -> Callable[..., An
 
 def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
     """The pattern, as a function of the op's arguments."""
-    pattern = site.source.pattern
-    graph = torch.fx.Graph()
-    copied: dict[torch.fx.Node, torch.fx.Node] = {}
-    for param in pattern.params:
-        copied[param] = graph.placeholder(param.name)
-    for node in pattern.body:
-        copied[node] = graph.node_copy(node, copied.__getitem__)
-    graph.output(tuple(copied[item] for item in pattern.outputs))
-    module = torch.fx.GraphModule(torch.nn.Module(), graph)
+    module = as_module(site.source.pattern)
     positions = {item: index for index, item in enumerate(values)}
 
     def fake(*given: Any) -> Any:

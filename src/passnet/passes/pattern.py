@@ -176,3 +176,15 @@ def _callable_of(name: str, replacement_func: Any) -> Callable[..., Any]:
             f"{name}.replacement_func() returned a {type(function).__name__}, not a callable"
         )
     return function
+
+
+def as_module(pattern: Pattern) -> torch.fx.GraphModule:
+    """A pattern as a module: called with values for its parameters, it returns its outputs."""
+    graph = torch.fx.Graph()
+    copied: dict[torch.fx.Node, torch.fx.Node] = {}
+    for param in pattern.params:
+        copied[param] = graph.placeholder(param.name)
+    for node in pattern.body:
+        copied[node] = graph.node_copy(node, copied.__getitem__)
+    graph.output(tuple(copied[item] for item in pattern.outputs))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)

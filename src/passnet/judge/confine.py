@@ -1,0 +1,107 @@
+"""The file system and session of a confined process, made inside its namespaces before it begins.
+
+Run by path as the first process of the namespaces that `unshare` made, with the standard library
+alone; ends by becoming the command. Needs Linux 5.12, for mounts that are made read-only as a tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+from pathlib import Path
+
+_AT_FDCWD = -100
+_AT_RECURSIVE = 0x8000
+_OPEN_TREE_CLONE = 1
+_MOVE_MOUNT_FROM_DESCRIPTOR = 4
+_READ_ONLY, _NO_SETUID, _NO_DEVICES = 1, 2, 4  # the same for mount and mount_setattr
+
+_NUMBERS = {"open_tree": 428, "move_mount": 429, "mount_setattr": 442}
+"""System calls that are younger than many C libraries; the numbers are those of all machines that
+Debian and torch are made for."""
+
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_LINKS = {"fd": "", "stdin": "0", "stdout": "1", "stderr": "2"}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main() -> None:
+    """Confine this process as the arguments say, and become the command that ends them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--private", action="append", default=[], help="a folder to make private")
+    parser.add_argument("--size", type=int, required=True, help="largest size of each, in bytes")
+    parser.add_argument("--show", action="append", default=[], help="a folder to keep, read-only")
+    parser.add_argument("--own-users", action="store_true", help="the user namespace is its own")
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    _confine(options.private, options.size, options.show, options.own_users)
+    os.setsid()
+    os.chdir("/tmp")
+    os.execvp(options.command[0], options.command)
+
+
+def _confine(private: list[str], size_bytes: int, shown: list[str], own_users: bool) -> None:
+    devices = {f"/dev/{name}": _copy(f"/dev/{name}") for name in _DEVICES}
+    _mount("proc", "/proc")
+    if own_users:  # in one below it, the command would have capabilities again
+        Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
+    _restrict("/", _READ_ONLY | _NO_SETUID | _NO_DEVICES)
+    folders = {path: _copy(path) for path in shown}  # restricted as what they are copied from
+
+    _mount("tmpfs", "/dev", "size=64k,mode=755")
+    Path("/dev/shm").mkdir()
+    for name, target in _LINKS.items():
+        Path("/dev", name).symlink_to(Path("/proc/self/fd", target))
+    for path, tree in devices.items():
+        Path(path).touch()
+        _place(tree, path)
+    _restrict("/dev", _READ_ONLY | _NO_SETUID)
+
+    for path in private:
+        _mount("tmpfs", path, f"size={size_bytes},mode=755")
+    for path, tree in folders.items():
+        Path(path).mkdir(parents=True, exist_ok=True)
+        _place(tree, path)
+
+
+def _mount(kind: str, path: str, options: str = "") -> None:
+    """Mount a new file system."""
+    flags = ctypes.c_ulong(_NO_SETUID | _NO_DEVICES)
+    names = (kind.encode(), os.fsencode(path), kind.encode())
+    _check(_libc.mount(*names, flags, options.encode()), f"mount {path}")
+
+
+def _copy(path: str) -> int:
+    """A descriptor of a copy of what is mounted at and below a path, to be placed elsewhere."""
+    flags = _OPEN_TREE_CLONE | _AT_RECURSIVE | os.O_CLOEXEC
+    return _call("open_tree", path, _AT_FDCWD, os.fsencode(path), flags)
+
+
+def _place(tree: int, path: str) -> None:
+    """Mount a copy on a path."""
+    target = (_AT_FDCWD, os.fsencode(path), _MOVE_MOUNT_FROM_DESCRIPTOR)
+    _call("move_mount", path, tree, b"", *target)
+
+
+def _restrict(path: str, attributes: int) -> None:
+    """Set attributes of all that is mounted at and below a path."""
+    record = (ctypes.c_uint64 * 4)(attributes)
+    _call("mount_setattr", path, _AT_FDCWD, os.fsencode(path), _AT_RECURSIVE, record, 32)
+
+
+def _call(name: str, path: str, *arguments: int | bytes | ctypes.Array[ctypes.c_uint64]) -> int:
+    words = [ctypes.c_long(item) if isinstance(item, int) else item for item in arguments]
+    return _check(_libc.syscall(ctypes.c_long(_NUMBERS[name]), *words), f"{name} {path}")
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+    return result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""What torch ops replacements use, seen by torch's dispatcher while they run.
+
+Watching costs time, so it is done in some calls only, by putting a watched function in the place of
+each replacement for as long as a call takes. Nothing stands between a call and its replacement in
+all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.fx
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from passnet.passes.pattern import as_module
+from passnet.passes.rewrite import UNREAD, Site
+
+MAX_OPS = 100
+"""Most ops that are kept of a replacement."""
+
+
+def _aten(names: str) -> frozenset[str]:
+    return frozenset(f"aten.{name}" for name in names.split())
+
+
+CREATING = _aten(
+    """empty empty_like empty_strided new_empty new_empty_strided zeros zeros_like new_zeros ones
+    ones_like full full_like fill_ zero_ lift_fresh scalar_tensor"""
+)
+MOVING = _aten(
+    """view reshape expand permute transpose t unsqueeze squeeze select slice as_strided detach
+    alias unfold split split_with_sizes chunk unbind _unsafe_view _reshape_alias clone copy_
+    _to_copy _local_scalar_dense set_"""
+)
+"""Ops that create and move data, and compute nothing."""
+
+
+class _Ops(TorchDispatchMode):
+    """Lists the ops that are dispatched under it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if len(self.names) < MAX_OPS:
+            self.names.append(str(func.overloadpacket))
+        return func(*args, **(kwargs or {}))
+
+    @property
+    def computing(self) -> list[str]:
+        """Those that compute something."""
+        return [name for name in self.names if name not in CREATING | MOVING]
+
+
+@dataclass
+class Observation:
+    """What one pass did in watched calls: the torch ops that its replacement computed with, and
+    whether they were those of its pattern every time.
+    """
+
+    ops: dict[str, None] = field(default_factory=dict)
+    same_as_pattern: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """One replacement, where its name is looked up, and what to put there to watch it."""
+
+    names: dict[str, Any]
+    name: str
+    function: Callable[..., Any]
+    stand_in: Callable[..., Any]
+
+
+class Observer:
+    """Watches the replacements of rewritten graphs."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, Observation] = {}
+        self._watched: list[_Watched] = []
+
+    def add(self, module: torch.fx.GraphModule, sites: Sequence[Site]) -> None:
+        """Watch the replacements of a graph from now on; `module` must not be rewritten again."""
+        forward: Any = module.forward
+        names = forward.__globals__
+        for site in sites:
+            target = site.node.target
+            for name in [name for name, value in names.items() if value is target]:
+                stand_in = self._stand_in(site, target)  # type: ignore[arg-type]
+                self._watched.append(_Watched(names, name, target, stand_in))  # type: ignore[arg-type]
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch the calls that are made inside."""
+        for item in self._watched:
+            item.names[item.name] = item.stand_in
+        try:
+            yield
+        finally:
+            for item in self._watched:
+                item.names[item.name] = item.function
+
+    def _stand_in(self, site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
+        template = site.node.args
+        pattern = as_module(site.source.pattern)
+
+        def watched(*args: Any) -> Any:
+            values = dict(_pairs(template, args))
+            expected = _ops_of(pattern, site.inputs, values)
+            with _Ops() as used:
+                result = function(*args)
+            seen = self.seen.setdefault(site.source.name, Observation())
+            seen.ops.update(dict.fromkeys(used.computing))
+            seen.same_as_pattern &= used.computing == expected
+            return result
+
+        return watched
+
+
+def _pairs(template: Any, actual: Any) -> Iterator[tuple[torch.fx.Node, Any]]:
+    """The nodes in a call's arguments with what they stand for in an actual call."""
+    if isinstance(template, torch.fx.Node):
+        yield template, actual
+    elif isinstance(template, (tuple, list)):
+        for one, other in zip(template, actual, strict=True):
+            yield from _pairs(one, other)
+
+
+def _ops_of(
+    pattern: torch.fx.GraphModule, inputs: Sequence[Any], values: dict[torch.fx.Node, Any]
+) -> list[str] | None:
+    """The ops that a pattern computes with on some inputs; None where one of them is not known."""
+    given = []
+    for item in inputs:
+        if isinstance(item, torch.fx.Node):
+            if item not in values:
+                return None
+            value = values[item]
+            given.append(value.clone() if isinstance(value, torch.Tensor) else value)
+        else:
+            given.append(None if item is UNREAD else item)
+    try:
+        with _Ops() as used:
+            pattern(*given)
+    except Exception:  # noqa: BLE001 (a pattern need not run by itself)
+        return None
+    return used.computing
