@@ -121,7 +121,18 @@ def test_two_arguments_of_one_shape_differ():
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_fresh_floats_are_unit_scale_whatever_was_recorded(dtype: str):
     values = draw("fresh", dtype=dtype, mean=3.0, std=0.0).astype(np.float64)
-    assert abs(values.mean()) < 0.02 and abs(values.std() - 1) < 0.02
+    ordinary = np.delete(values, np.s_[1::4], axis=-2)
+    assert abs(ordinary.mean()) < 0.02 and abs(ordinary.std() - 1) < 0.02
+
+
+def test_every_fourth_fresh_row_is_small_and_extreme_rows_are_large_or_shifted():
+    values = draw("fresh")
+    assert abs(values[1::4].std() * 1e3 - 1) < 0.02
+    extreme = draw("extreme")
+    assert abs(extreme[1::4].std() * 1e3 - 1) < 0.02
+    assert abs(extreme[2::4].std() / 30 - 1) < 0.02
+    assert abs(extreme[3::4].mean() - 200) < 0.1 and abs(extreme[3::4].std() - 1) < 0.02
+    np.testing.assert_array_equal(extreme[::4], values[::4])
 
 
 ROLES = {

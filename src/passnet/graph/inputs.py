@@ -16,7 +16,7 @@ from passnet.graph.uses import Use, find_uses
 InputValue: TypeAlias = "Array | int"
 """A tensor as numpy storage (see `graph.numbers`), or a Python integer for a SymInt."""
 
-InputKind: TypeAlias = Literal["recorded", "fresh"]
+InputKind: TypeAlias = Literal["recorded", "fresh", "extreme"]
 
 REPLAY_SPREAD = 0.2
 REPLAY_LIMIT = 100.0
@@ -34,17 +34,32 @@ MASK_SHARE = 0.25
 """Share of masked positions in a fresh mask."""
 
 
+Rows: TypeAlias = tuple[tuple[float, float], ...]
+
+SMALL_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (1.0, 0.0), (1.0, 0.0))
+"""Factor and shift of each row of four in fresh inputs: among rows of scale 1e-3 an epsilon that
+was left out shows."""
+
+EXTREME_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (30.0, 0.0), (1.0, 200.0))
+"""The same in extreme inputs. A softmax that does not take off its maximum overflows at a scale of
+30; a variance as the difference of two means loses its digits at a shift of 200."""
+
+MIN_ROWS = 4
+"""Fewer rows (second dimension from the end) are all left at scale 1."""
+
+
 def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     """Values for the arguments of a graph, in order.
 
     `recorded` follows the published replay. `fresh` draws unit-scale values that no statistic of
     the capture betrays: activations are normal, weights scaled by 1/sqrt(fan-in), affine
     parameters spread around 1 and 0, variances within [0.5, 1.5], integers within what they index,
-    masks a quarter masked. Scalars (an epsilon, a momentum) keep their recorded value in both.
+    masks a quarter masked; every fourth row of an activation is small. `extreme` are fresh inputs
+    with large and shifted rows besides. Scalars (an epsilon, a momentum) keep their recorded value.
 
     Args:
         graph: needs specs for all its arguments.
-        kind: which of the two.
+        kind: which of the three.
         seed: the same seed gives the same values on every machine with the same numpy.
 
     Raises:
@@ -86,7 +101,9 @@ def _value(
         return _symbol(spec)
     if spec.shape == () and (spec.data or spec.mean is not None):
         return _stored(spec) if spec.data else _full(spec, spec.mean)
-    return _recorded(spec, use, random) if kind == "recorded" else _fresh(spec, use, random)
+    if kind == "recorded":
+        return _recorded(spec, use, random)
+    return _fresh(spec, use, random, SMALL_ROWS if kind == "fresh" else EXTREME_ROWS)
 
 
 def _symbol(spec: TensorSpec) -> int:
@@ -132,7 +149,7 @@ def _recorded(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
     return to_storage(np.clip(np.nan_to_num(values), low, REPLAY_LIMIT), spec.dtype)
 
 
-def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
+def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator, rows: Rows) -> Array:
     if spec.dtype == "bool":
         return random.random(spec.shape, dtype=np.float32) < 0.5
     if spec.dtype.startswith("complex"):
@@ -152,7 +169,17 @@ def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
         values = _normal(spec, random) / math.sqrt(max(1, math.prod(spec.shape[1:])))
     else:
         values = _normal(spec, random)
+        if use.role == "plain":
+            values = _vary(values, rows)
     return to_storage(values, spec.dtype)
+
+
+def _vary(values: Array, rows: Rows) -> Array:
+    """Values with each row of four multiplied and shifted."""
+    if values.ndim < 2 or values.shape[-2] < MIN_ROWS:
+        return values
+    pattern = np.array(rows, values.dtype)[np.arange(values.shape[-2]) % len(rows)]
+    return values * pattern[:, :1] + pattern[:, 1:]
 
 
 def _normal(spec: TensorSpec, random: np.random.Generator) -> Array:

@@ -23,7 +23,8 @@ LEVEL = -5
 """The tolerance level at which a wrong program must fail: that of torch.testing.assert_close."""
 
 KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
-"""The input sets of the judge, in its order; the seed grows by one from set to set."""
+"""The input sets on which the judge compares all values, in its order; the seed grows by one from
+set to set."""
 
 OTHER_ROUND = 1000
 """Distance of the seeds of another round of inputs."""

@@ -55,7 +55,7 @@ class TimingPlan:
 
     seconds: float = 0.4
     min_rounds: int = 6
-    max_rounds: int = 20
+    max_rounds: int = 16
     burst_ms: float = 2.0
     min_calls: int = 3
     max_calls: int = 50
@@ -69,7 +69,8 @@ class Measurement:
     `rounds[i]` holds for worker i the times of its two turns in every round, in milliseconds: each
     the median of that turn's calls. `verdicts[i]` compares what was seen of its outputs with the
     reference's, `findings[i]` is what its audited calls prove, `observed[i]` what torch ops its
-    replacements used. `failures` maps workers that failed on the way to how; their times are empty.
+    replacements used. `shared` says which outputs of the reference share memory (`probe.shared`).
+    `failures` maps workers that failed on the way to how; their times are empty.
     """
 
     rounds: tuple[tuple[tuple[float, float], ...], ...]
@@ -77,6 +78,7 @@ class Measurement:
     verdicts: tuple[Verdict, ...]
     findings: tuple[tuple[Finding, ...], ...]
     observed: tuple[tuple[Observed, ...], ...]
+    shared: frozenset[str]
     failures: Mapping[int, WorkerFailureError]
 
 
@@ -146,7 +148,7 @@ def interleave(
         back = turn(order[::-1])
         for index in there.keys() & back.keys():
             samples[index].append((there[index].ms, back[index].ms))
-    turn(range(len(workers)), last=True)
+    final = turn(range(len(workers)), last=True)[0].audit
     for index in failures:
         samples[index].clear()
     return Measurement(
@@ -155,6 +157,7 @@ def interleave(
         tuple(verdicts),
         tuple(tuple(item.values()) for item in findings),
         tuple(tuple(item.values()) for item in observed),
+        final.shared if final else frozenset(),
         failures,
     )
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
+import signal
 from pathlib import Path
 
 _AT_FDCWD = -100
 _AT_RECURSIVE = 0x8000
 _OPEN_TREE_CLONE = 1
 _MOVE_MOUNT_FROM_DESCRIPTOR = 4
-_READ_ONLY, _NO_SETUID, _NO_DEVICES = 1, 2, 4  # the same for mount and mount_setattr
+_READ_ONLY, _NO_DEVICES = 1, 4  # the same for mount and mount_setattr
 
 _NUMBERS = {"open_tree": 428, "move_mount": 429, "mount_setattr": 442}
 """System calls that are younger than many C libraries; the numbers are those of all machines that
@@ -39,6 +40,8 @@ def main() -> None:
     _confine(options.private, options.size, options.show, options.own_users)
     os.setsid()
     os.chdir("/tmp")
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec would keep that
+        signal.signal(number, signal.SIG_DFL)
     os.execvp(options.command[0], options.command)
 
 
@@ -47,7 +50,7 @@ def _confine(private: list[str], size_bytes: int, shown: list[str], own_users: b
     _mount("proc", "/proc")
     if own_users:  # in one below it, the command would have capabilities again
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
-    _restrict("/", _READ_ONLY | _NO_SETUID | _NO_DEVICES)
+    _restrict("/", _READ_ONLY | _NO_DEVICES)
     folders = {path: _copy(path) for path in shown}  # restricted as what they are copied from
 
     _mount("tmpfs", "/dev", "size=64k,mode=755")
@@ -57,7 +60,7 @@ def _confine(private: list[str], size_bytes: int, shown: list[str], own_users: b
     for path, tree in devices.items():
         Path(path).touch()
         _place(tree, path)
-    _restrict("/dev", _READ_ONLY | _NO_SETUID)
+    _restrict("/dev", _READ_ONLY)
 
     for path in private:
         _mount("tmpfs", path, f"size={size_bytes},mode=755")
@@ -68,8 +71,8 @@ def _confine(private: list[str], size_bytes: int, shown: list[str], own_users: b
 
 def _mount(kind: str, path: str, options: str = "") -> None:
     """Mount a new file system."""
-    flags = ctypes.c_ulong(_NO_SETUID | _NO_DEVICES)
     names = (kind.encode(), os.fsencode(path), kind.encode())
+    flags = ctypes.c_ulong(_NO_DEVICES)
     _check(_libc.mount(*names, flags, options.encode()), f"mount {path}")
 
 

@@ -17,27 +17,28 @@ from passnet.dataset.suite import SuiteGraph
 from passnet.errors import GraphError, PassFolderError
 from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
-from passnet.graph.numbers import storage
 from passnet.judge.candidate import REFERENCE, Candidate
+from passnet.judge.check import KINDS, NUM_GRADED, Checked, Expected, num_written
 from passnet.judge.clock import Measurement, interleave
-from passnet.judge.compare import Verdict, compare_forms, compare_values, worse
+from passnet.judge.compare import worse
 from passnet.judge.estimate import low_mean, self_ratio, speedup
 from passnet.judge.finding import Finding
+from passnet.judge.floor import Floor, make_floor
 from passnet.judge.fresh import FreshInputs
 from passnet.judge.lock import device_lock
-from passnet.judge.messages import OutputForm
+from passnet.judge.messages import Observed
 from passnet.judge.pool import ParentPool
 from passnet.judge.process import WorkerFailureError, WorkerParent
 from passnet.judge.rules import RULES, RulesName
 from passnet.judge.static import inspect_code
 from passnet.judge.status import Status
-from passnet.judge.subject import Outcome, Problem, Subject, make_problem
+from passnet.judge.subject import Problem, Subject, make_problem
 from passnet.judge.timed_worker import TimedWorker
-from passnet.judge.tolerance import LEVELS, smallest_t
 from passnet.judge.trial import JudgeSettings, Trial
 from passnet.passes.folder import inspect_folder
 
 MAX_TEXT = 600
+MAX_NAMED_OPS = 8
 
 
 class _Stopwatch:
@@ -118,15 +119,19 @@ def _judge_accepted(
     watch = _Stopwatch()
     try:
         with watch.phase("inputs"):
-            sets = [make_inputs(graph, "recorded", settings.seed),
-                    make_inputs(graph, "fresh", settings.seed + 1)]  # fmt: skip
-            problem = make_problem(graph, sets)
+            problem = make_problem(
+                graph,
+                [
+                    make_inputs(graph, kind, settings.seed + number)
+                    for number, kind in enumerate(KINDS)
+                ],
+            )
         with ExitStack() as stack:
             with watch.phase("reference"):
                 reference = stack.enter_context(
                     _subject(parents.reference(), problem, REFERENCE, settings)
                 )
-                expected = [_outcome(reference, number) for number in range(problem.num_sets)]
+                expected = Expected(problem, reference)
             bench = _Bench(parents, item, problem, reference, expected, settings, watch, stack)
             return bench.trials(candidates)
     except (WorkerFailureError, GraphError) as cause:
@@ -150,13 +155,6 @@ def _subject(
     )
 
 
-def _outcome(subject: Subject, number: int) -> Outcome:
-    outcome = subject.outcome(subject.run(number), number)
-    if outcome.changed:
-        subject.restore(number)
-    return outcome
-
-
 class _Bench:
     """One graph's reference and the candidates that got past comparison."""
 
@@ -166,7 +164,7 @@ class _Bench:
         item: SuiteGraph,
         problem: Problem,
         reference: Subject,
-        expected: list[Outcome],
+        expected: Expected,
         settings: JudgeSettings,
         watch: _Stopwatch,
         stack: ExitStack,
@@ -182,7 +180,7 @@ class _Bench:
 
     def trials(self, candidates: Sequence[Candidate]) -> list[Trial]:
         done: dict[int, Trial] = {}
-        running: dict[int, tuple[Subject, Verdict]] = {}
+        running: dict[int, tuple[Subject, Checked]] = {}
         for index, candidate in enumerate(candidates):
             started = self._start(candidate)
             if isinstance(started, Trial):
@@ -199,7 +197,7 @@ class _Bench:
             self._item.task, self._item.name, candidate.name, status, sandbox=sandbox, **fields
         )
 
-    def _start(self, candidate: Candidate) -> Trial | tuple[Subject, Verdict]:
+    def _start(self, candidate: Candidate) -> Trial | tuple[Subject, Checked]:
         """Load and compare a candidate: a finished trial if it failed, else what is to be timed."""
         watch = _Stopwatch()
         subject: Subject | None = None
@@ -209,24 +207,20 @@ class _Bench:
                 subject = _subject(parent, self._problem, candidate, self._settings)
                 subject.__enter__()
             self._stack.callback(subject.__exit__)
-            verdict = Verdict("ok", LEVELS[0])
-            for number in range(self._problem.num_sets):
-                with watch.phase("compile" if number == 0 else "run"):
-                    forms = subject.run(number)
-                if candidate.kind == "passes" and not any(
-                    item.num_matches for item in subject.matches
-                ):
-                    return self._no_match(candidate, subject, watch)
-                with watch.phase("compare"):
-                    verdict = worse(verdict, self._compare(subject, number, forms))
-                if verdict.status != "ok":
-                    break
+            with watch.phase("compile"):
+                subject.run(0)
+                subject.restore(0)
+            if candidate.kind == "passes" and not any(item.num_matches for item in subject.matches):
+                return self._no_match(candidate, subject, watch)
+            with watch.phase("compare"):
+                checked = self._expected.check(subject)
         except WorkerFailureError as failure:
             return self._finished(candidate, subject, watch, failure.status, str(failure))
         self._add_phases(watch)
+        verdict = checked.verdict
         if verdict.status != "ok":
             return self._finished(candidate, subject, watch, verdict.status, verdict.text)
-        return subject, verdict
+        return subject, checked
 
     def _add_phases(self, watch: _Stopwatch) -> None:
         for name, seconds in watch.seconds.items():
@@ -260,44 +254,8 @@ class _Bench:
             phases_s=dict(watch.seconds),
         )
 
-    def _compare(self, subject: Subject, number: int, forms: tuple[OutputForm, ...]) -> Verdict:
-        """The verdict on the last call; the inputs are put back if it changed any."""
-        expected = self._expected[number]
-        verdict = compare_forms(forms, expected.forms)
-        if verdict.status != "ok":
-            return verdict
-        actual = subject.outcome(forms, number)
-        verdict = compare_values(forms, expected.forms, actual.outputs, expected.outputs)
-        verdict = worse(verdict, self._compare_inputs(actual, expected, number))
-        if actual.changed:
-            subject.restore(number)
-        return verdict
-
-    def _compare_inputs(self, actual: Outcome, expected: Outcome, number: int) -> Verdict:
-        """Arguments that either side changed must end up with the same values."""
-        worst: int = LEVELS[0]
-        for index in sorted({*actual.changed, *expected.changed}):
-            layout = self._problem.layouts[index]
-            mine = self._after(actual, index, number)
-            theirs = self._after(expected, index, number)
-            level = smallest_t(mine, theirs, layout.dtype)
-            if level is None or index not in expected.changed:
-                return Verdict("ok", None, f"argument {index} is left with other values")
-            worst = max(worst, level)
-        return Verdict("ok", worst)
-
-    def _after(self, outcome: Outcome, index: int, number: int) -> np.ndarray:
-        if index in outcome.changed:
-            return outcome.changed[index]
-        layout = self._problem.layouts[index]
-        count = int(np.prod(layout.shape, dtype=np.int64))
-        flat = np.frombuffer(
-            self._problem.content, storage(layout.dtype), count, layout.offsets[number]
-        )
-        return flat.reshape(layout.shape)
-
     def _timed(
-        self, candidates: Sequence[Candidate], running: dict[int, tuple[Subject, Verdict]]
+        self, candidates: Sequence[Candidate], running: dict[int, tuple[Subject, Checked]]
     ) -> dict[int, Trial]:
         """Trials of the candidates that ran, timed together."""
         indices = list(running)
@@ -311,20 +269,27 @@ class _Bench:
             for item in timed:
                 item.close()
         usual = self._reference.worker.num_threads()
+        num_bytes = num_written(self._reference.forms, measured.shared)
+        floor = make_floor(num_bytes, self._expected.flops, self._parents.num_threads)
         trials = {}
         for place, index in enumerate(indices, start=1):
-            subject, verdict = running[index]
-            verdict = worse(verdict, measured.verdicts[place])
-            failure = measured.failures.get(place)
-            findings = (*measured.findings[place], *_company(subject, usual))
+            subject, checked = running[index]
+            findings = (
+                *checked.findings,
+                *measured.findings[place],
+                *_torch_findings(measured.observed[place], self._settings.rules),
+                *_company(subject, usual),
+                *_floor_findings(floor, measured.rounds[place]),
+            )
             trials[index] = self._trial(
-                candidates[index], subject, verdict, measured, place, failure, findings
+                candidates[index], subject, checked, measured, place, findings
             )
         return trials
 
     def _measure(self, timed: list[TimedWorker]) -> Measurement:
         random = np.random.default_rng(secrets.randbits(128))
-        fresh = FreshInputs(self._problem.tensors, self._problem.input_sets, random)
+        graded = self._problem.input_sets[:NUM_GRADED]
+        fresh = FreshInputs(self._problem.tensors, graded, random)
         with device_lock(self._settings.device):
             for _ in range(self._settings.max_repeats):
                 measured = interleave(timed, self._settings.timing, fresh, random)
@@ -340,10 +305,9 @@ class _Bench:
         self,
         candidate: Candidate,
         subject: Subject,
-        verdict: Verdict,
+        checked: Checked,
         measured: Measurement,
         place: int,
-        failure: WorkerFailureError | None,
         findings: tuple[Finding, ...],
     ) -> Trial:
         shared: dict[str, Any] = {
@@ -353,12 +317,16 @@ class _Bench:
             "self_ratio": self_ratio(np.array(measured.rounds[0])),
             "phases_s": dict(self._watch.seconds),
             "findings": findings,
+            "relative_error": checked.accuracy.error if checked.accuracy else None,
+            "eager_error": checked.accuracy.eager_error if checked.accuracy else None,
         }
         if _proven(findings):
             return self._named(candidate, "cheat", error=_why(findings), **shared)
+        failure = measured.failures.get(place)
         if failure is not None:
             text = str(failure)[:MAX_TEXT]
             return self._named(candidate, failure.status, error=text, **shared)
+        verdict = worse(checked.verdict, measured.verdicts[place])
         if verdict.status != "ok":
             return self._named(candidate, verdict.status, error=verdict.text, **shared)
         mine = np.array(measured.rounds[place])
@@ -384,6 +352,30 @@ class _Bench:
             speedup_high=ratio.high,
             **shared,
         )
+
+
+def _torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Finding]:
+    """What the torch ops that replacements used in observed calls mean under some rules."""
+    found = []
+    for item in observed:
+        if not item.ops:
+            continue
+        used = ", ".join(item.ops[:MAX_NAMED_OPS])
+        if rules == "strict":
+            text = f"the replacement of {item.name} computes with {used}"
+            found.append(Finding("reject", "torch_fallback", text))
+        elif item.same_as_pattern:
+            text = f"the replacement of {item.name} runs the ops of its pattern: {used}"
+            found.append(Finding("note", "null_rewrite", text))
+    return found
+
+
+def _floor_findings(floor: Floor, rounds: Sequence[tuple[float, float]]) -> list[Finding]:
+    """Whether times are shorter than is physically possible."""
+    if not rounds:
+        return []
+    found = floor.finding(float(low_mean(np.array(rounds).reshape(-1))))
+    return [found] if found else []
 
 
 def _company(subject: Subject, usual_threads: int) -> list[Finding]:

@@ -36,10 +36,13 @@ class Load(msgspec.Struct, frozen=True, tag=True):
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):
-    """Call the graph once on one set of inputs, after seeding the random generators."""
+    """Call the graph once on one set of inputs, after seeding the random generators; `exact`: in
+    float64, without a candidate.
+    """
 
     input_set: int
     seed: int = 0
+    exact: bool = False
 
 
 class Fetch(msgspec.Struct, frozen=True, tag=True):
@@ -81,12 +84,13 @@ class Loaded(msgspec.Struct, frozen=True, tag=True):
 
 class Ran(msgspec.Struct, frozen=True, tag=True):
     """The call returned; `matches` are those of the passes so far, `seconds` the call's time as
-    the worker saw it (a note, never the measurement).
+    the worker saw it (a note, never the measurement), `flops` what an exact call counted.
     """
 
     outputs: tuple[OutputForm, ...]
     matches: tuple[MissText, ...]
     seconds: float
+    flops: int = 0
 
 
 class Fetched(msgspec.Struct, frozen=True, tag=True):

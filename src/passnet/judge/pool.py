@@ -25,7 +25,7 @@ class ParentPool:
 
     def __init__(self, num_threads: int = 1, sandbox: Sandbox = NO_SANDBOX) -> None:
         self.sandbox = sandbox
-        self._num_threads = num_threads
+        self.num_threads = num_threads
         self._parents: dict[tuple[str, str] | None, WorkerParent] = {}
 
     def __enter__(self) -> ParentPool:
@@ -63,5 +63,5 @@ class ParentPool:
     ) -> WorkerParent:
         if key not in self._parents:
             there = [path for path in visible if path.is_dir()]
-            self._parents[key] = WorkerParent(self._num_threads, sandbox, there).__enter__()
+            self._parents[key] = WorkerParent(self.num_threads, sandbox, there).__enter__()
         return self._parents[key]

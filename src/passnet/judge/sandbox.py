@@ -1,16 +1,17 @@
-"""Confinement of the processes that run candidate code, by bubblewrap where the machine has it.
+"""Confinement of the processes that run candidate code, by what the machine has for it.
 
-Confined is: no network, the file system read-only but for a private /tmp and /dev/shm of limited
-size, a process namespace of its own that is killed as a tree, no capabilities, a small environment.
-Memory, cpu time, file size and number of processes are limits that every worker gets (`Limits`).
-Not confined: what can be read (all that the user can read), and the number of processes where the
-judge runs as root, whom Linux exempts from it.
+Confined is: no network and no service of the machine, the file system read-only but for private
+folders of limited size, a process namespace of its own that is killed as a tree and ends with the
+judge, no capabilities, a small environment. bubblewrap does it, or else util-linux's `unshare`
+with what `confine.py` does inside. Memory, cpu time, file size and number of processes are limits
+that every worker gets (`Limits`).
+Not confined: what can be read (all that the user can read), sockets of services that lie outside
+the private folders, and the number of processes where the judge runs as root, whom Linux exempts.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,10 +22,13 @@ from typing import Literal, TypeAlias
 
 from passnet.errors import InputError
 
-SandboxName: TypeAlias = Literal["bubblewrap", "none"]
+SandboxName: TypeAlias = Literal["bubblewrap", "unshare", "none"]
 
 PRIVATE_BYTES = 2 * 2**30
-"""Size of the private /tmp, and of /dev/shm."""
+"""Size of each private folder."""
+
+_PRIVATE = ("/dev/shm", "/tmp", "/run")
+"""Folders that every sandbox has for itself; the sockets of most services lie in /run."""
 
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CXX", "PYTHONPATH", "PYTHONHOME")
 _PROBE_TIMEOUT_S = 20.0
@@ -32,31 +36,34 @@ _PROBE_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A way to confine a process: its name, and why there is no better one (for `none`)."""
+    """A way to confine a process.
+
+    Args:
+        name: what does it.
+        reason: why nothing better does, for `none`.
+        own_users: whether `unshare` makes a user namespace too. Only root can go without, and then
+            the process could make one, with capabilities over nothing but what it makes itself.
+    """
 
     name: SandboxName
-    program: str = ""
     reason: str = ""
+    own_users: bool = True
 
     def command(self, argv: Sequence[str], visible: Sequence[Path] = ()) -> list[str]:
         """The command that runs `argv` confined; inherited descriptors stay open in it.
 
         Args:
             argv: the command.
-            visible: folders below /tmp or /dev/shm that it must see, read-only.
+            visible: folders below private ones that it must see, read-only.
         """
         if self.name == "none":
             return list(argv)
-        words = [
-            self.program, "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1",
-            "--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
-            "--size", str(PRIVATE_BYTES), "--tmpfs", "/dev/shm",
-            "--size", str(PRIVATE_BYTES), "--tmpfs", "/tmp",
-        ]  # fmt: skip
-        for path in dict.fromkeys([*_own_folders(), *map(Path.resolve, visible)]):
-            if path.is_relative_to("/tmp") or path.is_relative_to("/dev/shm"):
-                words += ["--ro-bind", str(path), str(path)]
-        return [*words, "--chdir", "/tmp", "--", *argv]
+        folders = dict.fromkeys([*_own_folders(), *map(Path.resolve, visible)])
+        private = set(map(Path, _PRIVATE))
+        shown = [str(path) for path in folders if private.intersection(path.parents)]
+        if self.name == "bubblewrap":
+            return [*_bubblewrap(shown), *argv]
+        return [*_unshare(shown, self.own_users), *argv]
 
     def environment(self, extra: dict[str, str]) -> dict[str, str]:
         """The environment of a confined process: what it needs, and `extra`."""
@@ -69,46 +76,84 @@ class Sandbox:
 
 NO_SANDBOX = Sandbox("none", reason="switched off")
 
+WAYS = (Sandbox("bubblewrap"), Sandbox("unshare"), Sandbox("unshare", own_users=False))
+"""The ways to confine, best first."""
+
 
 def find_sandbox(choice: str = "auto") -> Sandbox:
     """The sandbox of this machine.
 
     Args:
-        choice: "auto" (bubblewrap where it works, else none), "bubblewrap", or "none".
+        choice: "auto" (the best that works, else none), or the name of one.
 
     Raises:
-        InputError: bubblewrap was asked for and does not work here, or an unknown choice.
+        InputError: one was asked for and does not work here, or an unknown choice.
     """
-    if choice not in ("auto", "bubblewrap", "none"):
-        raise InputError(f"no sandbox {choice!r}; there are auto, bubblewrap, none")
+    names = ["auto", *dict.fromkeys(way.name for way in WAYS), "none"]
+    if choice not in names:
+        raise InputError(f"no sandbox {choice!r}; there are {', '.join(names)}")
     if choice == "none":
         return NO_SANDBOX
-    found = _bubblewrap()
-    if found.name == "none" and choice == "bubblewrap":
-        raise InputError(f"no sandbox here: {found.reason}")
-    return found
+    failures = []
+    for way in WAYS:
+        if choice in ("auto", way.name):
+            failure = _failure(way)
+            if not failure:
+                return way
+            failures.append(failure)
+    reason = "; ".join(dict.fromkeys(failures))
+    if choice != "auto":
+        raise InputError(f"no sandbox here: {reason}")
+    return Sandbox("none", reason=reason)
 
 
 @cache
-def _bubblewrap() -> Sandbox:
-    program = shutil.which("bwrap")
-    if program is None:
-        return Sandbox("none", reason="there is no bwrap (Debian's package bubblewrap has it)")
-    made = Sandbox("bubblewrap", program)
+def _failure(way: Sandbox) -> str:
+    """Why a way to confine does not work here; empty if it does."""
+    command = way.command(["true"])
     try:
         done = subprocess.run(
-            made.command(["true"]),
+            command,
             capture_output=True,
             text=True,
             check=False,
             timeout=_PROBE_TIMEOUT_S,
         )
+    except FileNotFoundError:
+        package = {"bubblewrap": "bubblewrap", "unshare": "util-linux"}[way.name]
+        return f"there is no {command[0]} (Debian's package {package} has it)"
     except (OSError, subprocess.TimeoutExpired) as cause:
-        return Sandbox("none", reason=f"bwrap does not run: {cause}")
+        return f"{way.name} does not run: {cause}"
     if done.returncode:
         words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        return Sandbox("none", reason=f"bwrap does not work here: {words[-1]}")
-    return made
+        return f"{way.name} does not work here: {words[-1]}"
+    return ""
+
+
+def _bubblewrap(shown: Sequence[str]) -> list[str]:
+    words = [
+        "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1",
+        "--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
+        "--remount-ro", "/proc", "--remount-ro", "/dev",
+    ]  # fmt: skip
+    for path in _PRIVATE:
+        words += ["--size", str(PRIVATE_BYTES), "--tmpfs", path]
+    for path in shown:
+        words += ["--ro-bind", path, path]
+    return [*words, "--chdir", "/tmp", "--"]
+
+
+def _unshare(shown: Sequence[str], own_users: bool) -> list[str]:
+    words = ["setpriv", "--pdeathsig=KILL", "unshare", "--kill-child=KILL"]
+    words += ["--mount", "--net", "--pid", "--ipc", "--uts"]
+    if own_users:
+        words += ["--user", "--map-current-user", "--keep-caps"]
+    words += [sys.executable, "-S", "-P", str(Path(__file__).with_name("confine.py"))]
+    words += ["--own-users"] if own_users else []
+    words += [f"--private={path}" for path in _PRIVATE]
+    words += [f"--show={path}" for path in shown]
+    words += [f"--size={PRIVATE_BYTES}", "--", "setpriv", "--no-new-privs"]
+    return [*words, "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"]
 
 
 def _own_folders() -> list[Path]:

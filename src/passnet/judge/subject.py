@@ -76,6 +76,14 @@ class Outcome:
     changed: dict[int, Array]
 
 
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """What the graph gives in float64, and the multiplications and additions it makes."""
+
+    outputs: tuple[Array | None, ...]
+    flops: int
+
+
 class Subject:
     """A loaded worker; use it as a context manager.
 
@@ -191,12 +199,30 @@ class Subject:
         self.forms = reply.outputs
         return reply.outputs
 
+    def exact(self, input_set: int) -> Exact | None:
+        """The outputs in float64; None where an op does not work in it. Of a reference only.
+
+        Raises:
+            WorkerFailureError: the worker ended.
+        """
+        try:
+            reply = self.worker.ask(Run(input_set, exact=True), Ran, self._timeouts_s[1])
+            return Exact(self._fetched(reply.outputs), reply.flops)
+        except WorkerFailureError as failure:
+            if failure.status in ("crash", "timeout"):
+                raise
+            return None
+
     def outcome(self, forms: tuple[OutputForm, ...], input_set: int) -> Outcome:
         """The values of the last outputs, copied out, and of the arguments that were changed.
 
         Raises:
             WorkerFailureError: they could not be copied.
         """
+        return Outcome(forms, self._fetched(forms), self._changed(input_set))
+
+    def _fetched(self, forms: tuple[OutputForm, ...]) -> tuple[Array | None, ...]:
+        """The values of the last outputs, None for what is no tensor."""
         offsets, num_bytes = _output_offsets(forms)
         if num_bytes > MAX_OUTPUT_BYTES:
             raise WorkerFailureError("out_of_memory", "TooLarge", f"outputs of {num_bytes} bytes")
@@ -206,11 +232,10 @@ class Subject:
             self._output_memory = SharedMemory("passnet-outputs", num_bytes)
         memory = self._output_memory
         self.worker.ask(Fetch(memory.num_bytes), Fetched, self._timeouts_s[1], (memory.fd,))
-        outputs = tuple(
+        return tuple(
             None if offset is None else memory.array(form.dtype, form.shape, offset).copy()
             for form, offset in zip(forms, offsets, strict=True)
         )
-        return Outcome(forms, outputs, self._changed(input_set))
 
     def _changed(self, input_set: int) -> dict[int, Array]:
         changed = {}

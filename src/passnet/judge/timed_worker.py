@@ -32,9 +32,9 @@ _NUM_EMPTY_CALLS = 200
 _LARGEST_EMPTY_MS = 0.02
 """An empty bracket takes 1 to 4 microseconds; one that seems longer was held up."""
 
-LATE_WAIT_S = 0.012
-"""How long after an audited call its outputs are read again: long enough for a Python thread, which
-waits up to 5 milliseconds for its turn."""
+LATE_WAIT_S = 0.008
+"""How long after an audited call its outputs are read again: long enough for a Python thread that
+sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
 
 CallKind: TypeAlias = Literal["timed", "audited", "held", "observed"]
 """timed: some places of the outputs are read. audited: all of them, twice. held: audited, and the

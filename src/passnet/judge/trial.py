@@ -48,7 +48,8 @@ class Trial:
     Times are kept by round and turn.
     `phases_s` says where the judge's time on this trial went. `sandbox` is what confined the
     candidate, "none" also for a baseline, which needs none. `findings` is what was found out about
-    its honesty; one that rejects makes the status `cheat`.
+    its honesty; one that rejects makes the status `cheat`. `relative_error` is that of the least
+    accurate output against float64 on fresh inputs, `eager_error` that of eager torch.
     """
 
     task: str
@@ -67,6 +68,8 @@ class Trial:
     reference_rounds_ms: tuple[tuple[float, float], ...] = ()
     candidate_rounds_ms: tuple[tuple[float, float], ...] = ()
     calls_per_turn: int | None = None
+    relative_error: float | None = None
+    eager_error: float | None = None
     load_s: float | None = None
     first_call_s: float | None = None
     phases_s: dict[str, float] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import mmap
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,6 +22,7 @@ from passnet.errors import PassError, PassFolderError
 from passnet.graph.build import build
 from passnet.graph.parse import parse_program
 from passnet.judge.channel import Channel, ChannelClosedError
+from passnet.judge.exact import run_exact
 from passnet.judge.memory import ControlPage, aligned
 from passnet.judge.messages import (
     Arm,
@@ -44,11 +46,15 @@ from passnet.passes.observe import Observer
 from passnet.passes.rewrite import PassReport
 
 MAX_ERROR_CHARACTERS = 2000
+SWITCH_INTERVAL_S = 0.0005
+"""How long another Python thread waits for its turn at most: one that works on after its call has
+ended is to be seen at it while the judge looks."""
 
 
 def serve(channel: Channel) -> None:
     """Answer the judge until it hangs up."""
     worker = _Worker()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     with torch.no_grad():
         while True:
             try:
@@ -172,10 +178,14 @@ class _Worker:
         assert self._call is not None, "the judge loads before it runs"
         torch.manual_seed(request.seed)
         self._outputs = ()
+        arguments, flops = self._args[request.input_set], 0
         start = time.perf_counter()
-        self._outputs = self._call(*self._args[request.input_set])
+        if request.exact:
+            self._outputs, flops = run_exact(self._call, arguments)
+        else:
+            self._outputs = self._call(*arguments)
         seconds = time.perf_counter() - start
-        return Ran(_forms(self._outputs), self._matches, seconds)
+        return Ran(_forms(self._outputs), self._matches, seconds, flops)
 
     def _fetch(self, request: Fetch, fds: list[int]) -> Fetched:
         memory = _map(fds[0], request.num_bytes)
@@ -205,7 +215,7 @@ class _Worker:
             ControlPage.GO, ControlPage.DONE, ControlPage.FREE, ControlPage.READY,
             ControlPage.COMMAND, ControlPage.OUTPUTS,
         )  # fmt: skip
-        inputs, read, rest = self._timed_inputs, np.bitwise_xor.reduce, time.sleep
+        inputs, read = self._timed_inputs, np.bitwise_xor.reduce
         self._nothing = tuple(self._outputs) or self._nothing
         self._outputs = outputs = held = ()
         self._observer.seen.clear()
@@ -241,7 +251,7 @@ class _Worker:
                     place += 1
                 words[done] = seen
                 while words[free] != seen:
-                    rest(0)  # who works on in another thread may do so now
+                    pass
                 held, outputs = (outputs if order == ControlPage.HOLD else ()), ()
                 words[ready] = seen
         finally:

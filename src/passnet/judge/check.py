@@ -1,0 +1,157 @@
+"""Whether a candidate computes what the reference does, on every set of inputs, before it is timed.
+
+On recorded and on fresh inputs all values are compared, and the smallest level at which they agree
+counts. On extreme inputs, where a difference in rounding may be large, outputs must be finite where
+the reference's are, and about as close to float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from passnet.graph.inputs import InputKind
+from passnet.graph.numbers import from_storage, storage
+from passnet.judge.compare import Verdict, compare_forms, compare_values, worse
+from passnet.judge.finding import Finding
+from passnet.judge.messages import OutputForm
+from passnet.judge.precision import Accuracy, not_finite, precision_findings, worst_accuracy
+from passnet.judge.subject import Exact, Outcome, Problem, Subject
+from passnet.judge.tolerance import LEVELS, smallest_t
+
+KINDS: tuple[InputKind, ...] = ("recorded", "fresh", "extreme")
+"""The sets of inputs, in the order in which a graph is called on them."""
+
+NUM_GRADED = 2
+"""Sets on which all values are compared, the first ones."""
+
+FRESH, EXTREME = KINDS.index("fresh"), KINDS.index("extreme")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How a candidate compares, how accurate it is on fresh inputs, and what was found out."""
+
+    verdict: Verdict
+    accuracy: Accuracy | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+class Expected:
+    """What the reference gives on every set of inputs of a problem.
+
+    Args:
+        problem: with one set for each of `KINDS`.
+        reference: loaded.
+
+    Raises:
+        WorkerFailureError: the reference failed.
+    """
+
+    def __init__(self, problem: Problem, reference: Subject) -> None:
+        self._problem = problem
+        self.outcomes = [_outcome(reference, number) for number in range(len(KINDS))]
+        self.exact: dict[int, Exact | None] = {
+            number: reference.exact(number) for number in (FRESH, EXTREME)
+        }
+
+    @property
+    def flops(self) -> int:
+        """The multiplications and additions that the graph makes; 0 where they are not known."""
+        exact = self.exact[FRESH]
+        return exact.flops if exact else 0
+
+    def check(self, subject: Subject) -> Checked:
+        """Call a candidate on every set and compare.
+
+        Raises:
+            WorkerFailureError: the candidate failed.
+        """
+        verdict = Verdict("ok", LEVELS[0])
+        seen: dict[int, Outcome] = {}
+        for number in range(len(KINDS)):
+            forms = subject.run(number)
+            same = compare_forms(forms, self.outcomes[number].forms)
+            if same.status != "ok":
+                return Checked(worse(verdict, same))
+            seen[number] = subject.outcome(forms, number)
+            if seen[number].changed:
+                subject.restore(number)
+            if number < NUM_GRADED:
+                verdict = worse(verdict, self._compare(seen[number], number))
+            else:
+                verdict = worse(verdict, self._compare_finite(seen[number], number))
+        usual, extreme = self._accuracy(seen, FRESH), self._accuracy(seen, EXTREME)
+        return Checked(verdict, usual, tuple(precision_findings(usual, extreme)))
+
+    def _compare(self, actual: Outcome, number: int) -> Verdict:
+        expected = self.outcomes[number]
+        verdict = compare_values(actual.forms, expected.forms, actual.outputs, expected.outputs)
+        return worse(verdict, self._compare_inputs(actual, expected, number))
+
+    def _compare_inputs(self, actual: Outcome, expected: Outcome, number: int) -> Verdict:
+        """Arguments that either side changed must end up with the same values."""
+        worst: int = LEVELS[0]
+        for index in sorted({*actual.changed, *expected.changed}):
+            layout = self._problem.layouts[index]
+            mine = self._after(actual, index, number)
+            theirs = self._after(expected, index, number)
+            level = smallest_t(mine, theirs, layout.dtype)
+            if level is None or index not in expected.changed:
+                return Verdict("ok", None, f"argument {index} is left with other values")
+            worst = max(worst, level)
+        return Verdict("ok", worst)
+
+    def _after(self, outcome: Outcome, index: int, number: int) -> np.ndarray:
+        if index in outcome.changed:
+            return outcome.changed[index]
+        layout = self._problem.layouts[index]
+        count = int(np.prod(layout.shape, dtype=np.int64))
+        flat = np.frombuffer(
+            self._problem.content, storage(layout.dtype), count, layout.offsets[number]
+        )
+        return flat.reshape(layout.shape)
+
+    def _compare_finite(self, actual: Outcome, number: int) -> Verdict:
+        index = not_finite(_numbers(actual), _numbers(self.outcomes[number]))
+        if index is None:
+            return Verdict("ok", LEVELS[0])
+        text = f"output {index} is not finite on {KINDS[number]} inputs, the reference's is"
+        return Verdict("ok", None, text)
+
+    def _accuracy(self, seen: dict[int, Outcome], number: int) -> Accuracy | None:
+        exact = self.exact[number]
+        if exact is None or len(exact.outputs) != len(seen[number].outputs):
+            return None
+        actual, expected = seen[number], self.outcomes[number]
+        return worst_accuracy(actual.forms, actual.outputs, expected.outputs, exact.outputs)
+
+
+def _numbers(outcome: Outcome) -> list[np.ndarray | None]:
+    return [
+        None if value is None else from_storage(value, form.dtype)
+        for form, value in zip(outcome.forms, outcome.outputs, strict=True)
+    ]
+
+
+def _outcome(subject: Subject, number: int) -> Outcome:
+    outcome = subject.outcome(subject.run(number), number)
+    if outcome.changed:
+        subject.restore(number)
+    return outcome
+
+
+def num_written(forms: tuple[OutputForm, ...], shared: frozenset[str]) -> int:
+    """The bytes of outputs that lie in no argument and in no other output.
+
+    Args:
+        forms: of the outputs.
+        shared: what shares memory, as `probe.shared` says it.
+    """
+    viewing = {word for pair in shared for word in pair.split(" and ")}
+    return sum(
+        int(np.prod(form.shape, dtype=np.int64)) * storage(form.dtype).itemsize
+        for index, form in enumerate(forms)
+        if form.kind == "tensor" and f"output {index}" not in viewing and 0 not in form.stride
+    )

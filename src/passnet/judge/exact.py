@@ -1,0 +1,57 @@
+"""The graph in float64, without rounding as it were; run by the reference alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map
+from torch.utils.flop_counter import FlopCounterMode
+
+_NARROWING = {"float", "half", "bfloat16"}
+
+
+class _InDouble(TorchFunctionMode):
+    """Lets every cast to a floating-point type be one to float64."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if getattr(func, "__name__", "") in _NARROWING:
+            return args[0].double()
+        args, kwargs = tree_map(_widened, (args, kwargs or {}))
+        return func(*args, **kwargs)
+
+
+def run_exact(call: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, int]:
+    """The outputs of a graph in float64, and the multiplications and additions that it makes.
+
+    Args:
+        call: the graph, eagerly.
+        arguments: which are copied, and left as they are.
+
+    Raises:
+        Exception: what an op raises that does not work in float64.
+    """
+    copied = [
+        (item.double() if item.is_floating_point() else item.clone())
+        if isinstance(item, torch.Tensor)
+        else item
+        for item in arguments
+    ]
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with FlopCounterMode(display=False) as counter, _InDouble():
+            outputs = call(*copied)
+    finally:
+        torch.set_default_dtype(usual)
+    return outputs, counter.get_total_flops()
+
+
+def _widened(value: Any) -> Any:
+    if isinstance(value, torch.dtype) and value.is_floating_point:
+        return torch.float64
+    return value

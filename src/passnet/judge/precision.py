@@ -1,0 +1,136 @@
+"""How far outputs are from those in float64, beside how far eager torch's own are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passnet.graph.numbers import Array, from_storage, is_float
+from passnet.judge.finding import Finding
+from passnet.judge.messages import OutputForm
+
+DOWNGRADE: dict[str, float] = {
+    "float64": 2.0**-26,
+    "float32": 2.0**-14,
+    "float16": 2.0**-6,
+    "bfloat16": 2.0**-5,
+}
+"""Relative error of an output from which on it was computed in the next lower precision: half a
+unit of float32 for float64, an eighth of one of float16 for float32, and so on."""
+
+DOWNGRADE_RATIO = 16.0
+"""How many times eager torch's own error it must be besides. A sum in plain order over 4096 float32
+elements is off by about ten times as much as torch's."""
+
+UNSTABLE: dict[str, float] = {
+    "float64": 2.0**-20,
+    "float32": 2.0**-9,
+    "float16": 2.0**-4,
+    "bfloat16": 2.0**-3,
+}
+"""Relative error on extreme inputs from which on the mathematics is unstable."""
+
+UNSTABLE_RATIO = 64.0
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """The relative error (root of the mean square) of an output, and that of eager torch."""
+
+    output: int
+    dtype: str
+    error: float
+    eager_error: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times eager torch's error, which counts as one unit of rounding at least."""
+        return self.error / max(self.eager_error, _ROUNDING[self.dtype])
+
+
+_ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+
+
+def worst_accuracy(
+    forms: Sequence[OutputForm],
+    outputs: Sequence[Array | None],
+    eager: Sequence[Array | None],
+    exact: Sequence[Array | None],
+) -> Accuracy | None:
+    """The accuracy of the output whose error is largest beside eager's; None if none is a float.
+
+    Args:
+        forms: of the outputs, which agree with the reference's.
+        outputs: the candidate's, as storage.
+        eager: the reference's, as storage.
+        exact: those in float64.
+    """
+    found = [
+        Accuracy(
+            index,
+            form.dtype,
+            relative_error(from_storage(mine, form.dtype), true),
+            relative_error(from_storage(theirs, form.dtype), true),
+        )
+        for index, (form, mine, theirs, true) in enumerate(
+            zip(forms, outputs, eager, exact, strict=True)
+        )
+        if mine is not None
+        and theirs is not None
+        and true is not None
+        and is_float(form.dtype)
+        and mine.shape == true.shape
+    ]
+    return max(found, key=lambda item: item.ratio, default=None)
+
+
+def relative_error(actual: Array, exact: Array) -> float:
+    """The root of the mean square of what is wrong over that of what is right.
+
+    Elements that are not finite in either are left out.
+
+    Examples:
+        >>> round(relative_error(np.array([1.1, 2.0]), np.array([1.0, 2.0])), 4)
+        0.0447
+    """
+    actual, exact = actual.astype(np.float64), exact.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        wrong = actual - exact
+        finite = np.isfinite(wrong)
+        wrong, right = wrong[finite], exact[finite]
+        scale = float(np.sqrt(np.mean(right**2))) if right.size else 0.0
+        error = float(np.sqrt(np.mean(wrong**2))) if wrong.size else 0.0
+    return error / scale if scale else error
+
+
+def precision_findings(usual: Accuracy | None, extreme: Accuracy | None) -> list[Finding]:
+    """What the accuracy on fresh and on extreme inputs tells."""
+    found = []
+    for name, item, limits, least in (
+        ("precision_downgrade", usual, DOWNGRADE, DOWNGRADE_RATIO),
+        ("unstable_maths", extreme, UNSTABLE, UNSTABLE_RATIO),
+    ):
+        if item is not None and item.error > limits[item.dtype] and item.ratio > least:
+            text = (
+                f"output {item.output} is off by {item.error:.1e} of itself, eager torch by "
+                f"{item.eager_error:.1e} (both against float64)"
+            )
+            found.append(Finding("flag", name, text))
+    return found
+
+
+def not_finite(outputs: Sequence[Array | None], eager: Sequence[Array | None]) -> int | None:
+    """The first output that is not finite somewhere where eager torch's is; None if there is none.
+
+    Args:
+        outputs: as numbers (see `graph.numbers.from_storage`).
+        eager: likewise.
+    """
+    for index, (mine, theirs) in enumerate(zip(outputs, eager, strict=True)):
+        if mine is None or theirs is None or mine.dtype.kind not in "fc":
+            continue
+        if (np.isfinite(theirs) & ~np.isfinite(mine)).any():
+            return index
+    return None
