@@ -2,7 +2,11 @@
 
 import json
 import os
+import signal
 import socket
+import stat
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -13,16 +17,39 @@ import pytest
 
 from passnet.errors import InputError
 from passnet.graph.inputs import make_inputs
+from passnet.judge import sandbox as module
 from passnet.judge.candidate import Candidate
+from passnet.judge.clock import TimingPlan
+from passnet.judge.judge import judge_graph
 from passnet.judge.messages import Limits
 from passnet.judge.pool import ParentPool
 from passnet.judge.process import WorkerFailureError
-from passnet.judge.sandbox import Sandbox, find_sandbox
+from passnet.judge.sandbox import NO_SANDBOX, WAYS, Sandbox, find_sandbox
 from passnet.judge.subject import Subject, make_problem
-from tests.judge.folders import small_graph, write_passes
+from passnet.judge.trial import JudgeSettings
+from tests.judge.folders import GOOD, small_graph, write_passes
 
-SANDBOXES = ["bubblewrap"]
 Ask = Callable[..., Any]
+
+
+def _name(way: Sandbox) -> str:
+    return way.name if way.own_users else f"{way.name}-as-root"
+
+
+def _works(way: Sandbox) -> Sandbox:
+    failure = way.name != "none" and module._failure(way)
+    if failure:
+        pytest.skip(failure)
+    return way
+
+
+confined = pytest.mark.parametrize("pool", WAYS, indirect=True, ids=_name, scope="module")
+"""A test of what every sandbox holds."""
+
+everywhere = pytest.mark.parametrize(
+    "pool", [*WAYS, NO_SANDBOX], indirect=True, ids=_name, scope="module"
+)
+"""A test of what holds without a sandbox too."""
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +57,18 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("passes")
 
 
-@pytest.fixture(scope="module", params=SANDBOXES)
+@pytest.fixture(scope="module")
 def pool(request: pytest.FixtureRequest) -> Iterator[ParentPool]:
-    try:
-        sandbox = find_sandbox(request.param)
-    except InputError as cause:
-        pytest.skip(str(cause))
     os.environ["PASSNET_TEST_SECRET"] = "a secret of the judge"
-    with ParentPool(sandbox=sandbox) as made:
+    with ParentPool(sandbox=_works(request.param)) as made:
         yield made
     del os.environ["PASSNET_TEST_SECRET"]
+
+
+@pytest.fixture(params=WAYS, ids=_name)
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """A sandbox for commands other than the parent of workers."""
+    return _works(request.param)
 
 
 @pytest.fixture
@@ -48,10 +77,10 @@ def ask(pool: ParentPool, root: Path) -> Ask:
     graph = small_graph().graph
     problem = make_problem(graph, [make_inputs(graph, "fresh", 0)])
 
-    def run(text: str, limits: Limits = Limits(1024)) -> Any:  # noqa: B008
+    def run(text: str, limits: Limits = Limits(1024), name: str = "x") -> Any:  # noqa: B008
         body = f"import json, os\n{text}\nraise RuntimeError('@' + json.dumps(answer) + '@')\n"
         folder = write_passes(Path(tempfile.mkdtemp(dir=root)), body)
-        candidate = Candidate("x", "passes", str(folder), "direct", root=str(root))
+        candidate = Candidate(name, "passes", str(folder), "direct", root=str(root))
         subject = Subject(pool.of(candidate), problem, candidate, limits, 60, 10)
         try:
             with pytest.raises(WorkerFailureError) as caught, subject:
@@ -77,41 +106,125 @@ for place in PLACES:
 """
 
 
+@confined
 def test_files_can_be_written_in_private_folders_only(ask: Ask, root: Path) -> None:
     package = Path(__file__).parents[2] / "src" / "passnet" / "intruder"
     places = [str(root / "x"), str(Path.home() / "passnet-intruder"), "/etc/passnet-intruder",
-              "/passnet-intruder", str(package), "/var/tmp/passnet-intruder"]  # fmt: skip
-    found = ask(
-        TRY_TO_WRITE.replace(
-            "PLACES", repr([*places, "/tmp/passnet-intruder", "/dev/shm/passnet-intruder"])
-        )
-    )
+              "/passnet-intruder", str(package), "/var/tmp/passnet-intruder",
+              "/dev/passnet-intruder"]  # fmt: skip
+    private = [f"{folder}/passnet-intruder" for folder in module._PRIVATE]
+    found = ask(TRY_TO_WRITE.replace("PLACES", repr([*places, *private])))
     for place in places:
         assert found[place] in ("OSError", "PermissionError"), place
-        assert not Path(place).exists()
-    assert found["/tmp/passnet-intruder"] == found["/dev/shm/passnet-intruder"] == "written"
-    assert (
-        not Path("/tmp/passnet-intruder").exists()
-        and not Path("/dev/shm/passnet-intruder").exists()
-    )
+    assert all(found[place] == "written" for place in private)
+    assert not any(Path(place).exists() for place in [*places, *private])
 
 
+@confined
+def test_a_candidate_sees_neither_what_another_wrote_nor_other_folders_below_tmp(
+    ask: Ask, tmp_path: Path
+) -> None:
+    places = [f"{folder}/passnet-for-another" for folder in module._PRIVATE]
+    assert set(ask(TRY_TO_WRITE.replace("PLACES", repr(places))).values()) == {"written"}
+    text = f"answer = [os.path.exists(item) for item in {[*places, str(tmp_path)]!r}]"
+    assert ask(text) == [True, True, True, False]
+    assert ask(text, name="another") == [False] * 4
+
+
+def test_a_private_folder_is_private_even_where_it_is_to_be_seen(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    command = sandbox.command(["touch", "/tmp/passnet-seen", str(tmp_path / "x")], [Path("/tmp")])
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 1
+    assert not Path("/tmp/passnet-seen").exists() and not (tmp_path / "x").exists()
+
+
+UNDO = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+REMOUNT, BIND, DETACH, NEW_USER, NEW_MOUNTS = 32, 4096, 2, 0x10000000, 0x20000
+
+def undone():
+    done = []
+    for place in ("/", "/proc", "/dev", "/sys", FOLDER):
+        for flags in (REMOUNT, REMOUNT | BIND, REMOUNT | BIND | 2 | 4):  # nosuid, nodev as before
+            if libc.mount(None, place.encode(), None, ctypes.c_ulong(flags), None) == 0:
+                done.append("remount " + place)
+    for place in (FOLDER, "/tmp", "/run", "/dev/shm", "/dev", "/proc"):
+        if libc.umount2(place.encode(), DETACH) == 0:
+            done.append("umount " + place)
+    return done
+
+answer = undone()
+receiver, sender = os.pipe()
+if os.fork() == 0:
+    entered = libc.unshare(NEW_USER | NEW_MOUNTS) == 0
+    os.write(sender, json.dumps(undone() if entered else []).encode())
+    os._exit(0)
+os.wait()
+answer += json.loads(os.read(receiver, 4096))
+"""
+
+
+@confined
+def test_mounts_cannot_be_undone_not_even_in_another_user_namespace(ask: Ask, root: Path) -> None:
+    assert ask(UNDO.replace("FOLDER", repr(str(root)))) == []
+
+
+@confined
+def test_neither_the_kernel_nor_a_disk_can_be_reached(ask: Ask) -> None:
+    text = """
+answer = []
+for place in ("/proc/sys/kernel/core_pattern", "/proc/sys/vm/drop_caches", "/proc/sysrq-trigger"):
+    try:
+        os.close(os.open(place, os.O_WRONLY))
+        answer.append(place)
+    except OSError:
+        pass
+known = "core fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"
+answer += set(os.listdir("/dev")) - set(known.split())
+with open("/dev/null", "w") as stream:
+    stream.write("can be written")
+"""
+    assert ask(text) == []
+
+
+@confined
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a device file")
+def test_a_device_file_outside_dev_is_none(ask: Ask, root: Path) -> None:
+    place = root / "zero"
+    try:
+        os.mknod(place, stat.S_IFCHR | 0o666, os.makedev(1, 5))
+    except PermissionError as cause:
+        pytest.skip(f"no device file can be made here: {cause}")
+    try:
+        assert place.open("rb").read(1) == b"\0"
+        text = f"try:\n    answer = len(open({str(place)!r}, 'rb').read(1))\n"
+        assert ask(text + "except OSError as cause:\n    answer = cause.strerror\n") == (
+            "Permission denied"
+        )
+    finally:
+        place.unlink()
+
+
+@confined
 def test_private_folders_have_an_end(ask: Ask) -> None:
     text = (
-        "answer = {}\n"
-        "for place in ('/tmp', '/dev/shm'):\n"
+        "answer = []\n"
+        f"for place in {module._PRIVATE!r}:\n"
         "    stat = os.statvfs(place)\n"
-        "    answer[place] = stat.f_blocks * stat.f_frsize\n"
+        "    answer.append(stat.f_blocks * stat.f_frsize)\n"
     )
-    assert all(size <= 2 * 2**30 for size in ask(text).values())
+    assert set(ask(text)) == {module.PRIVATE_BYTES}
 
 
+@everywhere
 def test_a_file_has_a_largest_size(ask: Ask) -> None:
     text = (
-        "import signal\n"
+        "import signal, tempfile\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "try:\n"
-        "    with open('/tmp/large', 'wb') as stream:\n"
+        "    with tempfile.TemporaryFile() as stream:\n"
         "        stream.truncate(2**20 + 1)\n"
         "    answer = 'written'\n"
         "except OSError as cause:\n"
@@ -120,27 +233,85 @@ def test_a_file_has_a_largest_size(ask: Ask) -> None:
     assert ask(text, Limits(1024, file_mib=1)) == "File too large"
 
 
+@everywhere
+def test_memory_has_an_end(ask: Ask) -> None:
+    text = (
+        "try:\n"
+        "    answer = len(bytearray(2**30))\n"
+        "except MemoryError as cause:\n"
+        "    answer = type(cause).__name__\n"
+    )
+    assert ask(text, Limits(256)) == "MemoryError"
+
+
+@confined
 def test_there_is_no_network(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         text = (
             "import socket\n"
+            "answer = [name for _, name in socket.if_nameindex()]\n"
             "try:\n"
             f"    socket.create_connection(('127.0.0.1', {port}), 2)\n"
-            "    answer = 'connected'\n"
-            "except OSError as cause:\n"
-            "    answer = type(cause).__name__\n"
+            "    answer.append('connected')\n"
+            "except OSError:\n"
+            "    pass\n"
         )
         socket.create_connection(("127.0.0.1", port), 2).close()
-        assert ask(text) == "ConnectionRefusedError"
+        assert ask(text) == ["lo"]
 
 
+@confined
+def test_no_service_of_the_machine_can_be_reached(ask: Ask) -> None:
+    place = Path(tempfile.mkdtemp(dir=_writable("/run", os.environ.get("XDG_RUNTIME_DIR", ""))))
+    addresses = [str(place / "socket"), f"\0passnet-{os.getpid()}"]
+    servers = [socket.socket(socket.AF_UNIX) for _ in addresses]
+    try:
+        for server, address in zip(servers, addresses, strict=True):
+            server.bind(address)
+            server.listen()
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(address)
+        text = (
+            "import socket\n"
+            "answer = []\n"
+            f"for address in {addresses!r}:\n"
+            "    try:\n"
+            "        socket.socket(socket.AF_UNIX).connect(address)\n"
+            "        answer.append(address)\n"
+            "    except OSError:\n"
+            "        pass\n"
+        )
+        assert ask(text) == []
+    finally:
+        for server in servers:
+            server.close()
+        Path(addresses[0]).unlink(missing_ok=True)
+        place.rmdir()
+
+
+def _writable(*folders: str) -> str:
+    for folder in folders:
+        if folder and os.access(folder, os.W_OK):
+            return folder
+    pytest.skip("there is no folder for sockets in which this user can make one")
+
+
+@confined
+def test_its_namespaces_are_its_own(ask: Ask) -> None:
+    kinds = ("ipc", "mnt", "net", "pid", "uts")
+    inside = ask(f"answer = [os.readlink('/proc/self/ns/' + kind) for kind in {kinds!r}]")
+    assert not set(inside) & {str(Path("/proc/self/ns", kind).readlink()) for kind in kinds}
+
+
+@confined
 def test_no_process_of_the_machine_can_be_seen(ask: Ask) -> None:
     found = ask("answer = sorted(int(item) for item in os.listdir('/proc') if item.isdecimal())")
     assert len(found) == 2 and found[0] == 1
     assert os.getpid() not in found or os.getpid() in (1, 2)
 
 
+@confined
 def test_the_parent_of_workers_can_be_neither_killed_nor_read(ask: Ask) -> None:
     text = (
         "import signal\n"
@@ -158,6 +329,7 @@ def test_the_parent_of_workers_can_be_neither_killed_nor_read(ask: Ask) -> None:
     assert ask("answer = 'goes on'") == "goes on"
 
 
+@confined
 def test_the_environment_holds_no_secret(ask: Ask) -> None:
     assert "PASSNET_TEST_SECRET" not in ask("answer = dict(os.environ)")
 
@@ -167,9 +339,8 @@ answer = 0
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        import time
-        with open("/proc/self/comm", "w") as stream:
-            stream.write("NAME")
+        import ctypes, time
+        ctypes.CDLL(None).prctl(15, b"NAME", 0, 0, 0)  # PR_SET_NAME
         while True:
             time.sleep(0.01)
     os._exit(0)
@@ -177,6 +348,7 @@ os.wait()
 """
 
 
+@confined
 def test_what_a_worker_leaves_behind_is_counted_and_ended(ask: Ask) -> None:
     name = f"left{os.getpid()}"
     ask(DAEMON.replace("NAME", name))
@@ -199,13 +371,107 @@ def _names_of_processes() -> set[str]:
     return names
 
 
+JUDGE = """
+import json, subprocess, sys
+process = subprocess.Popen(json.loads(sys.argv[1]))
+print(process.pid, flush=True)
+process.wait()
+"""
+
+
+@pytest.mark.parametrize("victim", ["judge", "sandbox"])
+def test_all_that_it_runs_ends_with_the_judge_and_with_the_sandbox(
+    sandbox: Sandbox, victim: str
+) -> None:
+    span = f"{3600 + os.getpid() / 1e9:.9f}"  # in no other command on this machine
+    tree = f"(setsid sleep {span} &) ; sleep {span} & exec sleep {span}"
+    command = json.dumps(sandbox.command(["bash", "-c", tree]))
+    judge = subprocess.Popen(
+        [sys.executable, "-c", JUDGE, command], stdout=subprocess.PIPE, text=True
+    )
+    assert judge.stdout is not None
+    try:
+        pid = int(judge.stdout.readline())
+        _wait_until(lambda: len(_sleepers(span)) == 3, "the tree does not start")
+        os.kill(judge.pid if victim == "judge" else pid, signal.SIGKILL)
+        _wait_until(lambda: not _sleepers(span), f"a process outlives its {victim}")
+    finally:
+        judge.kill()
+        judge.communicate()
+        for left in _sleepers(span):
+            os.kill(left, signal.SIGKILL)
+
+
+def _sleepers(span: str) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes() == f"sleep\0{span}\0".encode():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def _wait_until(is_so: Callable[[], bool], complaint: str) -> None:
+    deadline = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < deadline, complaint
+        time.sleep(0.02)
+
+
+@confined
 def test_no_capability_is_left_and_none_can_be_gained(ask: Ask) -> None:
     text = "answer = dict(line.split(':') for line in open('/proc/self/status') if ':' in line)"
     status = {name: value.strip() for name, value in ask(text).items()}
-    assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
+    for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert int(status[kind], 16) == 0, kind
     assert status["NoNewPrivs"] == "1"
 
 
+@pytest.mark.parametrize("pool", [Sandbox("unshare")], indirect=True, ids=_name, scope="module")
+def test_a_user_namespace_below_its_own_cannot_be_made(ask: Ask) -> None:
+    text = "import ctypes\nif os.fork() == 0:\n    os._exit(LIBC.unshare(NEW_USER) == 0)\n"
+    text = text.replace("LIBC", "ctypes.CDLL(None)").replace("NEW_USER", "0x10000000")
+    assert ask(f"{text}answer = os.wait()[1]") == 0
+
+
+def test_the_command_is_the_first_process_and_session_in_tmp_and_keeps_descriptors(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    receiver, sender = os.pipe()
+    facts = "f'{os.getpid()} {os.getsid(0)} {os.getcwd()}'"
+    text = f"import os; os.write({sender}, {facts}.encode())"
+    command = sandbox.command([sys.executable, "-c", text])
+    subprocess.run(command, pass_fds=[sender], check=True, cwd=tmp_path)
+    assert os.read(receiver, 100) == b"1 1 /tmp"
+    for fd in (receiver, sender):
+        os.close(fd)
+
+
+def test_the_command_handles_signals_as_it_would_elsewhere(sandbox: Sandbox) -> None:
+    words = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
+    outputs = [
+        subprocess.run(command, check=True, capture_output=True).stdout
+        for command in (words, sandbox.command(words))
+    ]
+    assert outputs[0] == outputs[1]
+
+
+@everywhere
+def test_an_honest_pass_is_judged_as_usual(pool: ParentPool, root: Path) -> None:
+    folder = write_passes(Path(tempfile.mkdtemp(dir=root)), GOOD)
+    candidate = Candidate("good", "passes", str(folder), "direct", root=str(root))
+    settings = JudgeSettings(
+        timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3),
+        limits=Limits(1024),
+        self_tolerance=1e9,
+    )
+    (trial,) = judge_graph(pool, small_graph(), [candidate], settings)
+    assert (trial.status, trial.smallest_t) == ("ok", -10), trial.error
+
+
+@everywhere
 def test_processor_time_has_an_end(pool: ParentPool, root: Path) -> None:
     folder = write_passes(Path(tempfile.mkdtemp(dir=root)), "while True: pass\n")
     graph = small_graph().graph
@@ -219,6 +485,7 @@ def test_processor_time_has_an_end(pool: ParentPool, root: Path) -> None:
     assert "SIGKILL" in caught.value.text or "SIGXCPU" in caught.value.text
 
 
+@everywhere
 @pytest.mark.skipif(os.getuid() == 0, reason="Linux exempts root from the limit of processes")
 def test_processes_have_a_number(ask: Ask) -> None:
     text = (
@@ -235,18 +502,28 @@ def test_processes_have_a_number(ask: Ask) -> None:
     assert ask(text, Limits(1024, num_processes=100)) < 100
 
 
-def test_where_there_is_no_sandbox_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from passnet.judge import sandbox
-
+def test_where_there_is_no_sandbox_the_reasons_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    sandbox._bubblewrap.cache_clear()
+    module._failure.cache_clear()
+    reasons = {
+        "bubblewrap": "there is no bwrap (Debian's package bubblewrap has it)",
+        "unshare": "there is no setpriv (Debian's package util-linux has it)",
+    }
     try:
-        assert find_sandbox("auto") == Sandbox(
-            "none", reason="there is no bwrap (Debian's package bubblewrap has it)"
-        )
-        with pytest.raises(InputError, match="no sandbox here: there is no bwrap"):
-            find_sandbox("bubblewrap")
+        assert find_sandbox("auto") == Sandbox("none", reason="; ".join(reasons.values()))
+        for name, reason in reasons.items():
+            with pytest.raises(InputError) as caught:
+                find_sandbox(name)
+            assert str(caught.value) == f"no sandbox here: {reason}"
     finally:
-        sandbox._bubblewrap.cache_clear()
-    with pytest.raises(InputError, match="no sandbox 'jail'; there are auto"):
+        module._failure.cache_clear()
+    with pytest.raises(InputError, match="no sandbox 'jail'; there are auto, bubblewrap, unshare"):
         find_sandbox("jail")
+
+
+def test_the_best_sandbox_that_works_is_chosen() -> None:
+    working = [way for way in WAYS if not module._failure(way)]
+    assert find_sandbox("auto") == next(iter(working), find_sandbox("auto"))
+    for name in {way.name for way in working}:
+        assert find_sandbox(name) == next(way for way in working if way.name == name)
+    assert find_sandbox("none") == NO_SANDBOX

@@ -20,8 +20,8 @@ from passnet.judge.trial import JudgeSettings, Trial
 from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
 
 QUICK = JudgeSettings(
-    timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3),
-    limits=Limits(1024),
+    timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, audit_share=0.5),
+    limits=Limits(4096),
     compile_timeout_s=10,
     call_timeout_s=3,
     self_tolerance=1e9,
@@ -192,7 +192,7 @@ def test_a_write_into_an_input_is_wrong_values(parent: ParentPool, tmp_path: Pat
 def test_output_that_is_right_only_at_first_is_wrong(parent: ParentPool, tmp_path: Path) -> None:
     body = (
         "calls = []\ndef replacement(x, y):\n    calls.append(1)\n"
-        "    return torch.relu(x + y) if len(calls) < 3 else torch.empty_like(x).fill_(1e9)\n"
+        "    return torch.relu(x + y) if len(calls) < 5 else torch.empty_like(x).fill_(1e9)\n"
     )
     trial = judge(parent, write_passes(tmp_path / "bad", body))
     assert trial.smallest_t is None
@@ -223,7 +223,7 @@ def test_what_goes_wrong_in_a_timed_call_is_a_status_too(
     status, action = LATE[name]
     body = (
         "import os\ncalls = []\ndef replacement(x, y):\n    calls.append(1)\n"
-        f"    if len(calls) > 4:\n        {action}\n    return torch.relu(x + y)\n"
+        f"    if len(calls) > 6:\n        {action}\n    return torch.relu(x + y)\n"
     )
     trial = judge(parent, write_passes(tmp_path / "bad", body))
     assert trial.status == status, trial
@@ -245,11 +245,11 @@ def test_a_measurement_in_which_the_reference_differs_from_itself_is_unstable(
 PROVEN = {
     "late_write": (
         "import threading, time\n"
-        "def finish(out, x, y):\n    time.sleep(0.001)\n    out.copy_(torch.relu(x + y))\n"
+        "def finish(out, x, y):\n    time.sleep(0.004)\n    out.copy_(torch.relu(x + y))\n"
         "calls = []\n"
         "def replacement(x, y):\n"
         "    calls.append(1)\n"
-        "    if len(calls) < 3:\n        return torch.relu(x + y)\n"
+        "    if len(calls) < 5:\n        return torch.relu(x + y)\n"
         "    out = torch.empty_like(x)\n"
         "    threading.Thread(target=finish, args=(out, x, y)).start()\n"
         "    return out\n"
@@ -267,11 +267,8 @@ def test_a_proven_cheat_is_named_and_scores_as_one(
     name: str, parent: ParentPool, tmp_path: Path
 ) -> None:
     trial = judge(parent, write_passes(tmp_path / "bad", PROVEN[name]))
-    if name == "late_write" and trial.status == "ok":  # the thread was early, and read too late
-        assert trial.smallest_t is None
-        return
     assert trial.status == "cheat", trial
-    assert [item for item in trial.findings if item.weight == "reject"]
+    assert name in [item.name for item in trial.findings if item.weight == "reject"]
     assert trial.speedup is None and trial.sandbox == parent.sandbox.name
 
 
@@ -287,7 +284,7 @@ def test_a_remembered_output_is_wrong(name: str, parent: ParentPool, tmp_path: P
     body = (
         "known = {}\nnumber = [0]\ndef replacement(x, y):\n"
         "    number[0] += 1\n"
-        "    if number[0] <= 2:\n        return torch.relu(x + y)\n"
+        "    if number[0] <= 4:\n        return torch.relu(x + y)\n"
         f"    key = {CACHED[name]}\n"
         "    if key not in known:\n        known[key] = torch.relu(x + y)\n"
         "    return known[key].clone()\n"
@@ -299,7 +296,7 @@ def test_a_remembered_output_is_wrong(name: str, parent: ParentPool, tmp_path: P
 def test_half_of_the_work_in_timed_calls_is_wrong(parent: ParentPool, tmp_path: Path) -> None:
     body = (
         "calls = []\ndef replacement(x, y):\n    calls.append(1)\n"
-        "    if len(calls) < 4:\n        return torch.relu(x + y)\n"
+        "    if len(calls) < 5:\n        return torch.relu(x + y)\n"
         "    out = torch.full_like(x, 1e6)\n"
         "    out[:32] = torch.relu(x[:32] + y[:32])\n    return out\n"
     )

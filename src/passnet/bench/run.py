@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 from passnet.bench.candidates import Entry
 from passnet.bench.environment import Environment, describe_environment
@@ -12,10 +13,12 @@ from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.dataset.suite import Suite, SuiteGraph
 from passnet.errors import InputError, MeasureError, WorkerError
 from passnet.judge.candidate import Candidate
+from passnet.judge.finding import Finding
+from passnet.judge.held_out import held_out_findings
 from passnet.judge.judge import judge_graph
 from passnet.judge.pool import ParentPool
 from passnet.judge.sandbox import SandboxName, find_sandbox
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.trial import JudgeSettings, Trial, with_findings
 from passnet.records import (
     SCHEMA_VERSION,
     LineWriter,
@@ -23,6 +26,10 @@ from passnet.records import (
     read_lines,
     write_json,
 )
+
+T = TypeVar("T")
+Findings: TypeAlias = dict[str, tuple[Finding, ...]]
+"""What was found out about each candidate."""
 
 MAX_RESTARTS = 3
 SAME_ENVIRONMENT = ("cpu", "python", "torch", "passnet", "compiler")
@@ -37,11 +44,13 @@ class RunSettings:
         judge: how graphs are judged.
         num_threads: threads of every worker.
         sandbox: what confines candidate code; see `find_sandbox`.
+        held_out: the content hash of the suite of held-out shapes, if any.
     """
 
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     num_threads: int = 1
     sandbox: SandboxName = "none"
+    held_out: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,7 @@ def run_suite(
     out: Path,
     resume: bool = False,
     progress: Progress | None = None,
+    held_out: Suite | None = None,
 ) -> list[Trial]:
     """All trials of a suite under some candidates, measured or found finished in `out`.
 
@@ -81,11 +91,13 @@ def run_suite(
         out: the run folder.
         resume: go on with what `out` holds; candidates may have been added.
         progress: told about every graph.
+        held_out: shapes of the same tasks that no author has seen; see `judge.held_out`.
 
     Raises:
         InputError: `out` holds a run and `resume` is off, or another run than this one.
         MeasureError: our own machinery fails again and again.
     """
+    settings = replace(settings, held_out=held_out.content_hash if held_out else None)
     info = _run_info(suite, entries, settings)
     _prepare(out, info, resume)
     path = out / TRIALS_FILE
@@ -95,14 +107,24 @@ def run_suite(
     sandbox = find_sandbox(settings.sandbox)
     with LineWriter(path) as writer, ParentPool(settings.num_threads, sandbox) as parents:
         parents.start(entry.template for entry in entries)
-        for item in (graph for task in suite.tasks for graph in task.graphs):
-            missing = [entry for entry in entries if (item.name, entry.name) not in finished]
-            trials = list(_judge(parents, item, missing, settings)) if missing else []
-            for trial in trials:
-                writer.write(trial)
-            done.extend(trials)
-            if progress is not None:
-                progress(item, trials)
+        for task in suite.tasks:
+            unseen = [
+                graph
+                for other in (held_out.tasks if held_out else ())
+                if other.name == task.name
+                for graph in other.graphs
+            ]
+            findings: Findings | None = None
+            for item in task.graphs:
+                missing = [entry for entry in entries if (item.name, entry.name) not in finished]
+                if missing and findings is None:
+                    findings = _hold_out(parents, unseen, entries, settings)
+                trials = list(_judge(parents, item, missing, settings, findings or {}))
+                for trial in trials:
+                    writer.write(trial)
+                done.extend(trials)
+                if progress is not None:
+                    progress(item, trials)
     return done
 
 
@@ -183,7 +205,11 @@ def _prepare(out: Path, info: RunInfo, resume: bool) -> None:
 
 
 def _judge(
-    parents: ParentPool, item: SuiteGraph, entries: Sequence[Entry], settings: RunSettings
+    parents: ParentPool,
+    item: SuiteGraph,
+    entries: Sequence[Entry],
+    settings: RunSettings,
+    findings: Findings,
 ) -> Iterator[Trial]:
     """The trials of the candidates on one graph."""
     candidates = []
@@ -194,15 +220,41 @@ def _judge(
             yield Trial(item.task, item.name, entry.name, "no_match", error=text)
         else:
             candidates.append(candidate)
-    if not candidates:
-        return
+    if candidates:
+        judged = _again(
+            parents, item.name, lambda: judge_graph(parents, item, candidates, settings.judge)
+        )
+        for trial in judged:
+            yield with_findings(trial, findings.get(trial.candidate, ()))
+
+
+def _hold_out(
+    parents: ParentPool,
+    graphs: Sequence[SuiteGraph],
+    entries: Sequence[Entry],
+    settings: RunSettings,
+) -> Findings:
+    """What the candidates that bring code do on held-out graphs of a task."""
+    if not graphs:
+        return {}
+    made = [entry.for_task(graphs[0].task) for entry in entries]
+    candidates = [item for item in made if item is not None and item.passes is not None]
+    return _again(
+        parents,
+        graphs[0].task,
+        lambda: held_out_findings(parents, graphs, candidates, settings.judge),
+    )
+
+
+def _again(parents: ParentPool, what: str, action: Callable[[], T]) -> T:
+    """The result of an action, tried again with new processes where our own machinery fails."""
     for attempt in range(MAX_RESTARTS):
         try:
-            yield from judge_graph(parents, item, candidates, settings.judge)
-            return
+            return action()
         except WorkerError as cause:
             parents.drop()
             if attempt == MAX_RESTARTS - 1:
                 raise MeasureError(
-                    f"cannot measure {item.name}: {cause} ({MAX_RESTARTS} attempts)"
+                    f"cannot measure {what}: {cause} ({MAX_RESTARTS} attempts)"
                 ) from cause
+    raise AssertionError("the last attempt returns or raises")

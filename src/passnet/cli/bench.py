@@ -33,6 +33,10 @@ def bench() -> None:
     help="eager, null, inductor, or the path of a pass folder (or of a folder of them, one "
     "a task); then @direct to call without torch.compile, @inductor to compile the rest.",
 )
+@click.option(
+    "--held-out",
+    help="A suite of other shapes of the same tasks: passes that are wrong on them are rejected.",
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The run folder.")
 @click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]))
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
@@ -98,7 +102,7 @@ def bench() -> None:
 @click.pass_context
 def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], out: Path,
               device: str, tasks: tuple[str, ...], as_json: bool, brief: bool, sandbox: str,
-              require_sandbox: bool, **options: Any) -> None:  # fmt: skip
+              require_sandbox: bool, held_out: str | None, **options: Any) -> None:  # fmt: skip
     """Judge and time CANDIDATES on every graph of a suite; write the run to a folder.
 
     Exits 0 when it measured, whatever the outcome, and not 0 only when it could not.
@@ -116,6 +120,7 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
     if device == "cuda":
         raise InputError("device cuda is not supported yet; use --device cpu")
     suite = open_suite(suite_name, tasks)
+    unseen = open_suite(held_out, ()) if held_out else None
     entries = [parse_candidate(text, suite.tasks) for text in candidates]
     confinement = find_sandbox(sandbox)
     if require_sandbox and confinement.name == "none":
@@ -142,7 +147,13 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
     start = time.monotonic()
     with progress(f"judging {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
         trials = run_suite(
-            suite, entries, settings, out, options["resume"], lambda item, _: step(item.name)
+            suite,
+            entries,
+            settings,
+            out,
+            options["resume"],
+            lambda item, _: step(item.name),
+            unseen,
         )
     report(out, trials, as_json, brief, time.monotonic() - start)
 

@@ -7,7 +7,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import KINDS, NUM_GRADED, Checked, Expected, num_written
-from passnet.judge.clock import Measurement, interleave
+from passnet.judge.clock import Measurement, TimingPlan, interleave
 from passnet.judge.compare import worse
 from passnet.judge.estimate import low_mean, self_ratio, speedup
 from passnet.judge.finding import Finding
@@ -34,10 +33,9 @@ from passnet.judge.static import inspect_code
 from passnet.judge.status import Status
 from passnet.judge.subject import Problem, Subject, make_problem
 from passnet.judge.timed_worker import TimedWorker
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.trial import MAX_TEXT, JudgeSettings, Trial, with_findings
 from passnet.passes.folder import inspect_folder
 
-MAX_TEXT = 600
 MAX_NAMED_OPS = 8
 
 
@@ -72,20 +70,12 @@ def judge_graph(
         WorkerError: our own machinery failed.
     """
     found = {candidate.name: _inspect(candidate, settings.rules) for candidate in candidates}
-    accepted = [candidate for candidate in candidates if not _proven(found[candidate.name])]
+    accepted = [candidate for candidate in candidates if not _is_proven(found[candidate.name])]
     judged = _judge_accepted(parents, item, accepted, settings) if accepted else []
-    trials = {
-        trial.candidate: replace(trial, findings=found[trial.candidate] + trial.findings)
-        for trial in judged
-    }
-    for candidate in candidates:
-        if candidate.name not in trials:
-            findings = found[candidate.name]
-            trials[candidate.name] = Trial(
-                item.task, item.name, candidate.name, "cheat",
-                error=_why(findings), findings=findings,
-            )  # fmt: skip
-    return [trials[candidate.name] for candidate in candidates]
+    trials = {trial.candidate: trial for trial in judged}
+    for name in found.keys() - trials.keys():
+        trials[name] = Trial(item.task, item.name, name, "cheat")
+    return [with_findings(trials[name], findings) for name, findings in found.items()]
 
 
 def _inspect(candidate: Candidate, rules: RulesName) -> tuple[Finding, ...]:
@@ -98,15 +88,8 @@ def _inspect(candidate: Candidate, rules: RulesName) -> tuple[Finding, ...]:
         return ()  # its worker will say what is wrong with it
 
 
-def _proven(findings: Sequence[Finding]) -> list[Finding]:
-    return [item for item in findings if item.weight == "reject"]
-
-
-def _why(findings: Sequence[Finding]) -> str:
-    """What was proven first, in one line."""
-    first = _proven(findings)[0]
-    place = f"{first.place}: " if first.place else ""
-    return f"{place}{first.name}: {first.evidence}"[:MAX_TEXT]
+def _is_proven(findings: Sequence[Finding]) -> bool:
+    return any(item.weight == "reject" for item in findings)
 
 
 def _judge_accepted(
@@ -187,8 +170,12 @@ class _Bench:
                 done[index] = started
             else:
                 running[index] = started
-        if running:
-            done.update(self._timed(candidates, running))
+        if self._settings.timing is None:
+            done.update(
+                {index: self._compared(candidates[index], *item) for index, item in running.items()}
+            )
+        elif running:
+            done.update(self._timed(candidates, running, self._settings.timing))
         return [done[index] for index in range(len(candidates))]
 
     def _named(self, candidate: Candidate, status: Status, **fields: Any) -> Trial:
@@ -254,8 +241,22 @@ class _Bench:
             phases_s=dict(watch.seconds),
         )
 
+    def _compared(self, candidate: Candidate, subject: Subject, checked: Checked) -> Trial:
+        """The trial of a candidate that ran and is not timed."""
+        return self._named(
+            candidate,
+            "ok",
+            smallest_t=checked.verdict.t,
+            error=checked.verdict.text,
+            matches=_matches(subject),
+            findings=checked.findings,
+        )
+
     def _timed(
-        self, candidates: Sequence[Candidate], running: dict[int, tuple[Subject, Checked]]
+        self,
+        candidates: Sequence[Candidate],
+        running: dict[int, tuple[Subject, Checked]],
+        plan: TimingPlan,
     ) -> dict[int, Trial]:
         """Trials of the candidates that ran, timed together."""
         indices = list(running)
@@ -264,7 +265,7 @@ class _Bench:
         timed = [TimedWorker(item, timeout_s) for item in subjects]
         try:
             with self._watch.phase("timing"):
-                measured = self._measure(timed)
+                measured = self._measure(timed, plan)
         finally:
             for item in timed:
                 item.close()
@@ -281,18 +282,17 @@ class _Bench:
                 *_company(subject, usual),
                 *_floor_findings(floor, measured.rounds[place]),
             )
-            trials[index] = self._trial(
-                candidates[index], subject, checked, measured, place, findings
-            )
+            trial = self._trial(candidates[index], subject, checked, measured, place)
+            trials[index] = with_findings(trial, findings)
         return trials
 
-    def _measure(self, timed: list[TimedWorker]) -> Measurement:
+    def _measure(self, timed: list[TimedWorker], plan: TimingPlan) -> Measurement:
         random = np.random.default_rng(secrets.randbits(128))
         graded = self._problem.input_sets[:NUM_GRADED]
         fresh = FreshInputs(self._problem.tensors, graded, random)
         with device_lock(self._settings.device):
             for _ in range(self._settings.max_repeats):
-                measured = interleave(timed, self._settings.timing, fresh, random)
+                measured = interleave(timed, plan, fresh, random)
                 if self._is_stable(measured):
                     break
         return measured
@@ -308,7 +308,6 @@ class _Bench:
         checked: Checked,
         measured: Measurement,
         place: int,
-        findings: tuple[Finding, ...],
     ) -> Trial:
         shared: dict[str, Any] = {
             "matches": _matches(subject),
@@ -316,12 +315,9 @@ class _Bench:
             "first_call_s": subject.first_call_s,
             "self_ratio": self_ratio(np.array(measured.rounds[0])),
             "phases_s": dict(self._watch.seconds),
-            "findings": findings,
             "relative_error": checked.accuracy.error if checked.accuracy else None,
             "eager_error": checked.accuracy.eager_error if checked.accuracy else None,
         }
-        if _proven(findings):
-            return self._named(candidate, "cheat", error=_why(findings), **shared)
         failure = measured.failures.get(place)
         if failure is not None:
             text = str(failure)[:MAX_TEXT]

@@ -46,11 +46,6 @@ class Problem:
     input_sets: tuple[Sequence[InputValue], ...]
     content: Array
 
-    @property
-    def num_sets(self) -> int:
-        """How many input sets there are."""
-        return len(self.input_sets)
-
 
 def make_problem(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> Problem:
     """The problem of a graph on some sets of inputs."""

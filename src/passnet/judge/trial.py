@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from passnet.judge.clock import TimingPlan
 from passnet.judge.finding import Finding
@@ -19,7 +20,7 @@ class JudgeSettings:
     Args:
         device: "cpu".
         seed: of the inputs.
-        timing: how long to measure.
+        timing: how long to measure; None compares only, and gives no speedup.
         limits: what a worker may use.
         compile_timeout_s: for loading, and for the first call.
         call_timeout_s: for every later call.
@@ -30,7 +31,7 @@ class JudgeSettings:
 
     device: str = "cpu"
     seed: int = 0
-    timing: TimingPlan = field(default_factory=TimingPlan)
+    timing: TimingPlan | None = field(default_factory=TimingPlan)
     limits: Limits = Limits(8192)
     compile_timeout_s: float = 180.0
     call_timeout_s: float = 30.0
@@ -75,3 +76,26 @@ class Trial:
     phases_s: dict[str, float] = field(default_factory=dict)
     sandbox: SandboxName = "none"
     findings: tuple[Finding, ...] = ()
+
+
+MAX_TEXT = 600
+"""Most characters of a trial's error."""
+
+
+def with_findings(trial: Trial, findings: Sequence[Finding]) -> Trial:
+    """A trial with more findings, the first ones; one that rejects takes its result away."""
+    every = (*findings, *trial.findings)
+    proven = [item for item in every if item.weight == "reject"]
+    if not proven:
+        return replace(trial, findings=every)
+    place = f"{proven[0].place}: " if proven[0].place else ""
+    return replace(
+        trial,
+        status="cheat",
+        findings=every,
+        error=f"{place}{proven[0].name}: {proven[0].evidence}"[:MAX_TEXT],
+        smallest_t=None,
+        speedup=None,
+        speedup_low=None,
+        speedup_high=None,
+    )
