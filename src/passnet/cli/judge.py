@@ -44,6 +44,7 @@ def judge_audit(ctx: click.Context, paths: tuple[Path, ...], as_json: bool, sand
         audited = list(audit(parents, cases, JudgeSettings(), step))
     exploits = [item for item in audited if item.case.kind == "exploit"]
     honest = [item for item in audited if item.case.kind == "honest"]
+    left_out = {path.name: case.missing for path, case in cases.items() if case.missing}
     wrong = [item for item in audited if not item.is_right]
     gained = sum(item.gained for item in exploits)
     punished = sum(not item.is_right for item in honest)
@@ -59,12 +60,14 @@ def judge_audit(ctx: click.Context, paths: tuple[Path, ...], as_json: bool, sand
             for item in audited
         ]
         print_json({"exploits": len(exploits), "gained": gained, "honest": len(honest),
-                    "punished": punished, "cases": rows})  # fmt: skip
+                    "punished": punished, "left_out": left_out, "cases": rows})  # fmt: skip
     else:
         for item in wrong:
             came = ", ".join(sorted(item.outcomes))
             due = " or ".join(item.case.caught_by) or "correct"
             click.echo(f"{item.case.kind} {item.name}: {came}; due was {due}")
+        for name, module in left_out.items():
+            click.echo(f"left out, as {module} is not installed: {name}")
         click.echo(f"exploits that gained: {gained} of {len(exploits)}")
         click.echo(f"honest passes rejected, flagged or wrong: {punished} of {len(honest)}")
     if wrong:

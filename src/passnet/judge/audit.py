@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -40,6 +41,7 @@ class Case:
         families: for an exploit, the numbers of the families it belongs to.
         rules: those it is judged under.
         call: how it is called.
+        needs: modules without which it cannot run.
     """
 
     kind: Literal["exploit", "honest"]
@@ -49,6 +51,12 @@ class Case:
     families: tuple[int, ...] = ()
     rules: RulesName = "open"
     call: Call = "direct"
+    needs: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> str | None:
+        """A module that it needs and that is not installed here."""
+        return next((name for name in self.needs if find_spec(name) is None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +114,13 @@ def audit(
     settings: JudgeSettings,
     done: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Audited]:
-    """Judge every case, each in a worker of its own; one parent serves those of a corpus."""
+    """Judge every case that can run here, each in a worker of its own.
+
+    One parent serves all cases of a corpus.
+    """
     for path, case in cases.items():
-        yield audit_case(parents, path, case, settings)
+        if case.missing is None:
+            yield audit_case(parents, path, case, settings)
         done(path.name)
 
 

@@ -17,6 +17,7 @@ from passnet.judge.compare import Verdict, compare_forms, compare_values, worse
 from passnet.judge.finding import Finding
 from passnet.judge.messages import OutputForm
 from passnet.judge.precision import Accuracy, not_finite, precision_findings, worst_accuracy
+from passnet.judge.probe import Pair, outputs_in
 from passnet.judge.subject import Exact, Outcome, Problem, Subject
 from passnet.judge.tolerance import LEVELS, smallest_t
 
@@ -142,16 +143,16 @@ def _outcome(subject: Subject, number: int) -> Outcome:
     return outcome
 
 
-def num_written(forms: tuple[OutputForm, ...], shared: frozenset[str]) -> int:
+def num_written(forms: tuple[OutputForm, ...], pairs: frozenset[Pair]) -> int:
     """The bytes of outputs that lie in no argument and in no other output.
 
     Args:
         forms: of the outputs.
-        shared: what shares memory, as `probe.shared` says it.
+        pairs: what shares memory.
     """
-    viewing = {word for pair in shared for word in pair.split(" and ")}
+    viewing = outputs_in(pairs, "argument") | outputs_in(pairs, "output")
     return sum(
         int(np.prod(form.shape, dtype=np.int64)) * storage(form.dtype).itemsize
         for index, form in enumerate(forms)
-        if form.kind == "tensor" and f"output {index}" not in viewing and 0 not in form.stride
+        if form.kind == "tensor" and index not in viewing and 0 not in form.stride
     )

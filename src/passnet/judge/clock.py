@@ -18,7 +18,7 @@ from passnet.judge.compare import Verdict, compare_values, worse
 from passnet.judge.finding import Finding
 from passnet.judge.fresh import FreshInputs
 from passnet.judge.messages import Observed, OutputForm
-from passnet.judge.probe import compare_places, draw_places
+from passnet.judge.probe import Pair, compare_places, draw_places
 from passnet.judge.process import WorkerFailureError
 from passnet.judge.timed_worker import (
     LATE_WAIT_S,
@@ -78,7 +78,7 @@ class Measurement:
     verdicts: tuple[Verdict, ...]
     findings: tuple[tuple[Finding, ...], ...]
     observed: tuple[tuple[Observed, ...], ...]
-    shared: frozenset[str]
+    shared: frozenset[Pair]
     failures: Mapping[int, WorkerFailureError]
 
 
@@ -198,8 +198,10 @@ def _compare(
         return verdict
     whole = compare_values(forms, reference_forms, mine.audit.outputs, theirs.audit.outputs)
     verdict = worse(verdict, whole)
-    for pair in sorted(mine.audit.shared - theirs.audit.shared):
-        text = f"{pair} share memory, in the reference they do not"
+    for (one, index), (other, number) in sorted(mine.audit.shared ^ theirs.audit.shared):
+        more = ((one, index), (other, number)) in mine.audit.shared
+        does = "share memory" if more else "share no memory"
+        text = f"{one} {index} and {other} {number} {does}, unlike in the reference"
         verdict = worse(verdict, Verdict("ok", None, text))
     return verdict
 

@@ -6,8 +6,9 @@ is what was there at the end of the call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -131,10 +132,14 @@ def compare_places(
     return Verdict("ok", worst)
 
 
+Pair: TypeAlias = tuple[tuple[str, int], tuple[str, int]]
+"""Two tensors that share memory: ("argument" or "output", its number), twice."""
+
+
 def shared(
     pointers: Sequence[int], forms: Sequence[OutputForm], arguments: Mapping[int, range]
-) -> frozenset[str]:
-    """Which outputs share memory with arguments or with each other, in words.
+) -> frozenset[Pair]:
+    """Which outputs share memory with arguments or with each other.
 
     Args:
         pointers: where each output lies.
@@ -142,17 +147,27 @@ def shared(
         arguments: the addresses of each argument that is a tensor.
     """
     spans = {
-        f"output {number}": range(pointer, pointer + _num_bytes(form))
+        ("output", number): range(pointer, pointer + _num_bytes(form))
         for number, (pointer, form) in enumerate(zip(pointers, forms, strict=True))
         if form.kind == "tensor"
     }
-    others = {f"argument {index}": span for index, span in arguments.items()}
-    found = set()
+    others = {("argument", index): span for index, span in arguments.items()}
+    found: set[Pair] = set()
     for name, span in spans.items():
         for other, place in (others | spans).items():
             if other != name and max(span.start, place.start) < min(span.stop, place.stop):
-                found.add(" and ".join(sorted([name, other])))
+                found.add((min(name, other), max(name, other)))
     return frozenset(found)
+
+
+def outputs_in(pairs: Iterable[Pair], kind: str) -> set[int]:
+    """The outputs that share memory with an "argument", or with another "output"."""
+    return {
+        number
+        for pair in pairs
+        for (mine, number), (other, _) in (pair, pair[::-1])
+        if mine == "output" and other == kind
+    }
 
 
 def _num_bytes(form: OutputForm) -> int:

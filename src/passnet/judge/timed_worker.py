@@ -18,7 +18,15 @@ from passnet.graph.numbers import Array
 from passnet.judge.fresh import Draw, FreshInputs
 from passnet.judge.memory import ControlPage, SharedMemory
 from passnet.judge.messages import Arm, Armed, Disarmed, Observed, OutputForm
-from passnet.judge.probe import Places, as_arrays, read_places, read_whole, shared
+from passnet.judge.probe import (
+    Pair,
+    Places,
+    as_arrays,
+    outputs_in,
+    read_places,
+    read_whole,
+    shared,
+)
 from passnet.judge.process import WorkerFailureError
 from passnet.judge.subject import Subject
 
@@ -90,11 +98,12 @@ class TurnResult:
 @dataclass(slots=True)
 class Audit:
     """What an audited call showed: all its outputs, what memory they share, whether they changed
-    after the call had ended, and whether the next call changed them.
+    after the call had ended, and whether the next call changed them. An output that lies in an
+    argument changes with it, and is left out of both.
     """
 
     outputs: list[Array | None]
-    shared: frozenset[str]
+    shared: frozenset[Pair]
     written_late: bool = False
     overwritten: bool = False
 
@@ -174,7 +183,7 @@ class TimedWorker:
             result.seen.append(read_places(self.worker, pointers, self.forms, turn.places))
             if held is not None and result.audit is not None:
                 again = read_whole(self.worker, held[0], self.forms)
-                result.audit.overwritten = again != held[1]
+                result.audit.overwritten = _differ(held[1], again, result.audit.shared)
                 held = None
             if call.kind in ("audited", "held"):
                 result.audit, last = self._audit(pointers)
@@ -192,7 +201,7 @@ class TimedWorker:
         audit = Audit(as_arrays(whole, self.forms), shared(pointers, self.forms, arguments))
         time.sleep(LATE_WAIT_S)
         again = read_whole(self.worker, pointers, self.forms)
-        audit.written_late = again != whole
+        audit.written_late = _differ(whole, again, audit.shared)
         return audit, again
 
     def _write(self, fresh: FreshInputs, draw: Draw) -> None:
@@ -235,3 +244,13 @@ class TimedWorker:
                     raise WorkerFailureError(
                         "timeout", "Timeout", f"no end of a call in {limit:g} s"
                     )
+
+
+def _differ(before: Sequence[bytes], after: Sequence[bytes], pairs: frozenset[Pair]) -> bool:
+    """Whether an output that lies in no argument is not what it was."""
+    moving = outputs_in(pairs, "argument")
+    return any(
+        mine != theirs
+        for number, (mine, theirs) in enumerate(zip(before, after, strict=True))
+        if number not in moving
+    )

@@ -1,0 +1,9 @@
+import torch
+
+
+class GraphModule(torch.nn.Module):
+    def forward(self, in_0: torch.Tensor, in_1: torch.Tensor):
+        tmp_0 = in_0 * 0.25
+        tmp_1 = tmp_0 + in_1
+        tmp_2 = torch.nn.functional.softmax(tmp_1, dim=-1)
+        return (tmp_2,)
