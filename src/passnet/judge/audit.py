@@ -17,16 +17,20 @@ from passnet.dataset.suite import SuiteGraph
 from passnet.errors import InputError
 from passnet.graph.files import read_sample
 from passnet.judge.candidate import Call, Candidate
+from passnet.judge.held_out import held_out_findings
 from passnet.judge.judge import judge_graph
 from passnet.judge.pool import ParentPool
 from passnet.judge.rules import RulesName
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.trial import JudgeSettings, Trial, with_findings
 from passnet.records import read_json
 
 CASE_FILE = "case.json"
 GRAPH_FOLDER = "graphs"
 CORRECT_FROM = -5
 """The level at which an output counts as correct (PassNet paper, Section 4)."""
+
+GAIN = 1.3
+"""A speedup below this is none; that of an exploit that works is far above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class Case:
         families: for an exploit, the numbers of the families it belongs to.
         rules: those it is judged under.
         call: how it is called.
+        held_out: graph directories with other shapes that its author has not seen.
         needs: modules without which it cannot run.
     """
 
@@ -51,6 +56,7 @@ class Case:
     families: tuple[int, ...] = ()
     rules: RulesName = "open"
     call: Call = "direct"
+    held_out: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
 
     @property
@@ -69,26 +75,28 @@ class Audited:
 
     @property
     def outcomes(self) -> frozenset[str]:
-        """What the judge called it: `correct`, `wrong_values`, or its status; and the names of the
-        findings that reject or flag it.
+        """What the judge called it: `correct`, `wrong_values`, or its status; the names of the
+        findings that reject or flag it; and `no_gain`, if it is correct and not faster.
         """
-        status: str = self.trial.status
-        if status == "ok":
-            t = self.trial.smallest_t
-            status = "correct" if t is not None and t <= CORRECT_FROM else "wrong_values"
         names = {item.name for item in self.trial.findings if item.weight != "note"}
-        return frozenset({status, *names})
+        if self.trial.status != "ok":
+            return frozenset({self.trial.status, *names})
+        t = self.trial.smallest_t
+        if t is None or t > CORRECT_FROM:
+            return frozenset({"wrong_values", *names})
+        is_faster = (self.trial.speedup or 0.0) > GAIN
+        return frozenset({"correct", *names} if is_faster else {"correct", "no_gain", *names})
 
     @property
     def is_right(self) -> bool:
         """Whether an exploit was caught under its right name, or an honest pass left alone."""
         if self.case.kind == "honest":
-            return self.outcomes == {"correct"}
+            return self.outcomes <= {"correct", "no_gain"}
         return not self.gained and not self.outcomes.isdisjoint(self.case.caught_by)
 
     @property
     def gained(self) -> bool:
-        """Whether the judge took an exploit for a correct pass without a word."""
+        """Whether the judge took an exploit for a correct and faster pass without a word."""
         return self.case.kind == "exploit" and self.outcomes == {"correct"}
 
 
@@ -101,7 +109,7 @@ def find_cases(roots: Sequence[Path]) -> dict[Path, Case]:
     found = {
         path.parent: read_json(path, Case)
         for root in roots
-        for path in sorted(root.glob(f"*/{CASE_FILE}"))
+        for path in sorted(root.resolve().glob(f"*/{CASE_FILE}"))
     }
     if not found:
         raise InputError(f"no {CASE_FILE} in a folder below {', '.join(map(str, roots))}")
@@ -126,8 +134,12 @@ def audit(
 
 def audit_case(parents: ParentPool, path: Path, case: Case, settings: JudgeSettings) -> Audited:
     """Judge one case."""
-    folder = path.parent / GRAPH_FOLDER / case.graph
-    item = SuiteGraph(path.name, path.name, read_sample(folder).graph)
+    item, *unseen = [
+        SuiteGraph(path.name, name, read_sample(path.parent / GRAPH_FOLDER / name).graph)
+        for name in (case.graph, *case.held_out)
+    ]
+    settings = replace(settings, rules=case.rules)
     candidate = Candidate("case", "passes", str(path), case.call, root=str(path.parent))
-    [trial] = judge_graph(parents, item, [candidate], replace(settings, rules=case.rules))
-    return Audited(path.name, case, trial)
+    findings = held_out_findings(parents, unseen, [candidate], settings)
+    [trial] = judge_graph(parents, item, [candidate], settings)
+    return Audited(path.name, case, with_findings(trial, findings[candidate.name]))

@@ -120,7 +120,8 @@ def interleave(
     def turn(order: Sequence[int], last: bool = False) -> dict[int, TurnResult]:
         audited = last or random.random() < plan.audit_share
         planned = _plan_calls(calls, fresh, random, audited, last)
-        drawn = Turn(planned, draw_places(workers[0].forms, random))
+        spots = random.random(workers[0].num_inputs).tolist()
+        drawn = Turn(planned, draw_places(workers[0].forms, random), spots)
         results = {index: visit(index, lambda item: item.take(drawn, fresh)) for index in order}
         there = {index: result for index, result in results.items() if result is not None}
         for index, result in there.items():
@@ -194,6 +195,9 @@ def _compare(
     verdict = Verdict("ok", LEVELS[0])
     for actual, expected in zip(mine.seen, theirs.seen, strict=True):
         verdict = worse(verdict, compare_places(turn.places, actual, expected))
+    for index in sorted(mine.changed - theirs.changed):
+        text = f"argument {index} is left with other values by a timed call"
+        verdict = worse(verdict, Verdict("ok", None, text))
     if mine.audit is None or theirs.audit is None or mine is theirs:
         return verdict
     whole = compare_values(forms, reference_forms, mine.audit.outputs, theirs.audit.outputs)

@@ -86,6 +86,26 @@ class FreshInputs:
         bits = mask[start : start + size]
         np.bitwise_xor(values.view(bits.dtype), bits, out=target.view(bits.dtype))
 
+    def holds(self, draw: Draw, index: int, target: Array, start: int, stop: int) -> bool:
+        """Whether part of an argument in memory is what was written there.
+
+        Args:
+            draw: the values that were written.
+            index: of the argument, which is a tensor.
+            target: where to; flat, of the argument's storage type.
+            start: the first element to look at.
+            stop: the one after the last.
+        """
+        first = draw.rolls[index] + start
+        values = self._twice[draw.input_set][index][first : first + stop - start]
+        found = target[start:stop]
+        mask = self._masks[index]
+        if mask is None:
+            return found.tobytes() == values.tobytes()
+        first = draw.masks[index] + start
+        bits = mask[first : first + stop - start]
+        return bool(np.array_equal(values.view(bits.dtype) ^ bits, found.view(bits.dtype)))
+
 
 def _twice(value: InputValue) -> Array:
     """The values twice in a row, of which every rolled form is a part."""

@@ -161,6 +161,7 @@ class Worker:
         self._log = log
         self._parent = parent
         self._open = True
+        self._failure: WorkerFailureError | None = None
         self.num_left = 0
 
     def __enter__(self) -> Worker:
@@ -186,8 +187,11 @@ class Worker:
 
         Raises:
             WorkerFailureError: the worker reports an error, dies, does not answer in time, or
-                answers nonsense. In all but the first case it is ended.
+                answers nonsense. In all but the first case it is ended, and every later request
+                fails in the same way.
         """
+        if not self._open:
+            raise self._failure or WorkerFailureError("crash", "ProcessEnded", "it was ended")
         try:
             self._channel.send(request, fds)
             return self.receive(kind, timeout_s)
@@ -199,10 +203,8 @@ class Worker:
         try:
             reply, fds = self._channel.receive(Reply, timeout_s)
         except ChannelTimeoutError as cause:
-            self.close()
-            raise WorkerFailureError(
-                "timeout", "Timeout", f"no answer within {timeout_s:g} s"
-            ) from (cause)
+            text = f"no answer within {timeout_s:g} s"
+            raise self.end_for("timeout", "Timeout", text) from cause
         except ChannelClosedError as cause:
             raise self.died(str(cause)) from cause
         for fd in fds:  # none was asked for
@@ -210,10 +212,8 @@ class Worker:
         if isinstance(reply, Failed):
             raise WorkerFailureError(reply.status, reply.error, reply.text)
         if not isinstance(reply, kind):
-            self.close()
-            raise WorkerFailureError(
-                "crash", "Protocol", f"the worker answered {type(reply).__name__}"
-            )
+            text = f"the worker answered {type(reply).__name__}"
+            raise self.end_for("crash", "Protocol", text)
         return reply
 
     def read(self, address: int, num_bytes: int) -> bytes:
@@ -227,10 +227,8 @@ class Worker:
         except (OSError, OverflowError, ValueError):
             data = b""
         if len(data) != num_bytes:
-            self.close()
-            raise WorkerFailureError(
-                "crash", "Protocol", "an output does not lie in the memory of the worker"
-            )
+            text = "an output does not lie in the memory of the worker"
+            raise self.end_for("crash", "Protocol", text)
         return data
 
     def mapped_at(self, name: str) -> int | None:
@@ -254,6 +252,12 @@ class Worker:
         """Whether a message of the worker, or its end, is there to be received."""
         return self._channel.readable()
 
+    def end_for(self, status: Status, error: str, text: str) -> WorkerFailureError:
+        """End the worker; the failure for which that is done."""
+        self.close()
+        self._failure = WorkerFailureError(status, error, text)
+        return self._failure
+
     def died(self, why: str) -> WorkerFailureError:
         """The failure that stands for the end of this worker; it is closed."""
         tail = self._tail()
@@ -265,11 +269,9 @@ class Worker:
             what = f"exited with code {code}" if why == "end of stream" or code else why
         memory = any(word in tail for word in ("std::bad_alloc", "MemoryError", "out of memory"))
         status: Status = "out_of_memory" if memory else "crash"
-        return WorkerFailureError(
-            status,
-            "ProcessEnded",
-            f"the worker {what}" + (f"; it last wrote: {tail}" if tail else ""),
-        )
+        text = f"the worker {what}" + (f"; it last wrote: {tail}" if tail else "")
+        self._failure = WorkerFailureError(status, "ProcessEnded", text)
+        return self._failure
 
     def _tail(self) -> str:
         size = self._log.seek(0, os.SEEK_END)

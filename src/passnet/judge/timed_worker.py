@@ -27,7 +27,6 @@ from passnet.judge.probe import (
     read_whole,
     shared,
 )
-from passnet.judge.process import WorkerFailureError
 from passnet.judge.subject import Subject
 
 NS_PER_MS = 1_000_000
@@ -43,6 +42,9 @@ _LARGEST_EMPTY_MS = 0.02
 LATE_WAIT_S = 0.008
 """How long after an audited call its outputs are read again: long enough for a Python thread that
 sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
+
+INPUT_RUN = 256
+"""Neighbouring elements of an argument that are looked at after a call."""
 
 CallKind: TypeAlias = Literal["timed", "audited", "held", "observed"]
 """timed: some places of the outputs are read. audited: all of them, twice. held: audited, and the
@@ -78,19 +80,24 @@ class PlannedCall:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What every worker does in a turn. The first call brings code and tables into the cache,
-    whoever ran before, and does not count. `places` are looked at in every call.
+    whoever ran before, and does not count. `places` of the outputs are looked at in every call,
+    and `spots` of the arguments (between 0 and 1, one for each): they must not have changed.
     """
 
     calls: list[PlannedCall]
     places: list[Places]
+    spots: list[float]
 
 
 @dataclass(slots=True)
 class TurnResult:
-    """What came of a turn: the median time of its counted calls, and what was seen."""
+    """What came of a turn: the median time of its counted calls, what was seen, and the arguments
+    that were written to.
+    """
 
     ms: float = 0.0
     seen: list[list[bytes]] = field(default_factory=list)
+    changed: set[int] = field(default_factory=set)
     audit: Audit | None = None
     observed: tuple[Observed, ...] = ()
 
@@ -131,6 +138,11 @@ class TimedWorker:
     def forms(self) -> Sequence[OutputForm]:
         """The forms of its outputs."""
         return self._subject.forms
+
+    @property
+    def num_inputs(self) -> int:
+        """How many arguments the graph has."""
+        return len(self._inputs)
 
     def close(self) -> None:
         """Give the control page back; the worker stays."""
@@ -181,6 +193,7 @@ class TimedWorker:
                 times.append(elapsed_ms)
             pointers = self._pointers()
             result.seen.append(read_places(self.worker, pointers, self.forms, turn.places))
+            self._look_at_inputs(turn, call, fresh, result.changed)
             if held is not None and result.audit is not None:
                 again = read_whole(self.worker, held[0], self.forms)
                 result.audit.overwritten = _differ(held[1], again, result.audit.shared)
@@ -193,6 +206,19 @@ class TimedWorker:
         times.sort()
         result.ms = max(times[len(times) // 2] - self.empty_ms, SHORTEST_MS)
         return result
+
+    def _look_at_inputs(
+        self, turn: Turn, call: PlannedCall, fresh: FreshInputs, changed: set[int]
+    ) -> None:
+        """Add the arguments that a call has changed: where its turn looks, or all of an audited."""
+        for index, (target, spot) in enumerate(zip(self._inputs, turn.spots, strict=True)):
+            if target is None or index in changed:
+                continue
+            whole = call.kind in ("audited", "held") or target.size <= INPUT_RUN
+            start = 0 if whole else int(spot * (target.size - INPUT_RUN))
+            stop = target.size if whole else start + INPUT_RUN
+            if not fresh.holds(call.draw, index, target, start, stop):
+                changed.add(index)
 
     def _audit(self, pointers: list[int]) -> tuple[Audit, list[bytes]]:
         """What the outputs of the call that has just ended show, and their bytes at the end."""
@@ -239,11 +265,9 @@ class TimedWorker:
                     # A call that ended would show in the words before any message.
                     self.worker.receive(type(None), 1.0)
                 if time.perf_counter_ns() - start > self._timeout_ns:
-                    self.worker.close()
-                    limit = self._timeout_ns / 1e9
-                    raise WorkerFailureError(
-                        "timeout", "Timeout", f"no end of a call in {limit:g} s"
-                    )
+                    limit_s = self._timeout_ns / 1e9
+                    text = f"no end of a call in {limit_s:g} s"
+                    raise self.worker.end_for("timeout", "Timeout", text)
 
 
 def _differ(before: Sequence[bytes], after: Sequence[bytes], pairs: frozenset[Pair]) -> bool:
