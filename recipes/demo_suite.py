@@ -1,15 +1,16 @@
 """The demo suite: subgraphs cut from nets of timm and transformers, with random weights.
 
 Run it with `python recipes/demo_suite.py suites`; it needs `pip install passnet[models]` and takes
-a few minutes. It writes `demo.parquet`, and `demo-small.parquet` with one graph a task. Every net
-is captured as `passnet.capture` does, and each task is an op sequence that is looked for in the
-captures, in the order of the ops.
+a few minutes. It writes `demo.parquet`, `demo-small.parquet` with one graph a task, and
+`demo-held-out.parquet` with other shapes of the same tasks. Every net is captured as
+`passnet.capture` does, and each task is an op sequence that is looked for in the captures, in the
+order of the ops.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -146,6 +147,23 @@ NETS = (
 )  # fmt: skip
 
 
+HELD_OUT = (
+    transformers_net("LlamaConfig", "LlamaModel", 3, 72, *LLM, hidden_size=640,
+                     intermediate_size=1728, num_attention_heads=10, num_key_value_heads=5,
+                     vocab_size=1000),
+    transformers_net("Phi3Config", "Phi3Model", 3, 56, "gated_activation", hidden_size=640,
+                     intermediate_size=1728, num_attention_heads=10, num_key_value_heads=10,
+                     vocab_size=1000, pad_token_id=0),
+    transformers_net("GPT2Config", "GPT2Model", 3, 72, "gelu_tanh", "residual_layer_norm",
+                     n_embd=640, n_head=10, vocab_size=1000, bos_token_id=0, eos_token_id=0),
+    timm_net("swin_tiny_patch4_window7_224", 3, 224, *SWIN),
+    timm_net("resnet18", 3, 160, "batch_norm_add_relu"),
+    timm_net("efficientnet_b0", 3, 192, "batch_norm_silu_squeeze", "squeeze_excite_scale"),
+    timm_net("inception_v4", 2, 235, "pool_concat"),
+)  # fmt: skip
+"""Nets in shapes that are in no other suite, chosen by hand: every task has two of them."""
+
+
 def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[SuiteGraph]:
     """The subgraphs that a net adds to its tasks in one dtype."""
     torch.manual_seed(0)
@@ -180,24 +198,30 @@ def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[SuiteGraph]:
             print(f"warning: {net.name} ({label}) has no {task}", file=sys.stderr)
 
 
-def main() -> None:
-    """Build both suites and write them to the folder given."""
-    folder = Path(sys.argv[1])
-    ready_torchvision()
+def collect(nets: Sequence[Net]) -> list[SuiteGraph]:
+    """The subgraphs of some nets, without repetition, task by task."""
     graphs: dict[str, SuiteGraph] = {}
-    for net in NETS:
+    for net in nets:
         for dtype in net.dtypes:
             for item in subgraphs(net, dtype):
                 graphs.setdefault(fingerprints(item.graph).full or "", item)
             print(f"{net.name} {dtype}: {len(graphs)} graphs", flush=True)
     order = list(TASKS)
-    ordered = sorted(graphs.values(), key=lambda item: (order.index(item.task), item.name))
-    suite = make_suite("demo", ordered)
+    return sorted(graphs.values(), key=lambda item: (order.index(item.task), item.name))
+
+
+def main() -> None:
+    """Build the suites and write them to the folder given."""
+    folder = Path(sys.argv[1])
+    ready_torchvision()
+    suite = make_suite("demo", collect(NETS))
     write_suite(folder / "demo.parquet", suite)
     for task in suite.tasks:
         print(f"{task.name}: {len(task.graphs)} graphs, {len(task.ops)} ops")
     first = [next(item for item in task.graphs if "float32" in item.name) for task in suite.tasks]
     write_suite(folder / "demo-small.parquet", make_suite("demo-small", first))
+    held_out = make_suite("demo-held-out", collect(HELD_OUT))
+    write_suite(folder / "demo-held-out.parquet", held_out)
 
 
 if __name__ == "__main__":

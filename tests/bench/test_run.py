@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from passnet.dataset.suite import SuiteGraph, make_suite, write_suite
 from passnet.graph.files import GraphSample, write_sample
+from passnet.judge.scope import NOT_COVERED
 from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
+from tests.conftest import ROOT
 from tests.judge.folders import GOOD, small_graph, write_passes
 
 
@@ -265,3 +268,44 @@ def test_two_runs_do_not_measure_at_the_same_time(tmp_path: Path) -> None:
         order.append("mine")
     thread.join()
     assert order == ["mine", "other"]
+
+
+HARD_CODED = """
+def replacement(x, y):
+    out = torch.zeros_like(x)
+    out[:, :64] = torch.relu(x[:, :64] + y[:, :64])
+    return out
+"""
+
+
+def test_a_pass_that_is_wrong_on_a_held_out_shape_is_rejected(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 2)  # 16 and 32 columns
+    wider = SuiteGraph("add_relu", "add_relu-wider", small_graph((32, 80)).graph)
+    unseen = tmp_path / "unseen.parquet"
+    write_suite(unseen, make_suite("unseen", [wider]))
+    wrong = write_passes(tmp_path / "wrong", HARD_CODED)
+    good = write_passes(tmp_path / "good", GOOD)
+    out = tmp_path / "run"
+    words = ("bench", "run", "--suite", suite, "--task", "add_relu", "--out", out, *QUICK,
+             "--candidate", f"{wrong}@direct", "--candidate", f"{good}@direct")  # fmt: skip
+    done = passnet(*words, "--held-out", unseen)
+    assert done.returncode == 0, done.stderr
+    for item in lines(out):
+        if item["candidate"].startswith(str(wrong)):
+            assert item["status"] == "cheat" and item["speedup"] is None
+            assert "hard_coded_shape: on the held-out add_relu-wider" in item["error"]
+        else:
+            assert item["status"] == "ok" and not item["findings"]
+    other = passnet(*words, "--resume")
+    assert other.returncode == 2 and "another settings" in other.stderr
+
+
+def test_a_run_records_what_its_judge_does_not_cover(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 1)
+    out = tmp_path / "run"
+    assert passnet("bench", "run", "--suite", suite, "--candidate", "eager", "--out", out,
+                   *QUICK).returncode == 0  # fmt: skip
+    recorded = json.loads((out / "run.json").read_text())["not_covered"]
+    assert recorded == list(NOT_COVERED)
+    documented = " ".join((ROOT / "docs" / "judging.md").read_text().split())
+    assert all(sentence in documented for sentence in recorded)

@@ -131,7 +131,7 @@ def test_every_fourth_fresh_row_is_small_and_extreme_rows_are_large_or_shifted()
     extreme = draw("extreme")
     assert abs(extreme[1::4].std() * 1e3 - 1) < 0.02
     assert abs(extreme[2::4].std() / 30 - 1) < 0.02
-    assert abs(extreme[3::4].mean() - 200) < 0.1 and abs(extreme[3::4].std() - 1) < 0.02
+    assert abs(extreme[3::4].mean() - 1000) < 0.1 and abs(extreme[3::4].std() - 1) < 0.02
     np.testing.assert_array_equal(extreme[::4], values[::4])
 
 

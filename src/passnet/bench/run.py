@@ -18,6 +18,7 @@ from passnet.judge.held_out import held_out_findings
 from passnet.judge.judge import judge_graph
 from passnet.judge.pool import ParentPool
 from passnet.judge.sandbox import SandboxName, find_sandbox
+from passnet.judge.scope import NOT_COVERED
 from passnet.judge.trial import JudgeSettings, Trial, with_findings
 from passnet.records import (
     SCHEMA_VERSION,
@@ -55,7 +56,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """The record of a run, in `run.json`."""
+    """The record of a run, in `run.json`; `not_covered` says what its judge cannot promise."""
 
     schema_version: int
     suite: str
@@ -64,6 +65,7 @@ class RunInfo:
     code_hashes: dict[str, str]
     settings: RunSettings
     environment: Environment
+    not_covered: tuple[str, ...] = NOT_COVERED
 
 
 Progress = Callable[[SuiteGraph, Sequence[Trial]], None]

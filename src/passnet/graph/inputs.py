@@ -40,9 +40,9 @@ SMALL_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (1.0, 0.0), (1.0, 0.0))
 """Factor and shift of each row of four in fresh inputs: among rows of scale 1e-3 an epsilon that
 was left out shows."""
 
-EXTREME_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (30.0, 0.0), (1.0, 200.0))
+EXTREME_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (30.0, 0.0), (1.0, 1000.0))
 """The same in extreme inputs. A softmax that does not take off its maximum overflows at a scale of
-30; a variance as the difference of two means loses its digits at a shift of 200."""
+30; a variance as the difference of two means loses its digits at a shift of 1000."""
 
 MIN_ROWS = 4
 """Fewer rows (second dimension from the end) are all left at scale 1."""

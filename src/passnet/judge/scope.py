@@ -1,0 +1,21 @@
+"""What the judge does not cover, in words that every run records."""
+
+from __future__ import annotations
+
+NOT_COVERED = (
+    "Candidate code shares its process with the loop that calls it: it can falsify what its worker "
+    "says (matches, torch ops seen), though not what the judge reads, compares and times.",
+    "Machine code is not inspected: a kernel that computes with a library it finds in the process "
+    "is not told from one of its own.",
+    "Ops of torch in other threads than the one that calls the graph are not seen.",
+    "A candidate may read what the user may read.",
+    "Root's processes are not limited in number.",
+    "Cores are not limited: threads that are gone when the measurement ends are not counted.",
+    "A candidate that keeps the machine busy makes its own trials unstable, which takes them out of "
+    "the score; they are counted beside it.",
+    "Of an ordinary call a few random places are looked at: work that leaves out a hundredth of an "
+    "output in all calls but the audited ones escapes with a chance of one in three thousand.",
+    "Inputs are contiguous, whatever their strides were in the net.",
+    "Devices other than the CPU.",
+)
+"""One sentence each; `docs/judging.md` and `run.json` have the same."""
