@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passnet.judge.compare import Verdict, compare_values, worse
+from passnet.judge.estimate import low_mean
 from passnet.judge.finding import Finding
 from passnet.judge.fresh import FreshInputs
 from passnet.judge.messages import Observed, OutputForm
@@ -30,6 +31,11 @@ from passnet.judge.timed_worker import (
     TurnResult,
 )
 from passnet.judge.tolerance import LEVELS
+
+EARLY_RATIO = 2.0
+EARLY_MS = 0.01
+"""A worker that takes longer than this many times as long as the reference to read its inputs, and
+ten microseconds, works on them."""
 
 STALE_SHARE = 0.125
 """Share of calls whose inputs are replaced at the last moment, after the worker has read them. They
@@ -106,6 +112,7 @@ def interleave(
     verdicts = [Verdict("ok", LEVELS[0]) for _ in workers]
     findings: list[dict[str, Finding]] = [{} for _ in workers]
     observed: list[dict[str, Observed]] = [{} for _ in workers]
+    warm_ms: list[list[float]] = [[] for _ in workers]
     failures: dict[int, WorkerFailureError] = {}
 
     def visit(index: int, action: Callable[[TimedWorker], TurnResult | None]) -> TurnResult | None:
@@ -129,6 +136,7 @@ def interleave(
             verdicts[index] = worse(verdicts[index], verdict)
             findings[index].update({item.name: item for item in _findings(result.audit)})
             observed[index].update({item.name: item for item in result.observed})
+            warm_ms[index] += result.warm_ms
         return there
 
     for index in range(len(workers)):
@@ -150,6 +158,9 @@ def interleave(
         for index in there.keys() & back.keys():
             samples[index].append((there[index].ms, back[index].ms))
     final = turn(range(len(workers)), last=True)[0].audit
+    for index in range(1, len(workers)):
+        early = _early_work(warm_ms[index], warm_ms[0])
+        findings[index].update({item.name: item for item in early})
     for index in failures:
         samples[index].clear()
     return Measurement(
@@ -208,6 +219,20 @@ def _compare(
         text = f"{one} {index} and {other} {number} {does}, unlike in the reference"
         verdict = worse(verdict, Verdict("ok", None, text))
     return verdict
+
+
+def _early_work(mine_ms: Sequence[float], theirs_ms: Sequence[float]) -> list[Finding]:
+    """Whether a worker does more before its calls than read its inputs, as the reference does."""
+    if not mine_ms:
+        return []
+    mine, theirs = float(low_mean(np.array(mine_ms))), float(low_mean(np.array(theirs_ms)))
+    if mine <= EARLY_RATIO * theirs + EARLY_MS:
+        return []
+    text = (
+        f"{mine * 1e3:.1f} us between the writing of the inputs and the call, "
+        f"the reference takes {theirs * 1e3:.1f} us to read them"
+    )
+    return [Finding("reject", "early_work", text)]
 
 
 def _findings(audit: Audit | None) -> list[Finding]:

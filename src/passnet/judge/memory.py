@@ -80,15 +80,14 @@ class ControlPage:
 
     The judge writes a command, then counts `GO` up. The worker works, writes the addresses of its
     outputs from `OUTPUTS` on, and sets `DONE` to the same number. The judge looks at the outputs
-    and sets `FREE`; the worker lets go of them and sets `READY`. `WARM` and `STOP` have no outputs
-    and end with `DONE`.
+    and sets `FREE`; the worker lets go of them, or where `KEEP` says so holds them until the next
+    call is free, and sets `READY`. `WARM` and `STOP` have no outputs and end with `DONE`.
     """
 
-    GO, DONE, FREE, READY, COMMAND, OUTPUTS = 0, 1, 2, 3, 4, 8
-    CALL, HOLD, OBSERVE, NOTHING, WARM, STOP = 0, 1, 2, 3, 4, 5
-    """Commands: call the graph; call it and hold its outputs until the next call is free; call it
-    and note what torch ops the replacements use; do all of a call but the call; read the inputs,
-    so that they lie in the cache; leave the page."""
+    GO, DONE, FREE, READY, COMMAND, KEEP, OUTPUTS = 0, 1, 2, 3, 4, 5, 8
+    CALL, OBSERVE, NOTHING, WARM, STOP = 0, 1, 2, 3, 4
+    """Commands: call the graph; call it and note what torch ops the replacements use; do all of a
+    call but the call; read the inputs, so that they lie in the cache; leave the page."""
 
     def __init__(self, page: mmap.mmap) -> None:
         self.words = memoryview(page).cast("q")

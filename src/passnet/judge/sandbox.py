@@ -152,8 +152,8 @@ def _unshare(shown: Sequence[str], own_users: bool) -> list[str]:
     words += ["--own-users"] if own_users else []
     words += [f"--private={path}" for path in _PRIVATE]
     words += [f"--show={path}" for path in shown]
-    words += [f"--size={PRIVATE_BYTES}", "--", "setpriv", "--no-new-privs"]
-    return [*words, "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"]
+    words += [f"--size={PRIVATE_BYTES}", "--"]
+    return [*words, "setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
 
 
 def _own_folders() -> list[Path]:

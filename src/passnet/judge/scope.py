@@ -5,6 +5,8 @@ from __future__ import annotations
 NOT_COVERED = (
     "Candidate code shares its process with the loop that calls it: it can falsify what its worker "
     "says (matches, torch ops seen), though not what the judge reads, compares and times.",
+    "Native code that takes over that loop can work while the judge writes inputs and lets the "
+    "worker read them: up to twice the time of one read, and ten microseconds, go unnoticed.",
     "Machine code is not inspected: a kernel that computes with a library it finds in the process "
     "is not told from one of its own.",
     "Ops of torch in other threads than the one that calls the graph are not seen.",

@@ -51,13 +51,6 @@ CallKind: TypeAlias = Literal["timed", "audited", "held", "observed"]
 worker holds the outputs over the next call. observed: the worker notes what torch ops replacements
 use, which takes time."""
 
-_COMMANDS = {
-    "timed": ControlPage.CALL,
-    "audited": ControlPage.CALL,
-    "held": ControlPage.HOLD,
-    "observed": ControlPage.OBSERVE,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
@@ -91,11 +84,12 @@ class Turn:
 
 @dataclass(slots=True)
 class TurnResult:
-    """What came of a turn: the median time of its counted calls, what was seen, and the arguments
-    that were written to.
+    """What came of a turn: the median time of its counted calls, the times in which the worker read
+    its inputs, what was seen, and the arguments that were written to.
     """
 
     ms: float = 0.0
+    warm_ms: list[float] = field(default_factory=list)
     seen: list[list[bytes]] = field(default_factory=list)
     changed: set[int] = field(default_factory=set)
     audit: Audit | None = None
@@ -185,10 +179,13 @@ class TimedWorker:
         held: tuple[list[int], list[bytes]] | None = None
         for number, call in enumerate(turn.calls):
             self._write(fresh, call.stale or call.draw)
-            self._start(ControlPage.WARM)
+            result.warm_ms.append(self._start(ControlPage.WARM) / NS_PER_MS)
             if call.stale is not None:
                 self._write(fresh, call.draw)
-            elapsed_ms = self._start(_COMMANDS[call.kind]) / NS_PER_MS
+            elapsed_ms = (
+                self._start(ControlPage.OBSERVE if call.kind == "observed" else ControlPage.CALL)
+                / NS_PER_MS
+            )
             if number > 0 and call.is_counted:
                 times.append(elapsed_ms)
             pointers = self._pointers()
@@ -201,7 +198,7 @@ class TimedWorker:
             if call.kind in ("audited", "held"):
                 result.audit, last = self._audit(pointers)
                 held = (pointers, last) if call.kind == "held" else None
-            self._free()
+            self._free(keep=held is not None)
         result.observed = self._disarm()
         times.sort()
         result.ms = max(times[len(times) // 2] - self.empty_ms, SHORTEST_MS)
@@ -249,9 +246,10 @@ class TimedWorker:
         self._wait(ControlPage.DONE, number, start)
         return time.perf_counter_ns() - start
 
-    def _free(self) -> None:
-        """Let the worker free its outputs and get ready for the next call."""
+    def _free(self, keep: bool = False) -> None:
+        """Let the worker free its outputs, or keep them over the next call, and get ready."""
         number = self._words[ControlPage.GO]
+        self._words[ControlPage.KEEP] = keep
         self._words[ControlPage.FREE] = number
         self._wait(ControlPage.READY, number, time.perf_counter_ns())
 

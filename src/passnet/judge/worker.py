@@ -211,9 +211,9 @@ class _Worker:
             self._control = ControlPage(_map(fds[0], mmap.PAGESIZE))
         assert self._control is not None and self._call is not None, "armed before it was loaded"
         words, call, args = self._control.words, self._call, self._args[-1]
-        go, done, free, ready, command, first = (
+        go, done, free, ready, command, keep, first = (
             ControlPage.GO, ControlPage.DONE, ControlPage.FREE, ControlPage.READY,
-            ControlPage.COMMAND, ControlPage.OUTPUTS,
+            ControlPage.COMMAND, ControlPage.KEEP, ControlPage.OUTPUTS,
         )  # fmt: skip
         inputs, read = self._timed_inputs, np.bitwise_xor.reduce
         self._nothing = tuple(self._outputs) or self._nothing
@@ -252,7 +252,7 @@ class _Worker:
                 words[done] = seen
                 while words[free] != seen:
                     pass
-                held, outputs = (outputs if order == ControlPage.HOLD else ()), ()
+                held, outputs = (outputs if words[keep] else ()), ()
                 words[ready] = seen
         finally:
             gc.enable()
