@@ -188,10 +188,12 @@ def _plan_calls(
         PlannedCall(fresh.draw(), stale=fresh.draw())
         for _ in range(random.binomial(num_calls, STALE_SHARE))
     ]
-    if audited:
-        extra.append(PlannedCall(fresh.draw(), "observed"))
     for call in extra:
         planned.insert(int(random.integers(1, len(planned) + 1)), call)
+    if audited:
+        # Before the audited call: what comes after it must not know that it is looked at.
+        last = next(place for place, call in enumerate(planned) if call.kind != "timed")
+        planned.insert(int(random.integers(1, last + 1)), PlannedCall(fresh.draw(), "observed"))
     return planned
 
 

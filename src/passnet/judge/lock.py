@@ -1,4 +1,4 @@
-"""One measurement at a time on a device, over all processes of the machine."""
+"""One measurement at a time on a device, over all processes of the machine and all its users."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def device_lock(device: str) -> Iterator[None]:
     """
     path = Path(tempfile.gettempdir()) / f"passnet-{device.replace(':', '')}.lock"
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        fd = _opened(path)
     except OSError as cause:
         raise MeasureError(f"cannot open {path}: {cause.strerror}") from cause
     try:
@@ -32,3 +32,11 @@ def device_lock(device: str) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def _opened(path: Path) -> int:
+    """The lock file, made if need be; another user's can be read, which is enough to lock it."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
