@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from passnet.dataset.suite import Suite, SuiteGraph, load_suite, make_suite
+from passnet.graph import inputs
 from passnet.graph.inputs import InputKind
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
@@ -247,24 +248,20 @@ def test_no_graph_of_demo_small_is_degenerate_and_six_would_be_on_recorded_input
     admissions = admit_suite(load_suite("demo-small"))
     assert not programs(admissions, *BOTH)
     assert len(programs(admissions, "recorded")) == 6
-    fresh = programs(admissions, "fresh")
-    assert {name.split("-")[0] for name in fresh} == {"rms_norm", "residual_rms_norm"}
+    assert not programs(admissions, "fresh")
 
 
-def test_the_epsilon_of_residual_rms_norms_in_bfloat16_goes_unseen() -> None:
-    norms = only(load_suite("demo"), "rms_norm", "residual_rms_norm")
-    admissions = admit_suite(norms)
-    assert programs(admissions, *BOTH) == {
-        f"residual_rms_norm-{net}-bfloat16": {"skipped_op"}
-        for net in ("llama_b1_l256", "mistral_b1_l384", "qwen2_b2_l128")
-    }
-    places = {one.place for item in admissions for one in item.degenerate}
-    assert places == {"op 4 operator.add: its tmp_3 instead"}
-    assert len(programs(admissions, "fresh")) == len(admissions) == 12
+def test_a_skipped_epsilon_shows_in_the_small_rows_of_fresh_inputs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    norms = only(load_suite("demo"), "residual_rms_norm")
+    assert not programs(admit_suite(norms), "fresh")
+    monkeypatch.setattr(inputs, "SMALL_ROWS", ((1.0, 0.0),) * 4)
+    assert len(programs(admit_suite(norms), "fresh")) == 6  # all of them
 
 
 @pytest.mark.slow
-def test_three_graphs_of_demo_are_degenerate() -> None:
+def test_no_graph_of_demo_is_degenerate() -> None:
     admissions = admit_suite(load_suite("demo"))
     counts = [len(programs(admissions, *kinds)) for kinds in (("recorded",), ("fresh",), BOTH)]
-    assert counts == [36, 12, 3]
+    assert counts == [36, 0, 0]
