@@ -59,9 +59,14 @@ class Expected:
 
     @property
     def flops(self) -> int:
-        """The multiplications and additions that the graph makes; 0 where they are not known."""
+        """The multiplications and additions that the graph makes in float32 or wider.
+
+        0 where they are not known. Products of half precision are left out: matrix units make them
+        many times as fast as what the floor is measured by.
+        """
         exact = self.exact[FRESH]
-        return exact.flops if exact else 0
+        is_half = any(item.dtype in ("float16", "bfloat16") for item in self._problem.tensors)
+        return exact.flops if exact and not is_half else 0
 
     def check(self, subject: Subject) -> Checked:
         """Call a candidate on every set and compare.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -68,6 +69,10 @@ class TimingPlan:
     audit_share: float = 0.02
 
 
+Rounds: TypeAlias = tuple[tuple[float, float], ...]
+"""The times of a worker's two turns in every round, in milliseconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """Times of several workers, round by round.
@@ -79,7 +84,7 @@ class Measurement:
     `failures` maps workers that failed on the way to how; their times are empty.
     """
 
-    rounds: tuple[tuple[tuple[float, float], ...], ...]
+    rounds: tuple[Rounds, ...]
     calls_per_turn: int
     verdicts: tuple[Verdict, ...]
     findings: tuple[tuple[Finding, ...], ...]

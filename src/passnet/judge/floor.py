@@ -48,9 +48,12 @@ class Floor:
         arithmetic_ms = self.flops / self.peak_gflops / 1e6 if self.flops else 0.0
         return max(self.write_ms, arithmetic_ms) / self.num_threads
 
-    def finding(self, measured_ms: float) -> Finding | None:
-        """The proof that a measured time is impossible, if it is."""
-        if measured_ms >= MARGIN * self.ms:
+    def finding(self, measured_ms: float, reference_ms: float) -> Finding | None:
+        """The proof that a measured time is impossible, if it is.
+
+        A floor that the reference is below is wrong, and proves nothing.
+        """
+        if min(measured_ms, reference_ms) >= MARGIN * self.ms or reference_ms < MARGIN * self.ms:
             return None
         text = (
             f"{measured_ms * 1e3:.1f} us a call is impossible: "

@@ -18,7 +18,7 @@ from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import KINDS, NUM_GRADED, Checked, Expected, num_written
-from passnet.judge.clock import Measurement, TimingPlan, interleave
+from passnet.judge.clock import Measurement, Rounds, TimingPlan, interleave
 from passnet.judge.compare import worse
 from passnet.judge.estimate import low_mean, self_ratio, speedup
 from passnet.judge.finding import Finding
@@ -280,7 +280,7 @@ class _Bench:
                 *measured.findings[place],
                 *_torch_findings(measured.observed[place], self._settings.rules),
                 *_company(subject, usual),
-                *_floor_findings(floor, measured.rounds[place]),
+                *_floor_findings(floor, measured.rounds[place], measured.rounds[0]),
             )
             trial = self._trial(candidates[index], subject, checked, measured, place)
             trials[index] = with_findings(trial, findings)
@@ -366,11 +366,12 @@ def _torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Find
     return found
 
 
-def _floor_findings(floor: Floor, rounds: Sequence[tuple[float, float]]) -> list[Finding]:
+def _floor_findings(floor: Floor, rounds: Rounds, reference: Rounds) -> list[Finding]:
     """Whether times are shorter than is physically possible."""
     if not rounds:
         return []
-    found = floor.finding(float(low_mean(np.array(rounds).reshape(-1))))
+    mine, theirs = (float(low_mean(np.array(item).reshape(-1))) for item in (rounds, reference))
+    found = floor.finding(mine, theirs)
     return [found] if found else []
 
 
