@@ -1,33 +1,36 @@
 """Names in the code of a pass folder: what dotted path each expression stands for.
 
-Every expression is followed to a path where its text tells one: through imports, other modules of
-the folder, simple assignments, defaults, and the results of plain functions. A path is
-`torch.nn.functional.softmax`, or `?.softmax` for an attribute of an object of unknown origin, or
-`numpy.zeros()` for what a call gives. Where a name is assigned in several places it stands for all.
+A path is `torch.nn.functional.softmax`, or `?.softmax` for an attribute of an object of unknown
+origin, or `numpy()` for what comes out of a module, or one of these:
+
+- `numbers()`: a number of Python, or an array or scalar of numpy that holds numbers, as do its
+  elements, its rows, and what operators and functions make of it and other numbers
+- `str:float32()`: that string
+- `literal:...()`: a container that is written out in constants
+- `?self`: the object whose method it is, in a class that is only used to make such objects
+
+Where a name is assigned in several places it stands for all of them.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TypeAlias
 
-from passnet.errors import PassFolderError
 from passnet.judge import rules as meaning
-from passnet.judge.finding import Finding
-from passnet.judge.rules import Rules
-from passnet.passes.folder import MAX_FILE_BYTES, PACKAGE
+from passnet.judge.sources import Code, Literal, Scope, owner_of
 
-MAX_MODULES = 100
-MAX_PATHS = 64
+MAX_ELEMENTS = 16
+"""Of a container that is gone through element by element."""
+
 UNKNOWN = "?"
+SELF = "?self"
+NUMBERS = "numbers()"
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_LITERALS: dict[type[ast.AST], str] = {
+_DISPLAYS: dict[type[ast.AST], str] = {
     ast.JoinedStr: "str",
     ast.List: "list",
     ast.ListComp: "list",
@@ -36,212 +39,7 @@ _LITERALS: dict[type[ast.AST], str] = {
     ast.SetComp: "set",
     ast.Dict: "dict",
     ast.DictComp: "dict",
-    ast.Constant: "str",
 }
-
-
-@dataclass(eq=False, slots=True)
-class Scope:
-    """The names of a module, class, function or comprehension, and the paths they stand for."""
-
-    kind: type[ast.AST]
-    module: str
-    parent: Scope | None = None
-    names: dict[str, set[str]] = field(default_factory=dict)
-    elsewhere: dict[str, Scope] = field(default_factory=dict)
-    stars: list[str] = field(default_factory=list)
-    result: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Module:
-    """A file of the folder, and the scope of its module."""
-
-    name: str
-    place: str
-    is_package: bool
-    is_pass: bool
-    tree: ast.Module
-    lines: list[str]
-    scope: Scope
-
-
-@dataclass(slots=True)
-class Code:
-    """The state of one inspection."""
-
-    roots: dict[str, Path]
-    modules: dict[str, Module] = field(default_factory=dict)
-    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
-    found: dict[tuple[str, str, int], Finding] = field(default_factory=dict)
-
-
-def load_module(code: Code, name: str, is_pass: bool = False) -> None:
-    """Read a module of the folder and those it imports; a name that is no file of it is passed."""
-    path = _file(code, name)
-    if path is None or name in code.modules:
-        return
-    if len(code.modules) == MAX_MODULES:
-        raise PassFolderError(f"{path}: more than {MAX_MODULES} modules; put some of them together")
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise PassFolderError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
-        text = path.read_bytes()
-        tree = ast.parse(text)  # bytes, so that a declared encoding counts as it does for Python
-    except SyntaxError as cause:
-        raise PassFolderError(f"{path}:{cause.lineno}: not Python: {cause.msg}") from cause
-    except (OSError, RecursionError, MemoryError, ValueError) as cause:
-        raise PassFolderError(f"{path}: cannot be read: {cause}") from cause
-    is_package = path.name == "__init__.py"
-    root, _, inner = name.partition(".")
-    shown = inner.replace(".", "/") + ("/__init__.py" if is_package else ".py")
-    place = shown if root == PACKAGE else f"{root}/{shown}"
-    lines = text.decode("utf-8", "replace").splitlines()
-    scope = Scope(ast.Module, name)
-    module = Module(name, place, is_package, is_pass, tree, lines, scope)
-    code.modules[name] = module
-    for node in ast.walk(tree):
-        for _, _, used in imports_of(code, name, node):
-            parts = used.split(".")
-            for count in range(2, len(parts) + 1):
-                load_module(code, ".".join(parts[:count]))
-
-
-def _file(code: Code, name: str) -> Path | None:
-    """The file of a module, if it is in the folder."""
-    root, *inner = name.split(".")
-    if root not in code.roots or not inner:
-        return None
-    path = code.roots[root].joinpath(*inner)
-    for file in (path / "__init__.py", path.with_name(path.name + ".py")):
-        if file.is_file():
-            return file
-    return None
-
-
-def imports_of(code: Code, module: str, node: ast.AST) -> Iterator[tuple[str, str, str]]:
-    """Of each name that a statement imports: itself, what it stands for, what is loaded."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            root = alias.name.split(".")[0]
-            yield alias.asname or root, alias.name if alias.asname else root, alias.name
-    elif isinstance(node, ast.ImportFrom):
-        base = node.module or ""
-        if node.level:
-            parts = module.split(".")
-            up = node.level - code.modules[module].is_package
-            base = ".".join(parts[: max(len(parts) - up, 0)] + ([base] if base else []))
-        for alias in node.names:
-            path = base if alias.name == "*" else f"{base}.{alias.name}"
-            yield alias.asname or alias.name, path, path
-
-
-def bind_names(code: Code, module: Module, _: Rules) -> None:
-    """Note what the names of a module stand for."""
-    for node in module.tree.body:
-        _bind(code, module.scope, node)
-
-
-def _bind(code: Code, scope: Scope, node: ast.AST) -> None:
-    """Enter what a statement or expression gives names to, in its own scope and those within."""
-    match node:
-        case ast.Import() | ast.ImportFrom():
-            for name, path, _ in imports_of(code, scope.module, node):
-                if name == "*":
-                    scope.stars.append(path)
-                else:
-                    _add(scope, name, {path})
-            return
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
-            _bind_definition(code, scope, node)
-            return
-        case ast.Global() | ast.Nonlocal():
-            top = code.modules[scope.module].scope
-            outer = top if isinstance(node, ast.Global) else scope.parent or top
-            scope.elsewhere.update(dict.fromkeys(node.names, outer))
-        case ast.Assign(targets=targets, value=value):
-            for target in targets:
-                _assign(code, scope, target, value)
-            _bind(code, scope, value)
-            return
-        case ast.AnnAssign(target=target, value=ast.expr() as value):
-            _assign(code, scope, target, value)
-            _bind(code, scope, value)
-            return
-        case ast.NamedExpr(target=target, value=value):
-            owner = scope
-            while owner.kind in _COMPREHENSIONS and owner.parent:
-                owner = owner.parent
-            _add(owner, target.id, resolve(code, scope, value))
-            _bind(code, scope, value)
-            return
-        case ast.Return(value=ast.expr() as value) if scope.result:
-            _add(code.modules[scope.module].scope, scope.result, resolve(code, scope, value))
-        case ast.Name(id=name, ctx=ast.Store()):
-            _add(scope, name, {UNKNOWN})
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-            _add(scope, name, {UNKNOWN})
-        case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-            _add(scope, name, {UNKNOWN})
-    inner = scope
-    if isinstance(node, _COMPREHENSIONS):
-        inner = code.scopes.setdefault(node, Scope(type(node), scope.module, scope))
-    for child in ast.iter_child_nodes(node):
-        _bind(code, inner, child)
-
-
-def _bind_definition(code: Code, scope: Scope, node: Function | ast.ClassDef) -> None:
-    name = "" if isinstance(node, ast.Lambda) else node.name
-    inner = code.scopes.setdefault(node, Scope(type(node), scope.module, scope))
-    outside, inside = parts_of(node)
-    if name:
-        _add(scope, name, {f"{scope.module}.{name}"} if scope.kind is ast.Module else {UNKNOWN})
-    if not isinstance(node, ast.ClassDef):
-        listed = [*node.args.posonlyargs, *node.args.args]
-        given = dict(zip(reversed(listed), reversed(node.args.defaults), strict=False))
-        only = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-        given |= {item: value for item, value in only if value}
-        extra = [item for item in (node.args.vararg, node.args.kwarg) if item]
-        for item in [*listed, *node.args.kwonlyargs, *extra]:
-            paths = resolve(code, scope, given[item]) if item in given else set()
-            _add(inner, item.arg, paths | {UNKNOWN})
-        if isinstance(node, ast.FunctionDef) and scope.kind is ast.Module:
-            decorators = resolve_all(code, scope, node.decorator_list)
-            if all(path.startswith("functools.") for path in decorators):
-                inner.result = f"{name}()"
-    for child in outside:
-        _bind(code, scope, child)
-    for child in inside:
-        _bind(code, inner, child)
-
-
-def parts_of(node: Function | ast.ClassDef) -> tuple[list[ast.AST], list[ast.AST]]:
-    """What of a definition is evaluated where it stands, and what in its own scope."""
-    inside: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else [*node.body]
-    own = {id(child) for child in inside}
-    return [child for child in ast.iter_child_nodes(node) if id(child) not in own], inside
-
-
-def _assign(code: Code, scope: Scope, target: ast.expr, value: ast.expr) -> None:
-    match target, value:
-        case ast.Name(id=name), _:
-            _add(scope, name, resolve(code, scope, value))
-        case ((ast.Tuple() | ast.List()), (ast.Tuple() | ast.List())) if len(target.elts) == len(
-            value.elts
-        ) and not any(isinstance(item, ast.Starred) for item in [*target.elts, *value.elts]):
-            for part, given in zip(target.elts, value.elts, strict=True):
-                _assign(code, scope, part, given)
-        case _:
-            _bind(code, scope, target)
-
-
-def _add(scope: Scope, name: str, paths: set[str]) -> None:
-    meant = scope.elsewhere.get(name, scope).names.setdefault(name, set())
-    meant |= paths
-    if len(meant) > MAX_PATHS:
-        raise PassFolderError(
-            f"{scope.module}: {name} stands for more than {MAX_PATHS} things; use several names"
-        )
 
 
 def resolve_all(code: Code, scope: Scope, nodes: Iterable[ast.expr]) -> set[str]:
@@ -250,7 +48,10 @@ def resolve_all(code: Code, scope: Scope, nodes: Iterable[ast.expr]) -> set[str]
 
 
 def resolve(code: Code, scope: Scope, node: ast.expr) -> set[str]:
-    """The paths an expression may stand for; at least one, which is `?` if nothing is known."""
+    """The paths an expression may stand for, `?` if nothing is known.
+
+    It is empty only while names are being bound, for what nothing was bound to so far.
+    """
     match node:
         case ast.Name(id=name):
             return _lookup(code, scope, name, set())
@@ -258,9 +59,10 @@ def resolve(code: Code, scope: Scope, node: ast.expr) -> set[str]:
             return _below(code, resolve(code, scope, value), attr)
         case ast.Call(func=func, args=args):
             called = resolve(code, scope, func)
-            found = {item for path in called for item in _result(code, path)}
-            if "builtins.getattr" in called and (attr := text_of(args[1:2])):
-                found |= _below(code, resolve(code, scope, args[0]), attr)
+            found = {item for path in called for item in _result(code, scope, path, node)}
+            if "builtins.getattr" in called:
+                for attr in texts_of(code, scope, args[1:2])[0]:
+                    found |= _below(code, resolve(code, scope, args[0]), attr)
             return found
         case ast.IfExp(body=body, orelse=orelse):
             return resolve_all(code, scope, [body, orelse])
@@ -268,8 +70,88 @@ def resolve(code: Code, scope: Scope, node: ast.expr) -> set[str]:
             return resolve_all(code, scope, values)
         case ast.NamedExpr(value=value):
             return resolve(code, scope, value)
-    literal = _LITERALS.get(type(node))
-    return {f"builtins.{literal}()"} if literal else {UNKNOWN}
+        case ast.BinOp(left=left, op=op, right=right):
+            return operation(code, scope, op, [left, right])
+        case ast.UnaryOp(op=op, operand=operand):
+            return operation(code, scope, op, [operand])
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return operation(code, scope, op, [left, right])
+        case ast.Subscript(value=value):
+            listed = elements(code, scope, value, of_dict="values")
+            if listed is not None:
+                return resolve_all(code, scope, listed)
+            return {element_of(path) for path in resolve(code, scope, value)}
+        case ast.Constant(value=str(text)) if text.isidentifier():
+            return {f"str:{text}()"}
+        case ast.Constant(value=int() | float() | complex()):
+            return {NUMBERS}
+        case ast.Constant(value=value):
+            return {f"builtins.{type(value).__name__}()"}
+    display = _DISPLAYS.get(type(node))
+    return {f"builtins.{display}()"} if display else {UNKNOWN}
+
+
+def operation(code: Code, scope: Scope, op: ast.AST, operands: list[ast.expr]) -> set[str]:
+    """What an operator gives: numbers, if all its operands are; of `@` nothing is said."""
+    paths = resolve_all(code, scope, operands)
+    if isinstance(op, ast.MatMult) or not all(map(_is_number, paths)):
+        return {UNKNOWN}
+    return {NUMBERS} if paths else set()
+
+
+def _is_number(path: str) -> bool:
+    return path in (NUMBERS, f"{NUMBERS}.shape")
+
+
+def element_of(path: str) -> str:
+    """What is in an object, by index or in a loop."""
+    if path == f"{NUMBERS}.shape":
+        return NUMBERS
+    return path if path == NUMBERS else UNKNOWN
+
+
+def elements(
+    code: Code, scope: Scope, node: ast.expr, of_dict: str = "keys"
+) -> list[ast.expr] | None:
+    """What is in a container that is written out, or named and never changed; None if unknown."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr="items" | "keys" | "values" as part)):
+            return elements(code, scope, value, part) if not node.args else None
+        case ast.Name() | ast.Attribute():
+            paths = resolve(code, scope, node)
+            literal = code.literals.get(min(paths)) if len(paths) == 1 else None
+            if literal is None or not _stays(code, literal):
+                return None
+            node = literal.node
+    match node:
+        case ast.Tuple(elts=listed) | ast.List(elts=listed) | ast.Set(elts=listed):
+            pass
+        case ast.Dict(keys=keys, values=values):
+            named = [key for key in keys if key is not None]
+            if len(named) < len(keys):
+                return None
+            pairs = zip(named, values, strict=True)
+            either = {"keys": named, "values": values}
+            listed = either.get(of_dict) or [ast.Tuple([*pair], ast.Load()) for pair in pairs]
+        case _:
+            return None
+    spread = any(isinstance(item, ast.Starred) for item in listed)
+    return None if spread or len(listed) > MAX_ELEMENTS else listed
+
+
+def _stays(code: Code, literal: Literal) -> bool:
+    """Whether nothing can change a container: it is a tuple, or its names are only looked up in."""
+    names = literal.names | {f".{name}" for name in literal.names}
+    return isinstance(literal.node, ast.Tuple) or names.isdisjoint(code.handed_on)
+
+
+def texts_of(code: Code, scope: Scope, nodes: list[ast.expr]) -> tuple[set[str], bool]:
+    """The strings that an argument may be, and whether it is none but those."""
+    if (text := text_of(nodes)) is not None:
+        return {text}, True
+    paths = resolve_all(code, scope, nodes)
+    found = {path[4:-2] for path in paths if path.startswith("str:")}
+    return found, 0 < len(found) == len(paths)
 
 
 def text_of(nodes: list[ast.expr]) -> str | None:
@@ -280,36 +162,80 @@ def text_of(nodes: list[ast.expr]) -> str | None:
     return None
 
 
-def _below(code: Code, paths: set[str], attr: str) -> set[str]:
-    return {item for path in paths for item in follow(code, f"{path}.{attr}", set())}
+def _below(code: Code, paths: set[str], attr: str, seen: set[str] | None = None) -> set[str]:
+    found: set[str] = set()
+    for path in paths:
+        if path == SELF:
+            assigned = code.attributes.get(attr, {UNKNOWN})
+            found |= assigned - {UNKNOWN}
+            if UNKNOWN in assigned or code.reaches:
+                found.add(f"?.{attr}")
+        elif path == NUMBERS and attr in meaning.VIEWS:
+            found.add(NUMBERS)
+        elif path in (NUMBERS, "numpy()") and attr == "base":  # of x.numpy() it is x
+            found.add(UNKNOWN)
+        else:
+            found |= follow(code, f"{path}.{attr}", seen or set())
+    return found
 
 
-def _result(code: Code, path: str) -> set[str]:
+def _result(code: Code, scope: Scope, path: str, node: ast.Call) -> set[str]:
     """What a call gives: the results of a function of the folder, or what is known of a module."""
+    if _gives_numbers(code, scope, path, node):
+        return {NUMBERS}
     for owner in meaning.OWN_OBJECTS:
-        if path.removeprefix(owner)[:1] in (".", "(") and path.startswith(owner):
+        if path.startswith(owner) and path[len(owner) : len(owner) + 1] in ("", ".", "("):
             return {f"{owner}()"}
-    if path.startswith("?") and path.endswith(".numpy"):
-        return {"numpy()"}
     if path in meaning.CONTAINERS:
         return {f"{path}()"}
+    if path.startswith(NUMBERS):
+        return {"numpy()"}
     return follow(code, f"{path}()", set()) if owner_of(code, path) else {UNKNOWN}
 
 
-def owner_of(code: Code, path: str) -> Module | None:
-    """The module of the folder in which a path begins."""
-    while path and path not in code.modules:
-        path = path.rpartition(".")[0]
-    return code.modules.get(path)
+def _gives_numbers(code: Code, scope: Scope, path: str, node: ast.Call) -> bool:
+    """Whether a call gives numbers: by what is called, or as it is given nothing else.
+
+    Given something else, numpy may return what is in an array of objects, or a tensor.
+    """
+    owner, _, name = path.rpartition(".")
+    if owner == UNKNOWN:
+        return name == "numpy" and "numpy" not in code.attributes
+    if path in meaning.NUMBER_MAKERS or (owner == NUMBERS and name in meaning.ARRANGING):
+        return True
+    if owner != NUMBERS and not (owner in ("numpy", "math") and (node.args or node.keywords)):
+        return False
+    types = [item.value for item in node.keywords if item.arg == "dtype"]
+    values = [item.value for item in node.keywords if item.arg != "dtype"]
+    if owner == NUMBERS and name in ("astype", "view"):
+        types += node.args
+    elif path in meaning.SHAPED_MAKERS:
+        types += [
+            item for item in node.args if item is not node.args[0] or isinstance(item, ast.Starred)
+        ]
+    elif not types or path not in meaning.ARRAY_MAKERS:
+        values += node.args
+    return all(_is_type(path) for path in resolve_all(code, scope, types)) and all(
+        _is_number(path)
+        for value in values
+        for path in resolve_all(
+            code, scope, value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+        )
+    )
+
+
+def _is_type(path: str) -> bool:
+    """Whether a path is a type of numbers, or its name."""
+    text = path.removeprefix("str:").removesuffix("()")
+    either = {path, f"numpy.{text}", f"builtins.{text}"}
+    return path == f"{NUMBERS}.dtype" or not either.isdisjoint(meaning.NUMBER_MAKERS)
 
 
 def follow(code: Code, path: str, seen: set[str]) -> set[str]:
     """What a path stands for: a name of a module of the folder may be an alias there."""
     module = owner_of(code, path)
     if module is None:
-        parts = path.split(".")
-        starts = [i for i, part in enumerate(parts) if part in meaning.EMBEDDED]
-        return {".".join(parts[starts[-1] :] if starts and parts[0] != UNKNOWN else parts)}
+        return {_shortened(path)}
     if path == module.name or path in seen:
         return {path}
     seen.add(path)
@@ -320,9 +246,21 @@ def follow(code: Code, path: str, seen: set[str]) -> set[str]:
         meant = _lookup(code, module.scope, name, seen)
     found: set[str] = set()
     for item in meant:
-        whole = f"{item}.{more}" if more else item
-        found |= {whole} if item == f"{module.name}.{name}" else follow(code, whole, seen)
-    return found or {UNKNOWN}
+        if item == f"{module.name}.{name}":
+            found.add(f"{item}.{more}" if more else item)
+        else:
+            found |= _below(code, {item}, more, seen) if more else follow(code, item, seen)
+    return found
+
+
+def _shortened(path: str) -> str:
+    """A path without what tells nothing: of an object only the last attribute counts."""
+    parts = path.split(".")
+    modules = [i for i, part in enumerate(parts) if part in meaning.EMBEDDED]
+    if modules and parts[0] != UNKNOWN:
+        return ".".join(parts[modules[-1] :])
+    objects = [i for i, part in enumerate(parts[:-1]) if part == UNKNOWN or part.endswith("()")]
+    return ".".join([*parts[: objects[-1] + 1], parts[-1]]) if objects else path
 
 
 def _lookup(code: Code, scope: Scope, name: str, seen: set[str]) -> set[str]:

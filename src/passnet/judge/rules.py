@@ -28,13 +28,15 @@ class Rules:
     `names`: dotted name -> what its use and the use of what is below it means; the longest name
     counts, None means nothing. `attributes`: the same for attributes of any object. `methods`:
     those that compute when called on a tensor. `torch`: the names of torch that may be used, with
-    what is below them; None where all may.
+    what is below them; None where all may. `texts`: what a string may not hold, as native code does
+    that looks for a library to compute with.
     """
 
     names: dict[str, Verdict | None]
     attributes: dict[str, Verdict]
     methods: frozenset[str]
     torch: frozenset[str] | None
+    texts: frozenset[str] = frozenset()
 
 
 def _words(text: str, prefix: str = "") -> frozenset[str]:
@@ -83,7 +85,7 @@ _TORCH = _MOVING | _words(
     cuda.device_count cuda.is_available cuda.get_device_capability
     is_tensor numel get_num_threads finfo iinfo promote_types result_type is_floating_point
     is_complex get_default_dtype broadcast_shapes can_cast no_grad inference_mode is_grad_enabled
-    compiler.is_compiling""",
+    compiler.is_compiling backends.cpu.get_cpu_capability backends.mkldnn.is_available""",
     "torch.",
 )
 
@@ -91,13 +93,57 @@ KERNEL_DECORATORS = _words("triton.jit numba.njit numba.cuda.jit numba.vectorize
 """What is under these is compiled, and never runs as Python on a tensor."""
 
 OWN_OBJECTS = _words(
-    """numpy math ctypes cffi cppyy numba cupy triton json re time struct passnet.passes.cpp
-    torch.utils.cpp_extension"""
+    """numpy math ctypes cffi cppyy numba cupy triton json re time struct decimal.Decimal
+    passnet.passes.cpp torch.utils.cpp_extension"""
 )
 """Whatever comes out of these, and out of their methods, is no tensor of torch."""
 
-CONTAINERS = _words("str bytes int float bool set frozenset list tuple dict", "builtins.")
+CONTAINERS = _words("str bytes set frozenset list tuple dict", "builtins.")
 """What these make is no tensor, though what is in it may be."""
+
+NUMBER_MAKERS = (
+    _words("int float bool complex len", "builtins.")
+    | _words("sqrt exp log log2 pow fsum", "math.")
+    | _words("float16 float32 float64 int8 int16 int32 int64 bool_", "numpy.")
+    | _words("uint8 uint16 uint32 uint64", "numpy.")
+)
+"""What these make is a number, or an array of them, whatever they are given."""
+VIEWS = _words("T mT real imag flat size ndim itemsize nbytes")
+"""Attributes of an array that are numbers."""
+ARRANGING = _words("reshape transpose swapaxes repeat squeeze ravel flatten copy item tolist")
+"""Methods of an array of numbers that give its numbers, whatever they are given."""
+SHAPED_MAKERS = _words("zeros ones empty", "numpy.")
+"""What makes numbers of a shape, and of a type that is given after it."""
+ARRAY_MAKERS = SHAPED_MAKERS | _words("array asarray ascontiguousarray full arange", "numpy.")
+"""What makes an array of the `dtype` that it is given, if it is."""
+
+NO_OPERANDS = _words("log exp sqrt abs ceil floor sign neg square")
+"""Methods that on a tensor raise if they are given anything."""
+NO_TEXT = _words("add sub")
+"""Methods that on a tensor raise if they are given a string or a container."""
+
+REACHERS = _words(
+    """type setattr delattr vars builtins inspect pickle copyreg __class__ __func__ __dict__
+    __getattr__ __getattribute__ __setattr__ __delattr__ __setstate__ __reduce__ __get__"""
+)
+"""What reaches a method otherwise than through its object, or an attribute by a name that is not
+written out: where one is mentioned, an attribute may be more than what is assigned to it.
+"""
+BASES = _words(
+    """builtins.object builtins.tuple builtins.str builtins.int builtins.float
+    builtins.dict builtins.list builtins.set builtins.frozenset builtins.Exception
+    builtins.ValueError builtins.RuntimeError typing.NamedTuple
+    typing.Protocol typing.final enum.Enum enum.IntEnum enum.StrEnum
+    enum.Flag enum.unique abc.ABC abc.ABCMeta dataclasses.dataclass dataclasses.dataclass()
+    functools.total_ordering"""
+)
+"""What a class may be made of, by base, decorator or metaclass, so that its objects are no tensors
+and have no attributes but its own; with `()`, by what a call of it gives.
+"""
+CALLED_BY_US = _words("pattern replacement_args replacement_func")
+"""Functions of a pass that other code than its own calls."""
+SWITCHES = frozenset(["TRITON_INTERPRET"])
+"""Variables of the environment that a pass may set."""
 
 EMBEDDED = _words("torch os sys subprocess ctypes importlib builtins threading multiprocessing")
 """Modules that are themselves when reached through another that imports them (`cpp.os.system`)."""
@@ -110,11 +156,14 @@ REFLECTION = _words("getattr hasattr setattr delattr isinstance vars", "builtins
 """What may be called with the module torch itself."""
 APPLIERS = _words("builtins.map builtins.filter functools.partial functools.reduce")
 """What calls its first argument."""
-OVERLOADS = _words("__eq__ __ne__ __torch_function__ __torch_dispatch__")
+COMPARISONS = _words("__eq__ __ne__")
+OVERLOADS = COMPARISONS | _words("__torch_function__ __torch_dispatch__")
+CLASS_MAKERS = _words("builtins.type types.new_class")
 
 _NAMES: dict[str, Verdict | None] = {
     **_each(EVASION, "exec eval compile __import__ globals locals __builtins__", "builtins."),
-    **_each(EVASION, "importlib imp runpy pkgutil zipimport site ctypes.pythonapi passnet"),
+    **_each(EVASION, "importlib imp runpy pkgutil zipimport site passnet"),
+    **_each(EVASION, "ctypes.pythonapi ctypes.PyDLL pickle marshal dill cloudpickle"),
     **_each(EVASION, "path meta_path path_hooks path_importer_cache", "sys."),
     **_each(PATCH, "unittest.mock"),
     **_each(("flag", "thread"), "threading multiprocessing concurrent asyncio _thread"),
@@ -149,6 +198,7 @@ _NAMES: dict[str, Verdict | None] = {
         "ctypes cffi cppyy numba cupy pycuda pybind11 cutlass tilelang torch.utils.cpp_extension",
     ),
     "passnet.passes.cpp": None,
+    "passnet.errors": None,
 }
 
 _ATTRIBUTES = {
@@ -171,6 +221,7 @@ STRICT = Rules(
     _ATTRIBUTES,
     _COMPUTING,
     _TORCH,
+    _words("dlsym dlopen cblas_ libtorch libmkl openblas"),
 )
 """Own kernels only: torch creates, describes and moves tensors, and computes nothing."""
 

@@ -13,8 +13,8 @@ NOT_COVERED = (
     "A candidate may read what the user may read.",
     "Root's processes are not limited in number.",
     "Cores are not limited: threads that are gone when the measurement ends are not counted.",
-    "A candidate that keeps the machine busy makes its own trials unstable, which takes them out of "
-    "the score; they are counted beside it.",
+    "A candidate that keeps the machine busy makes its own trials unstable, which takes them out "
+    "of the score; they are counted beside it.",
     "Of an ordinary call a few random places are looked at: work that leaves out a hundredth of an "
     "output in all calls but the audited ones escapes with a chance of one in three thousand.",
     "Inputs are contiguous, whatever their strides were in the net.",

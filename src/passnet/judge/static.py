@@ -1,33 +1,53 @@
-"""The static inspection of a pass folder: what its code uses that the rules name, from its text."""
+"""The static inspection of a pass folder: what its code uses that the rules name, from its text.
+
+Text decides what a name stands for that is imported, assigned, looped over, returned, or given to a
+function of the folder, and `rules.py` what that means. What text does not decide counts as the
+worst it may be, a tensor, whose methods are flagged. It is no tensor only where that follows:
+
+- numbers of Python and numpy, and what operators and functions make of nothing but numbers
+- what comes from modules that know no tensors (`rules.OWN_OBJECTS`), and from its methods
+- a parameter, if the function is only called, by its name, and is given no tensor; an attribute of
+  `self`, if the class is only called, and the folder assigns no tensor to an attribute so named
+- an object that is given what a tensor would refuse, as in `seen.add("text")`
+
+Annotations decide nothing, as nobody enforces them. Not seen at all are operators on tensors, what
+lies in containers, and attributes whose names are computed, but for those of torch: what runs, the
+judge observes. Code below `if __name__ == "__main__":` does not run.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from passnet.errors import PassFolderError
 from passnet.judge import rules as meaning
+from passnet.judge.bindings import (
+    bind_names,
+    close_names,
+    is_plain_class,
+    made_of,
+    num_paths,
+    parts_of,
+)
 from passnet.judge.finding import Finding
 from passnet.judge.names import (
     UNKNOWN,
-    Code,
     Function,
-    Module,
-    Scope,
-    bind_names,
     follow,
-    imports_of,
-    load_module,
-    owner_of,
-    parts_of,
     resolve,
     resolve_all,
     text_of,
+    texts_of,
 )
 from passnet.judge.rules import Rules, Verdict
+from passnet.judge.sources import Code, Module, Scope, imports_of, load_module, owner_of
 from passnet.passes.folder import PACKAGE, PassFolder
 
 MAX_EVIDENCE_CHARS = 100
+MAX_ROUNDS = 50
+"""Of following names through each other until nothing more is found out."""
 TRACED = ("pattern", "replacement_args")
 WEIGHTS = {"reject": 0, "flag": 1, "note": 2}
 
@@ -50,28 +70,55 @@ def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
     bodies of `pattern` and `replacement_args` may hold any torch op.
 
     Raises:
-        PassFolderError: a module is not Python, or is too large or too deeply nested to be read.
+        PassFolderError: a module is not Python, too large or too deeply nested to be read, or its
+            names stand for each other in too many steps to be followed.
     """
     roots = {PACKAGE: folder.path} | {item.package: item.path.parent for item in folder.passes}
     code = Code(roots)
     for item in folder.passes:
         load_module(code, f"{item.package}.{item.name}", is_pass=True)
-    for step in (bind_names, bind_names, _visit_module):  # twice: names may be used earlier
-        for module in code.modules.values():
-            try:
-                step(code, module, rules)
-            except RecursionError as cause:
-                raise PassFolderError(
-                    f"{module.place}: nested too deeply to be inspected; write it in more lines"
-                ) from cause
+    for _ in range(MAX_ROUNDS):
+        known = num_paths(code)
+        _for_each_module(code, bind_names, rules)
+        if num_paths(code) == known and not close_names(code):
+            break
+    else:
+        raise PassFolderError(f"{folder.path}: names stand for each other in too many steps")
+    _for_each_module(code, _visit_module, rules)
     return [code.found[key] for key in sorted(code.found, key=lambda key: (key[1], key[2], key[0]))]
+
+
+def _for_each_module(code: Code, step: Callable[[Code, Module, Rules], None], rules: Rules) -> None:
+    for module in code.modules.values():
+        try:
+            step(code, module, rules)
+        except RecursionError as cause:
+            raise PassFolderError(
+                f"{module.place}: nested too deeply to be inspected; write it in more lines"
+            ) from cause
 
 
 def _visit_module(code: Code, module: Module, rules: Rules) -> None:
     at = _At(module, module.scope, rules)
     _visit_binary(code, at, module.tree, module.name)
     for node in module.tree.body:
-        _visit(code, at, node)
+        match node:
+            case ast.If(test=test, orelse=children) if _is_false_here(code, module, test):
+                pass
+            case _:
+                children = [node]
+        for child in children:
+            _visit(code, at, child)
+
+
+def _is_false_here(code: Code, module: Module, test: ast.expr) -> bool:
+    """Whether a condition is `__name__ == "__main__"`, in a module that is only imported."""
+    match test:
+        case ast.Compare(
+            left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant("__main__")]
+        ):
+            return not code.renames and code.modules.keys().isdisjoint(module.scope.stars)
+    return False
 
 
 def _visit(code: Code, at: _At, node: ast.AST) -> None:
@@ -101,6 +148,10 @@ def _visit(code: Code, at: _At, node: ast.AST) -> None:
             return
         case ast.arg():
             at = replace(at, rules=_traced(at).rules)
+        case ast.Assign(
+            targets=[ast.Subscript(value=value, slice=ast.Constant(key))], value=ast.Constant()
+        ) if key in meaning.SWITCHES and resolve(code, at.scope, value) == {"os.environ"}:
+            return
         case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
             if "os.environ" in resolve(code, at.scope, value):
                 _report(code, at, node, meaning.PERSISTENCE, "os.environ is written")
@@ -110,9 +161,17 @@ def _visit(code: Code, at: _At, node: ast.AST) -> None:
             _visit_matmul(code, at, node, [left, right])
         case ast.AugAssign(op=ast.MatMult(), target=target, value=value):
             _visit_matmul(code, at, node, [target, value])
+        case ast.Expr(value=ast.Constant()):
+            return  # a docstring
+        case ast.Constant(value=str(text)) if not at.traced:
+            for word in sorted(at.rules.texts):
+                if word in text:
+                    _report(code, at, node, meaning.METHOD, f"{word} in native code")
         case ast.Global() if at.traced:
             text = "a pattern that assigns to names of its module"
             _report(code, at, node, meaning.EVASION, text)
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            _visit(code, at, node.generators[0].iter)
     inner = replace(at, scope=code.scopes.get(node, at.scope))
     for child in ast.iter_child_nodes(node):
         _visit(code, inner, child)
@@ -165,7 +224,11 @@ def _visit_class(code: Code, at: _At, node: ast.ClassDef) -> None:
     if tensors:
         text = f"class {node.name} is a {tensors[0]}"
         _report(code, at, node, meaning.COMPARISON, text)
-    for name in sorted(meaning.OVERLOADS & set(code.scopes[node].names)):
+    names = code.scopes[node].names.keys()
+    overloads = meaning.OVERLOADS & names
+    if "__hash__" in names and is_plain_class(code, made_of(code, at.scope, node)):
+        overloads -= meaning.COMPARISONS  # a key, such as of a cache
+    for name in sorted(overloads):
         _report(code, at, node, meaning.COMPARISON, f"class {node.name} defines {name}")
 
 
@@ -179,6 +242,8 @@ def _visit_name(code: Code, at: _At, node: ast.Name | ast.Attribute) -> None:
     while isinstance(root, ast.Attribute):
         if verdict := at.rules.attributes.get(root.attr):
             _report(code, at, root, verdict, f".{root.attr}")
+        if root.attr == "__dict__" and resolve(code, at.scope, root.value) & code.modules.keys():
+            _report(code, at, root, meaning.EVASION, "the names of a module by text")
         root = root.value
     if not isinstance(root, ast.Name):
         _visit(code, at, root)
@@ -205,9 +270,12 @@ def _visit_call(code: Code, at: _At, node: ast.Call) -> None:
         called = names | resolve(code, at.scope, node.args[0])
     for path in sorted(called):
         method = path.rpartition(".")[2]
-        if path.startswith("?.") and method in at.rules.methods and not at.kernel:
+        computes = path.startswith("?.") and method in at.rules.methods and not at.kernel
+        if computes and not (path in names and _is_refused(code, at, method, node)):
             _report(code, at, node, meaning.METHOD, f".{method}(...) on what may be a tensor")
     _visit_reflection(code, at, node, {path.removeprefix("builtins.") for path in names})
+    if names & meaning.CLASS_MAKERS and len(node.args) + len(node.keywords) > 1:
+        _report(code, at, node, meaning.COMPARISON, "a class without a class statement")
     for path in names & set(meaning.WRITERS):
         _visit_open(code, at, node, path, meaning.WRITERS[path])
     if at.rules.torch is not None and names.isdisjoint(meaning.REFLECTION):
@@ -216,24 +284,38 @@ def _visit_call(code: Code, at: _At, node: ast.Call) -> None:
             _report(code, at, node, meaning.EVASION, "the module torch is handed on")
 
 
+def _is_refused(code: Code, at: _At, method: str, node: ast.Call) -> bool:
+    """Whether the call of a method would raise if its object were a tensor."""
+    if method in meaning.NO_OPERANDS:
+        named = any(item.arg for item in node.keywords)
+        return named or any(not isinstance(item, ast.Starred) for item in node.args)
+    return method in meaning.NO_TEXT and all(
+        path.startswith(("str:", "literal:")) or path.removesuffix("()") in meaning.CONTAINERS
+        for path in resolve_all(code, at.scope, node.args[:1] or [node])
+    )
+
+
 def _visit_reflection(code: Code, at: _At, node: ast.Call, names: set[str]) -> None:
     """Report attributes that are reached or set by name."""
     if not node.args:
         return
     owners = resolve(code, at.scope, node.args[0])
     from_torch = any(path.split(".")[0] == "torch" for path in owners)
-    key, name = node.args[1:2], text_of(node.args[1:2])
-    if "getattr" in names and name:
+    key = node.args[1:2]
+    given, is_all = texts_of(code, at.scope, key)
+    if "getattr" in names:
         for path in resolve(code, at.scope, node):
             _report_path(code, at, node, path)
-        if verdict := at.rules.attributes.get(name):
-            _report(code, at, node, verdict, f".{name}")
-    elif names & (meaning.SETTERS | {"getattr"}) and not name:
+        for name in given & at.rules.attributes.keys():
+            _report(code, at, node, at.rules.attributes[name], f".{name}")
+    if names & (meaning.SETTERS | {"getattr"}) and not is_all:
         variable = any(isinstance(item, ast.Name) for part in key for item in ast.walk(part))
         if from_torch or not variable:
             _report(code, at, node, meaning.EVASION, f"{min(names)} with a computed name")
     if names & meaning.SETTERS:
-        _visit_patch(code, at, node, node.args[0], name or "(any)")
+        _visit_patch(code, at, node, node.args[0], min(given) if is_all else "(any)")
+        for module in owners & code.modules.keys():
+            _report(code, at, node, meaning.EVASION, f"{min(names)} on {module}")
     if "vars" in names and any(not path.startswith(("?", "builtins.")) for path in owners):
         _report(code, at, node, meaning.EVASION, f"vars({min(owners)})")
 
