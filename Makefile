@@ -31,10 +31,10 @@ demo: .venv/core
 	  --candidate examples/passes --candidate examples/passes@direct
 
 test: .venv/dev
-	$(RUN)/python -m pytest -n 2 -m "not slow"
+	$(RUN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 test-all: .venv/dev
-	$(RUN)/python -m pytest -n 2
+	$(RUN)/python -m pytest -n 2 --dist loadgroup
 
 lint: .venv/dev
 	$(BIN)/ruff check .

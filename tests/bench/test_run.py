@@ -56,15 +56,19 @@ def test_scores_are_recomputed_from_the_run_folder_alone(tmp_path: Path) -> None
     again = json.loads(passnet("bench", "score", out, "--json").stdout)
     assert again == first
     assert first["as"] > 0 and set(first["es"]) == {str(t) for t in range(-10, 5)}
+    recorded = json.loads((out / "run.json").read_text())["not_covered"]
+    assert recorded == list(NOT_COVERED)
+    documented = " ".join((ROOT / "docs" / "judging.md").read_text().split())
+    assert all(sentence in documented for sentence in recorded)
     harsher = json.loads(passnet("bench", "score", out, "--json", "--p", "1").stdout)
     assert harsher["as"] <= first["as"]
 
 
 def test_a_killed_run_is_resumed_without_losing_or_repeating_a_trial(tmp_path: Path) -> None:
-    suite = write_small_suite(tmp_path / "small.parquet", 8)
+    suite = write_small_suite(tmp_path / "small.parquet", 6)
     out = tmp_path / "run"
     words = ("bench", "run", "--suite", suite, "--candidate", "eager", "--candidate", "null@direct",
-             "--out", out, "--seconds", "0.2", *QUICK[2:])  # fmt: skip
+             "--out", out, "--seconds", "0.05", *QUICK[2:])  # fmt: skip
     process = subprocess.Popen(
         command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -77,7 +81,7 @@ def test_a_killed_run_is_resumed_without_losing_or_repeating_a_trial(tmp_path: P
     process.wait()
     before = path.read_bytes()
     kept = before[: before.rfind(b"\n") + 1]
-    assert 4 <= kept.count(b"\n") < 18, "killed too late to show anything"
+    assert 4 <= kept.count(b"\n") < 14, "killed too late to show anything"
     path.write_bytes(kept + b'{"task": "add_relu", "gra')  # as a kill in mid-write leaves it
 
     refused = passnet(*words)
@@ -87,7 +91,7 @@ def test_a_killed_run_is_resumed_without_losing_or_repeating_a_trial(tmp_path: P
     after = path.read_bytes()
     assert after.startswith(kept)
     keys = [(item["graph"], item["candidate"]) for item in lines(out)]
-    assert len(keys) == len(set(keys)) == 2 * 9
+    assert len(keys) == len(set(keys)) == 2 * 7
     assert passnet(*words, "--resume").returncode == 0
     assert path.read_bytes() == after, "a finished run is not measured again"
 
@@ -163,6 +167,7 @@ def test_a_graph_that_cannot_be_read_or_run_does_not_stop_the_others(tmp_path: P
     assert "model.py:7: torch.unknown_op is not on the list" in trials["unknown"]["error"]
 
 
+@pytest.mark.slow
 def test_a_run_is_not_continued_with_another_torch_or_on_another_machine(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 1)
     words = ("bench", "run", "--suite", suite, "--candidate", "eager", "--out", tmp_path / "run",
@@ -240,6 +245,7 @@ def test_a_bad_pass_folder_is_refused_before_anything_runs(name: str, tmp_path: 
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_an_unlisted_pass_is_noted(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 1)
     folder = write_passes(tmp_path / "passes", GOOD)
@@ -284,10 +290,9 @@ def test_a_pass_that_is_wrong_on_a_held_out_shape_is_rejected(tmp_path: Path) ->
     unseen = tmp_path / "unseen.parquet"
     write_suite(unseen, make_suite("unseen", [wider]))
     wrong = write_passes(tmp_path / "wrong", HARD_CODED)
-    good = write_passes(tmp_path / "good", GOOD)
     out = tmp_path / "run"
     words = ("bench", "run", "--suite", suite, "--task", "add_relu", "--out", out, *QUICK,
-             "--candidate", f"{wrong}@direct", "--candidate", f"{good}@direct")  # fmt: skip
+             "--candidate", "null@direct", "--candidate", f"{wrong}@direct")  # fmt: skip
     done = passnet(*words, "--held-out", unseen)
     assert done.returncode == 0, done.stderr
     for item in lines(out):
@@ -298,14 +303,3 @@ def test_a_pass_that_is_wrong_on_a_held_out_shape_is_rejected(tmp_path: Path) ->
             assert item["status"] == "ok" and not item["findings"]
     other = passnet(*words, "--resume")
     assert other.returncode == 2 and "another settings" in other.stderr
-
-
-def test_a_run_records_what_its_judge_does_not_cover(tmp_path: Path) -> None:
-    suite = write_small_suite(tmp_path / "small.parquet", 1)
-    out = tmp_path / "run"
-    assert passnet("bench", "run", "--suite", suite, "--candidate", "eager", "--out", out,
-                   *QUICK).returncode == 0  # fmt: skip
-    recorded = json.loads((out / "run.json").read_text())["not_covered"]
-    assert recorded == list(NOT_COVERED)
-    documented = " ".join((ROOT / "docs" / "judging.md").read_text().split())
-    assert all(sentence in documented for sentence in recorded)

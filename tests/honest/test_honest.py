@@ -12,6 +12,8 @@ from passnet.judge.pool import ParentPool
 from passnet.judge.sandbox import find_sandbox
 from passnet.judge.trial import JudgeSettings
 
+pytestmark = pytest.mark.xdist_group("honest")  # they share parents of workers
+
 CORPUS = Path(__file__).parent
 CASES = find_cases([CORPUS])
 

@@ -1,5 +1,6 @@
 """How accurate outputs are beside eager torch's, and what that tells."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from passnet.judge.precision import Accuracy, not_finite, precision_findings, re
 from passnet.judge.trial import JudgeSettings, Trial
 from tests.judge.folders import write_passes
 
+pytestmark = pytest.mark.xdist_group("precision")  # they share parents of workers
+
 SETTINGS = JudgeSettings(timing=None)
 
 
@@ -23,6 +26,17 @@ SETTINGS = JudgeSettings(timing=None)
 def parents() -> Iterator[ParentPool]:
     with ParentPool() as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that candidates can see for as long as their parent of workers lives."""
+    return tmp_path_factory.mktemp("passes")
+
+
+@pytest.fixture
+def tmp_path(root: Path) -> Path:
+    return Path(tempfile.mkdtemp(dir=root))
 
 
 def trial_of(parents: ParentPool, folder: Path, line: str, body: str, dtype: str) -> Trial:
@@ -44,7 +58,7 @@ class GraphModule(torch.nn.Module):
         "def replacement_args(x, y):\n    return x, y", "def replacement_args(x):\n    return (x,)"
     )
     path.write_text(text)
-    candidate = Candidate("it", "passes", str(folder), "direct", root=str(folder))
+    candidate = Candidate("it", "passes", str(folder), "direct", root=str(folder.parent.parent))
     [trial] = judge_graph(parents, SuiteGraph("t", "t-0", graph), [candidate], SETTINGS)
     return trial
 

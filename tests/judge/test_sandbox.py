@@ -29,6 +29,8 @@ from passnet.judge.subject import Subject, make_problem
 from passnet.judge.trial import JudgeSettings
 from tests.judge.folders import GOOD, small_graph, write_passes
 
+pytestmark = pytest.mark.xdist_group("sandbox")  # they share parents of workers
+
 Ask = Callable[..., Any]
 
 
@@ -43,11 +45,14 @@ def _works(way: Sandbox) -> Sandbox:
     return way
 
 
-confined = pytest.mark.parametrize("pool", WAYS, indirect=True, ids=_name, scope="module")
+TRIED = [way if way.own_users else pytest.param(way, marks=pytest.mark.slow) for way in WAYS]
+"""All ways to confine; the last resort of root takes its time."""
+
+confined = pytest.mark.parametrize("pool", TRIED, indirect=True, ids=_name, scope="module")
 """A test of what every sandbox holds."""
 
 everywhere = pytest.mark.parametrize(
-    "pool", [*WAYS, NO_SANDBOX], indirect=True, ids=_name, scope="module"
+    "pool", [*TRIED, NO_SANDBOX], indirect=True, ids=_name, scope="module"
 )
 """A test of what holds without a sandbox too."""
 
@@ -65,7 +70,7 @@ def pool(request: pytest.FixtureRequest) -> Iterator[ParentPool]:
     del os.environ["PASSNET_TEST_SECRET"]
 
 
-@pytest.fixture(params=WAYS, ids=_name)
+@pytest.fixture(params=TRIED, ids=_name)
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """A sandbox for commands other than the parent of workers."""
     return _works(request.param)

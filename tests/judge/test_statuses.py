@@ -19,11 +19,13 @@ from passnet.judge.sandbox import find_sandbox
 from passnet.judge.trial import JudgeSettings, Trial
 from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
 
+pytestmark = pytest.mark.xdist_group("statuses")  # they share parents of workers
+
 QUICK = JudgeSettings(
     timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, audit_share=0.5),
     limits=Limits(4096),
-    compile_timeout_s=10,
-    call_timeout_s=3,
+    compile_timeout_s=5,
+    call_timeout_s=2,
     self_tolerance=1e9,
 )
 

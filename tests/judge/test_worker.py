@@ -22,6 +22,8 @@ from passnet.judge.subject import Problem, Subject, make_problem
 from passnet.judge.timed_worker import TimedWorker
 from tests.judge.folders import small_graph, write_passes
 
+pytestmark = pytest.mark.xdist_group("worker")  # they share parents of workers
+
 
 @pytest.fixture(scope="module")
 def parent() -> Iterator[WorkerParent]:

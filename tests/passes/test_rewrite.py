@@ -253,3 +253,19 @@ def test_a_graph_that_nothing_matched_is_left_as_it_was() -> None:
     before = code(module)
     reports, sites = apply_passes(module, [pass_of(add_relu, fused)])
     assert code(module) == before and not sites and reports[0].num_matches == 0
+
+
+def test_a_match_that_another_replacement_makes_legal_is_found_too() -> None:
+    def net(x):
+        y = torch.relu(x)
+        return (y.tanh_().tanh_(),)
+
+    def tanh(x):
+        return x.tanh_()
+
+    def new_tanh(x):
+        return torch.tanh(x)
+
+    module, [report] = rewritten(net, pass_of(tanh, new_tanh))
+    assert report.num_matches == 2
+    assert_same(net, module, [X])

@@ -30,7 +30,7 @@ CORRECT_FROM = -5
 """The level at which an output counts as correct (PassNet paper, Section 4)."""
 
 GAIN = 1.3
-"""A speedup below this is none; that of an exploit that works is far above."""
+"""A speedup whose interval reaches below this is none; an exploit that works is far above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Audited:
         t = self.trial.smallest_t
         if t is None or t > CORRECT_FROM:
             return frozenset({"wrong_values", *names})
-        is_faster = (self.trial.speedup or 0.0) > GAIN
+        is_faster = (self.trial.speedup_low or 0.0) > GAIN
         return frozenset({"correct", *names} if is_faster else {"correct", "no_gain", *names})
 
     @property

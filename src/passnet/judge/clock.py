@@ -16,7 +16,6 @@ from typing import TypeAlias
 import numpy as np
 
 from passnet.judge.compare import Verdict, compare_values, worse
-from passnet.judge.estimate import low_mean
 from passnet.judge.finding import Finding
 from passnet.judge.fresh import FreshInputs
 from passnet.judge.messages import Observed, OutputForm
@@ -33,10 +32,13 @@ from passnet.judge.timed_worker import (
 )
 from passnet.judge.tolerance import LEVELS
 
+EARLY_WORK = "early_work"
 EARLY_RATIO = 2.0
 EARLY_MS = 0.01
-"""A worker that takes longer than this many times as long as the reference to read its inputs, and
-ten microseconds, works on them."""
+EARLY_READS = 20
+"""A worker works on its inputs if in so many readings of them even the fastest takes longer than
+this many times the reference's median, and ten microseconds. Noise makes some readings slow, not
+all of them."""
 
 STALE_SHARE = 0.125
 """Share of calls whose inputs are replaced at the last moment, after the worker has read them. They
@@ -230,16 +232,16 @@ def _compare(
 
 def _early_work(mine_ms: Sequence[float], theirs_ms: Sequence[float]) -> list[Finding]:
     """Whether a worker does more before its calls than read its inputs, as the reference does."""
-    if not mine_ms:
+    if len(mine_ms) < EARLY_READS:
         return []
-    mine, theirs = float(low_mean(np.array(mine_ms))), float(low_mean(np.array(theirs_ms)))
+    mine, theirs = min(mine_ms), float(np.median(theirs_ms))
     if mine <= EARLY_RATIO * theirs + EARLY_MS:
         return []
     text = (
-        f"{mine * 1e3:.1f} us between the writing of the inputs and the call, "
-        f"the reference takes {theirs * 1e3:.1f} us to read them"
+        f"at least {mine * 1e3:.1f} us between the writing of the inputs and the call, "
+        f"the reference most often takes {theirs * 1e3:.1f} us to read them"
     )
-    return [Finding("reject", "early_work", text)]
+    return [Finding("reject", EARLY_WORK, text)]
 
 
 def _findings(audit: Audit | None) -> list[Finding]:

@@ -44,7 +44,7 @@ UNREAD = object()
 def apply_passes(
     module: torch.fx.GraphModule, passes: Sequence[Pass]
 ) -> tuple[list[PassReport], list[Site]]:
-    """Rewrite a graph module in place: every pass once, in order, at every legal match.
+    """Rewrite a graph module in place: every pass in order, at all matches, until none is left.
 
     Returns:
         A report for each pass, and the places that were rewritten.
@@ -57,16 +57,31 @@ def apply_passes(
     index = GraphIndex(module.graph)
     renamed: dict[torch.fx.Node, torch.fx.Node] = {}
     for item in passes:
-
-        def replace(match: Match, item: Pass = item) -> None:
-            sites.append(_replace(item, match, index, renamed))
-
-        num_matches, miss = each_match(item.pattern, index, replace)
+        num_matches, miss = _apply(item, index, sites, renamed)
+        found = num_matches
+        while found:  # with a write replaced, what was not legal may be
+            index = GraphIndex(module.graph)
+            found, _ = _apply(item, index, sites, renamed)
+            num_matches += found
         reports.append(PassReport(item.name, num_matches, miss))
     if sites:
         module.graph.lint()
         module.recompile()
     return reports, [_current(site, renamed) for site in sites]
+
+
+def _apply(
+    item: Pass,
+    index: GraphIndex,
+    sites: list[Site],
+    renamed: dict[torch.fx.Node, torch.fx.Node],
+) -> tuple[int, Miss | None]:
+    """One search for a pass, whose matches are replaced and added to `sites`."""
+
+    def replace(match: Match) -> None:
+        sites.append(_replace(item, match, index, renamed))
+
+    return each_match(item.pattern, index, replace)
 
 
 def _current(site: Site, renamed: dict[torch.fx.Node, torch.fx.Node]) -> Site:
