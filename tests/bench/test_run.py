@@ -16,6 +16,8 @@ from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
 from tests.conftest import ROOT
 from tests.judge.folders import GOOD, small_graph, write_passes
 
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+
 
 def test_a_run_measures_scores_and_leaves_its_records(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet")
@@ -96,6 +98,7 @@ def test_a_killed_run_is_resumed_without_losing_or_repeating_a_trial(tmp_path: P
     assert path.read_bytes() == after, "a finished run is not measured again"
 
 
+@pytest.mark.slow
 def test_a_run_can_be_extended_by_a_candidate_but_not_changed(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 1)
     good = write_passes(tmp_path / "passes", GOOD)
@@ -185,6 +188,7 @@ def test_a_run_is_not_continued_with_another_torch_or_on_another_machine(tmp_pat
     assert refused.returncode == 2 and "its records have version 0" in refused.stderr
 
 
+@pytest.mark.slow
 def test_code_that_breaks_the_rules_is_a_cheat_and_named(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 1)
     folder = write_passes(tmp_path / "passes", GOOD)

@@ -12,7 +12,7 @@ from passnet.judge.pool import ParentPool
 from passnet.judge.sandbox import find_sandbox
 from passnet.judge.trial import JudgeSettings
 
-pytestmark = pytest.mark.xdist_group("honest")  # they share parents of workers
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
 CORPUS = Path(__file__).parent
 CASES = find_cases([CORPUS])

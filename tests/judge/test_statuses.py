@@ -19,7 +19,7 @@ from passnet.judge.sandbox import find_sandbox
 from passnet.judge.trial import JudgeSettings, Trial
 from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
 
-pytestmark = pytest.mark.xdist_group("statuses")  # they share parents of workers
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
 QUICK = JudgeSettings(
     timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, audit_share=0.5),

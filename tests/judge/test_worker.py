@@ -22,7 +22,7 @@ from passnet.judge.subject import Problem, Subject, make_problem
 from passnet.judge.timed_worker import TimedWorker
 from tests.judge.folders import small_graph, write_passes
 
-pytestmark = pytest.mark.xdist_group("worker")  # they share parents of workers
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
 
 @pytest.fixture(scope="module")
