@@ -17,7 +17,7 @@ from passnet.judge.precision import Accuracy, not_finite, precision_findings, re
 from passnet.judge.trial import JudgeSettings, Trial
 from tests.judge.folders import write_passes
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("precision")  # they share parents of workers
 
 SETTINGS = JudgeSettings(timing=None)
 

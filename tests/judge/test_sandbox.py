@@ -29,7 +29,7 @@ from passnet.judge.subject import Subject, make_problem
 from passnet.judge.trial import JudgeSettings
 from tests.judge.folders import GOOD, small_graph, write_passes
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("sandbox")  # they share parents of workers
 
 Ask = Callable[..., Any]
 
