@@ -114,6 +114,7 @@ def test_a_run_can_be_extended_by_a_candidate_but_not_changed(tmp_path: Path) ->
     assert changed.returncode == 2 and "have changed since that run" in changed.stderr
 
 
+@pytest.mark.slow
 def test_one_bad_task_does_not_stop_the_others(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 2)
     bad = write_passes(
@@ -133,6 +134,7 @@ def test_one_bad_task_does_not_stop_the_others(tmp_path: Path) -> None:
     assert "exited with code 1" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_unusable_folder_of_one_task_fails_that_task_and_no_other(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 1)
     bad = write_passes(tmp_path / "passes" / "add_relu", GOOD)
@@ -151,6 +153,7 @@ def test_an_unusable_folder_of_one_task_fails_that_task_and_no_other(tmp_path: P
     assert (second["task"], second["status"]) == ("mul_relu", "no_match")
 
 
+@pytest.mark.slow
 def test_a_graph_that_cannot_be_read_or_run_does_not_stop_the_others(tmp_path: Path) -> None:
     folder = tmp_path / "graphs"
     for name in ("good", "unknown", "unreadable"):
