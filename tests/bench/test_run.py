@@ -291,6 +291,7 @@ def replacement(x, y):
 """
 
 
+@pytest.mark.slow
 def test_a_pass_that_is_wrong_on_a_held_out_shape_is_rejected(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 2)  # 16 and 32 columns
     wider = SuiteGraph("add_relu", "add_relu-wider", small_graph((32, 80)).graph)

@@ -132,6 +132,7 @@ def test_a_bad_replacement_is_a_status(claim: str, parent: ParentPool, tmp_path:
     assert trial.speedup is None and trial.error
 
 
+@pytest.mark.slow
 def test_the_same_holds_behind_torch_compile(parent: ParentPool, tmp_path: Path) -> None:
     for name, claim in enumerate(BODIES):
         status, body = BODIES[claim]
