@@ -85,9 +85,9 @@ class ControlPage:
     """
 
     GO, DONE, FREE, READY, COMMAND, KEEP, OUTPUTS = 0, 1, 2, 3, 4, 5, 8
-    CALL, OBSERVE, NOTHING, WARM, STOP = 0, 1, 2, 3, 4
-    """Commands: call the graph; call it and note what torch ops the replacements use; do all of a
-    call but the call; read the inputs, so that they lie in the cache; leave the page."""
+    CALL, NOTHING, WARM, STOP = 0, 1, 2, 3
+    """Commands: call the graph; do all of a call but the call; read the inputs, so that they lie in
+    the cache; leave the page."""
 
     def __init__(self, page: mmap.mmap) -> None:
         self.words = memoryview(page).cast("q")

@@ -52,7 +52,13 @@ class Fetch(msgspec.Struct, frozen=True, tag=True):
 
 
 class Arm(msgspec.Struct, frozen=True, tag=True):
-    """Wait for calls on the control page, which comes with the first of these messages."""
+    """Wait for calls on the control page, which comes with the first of these messages.
+
+    `observed` are the numbers of those, from 0, in which torch ops are noted. They stand here, and
+    not on the page, because code that is called knows where the page lies.
+    """
+
+    observed: frozenset[int] = frozenset()
 
 
 Request: TypeAlias = Load | Run | Fetch | Arm

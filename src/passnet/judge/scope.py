@@ -7,6 +7,8 @@ NOT_COVERED = (
     "says (matches, torch ops seen), though not what the judge reads, compares and times.",
     "Native code that takes over that loop can work while the judge writes inputs and lets the "
     "worker read them: up to twice the time of one read, and ten microseconds, go unnoticed.",
+    "Native code that asks torch for the state of its thread can tell a call in which torch ops "
+    "are observed; from the calls that are audited nothing tells it.",
     "Machine code is not inspected: a kernel that computes with a library it finds in the process "
     "is not told from one of its own.",
     "Ops of torch in other threads than the one that calls the graph are not seen.",

@@ -142,10 +142,10 @@ class TimedWorker:
         """Give the control page back; the worker stays."""
         self._page.close()
 
-    def _arm(self) -> None:
+    def _arm(self, observed: frozenset[int] = frozenset()) -> None:
         fds = () if self._sent else (self._page.fd,)
         self._sent = True
-        self.worker.ask(Arm(), Armed, self._timeout_ns / 1e9, fds)
+        self.worker.ask(Arm(observed), Armed, self._timeout_ns / 1e9, fds)
 
     def _disarm(self) -> tuple[Observed, ...]:
         self._start(ControlPage.STOP)
@@ -175,17 +175,16 @@ class TimedWorker:
         """The calls of a turn."""
         result = TurnResult()
         times = []
-        self._arm()
+        self._arm(
+            frozenset(number for number, call in enumerate(turn.calls) if call.kind == "observed")
+        )
         held: tuple[list[int], list[bytes]] | None = None
         for number, call in enumerate(turn.calls):
             self._write(fresh, call.stale or call.draw)
             result.warm_ms.append(self._start(ControlPage.WARM) / NS_PER_MS)
             if call.stale is not None:
                 self._write(fresh, call.draw)
-            elapsed_ms = (
-                self._start(ControlPage.OBSERVE if call.kind == "observed" else ControlPage.CALL)
-                / NS_PER_MS
-            )
+            elapsed_ms = self._start(ControlPage.CALL) / NS_PER_MS
             if number > 0 and call.is_counted:
                 times.append(elapsed_ms)
             pointers = self._pointers()

@@ -78,26 +78,18 @@ def _failure(cause: Exception) -> Failed:
             break
         chain.append(inner)
     text = str(cause).strip()
+    broken = (PassError, PassFolderError)
+    unready = next((item for item in chain if isinstance(item, broken)), None)
     if any(_is_memory(item) for item in chain):
         status = "out_of_memory"
-    elif any(isinstance(item, (PassError, PassFolderError, _CompileError)) for item in chain):
+    elif unready is not None:
         status = "compile_error"
-        text = str(
-            next(
-                item
-                for item in chain
-                if isinstance(item, (PassError, PassFolderError, _CompileError))
-            )
-        ).strip()
+        text = str(unready).strip()
     elif type(cause).__module__.startswith("torch._dynamo"):
         status = "compile_error"
     else:
         status = "runtime_error"
     return Failed(status, type(cause).__name__, text[:MAX_ERROR_CHARACTERS])
-
-
-class _CompileError(Exception):
-    """The graph could not be made ready."""
 
 
 def _is_memory(cause: BaseException) -> bool:
@@ -116,7 +108,7 @@ class _Worker:
         self._call: Callable[..., Any] | None = None
         self._args: list[list[Any]] = []
         self._outputs: Any = ()
-        self._nothing: tuple[Any, ...] = ()
+        self._nothing: tuple[Any, ...] = ()  # what an empty bracket "returns"
         self._matches: tuple[MissText, ...] = ()
         self._control: ControlPage | None = None
         self._timed_inputs = np.empty(0, np.uint64)
@@ -130,7 +122,7 @@ class _Worker:
         if isinstance(request, Fetch):
             return self._fetch(request, fds)
         assert isinstance(request, Arm), "the judge sends requests only"
-        return self._watch(fds, channel)
+        return self._watch(request.observed, fds, channel)
 
     def _load(self, request: Load, fds: list[int]) -> Loaded:
         start = time.perf_counter()
@@ -200,7 +192,7 @@ class _Worker:
                 position = aligned(position + item.numel() * item.element_size())
         return Fetched()
 
-    def _watch(self, fds: list[int], channel: Channel) -> Disarmed:
+    def _watch(self, observed: frozenset[int], fds: list[int], channel: Channel) -> Disarmed:
         """Call the graph as the control page says, until it says stop.
 
         Between calls this spins, so that no system call lies between the judge's clock and the
@@ -219,7 +211,7 @@ class _Worker:
         self._nothing = tuple(self._outputs) or self._nothing
         self._outputs = outputs = held = ()
         self._observer.seen.clear()
-        seen = words[go]
+        seen, number = words[go], 0
         gc.collect()
         gc.freeze()  # the next turn need not look at what lives now
         gc.disable()
@@ -240,11 +232,13 @@ class _Worker:
                     return Disarmed(self._observed())
                 if order == ControlPage.NOTHING:
                     outputs = self._nothing
-                elif order == ControlPage.OBSERVE:
-                    with self._observer.watching():
-                        outputs = call(*args)
                 else:
-                    outputs = call(*args)
+                    if number in observed:
+                        with self._observer.watching():
+                            outputs = call(*args)
+                    else:
+                        outputs = call(*args)
+                    number += 1
                 place = first
                 for item in outputs:
                     words[place] = item.data_ptr() if isinstance(item, torch.Tensor) else 0
