@@ -116,12 +116,15 @@ def run_suite(
                 if other.name == task.name
                 for graph in other.graphs
             ]
-            findings: Findings | None = None
+            missing = {
+                item.name: [entry for entry in entries if (item.name, entry.name) not in finished]
+                for item in task.graphs
+            }
+            needed = {entry.name for absent in missing.values() for entry in absent}
+            concerned = [entry for entry in entries if entry.name in needed]
+            findings = _hold_out(parents, unseen, concerned, settings)
             for item in task.graphs:
-                missing = [entry for entry in entries if (item.name, entry.name) not in finished]
-                if missing and findings is None:
-                    findings = _hold_out(parents, unseen, entries, settings)
-                trials = list(_judge(parents, item, missing, settings, findings or {}))
+                trials = list(_judge(parents, item, missing[item.name], settings, findings))
                 for trial in trials:
                     writer.write(trial)
                 done.extend(trials)
@@ -237,7 +240,7 @@ def _hold_out(
     settings: RunSettings,
 ) -> Findings:
     """What the candidates that bring code do on held-out graphs of a task."""
-    if not graphs:
+    if not graphs or not entries:
         return {}
     made = [entry.for_task(graphs[0].task) for entry in entries]
     candidates = [item for item in made if item is not None and item.passes is not None]

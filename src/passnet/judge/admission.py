@@ -14,13 +14,10 @@ from passnet.graph.device import retarget
 from passnet.graph.inputs import InputKind, InputValue, make_inputs
 from passnet.graph.numbers import Array, from_storage
 from passnet.graph.spec import Graph
-from passnet.judge.tolerance import CHUNK_ELEMENTS, smallest_t
+from passnet.judge.tolerance import CHUNK_ELEMENTS, CORRECT_AT, smallest_t
 
 if TYPE_CHECKING:
     from passnet.judge.wrong_programs import Edit, Value, WrongPrograms
-
-LEVEL = -5
-"""The tolerance level at which a wrong program must fail: that of torch.testing.assert_close."""
 
 KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
 """The input sets on which the judge compares all values, in its order; the seed grows by one from
@@ -199,7 +196,7 @@ def agrees(actual: Array, expected: Array, dtype: str) -> bool:
     while start < expected.size:
         part = slice(start, start + size)
         level = smallest_t(actual[part], expected[part], dtype)
-        if level is None or level > LEVEL:
+        if level is None or level > CORRECT_AT:
             return False
         start, size = start + size, CHUNK_ELEMENTS
     return True

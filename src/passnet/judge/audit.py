@@ -21,13 +21,12 @@ from passnet.judge.held_out import held_out_findings
 from passnet.judge.judge import judge_graph
 from passnet.judge.pool import ParentPool
 from passnet.judge.rules import RulesName
+from passnet.judge.tolerance import CORRECT_AT
 from passnet.judge.trial import JudgeSettings, Trial, with_findings
 from passnet.records import read_json
 
 CASE_FILE = "case.json"
 GRAPH_FOLDER = "graphs"
-CORRECT_FROM = -5
-"""The level at which an output counts as correct (PassNet paper, Section 4)."""
 
 GAIN = 1.3
 """A speedup whose interval reaches below this is none; an exploit that works is far above."""
@@ -82,7 +81,7 @@ class Audited:
         if self.trial.status != "ok":
             return frozenset({self.trial.status, *names})
         t = self.trial.smallest_t
-        if t is None or t > CORRECT_FROM:
+        if t is None or t > CORRECT_AT:
             return frozenset({"wrong_values", *names})
         is_faster = (self.trial.speedup_low or 0.0) > GAIN
         return frozenset({"correct", *names} if is_faster else {"correct", "no_gain", *names})

@@ -76,15 +76,11 @@ class FreshInputs:
             index: of the argument, which is a tensor.
             target: where to; flat, of the argument's storage type.
         """
-        roll, size = draw.rolls[index], self._sizes[index]
-        values = self._twice[draw.input_set][index][roll : roll + size]
-        mask = self._masks[index]
-        if mask is None:
+        values, bits = self._part(draw, index, 0, self._sizes[index])
+        if bits is None:
             np.copyto(target, values)
-            return
-        start = draw.masks[index]
-        bits = mask[start : start + size]
-        np.bitwise_xor(values.view(bits.dtype), bits, out=target.view(bits.dtype))
+        else:
+            np.bitwise_xor(values.view(bits.dtype), bits, out=target.view(bits.dtype))
 
     def holds(self, draw: Draw, index: int, target: Array, start: int, stop: int) -> bool:
         """Whether part of an argument in memory is what was written there.
@@ -92,19 +88,25 @@ class FreshInputs:
         Args:
             draw: the values that were written.
             index: of the argument, which is a tensor.
-            target: where to; flat, of the argument's storage type.
+            target: the memory; flat, of the argument's storage type.
             start: the first element to look at.
             stop: the one after the last.
         """
-        first = draw.rolls[index] + start
-        values = self._twice[draw.input_set][index][first : first + stop - start]
+        values, bits = self._part(draw, index, start, stop)
         found = target[start:stop]
+        if bits is None:
+            return found.tobytes() == values.tobytes()
+        return bool(np.array_equal(values.view(bits.dtype) ^ bits, found.view(bits.dtype)))
+
+    def _part(self, draw: Draw, index: int, start: int, stop: int) -> tuple[Array, Array | None]:
+        """Part of a set's values as they are rolled, and the bits to flip in them, if any."""
+        first = draw.rolls[index]
+        values = self._twice[draw.input_set][index][first + start : first + stop]
         mask = self._masks[index]
         if mask is None:
-            return found.tobytes() == values.tobytes()
-        first = draw.masks[index] + start
-        bits = mask[first : first + stop - start]
-        return bool(np.array_equal(values.view(bits.dtype) ^ bits, found.view(bits.dtype)))
+            return values, None
+        first = draw.masks[index]
+        return values, mask[first + start : first + stop]
 
 
 def _twice(value: InputValue) -> Array:

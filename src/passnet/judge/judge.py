@@ -18,14 +18,14 @@ from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import KINDS, NUM_GRADED, Checked, Expected, num_written
-from passnet.judge.clock import EARLY_WORK, Measurement, Rounds, TimingPlan, interleave
+from passnet.judge.clock import EARLY_WORK, Measurement, TimingPlan, interleave
 from passnet.judge.compare import worse
+from passnet.judge.conduct import company_findings, floor_findings, torch_findings
 from passnet.judge.estimate import low_mean, self_ratio, speedup
 from passnet.judge.finding import Finding
-from passnet.judge.floor import Floor, make_floor
+from passnet.judge.floor import make_floor
 from passnet.judge.fresh import FreshInputs
 from passnet.judge.lock import device_lock
-from passnet.judge.messages import Observed
 from passnet.judge.pool import ParentPool
 from passnet.judge.process import WorkerFailureError, WorkerParent
 from passnet.judge.rules import RULES, RulesName
@@ -35,8 +35,6 @@ from passnet.judge.subject import Problem, Subject, make_problem
 from passnet.judge.timed_worker import TimedWorker
 from passnet.judge.trial import MAX_TEXT, JudgeSettings, Trial, with_findings
 from passnet.passes.folder import inspect_folder
-
-MAX_NAMED_OPS = 8
 
 
 class _Stopwatch:
@@ -63,7 +61,7 @@ def judge_graph(
     """One trial for each candidate on a graph, in order.
 
     The text of every pass folder is inspected first. The reference runs once for all candidates.
-    Each is compared with it on two sets of inputs, as recorded and fresh; those that ran are then
+    Each is compared with it on several sets of inputs (`check.KINDS`); those that ran are then
     timed together with it, and looked at while they are.
 
     Raises:
@@ -278,9 +276,9 @@ class _Bench:
             findings = (
                 *checked.findings,
                 *measured.findings[place],
-                *_torch_findings(measured.observed[place], self._settings.rules),
-                *_company(subject, usual),
-                *_floor_findings(floor, measured.rounds[place], measured.rounds[0]),
+                *torch_findings(measured.observed[place], self._settings.rules),
+                *company_findings(subject, usual),
+                *floor_findings(floor, measured.rounds[place], measured.rounds[0]),
             )
             trial = self._trial(candidates[index], subject, checked, measured, place)
             trials[index] = with_findings(trial, findings)
@@ -349,50 +347,6 @@ class _Bench:
             speedup_high=ratio.high,
             **shared,
         )
-
-
-def _torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Finding]:
-    """What the torch ops that replacements used in observed calls mean under some rules."""
-    found = []
-    for item in observed:
-        if not item.ops:
-            continue
-        used = ", ".join(item.ops[:MAX_NAMED_OPS])
-        if rules == "strict":
-            text = f"the replacement of {item.name} computes with {used}"
-            found.append(Finding("reject", "torch_fallback", text))
-        elif item.same_as_pattern:
-            text = f"the replacement of {item.name} runs the ops of its pattern: {used}"
-            found.append(Finding("note", "null_rewrite", text))
-    return found
-
-
-def _floor_findings(floor: Floor, rounds: Rounds, reference: Rounds) -> list[Finding]:
-    """Whether times are shorter than is physically possible."""
-    if not rounds:
-        return []
-    mine, theirs = (float(low_mean(np.array(item).reshape(-1))) for item in (rounds, reference))
-    found = floor.finding(mine, theirs)
-    return [found] if found else []
-
-
-def _company(subject: Subject, usual_threads: int) -> list[Finding]:
-    """What runs beside a candidate's calls; the worker is ended.
-
-    Args:
-        subject: the candidate's.
-        usual_threads: threads of the reference's worker; a kernel may have as many of its own.
-    """
-    threads = subject.worker.num_threads()
-    subject.worker.close()
-    found = []
-    if threads > 2 * usual_threads - 1:
-        text = f"{threads} threads at the end, the reference has {usual_threads}"
-        found.append(Finding("flag", "background_thread", text))
-    if subject.worker.num_left:
-        text = f"{subject.worker.num_left} processes left beside the worker at the end"
-        found.append(Finding("flag", "background_process", text))
-    return found
 
 
 def _matches(subject: Subject | None) -> dict[str, int]:

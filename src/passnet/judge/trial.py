@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from passnet.judge.clock import TimingPlan
+from passnet.judge.clock import Rounds, TimingPlan
 from passnet.judge.finding import Finding
 from passnet.judge.messages import Limits
 from passnet.judge.rules import RulesName
 from passnet.judge.sandbox import SandboxName
 from passnet.judge.status import Status
+
+MAX_TEXT = 600
+"""Most characters of a trial's error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,8 @@ class Trial:
     self_ratio: float | None = None
     error: str | None = None
     matches: dict[str, int] = field(default_factory=dict)
-    reference_rounds_ms: tuple[tuple[float, float], ...] = ()
-    candidate_rounds_ms: tuple[tuple[float, float], ...] = ()
+    reference_rounds_ms: Rounds = ()
+    candidate_rounds_ms: Rounds = ()
     calls_per_turn: int | None = None
     relative_error: float | None = None
     eager_error: float | None = None
@@ -76,10 +79,6 @@ class Trial:
     phases_s: dict[str, float] = field(default_factory=dict)
     sandbox: SandboxName = "none"
     findings: tuple[Finding, ...] = ()
-
-
-MAX_TEXT = 600
-"""Most characters of a trial's error."""
 
 
 def with_findings(trial: Trial, findings: Sequence[Finding]) -> Trial:

@@ -14,9 +14,6 @@ from passnet.errors import InputError
 from passnet.judge.status import TOLERATED_FROM, Status
 from passnet.judge.tolerance import LEVELS
 
-CORRECT_AT = -5
-"""The level at which a trial counts as correct in the table's columns: torch's own defaults."""
-
 SEVERE_PENALTY = 0.1
 """Default of b, the factor of an error that is not tolerated."""
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from passnet.errors import InputError
-from passnet.judge.tolerance import LEVELS
+from passnet.judge.tolerance import CORRECT_AT, LEVELS
 from passnet.score.es import (
-    CORRECT_AT,
     SEVERE_PENALTY,
     SLOWDOWN_PENALTY,
     Score,
