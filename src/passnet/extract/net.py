@@ -1,0 +1,83 @@
+"""What a catalog gives for one of its entries: a net, and what to call it with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import torch
+
+Domain: TypeAlias = Literal["nlp", "cv", "multimodal", "audio", "other"]
+DOMAINS: tuple[Domain, ...] = ("nlp", "cv", "multimodal", "audio", "other")
+"""The domains by which the published dataset is described (PassNet paper, Section 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One argument that a net is called with.
+
+    Args:
+        value: a tensor with real values; or a number, None, a list of tensors, whatever it takes.
+        axes: what the axes of a tensor mean, in order: ("batch", "sequence"). A size that means
+            nothing beyond itself is named by its digits: ("batch", "3", "height", "width").
+    """
+
+    value: Any
+    axes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Net:
+    """A net that is ready to be captured.
+
+    Args:
+        module: in the mode that a user would run it in: evaluation.
+        args: what to call it with by position.
+        kwargs: what to call it with by name.
+        domain: of its task.
+        task: what it is for, in the words of its library: "image-classification", "fill-mask".
+        changes: what differs from the entry's default configuration, a phrase each:
+            "num_hidden_layers 32 -> 4".
+    """
+
+    module: Callable[..., Any]
+    args: tuple[Given, ...] = ()
+    kwargs: Mapping[str, Given] = field(default_factory=dict)
+    domain: Domain = "other"
+    task: str = ""
+    changes: tuple[str, ...] = ()
+
+
+def floats(*shape: int, axes: tuple[str, ...] = (), scale: float = 1.0) -> Given:
+    """Normal random numbers of mean 0 and this standard deviation."""
+    values = scale * _random().standard_normal(shape, dtype=np.float32)
+    return Given(torch.from_numpy(np.asarray(values, np.float32)), axes)
+
+
+def image(batch: int, channels: int, height: int, width: int) -> Given:
+    """Images of normal random numbers."""
+    axes = ("batch", str(channels), "height", "width")
+    return floats(batch, channels, height, width, axes=axes)
+
+
+def integers(high: int, *shape: int, low: int = 0, axes: tuple[str, ...] = ()) -> Given:
+    """Random integers from `low` to below `high`."""
+    return Given(torch.from_numpy(_random().integers(low, high, shape)), axes)
+
+
+def tokens(vocabulary: int, batch: int, length: int) -> Given:
+    """Token ids, without the first few, which often are special."""
+    low = min(5, vocabulary - 1)
+    return integers(vocabulary, batch, length, low=low, axes=("batch", "sequence"))
+
+
+def ones(*shape: int, axes: tuple[str, ...] = ()) -> Given:
+    """An attention mask that hides nothing."""
+    return Given(torch.from_numpy(np.ones(shape, np.int64)), axes)
+
+
+def _random() -> np.random.Generator:
+    # Values come from numpy, which no tensor mode sees: they stay real where weights are fake.
+    return np.random.default_rng(0)

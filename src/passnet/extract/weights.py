@@ -1,0 +1,145 @@
+"""Weights without memory: what a net's constructor makes for its parameters is fake.
+
+Parameters are made by factories such as `torch.empty` and filled in place. Under `FakeWeights`
+their results are fake tensors, of a shape but without values, while everything else (index tables,
+masks, schedules) stays real, so that a net whose code looks at such values can still be captured.
+What initialisation would have filled in is followed on a small real sample of each, so that mean
+and standard deviation are known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+SAMPLE_ELEMENTS = 4096
+"""Elements of a sample: its mean is off by a 64th of the standard deviation."""
+
+LARGE_ELEMENTS = 1 << 16
+"""Tensors with given values that are made with fewer elements are real."""
+
+aten = torch.ops.aten
+
+_EMPTY = {aten.empty.memory_format, aten.empty_strided.default, aten.new_empty.default}
+_FILLED: dict[Any, Callable[[], torch.Tensor]] = {
+    aten.zeros.default: lambda: torch.zeros(SAMPLE_ELEMENTS),
+    aten.ones.default: lambda: torch.ones(SAMPLE_ELEMENTS),
+    aten.randn.default: lambda: torch.randn(SAMPLE_ELEMENTS),
+    aten.rand.default: lambda: torch.rand(SAMPLE_ELEMENTS),
+}
+
+_ELEMENTWISE = {
+    "normal_", "uniform_", "fill_", "zero_", "mul_", "add_", "sub_", "div_", "erfinv_", "clamp_",
+    "clamp_min_", "clamp_max_", "exp_", "log_", "pow_", "sqrt_", "neg_", "bernoulli_",
+    "exponential_", "abs_", "tanh_", "sigmoid_", "log1p_", "expm1_", "reciprocal_", "logit_",
+    "mul", "add", "sub", "div", "neg", "exp", "log", "clamp", "pow", "sqrt", "abs", "tanh",
+    "expm1", "log1p", "reciprocal", "sigmoid", "rsub", "logit",
+}  # fmt: skip
+"""Ops that do the same to every element of their first argument, if all others are numbers."""
+
+_SAME = {"detach", "alias", "clone", "_to_copy", "view", "reshape", "_unsafe_view", "transpose",
+         "permute", "t", "unsqueeze", "squeeze"}  # fmt: skip
+"""Ops that only rearrange the elements of their first argument."""
+
+
+class FakeWeights(TorchDispatchMode):
+    """A context in which float tensors that constructors make are fake.
+
+    Their fake tensor mode is `mode`. Tensors of other dtypes, and small ones with given values, are
+    real.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self._samples: dict[int, torch.Tensor] = {}
+
+    def sample(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """Some elements as initialisation would have made them; None where that is not known."""
+        return self._samples.get(_storage(tensor))
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in _EMPTY or func in _FILLED:
+            if self._is_weight(func, args, kwargs):
+                with self.mode:
+                    made = func(*args, **kwargs)
+                self._keep(made, _FILLED[func]() if func in _FILLED else None)
+                return made
+            return func(*args, **kwargs)
+        made = func(*args, **kwargs)
+        if isinstance(made, FakeTensor):
+            self._follow(func, args, kwargs, made)
+        return made
+
+    def _is_weight(self, func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
+        if func is aten.new_empty.default:
+            dtype, shape = kwargs.get("dtype") or args[0].dtype, args[1]
+        else:
+            dtype, shape = kwargs.get("dtype") or torch.get_default_dtype(), args[0]
+        device = kwargs.get("device")
+        if device is not None and torch.device(device).type != "cpu":
+            return False
+        return dtype.is_floating_point and (
+            func in _EMPTY or math.prod(int(size) for size in shape) >= LARGE_ELEMENTS
+        )
+
+    def _follow(self, func: Any, args: Any, kwargs: dict[str, Any], made: FakeTensor) -> None:
+        """Do to the sample what is done to the tensor."""
+        name = func._schema.name.removeprefix("aten::")
+        first = args[0] if args and isinstance(args[0], torch.Tensor) else None
+        if first is None:
+            self._keep(made, None)
+            return
+        if name == "copy_":
+            if first.numel() == _elements(first):
+                self._keep(first, self._of(args[1]))
+            return
+        if name in _SAME:
+            if _storage(made) != _storage(first):
+                self._keep(made, self._of(first))
+            return
+        numbers = not any(isinstance(item, torch.Tensor) for item in (*args[1:], *kwargs.values()))
+        sample = self._of(first)
+        if name in _ELEMENTWISE and numbers and sample is not None:
+            if made is not first:
+                self._keep(made, func(sample, *args[1:], **kwargs))
+            elif first.numel() == _elements(first):
+                func(sample, *args[1:], **kwargs)
+        elif name in ("normal_", "uniform_", "fill_", "zero_") and numbers:
+            if first.numel() == _elements(first):
+                sample = func(torch.zeros(SAMPLE_ELEMENTS), *args[1:], **kwargs)
+                self._keep(first, sample)
+        elif made is not first or first.numel() == _elements(first):
+            self._keep(made, None)
+
+    def _of(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        if isinstance(tensor, FakeTensor):
+            sample = self.sample(tensor)
+            return None if sample is None else sample.clone()
+        flat = tensor.detach().reshape(-1).float()
+        if not flat.numel():
+            return None
+        stride = max(1, flat.numel() // SAMPLE_ELEMENTS)
+        return flat[::stride][:SAMPLE_ELEMENTS].clone()
+
+    def _keep(self, tensor: torch.Tensor, sample: torch.Tensor | None) -> None:
+        if sample is None:
+            self._samples.pop(_storage(tensor), None)
+        else:
+            self._samples[_storage(tensor)] = sample
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+def _elements(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().nbytes() // tensor.element_size()
