@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch._dynamo
 import torch.fx
 
-from passnet.errors import CaptureError, boundary
+from passnet.errors import CaptureError
+from passnet.extract.trace import Segment, Trace
 from passnet.graph.fake import SYMBOL_ANNOTATION
 from passnet.graph.from_fx import program_from_fx
 from passnet.graph.meta import DTYPE_BYTES
@@ -19,6 +20,9 @@ from passnet.graph.spec import Graph, TensorSpec
 
 MAX_DATA_ELEMENTS = 64
 """Integer arguments of up to this many elements are recorded with their values."""
+
+Sampler: TypeAlias = Callable[[torch.Tensor], torch.Tensor | None]
+"""Gives some values of a tensor that has none of its own, or None."""
 
 
 @dataclass(frozen=True)
@@ -56,34 +60,36 @@ def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]
 def capture_values(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Captured]:
     """The same as `capture`, with the values that the arguments of each graph had."""
     found: list[Captured] = []
-
-    def look(module: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-        found.append(_captured(module, example_inputs))
-        return module.forward
-
-    torch._dynamo.reset()
+    trace = Trace(net, lambda segment: found.append(captured(segment)))
     try:
-        with boundary(CaptureError, f"capturing {type(net).__name__}"), torch.no_grad():
-            torch.compile(net, backend=look, dynamic=False)(*inputs, **kwargs)
+        trace.run(inputs, kwargs)
     finally:
         torch._dynamo.reset()
-    if not found:
-        raise CaptureError(
-            f"capturing {type(net).__name__}: Dynamo found no tensor op to trace; "
-            "is the net a torch.nn.Module that computes on its inputs?"
-        )
     return found
 
 
-def _captured(module: torch.fx.GraphModule, example_inputs: list[Any]) -> Captured:
-    graph = copy.deepcopy(module.graph)  # Dynamo goes on using its own
-    values = _lift_attributes(graph, module, list(example_inputs))
+def captured(segment: Segment, sample: Sampler | None = None) -> Captured:
+    """The graph that Dynamo found, with what its arguments are.
+
+    Args:
+        segment: before its first call.
+        sample: gives some values of a tensor that has none of its own.
+
+    Raises:
+        CaptureError: the graph holds what a `Graph` cannot.
+    """
+    graph = copy.deepcopy(segment.module.graph)  # Dynamo goes on using its own
+    values = _lift_attributes(graph, segment.module, list(segment.arguments))
     program = program_from_fx(graph)
     params = list(program.params)
     specs = []
     for index, (param, value) in enumerate(zip(params, values, strict=True)):
         if isinstance(value, torch.Tensor):
-            specs.append(describe(param.name, value))
+            specs.append(describe(param.name, value, sample))
+            if is_fake(value):
+                is_parameter = isinstance(value, torch.nn.Parameter)
+                kind = "torch.nn.parameter.Parameter" if is_parameter else "torch.Tensor"
+                params[index] = type(param)(param.name, kind)
         elif isinstance(value, (int, torch.SymInt)):
             params[index] = type(param)(param.name, SYMBOL_ANNOTATION)
             specs.append(TensorSpec(param.name, (), "int64", data=(int(value),)))
@@ -93,35 +99,49 @@ def _captured(module: torch.fx.GraphModule, example_inputs: list[Any]) -> Captur
     return Captured(Graph(program, tuple(specs)), tuple(values))
 
 
+def held_tensors(module: torch.fx.GraphModule) -> list[torch.Tensor]:
+    """The tensors that a graph holds itself, in the order in which they become arguments."""
+    return list(_held(module).values())
+
+
+def _held(module: torch.fx.GraphModule) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = {}
+    for node in module.graph.nodes:
+        if node.op == "get_attr" and str(node.target) not in found:
+            value: Any = module
+            for part in str(node.target).split("."):
+                value = getattr(value, part)
+            if not isinstance(value, torch.Tensor):
+                raise CaptureError(f"the graph holds a {type(value).__name__} as {node.target}")
+            found[str(node.target)] = value
+    return found
+
+
 def _lift_attributes(
     graph: torch.fx.Graph, module: torch.fx.GraphModule, values: list[Any]
 ) -> list[Any]:
     """Make the tensors that `module` holds for the graph arguments of it; all values in order."""
     last = [node for node in graph.nodes if node.op == "placeholder"]
     first_op = next(node for node in graph.nodes if node.op not in ("placeholder", "get_attr"))
-    lifted: dict[str, torch.fx.Node] = {}
+    held = _held(module)
+    lifted = {}
+    for name in held:
+        with graph.inserting_before(first_op):
+            lifted[name] = graph.placeholder(name.replace(".", "_"))
     for node in [item for item in graph.nodes if item.op == "get_attr"]:
-        name = str(node.target)
-        if name not in lifted:
-            value: Any = module
-            for part in name.split("."):
-                value = getattr(value, part)
-            if not isinstance(value, torch.Tensor):
-                raise CaptureError(f"the graph holds a {type(value).__name__} as {name}")
-            with graph.inserting_before(first_op):
-                lifted[name] = graph.placeholder(name.replace(".", "_"))
-            values.append(value)
-        node.replace_all_uses_with(lifted[name])
+        node.replace_all_uses_with(lifted[str(node.target)])
         graph.erase_node(node)
+    values = [*values, *held.values()]
     assert len(values) == len(last) + len(lifted), "one value for each argument"
     return values
 
 
-def describe(name: str, value: torch.Tensor) -> TensorSpec:
+def describe(name: str, value: torch.Tensor, sample: Sampler | None = None) -> TensorSpec:
     """What is recorded of a tensor: shape, dtype, device, and statistics where it has values.
 
     Floats get mean and standard deviation, integers their range and, when few, their values; a
-    scalar always keeps its value.
+    scalar always keeps its value. The statistics of a tensor without values are those of its
+    sample, if it has one.
     """
     dtype = str(value.dtype).removeprefix("torch.")
     if dtype not in DTYPE_BYTES:
@@ -129,14 +149,18 @@ def describe(name: str, value: torch.Tensor) -> TensorSpec:
     shape = tuple(int(size) for size in value.shape)
     mean = std = low = high = data = None
     plain = value.detach()
-    if not _is_fake(plain) and plain.numel():
+    few = plain.numel() <= MAX_DATA_ELEMENTS and not plain.dtype.is_floating_point
+    if is_fake(plain):
+        some = sample(plain) if sample is not None else None
+        if some is not None:
+            mean, std = _number(some.double().mean()), _number(some.double().std(correction=0))
+    elif plain.numel():
         if plain.dtype.is_floating_point:
             wide = plain.double()
             mean = _number(wide.mean())
             std = _number(wide.std(correction=0))
         elif not plain.dtype.is_complex:
             low, high = int(plain.min()), int(plain.max())
-        few = plain.numel() <= MAX_DATA_ELEMENTS and not plain.dtype.is_floating_point
         if (few or plain.dim() == 0) and not plain.dtype.is_complex:
             data = tuple(plain.reshape(-1).tolist())
     keys = ("name", "shape", "dtype", "device", "mean", "std", "data")
@@ -145,7 +169,8 @@ def describe(name: str, value: torch.Tensor) -> TensorSpec:
     return TensorSpec(name, shape, dtype, str(value.device), mean, std, low, high, data, keys=keys)
 
 
-def _is_fake(value: torch.Tensor) -> bool:
+def is_fake(value: torch.Tensor) -> bool:
+    """Whether a tensor has a shape but no values."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     return isinstance(value, FakeTensor) or value.is_meta

@@ -109,10 +109,8 @@ class FakeWeights(TorchDispatchMode):
         numbers = not any(isinstance(item, torch.Tensor) for item in (*args[1:], *kwargs.values()))
         sample = self._of(first)
         if name in _ELEMENTWISE and numbers and sample is not None:
-            if made is not first:
+            if made is not first or first.numel() == _elements(first):
                 self._keep(made, func(sample, *args[1:], **kwargs))
-            elif first.numel() == _elements(first):
-                func(sample, *args[1:], **kwargs)
         elif name in ("normal_", "uniform_", "fill_", "zero_") and numbers:
             if first.numel() == _elements(first):
                 sample = func(torch.zeros(SAMPLE_ELEMENTS), *args[1:], **kwargs)

@@ -17,6 +17,7 @@ from passnet.extract.net import Net
 
 LIBRARIES = {
     "timm": "passnet.extract.catalog.timm",
+    "hub": "passnet.extract.catalog.hub",
     "transformers": "passnet.extract.catalog.transformers",
     "torchvision": "passnet.extract.catalog.torchvision",
     "diffusers": "passnet.extract.catalog.diffusers",
@@ -104,3 +105,41 @@ def unknown(entry: str, known: Sequence[str]) -> str:
     near += [item for item in known if short in item and item not in near][: MAX_NEAR - len(near)]
     hint = f"near are {', '.join(near)}" if near else "see `passnet extract --list`"
     return f"no entry {entry!r} in the catalog; {hint}"
+
+
+def library_of(entry: str) -> Library | None:
+    """The library of an entry; None for a net of the user's own.
+
+    Raises:
+        InputError: there is no such library, or what it needs is not installed.
+    """
+    return None if is_file(entry) else library(entry.split("/", 1)[0])
+
+
+def packages_of(entry: str) -> tuple[str, ...]:
+    """The packages whose versions decide what an entry gives."""
+    try:
+        known = library_of(entry)
+    except InputError:
+        return ()
+    return known.PACKAGES if known else ()
+
+
+def build_entry(entry: str) -> Net:
+    """The net of an entry, with its inputs.
+
+    Raises:
+        InputError: there is no such entry.
+        Exception: whatever its library, or its file, raises.
+    """
+    known = library_of(entry)
+    if known is None:
+        from passnet.extract.catalog.file import build_function
+
+        return build_function(entry)
+    return known.build(entry.split("/", 1)[1])
+
+
+def is_file(entry: str) -> bool:
+    """Whether an entry is a function in a file: `path/to/file.py:function`."""
+    return ".py:" in entry

@@ -26,6 +26,4 @@ def build(name: str) -> Net:
 
     net = timm.create_model(name, pretrained=False).eval()
     channels, height, width = net.pretrained_cfg.get("input_size", (3, 224, 224))
-    return Net(
-        net, (image(1, channels, height, width),), domain="cv", task="image-classification"
-    )
+    return Net(net, (image(1, channels, height, width),), domain="cv", task="image-classification")

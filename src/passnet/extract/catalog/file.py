@@ -1,0 +1,69 @@
+"""Nets of the user's own: a function in a Python file that returns a net and its inputs."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from passnet.errors import InputError, boundary
+from passnet.extract.net import Given, Net
+
+
+def build_function(entry: str) -> Net:
+    """The net that `path/to/file.py:function` gives.
+
+    The function takes nothing. It returns a `Net`, or a module with the positional inputs, or with
+    positional and named ones: `(module, x)`, `(module, (x, y))`, `(module, (x,), {"mask": m})`.
+
+    Raises:
+        InputError: no such file or function, or it returns something else.
+    """
+    where, _, name = entry.rpartition(":")
+    function = getattr(_load(Path(where)), name, None)
+    if not callable(function):
+        raise InputError(f"{where}: has no function {name!r}")
+    return as_net(function(), entry)
+
+
+def as_net(made: Any, entry: str) -> Net:
+    """What a function of the user's returned, as a `Net`.
+
+    Raises:
+        InputError: it is nothing that can be captured.
+    """
+    if isinstance(made, Net):
+        return made
+    if not isinstance(made, tuple) or len(made) not in (2, 3) or not callable(made[0]):
+        raise InputError(
+            f"{entry}: must return (net, inputs), (net, inputs, named inputs) or a "
+            f"passnet.extract.net.Net, and returned {type(made).__name__}"
+        )
+    inputs = made[1] if isinstance(made[1], (tuple, list)) else (made[1],)
+    named = made[2] if len(made) == 3 else {}
+    if not isinstance(named, dict):
+        raise InputError(f"{entry}: named inputs are a dict, not {type(named).__name__}")
+    if isinstance(made[0], torch.nn.Module):
+        made[0].eval()
+    return Net(
+        made[0],
+        tuple(Given(item) for item in inputs),
+        {key: Given(value) for key, value in named.items()},
+        task="own",
+    )
+
+
+def _load(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None, "the name ends in .py"
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent.resolve()))  # it may import its neighbours
+    with boundary(InputError, f"{path} cannot be imported"):
+        spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,236 @@
+"""One entry, captured in this process: the net is built, traced, checked, and what came of it."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import torch
+
+from passnet.errors import CaptureError, GraphError, InputError
+from passnet.extract.capture import Captured, captured
+from passnet.extract.catalog import build_entry, library_of, packages_of
+from passnet.extract.constraints import check_text, compare, num_parameters
+from passnet.extract.net import Net
+from passnet.extract.record import (
+    CaptureSettings,
+    Cause,
+    Flow,
+    GraphNote,
+    Mode,
+    NetRecord,
+)
+from passnet.extract.store import GraphRow, Source
+from passnet.extract.trace import Segment, Trace
+from passnet.extract.weights import FakeWeights
+from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.graph.render import render_program
+from passnet.records import encode
+
+MAX_ERROR_CHARACTERS = 600
+
+_DATA_DEPENDENT = (
+    "DataDependentOutputException", "GuardOnDataDependentSymNode", "data-dependent",
+    "Cannot copy out of meta tensor", ".item()", "FakeTensor", "fake tensor", "meta tensor",
+)  # fmt: skip
+"""What an error says that comes of missing values."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of an entry: its record, and a row for each graph."""
+
+    record: NetRecord
+    rows: list[GraphRow]
+
+
+class _Failure(Exception):
+    """A net gave no graphs, for a known cause."""
+
+    def __init__(self, cause: Cause, error: BaseException) -> None:
+        super().__init__(f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARACTERS])
+        self.cause = cause
+
+
+def capture_entry(entry: str, settings: CaptureSettings) -> Result:
+    """Capture one entry; a net that cannot be captured gives a record that says why.
+
+    Raises:
+        InputError: there is no such entry.
+    """
+    record = NetRecord(entry, "failed", versions=_versions(entry))
+    first: Mode = "real" if settings.mode == "real" else "fake"
+    try:
+        return _capture(record, settings, first)
+    except _Failure as failure:
+        failed = replace(record, cause=failure.cause, error=str(failure))
+    if settings.mode != "auto" or failed.cause in ("missing_package", "unsupported_graph"):
+        return Result(failed, [])
+    try:
+        result = _capture(record, settings, "real")
+    except _Failure as failure:
+        return Result(replace(failed, cause=failure.cause, error=str(failure)), [])
+    return Result(replace(result.record, fake_error=failed.error), result.rows)
+
+
+def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result:
+    torch.manual_seed(0)
+    weights = FakeWeights() if mode == "fake" else None
+    start = time.perf_counter()
+    net = _build(record.entry, weights)
+    if isinstance(net.module, torch.nn.Module):
+        net.module.train(settings.train)
+    built = time.perf_counter()
+    sample = weights.sample if weights else None
+    graphs: list[Captured] = []
+
+    def keep(segment: Segment) -> None:
+        graphs.append(captured(segment, sample))
+
+    trace = Trace(net.module, keep)
+    args = [item.value for item in net.args]
+    kwargs = {name: item.value for name, item in net.kwargs.items()}
+    _trace(trace, args, kwargs, net, mode)
+    rows = [
+        _row(item, net, _axes(segment, item, net), Source(record.entry, number, settings.train))
+        for number, (segment, item) in enumerate(zip(trace.segments, graphs, strict=True))
+    ]
+    traced = time.perf_counter()
+    size = num_parameters(net.module)
+    constraints = check_text([item.graph for item in graphs])
+    if settings.check:
+        constraints = compare(net, trace, graphs, sample, settings, constraints)
+    else:
+        constraints = replace(constraints, unchecked="not asked for")
+    notes = tuple(
+        GraphNote(
+            row.structure, row.literals, row.full, len(row.op_sequence),
+            len(item.graph.tensors), segment.num_calls,
+        )
+        for row, item, segment in zip(rows, graphs, trace.segments, strict=True)
+    )  # fmt: skip
+    edges = tuple((item.call, item.argument, item.source, item.output) for item in trace.edges)
+    done = replace(
+        record,
+        status="captured",
+        mode=mode,
+        domain=net.domain,
+        task=net.task,
+        changes=net.changes,
+        num_parameters=size,
+        graphs=notes,
+        flow=Flow(tuple(trace.calls), edges) if len(notes) > 1 else Flow(),
+        constraints=constraints,
+        build_s=built - start,
+        dynamo_s=trace.dynamo_s,
+        trace_s=traced - built,
+        check_s=time.perf_counter() - traced,
+    )
+    return Result(done, rows)
+
+
+def _build(entry: str, weights: FakeWeights | None) -> Net:
+    try:
+        with weights or nullcontext():
+            return build_entry(entry)
+    except InputError:
+        raise
+    except ImportError as cause:
+        raise _Failure("missing_package", cause) from cause
+    except MemoryError as cause:
+        raise _Failure("out_of_memory", cause) from cause
+    except Exception as cause:  # boundary: a library raises anything
+        failed: Cause = "data_dependent" if weights and _needs_values(cause) else "build_error"
+        raise _Failure(failed, cause) from cause
+
+
+def _trace(trace: Trace, args: Sequence[Any], kwargs: dict[str, Any], net: Net, mode: Mode) -> None:
+    try:
+        trace.run(args, kwargs)
+    except (CaptureError, GraphError) as error:
+        cause = error.__cause__ or error
+        text = str(error)
+        if "can't allocate memory" in text or isinstance(cause, MemoryError):
+            raise _Failure("out_of_memory", error) from error
+        if _needs_values(error):
+            raise _Failure("data_dependent", error) from error
+        if isinstance(cause, (CaptureError, GraphError)) or "passnet.errors" in text:
+            raise _Failure("unsupported_graph", error) from error
+        if mode == "real" and not _runs(net, args, kwargs):
+            raise _Failure("forward_error", error) from error
+        raise _Failure("trace_error", error) from error
+
+
+def _runs(net: Net, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether the net can be called at all."""
+    try:
+        with torch.no_grad():
+            net.module(*args, **kwargs)
+    except Exception:  # noqa: BLE001 (boundary: a net raises anything)
+        return False
+    return True
+
+
+def _needs_values(error: BaseException) -> bool:
+    text = f"{type(error.__cause__).__name__} {type(error).__name__} {error}"
+    return any(item in text for item in _DATA_DEPENDENT)
+
+
+def _axes(segment: Segment, item: Captured, net: Net) -> dict[str, list[str]]:
+    """The names of the axes of those arguments that are what the net was called with."""
+    named: dict[int, tuple[str, ...]] = {}
+    for given in (*net.args, *net.kwargs.values()):
+        if given.axes and isinstance(given.value, torch.Tensor):
+            named[id(given.value)] = given.axes
+    return {
+        spec.name: list(named[id(value)])
+        for spec, value in zip(item.graph.tensors, segment.arguments, strict=False)
+        if id(value) in named
+    }
+
+
+def _row(item: Captured, net: Net, axes: dict[str, list[str]], source: Source) -> GraphRow:
+    prints = fingerprints(item.graph)
+    assert prints.full is not None, "a captured graph has specs"
+    return GraphRow(
+        full=prints.full,
+        literals=prints.literals,
+        structure=prints.structure,
+        program=render_program(item.graph.program),
+        tensors=encode(item.graph.tensors).decode(),
+        op_sequence=op_sequence(item.graph.program),
+        axes=encode(axes).decode(),
+        domain=net.domain,
+        task=net.task,
+        sources=(source,),
+    )
+
+
+def _versions(entry: str) -> dict[str, str]:
+    found = {"torch": str(torch.__version__)}
+    for name in packages_of(entry):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def ready(entry: str) -> None:
+    """Import what an entry needs, and run Dynamo once, so that a fork of this process is quick."""
+    try:
+        known = library_of(entry)
+        if known is not None:
+            known.names()
+    except (InputError, ImportError, OSError, RuntimeError):
+        pass  # its capture will say what is missing
+    importlib.import_module("passnet.graph.fake_limits")
+    with torch.no_grad():
+        net = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), torch.nn.ReLU())
+        Trace(net, lambda segment: None).run([torch.ones(1, 3, 4, 4)], {})
+    torch._dynamo.reset()

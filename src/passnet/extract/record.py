@@ -1,0 +1,143 @@
+"""The record of one net of a catalog: what came of capturing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from passnet.extract.net import Domain
+
+Mode: TypeAlias = Literal["fake", "real"]
+"""fake: weights without memory. real: weights as they are initialised."""
+
+Cause: TypeAlias = Literal[
+    "missing_package",
+    "build_error",
+    "forward_error",
+    "data_dependent",
+    "trace_error",
+    "unsupported_graph",
+    "timeout",
+    "out_of_memory",
+    "crash",
+]
+"""Why a net gave no graphs.
+
+missing_package: something it imports is not installed. build_error: its constructor raised.
+forward_error: it raised on its inputs, also without Dynamo. data_dependent: it looks at values that
+a fake tensor has not. trace_error: Dynamo raised. unsupported_graph: a graph that it gave cannot be
+stored. timeout, out_of_memory: a limit was reached. crash: its process ended.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a worker may use for one net: wall time in seconds, memory in MiB."""
+
+    seconds: float = 180.0
+    memory_mib: int = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSettings:
+    """How nets are captured.
+
+    Args:
+        mode: "auto" tries fake weights, and real ones where that fails.
+        train: capture the forward pass of training instead of evaluation.
+        check: run every graph and compare it with its net, where the net fits.
+        check_seconds: how long the two runs of a check may take together.
+        check_parameters: largest number of parameters of a net that is run.
+        limits: of a worker.
+    """
+
+    mode: Literal["auto", "fake", "real"] = "auto"
+    train: bool = False
+    check: bool = True
+    check_seconds: float = 20.0
+    check_parameters: int = 100_000_000
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """The five constraints on a graph of the dataset (PassNet paper, Section 3), over all graphs
+    of a net.
+
+    `runnable`: printed, parsed and built again, the graphs in the place of the traced ones give
+    what the net gives; None where that was not tried, for the reason `unchecked`. `max_error`: the
+    largest difference between the two, in units of the output's standard deviation.
+    `serialisable`: text and records give the same graph when read. `decomposable`: the text is a
+    straight line of single ops without nested graphs. `analysable`: shapes and dtypes of all values
+    follow without running it. `custom_ops`: the operators beyond torch's own that it needs; all of
+    them could be found.
+    """
+
+    runnable: bool | None = None
+    serialisable: bool = False
+    decomposable: bool = False
+    analysable: bool = False
+    custom_ops: tuple[str, ...] = ()
+    max_error: float | None = None
+    unchecked: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNote:
+    """One graph of a net: its fingerprints (`graph.canonical`), size, and how often it was called."""
+
+    structure: str
+    literals: str
+    full: str
+    num_ops: int
+    num_arguments: int
+    num_calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How data flows between the graphs of a net with graph breaks.
+
+    `calls`: the numbers of the graphs that ran, in order. `edges`: (call, argument, source call,
+    output) for every argument that is what an earlier call gave.
+    """
+
+    calls: tuple[int, ...] = ()
+    edges: tuple[tuple[int, int, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NetRecord:
+    """What came of one entry.
+
+    `cause` and `error` say why there are no graphs. `fake_error` is why fake weights did not do,
+    where real ones did. Times are wall times in seconds: of building the net, of tracing it (in
+    Dynamo itself, and in all), of checking; `peak_mib` is the most memory its process had.
+    """
+
+    entry: str
+    status: Literal["captured", "failed"]
+    cause: Cause | None = None
+    error: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    mode: Mode | None = None
+    fake_error: str | None = None
+    domain: Domain = "other"
+    task: str = ""
+    changes: tuple[str, ...] = ()
+    num_parameters: int | None = None
+    graphs: tuple[GraphNote, ...] = ()
+    flow: Flow = Flow()
+    constraints: Constraints | None = None
+    build_s: float | None = None
+    dynamo_s: float | None = None
+    trace_s: float | None = None
+    check_s: float | None = None
+    wall_s: float | None = None
+    peak_mib: float | None = None
+
+    @property
+    def library(self) -> str:
+        """The library of the entry; "file" for a net of the user's own."""
+        return "file" if ".py:" in self.entry else self.entry.split("/")[0]

@@ -1,0 +1,137 @@
+"""A run over many entries: every net's record and graphs on disk as soon as they are known."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from passnet.errors import InputError
+from passnet.extract.executors import Executor, run_local
+from passnet.extract.record import CaptureSettings, NetRecord
+from passnet.extract.store import Manifest, merge
+from passnet.records import SCHEMA_VERSION, LineWriter, read_json, read_lines, write_json
+
+RUN_FILE = "run.json"
+RECORDS_FILE = "nets.jsonl"
+GRAPHS_FOLDER = "nets"
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What a run was started with; only a run with the same settings can go on with it."""
+
+    schema_version: int
+    settings: CaptureSettings
+
+
+def run_extract(
+    entries: Sequence[str],
+    settings: CaptureSettings,
+    out: Path,
+    num_workers: int = 1,
+    resume: bool = False,
+    retry: bool = False,
+    executor: Executor = run_local,
+    progress: Callable[[NetRecord], None] | None = None,
+) -> tuple[list[NetRecord], Manifest]:
+    """Capture entries into a folder, and merge their graphs without duplicates.
+
+    `out/nets.jsonl` has a line for each net, `out/nets/` its graphs, both written when the net is
+    done. `out/graphs-*.parquet` and `out/manifest.json` are made at the end.
+
+    Args:
+        entries: of the catalog, in canonical form.
+        settings: how to capture.
+        out: the folder.
+        num_workers: how many nets at a time.
+        resume: go on with what `out` holds.
+        retry: capture again what failed before.
+        executor: where to capture.
+        progress: told about every net.
+
+    Returns:
+        The records of all nets in `out`, and what its shards hold.
+
+    Raises:
+        InputError: `out` holds a run and `resume` is off, or one with other settings.
+    """
+    _prepare(out, settings, resume)
+    path = out / RECORDS_FILE
+    known = read_records(path)
+    finished = {
+        entry for entry, record in known.items() if record.status == "captured" or not retry
+    }
+    missing = [entry for entry in dict.fromkeys(entries) if entry not in finished]
+    with LineWriter(path) as writer:
+        for item in executor(missing, settings, num_workers):
+            record = item.record
+            if item.rows is not None:
+                target = graphs_path(out, record.entry)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                partial = target.with_suffix(".partial")
+                partial.write_bytes(item.rows)
+                partial.replace(target)
+            writer.write(record)
+            known[record.entry] = record
+            if progress is not None:
+                progress(record)
+    records = sorted(known.values(), key=lambda record: record.entry)
+    return records, merge_runs([out], out)
+
+
+def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
+    """One set of shards of the graphs of several runs.
+
+    Raises:
+        InputError: a folder holds no run.
+    """
+    files: list[Path] = []
+    versions: dict[str, set[str]] = {}
+    for folder in folders:
+        records = read_records(folder / RECORDS_FILE)
+        if not records:
+            raise InputError(f"{folder}: holds no captured nets ({RECORDS_FILE})")
+        for record in records.values():
+            if record.status == "captured":
+                files.append(graphs_path(folder, record.entry))
+            for name, version in record.versions.items():
+                versions.setdefault(name, set()).add(version)
+    out.mkdir(parents=True, exist_ok=True)
+    return merge(files, out, {name: sorted(found) for name, found in versions.items()})
+
+
+def read_records(path: Path) -> dict[str, NetRecord]:
+    """The records of a run by entry, the last of each; a torn last line is left out."""
+    if not path.exists():
+        return {}
+    return {item.entry: item for item in read_lines(path, NetRecord, skip_torn=True)}
+
+
+def graphs_path(out: Path, entry: str) -> Path:
+    """Where the graphs of an entry are."""
+    plain = re.sub(r"[^\w.-]+", "_", entry)[-80:]
+    digest = hashlib.sha256(entry.encode()).hexdigest()[:8]
+    return out / GRAPHS_FOLDER / f"{plain}-{digest}.parquet"
+
+
+def _prepare(out: Path, settings: CaptureSettings, resume: bool) -> None:
+    info = RunInfo(SCHEMA_VERSION, settings)
+    path = out / RUN_FILE
+    if not path.exists():
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as cause:
+            raise InputError(f"{out}: {cause.strerror}") from cause
+        write_json(path, info)
+        return
+    if not resume:
+        raise InputError(
+            f"{out}: already holds captured nets; add --resume to go on, or choose another --out"
+        )
+    if read_json(path, RunInfo) != info:
+        raise InputError(
+            f"{out}: was captured with other settings; choose another --out, or give those"
+        )

@@ -1,0 +1,150 @@
+"""One run of a net under Dynamo, with a backend that keeps every graph and how data flows on.
+
+A net with graph breaks gives several graphs. Which runs when, and which of its arguments are what
+an earlier one gave, is noted while they run.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensor
+
+from passnet.errors import CaptureError, boundary
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Data between two calls of graphs: `output` of call `source` is `argument` of call `call`."""
+
+    call: int
+    argument: int
+    source: int
+    output: int
+
+
+class Segment:
+    """One graph that Dynamo found: its module, and the arguments of its first call.
+
+    It is what Dynamo calls in the graph's place. `replay`, once set, runs instead.
+    """
+
+    def __init__(self, trace: Trace, number: int, module: torch.fx.GraphModule) -> None:
+        self.module = module
+        self.number = number
+        self.arguments: list[Any] = []
+        self.num_calls = 0
+        self.replay: Callable[..., Any] | None = None
+        self._trace = trace
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the graph gives."""
+        return self._trace.call(self, arguments)
+
+
+class Trace:
+    """What running a net once has shown.
+
+    Args:
+        net: a module or a function of tensors.
+        keep: called with every graph as soon as it is found, before its first call.
+
+    `run` traces; afterwards `segments` are the graphs in the order in which they were found,
+    `calls` the numbers of those that ran, in order, and `edges` how data flows between the calls.
+    `dynamo_s` is the time spent in Dynamo itself.
+    """
+
+    def __init__(self, net: Callable[..., Any], keep: Callable[[Segment], None]) -> None:
+        self.segments: list[Segment] = []
+        self.calls: list[int] = []
+        self.edges: list[Edge] = []
+        self.dynamo_s = 0.0
+        self.outside_s = 0.0
+        self._keep = keep
+        self._made: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
+        self._what = type(net).__name__
+        self._compiled = torch.compile(net, backend=self._look, dynamic=False)
+
+    def run(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Trace the net on some inputs; what it gives.
+
+        Raises:
+            CaptureError: the net fails on these inputs, or nothing of it could be traced.
+        """
+        torch._dynamo.reset()
+        start = time.perf_counter()
+        with boundary(CaptureError, f"capturing {self._what}"), torch.no_grad():
+            result = self._compiled(*inputs, **kwargs)
+        self.dynamo_s = time.perf_counter() - start - self.outside_s
+        if not self.segments:
+            raise CaptureError(
+                f"capturing {self._what}: Dynamo found no tensor op to trace; "
+                "is the net a torch.nn.Module that computes on its inputs?"
+            )
+        return result
+
+    def again(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run what was traced on other values, without asking whether Dynamo would trace anew."""
+        with torch.compiler.set_stance(skip_guard_eval_unsafe=True), torch.no_grad():
+            return self._compiled(*inputs, **kwargs)
+
+    def _look(self, module: torch.fx.GraphModule, example_inputs: list[Any]) -> Segment:
+        start = time.perf_counter()
+        segment = Segment(self, len(self.segments), module)
+        segment.arguments = list(example_inputs)
+        self.segments.append(segment)
+        self._keep(segment)
+        self.outside_s += time.perf_counter() - start
+        return segment
+
+    def call(self, segment: Segment, arguments: tuple[Any, ...]) -> Any:
+        """Run a graph in its place, and note where its arguments come from."""
+        if segment.replay is not None:
+            return segment.replay(*arguments)
+        start = time.perf_counter()
+        number = len(self.calls)
+        self.calls.append(segment.number)
+        segment.num_calls += 1
+        for place, value in enumerate(arguments):
+            known = self._made.get(id(value))
+            if known is not None and known[0]() is value:
+                self.edges.append(Edge(number, place, known[1], known[2]))
+        outputs = self._shortcut(segment, arguments) or segment.module.forward(*arguments)
+        for place, value in enumerate(outputs):
+            if isinstance(value, torch.Tensor):
+                self._made[id(value)] = (weakref.ref(value), number, place)
+        self.outside_s += time.perf_counter() - start
+        return outputs
+
+    def _shortcut(
+        self, segment: Segment, arguments: tuple[Any, ...]
+    ) -> tuple[torch.Tensor, ...] | None:
+        """What a graph gives, from the shapes that Dynamo knows; None where it has to run.
+
+        Floats that are made of fake ones have no values, so that nothing is lost; running every op
+        of a graph to find their shapes takes a third as long as tracing it.
+        """
+        mode = next((item.fake_mode for item in arguments if isinstance(item, FakeTensor)), None)
+        if mode is None:
+            return None
+        results = next(node for node in segment.module.graph.nodes if node.op == "output").args[0]
+        made = []
+        for item in results:
+            known = item.meta.get("example_value") if isinstance(item, torch.fx.Node) else None
+            if not isinstance(known, torch.Tensor) or not known.is_floating_point():
+                return None
+            sizes = (*known.shape, *known.stride())
+            if not all(isinstance(size, int) for size in sizes):
+                return None
+            with mode:
+                made.append(
+                    torch.empty_strided(tuple(known.shape), known.stride(), dtype=known.dtype)
+                )
+        return tuple(made)
