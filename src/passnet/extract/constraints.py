@@ -207,26 +207,28 @@ def _materialise(module: torch.nn.Module, sample: Sampler | None) -> None:
     noise = torch.randn(NOISE_ELEMENTS)
     made: dict[int, torch.Tensor] = {}
     for part in module.modules():
-        for table in (part._parameters, part._buffers):
+        tables: tuple[dict[str, Any], ...] = (part._parameters, part._buffers)
+        for table in tables:
             for name, value in table.items():
                 if value is not None and is_fake(value):
                     if id(value) not in made:
                         made[id(value)] = _real(value, sample, noise)
-                    real = made[id(value)]
-                    table[name] = (
-                        torch.nn.Parameter(real, requires_grad=value.requires_grad)
-                        if isinstance(value, torch.nn.Parameter)
-                        else real
-                    )
+                    table[name] = made[id(value)]
 
 
 def _real(value: torch.Tensor, sample: Sampler | None, noise: torch.Tensor) -> torch.Tensor:
     some = sample(value) if sample is not None else None
-    mean, std = (0.0, 0.02) if some is None else (float(some.mean()), float(some.std()))
+    if some is None:
+        mean, std = 0.0, 0.02
+    else:
+        mean, std = float(some.mean()), float(some.std(correction=0))
     count = value.numel()
     repeats = -(-count // NOISE_ELEMENTS)
     flat = (noise.repeat(repeats)[:count] if repeats > 1 else noise[:count].clone()).mul_(std)
-    return flat.add_(mean).to(value.dtype).reshape(tuple(value.shape))
+    real = flat.add_(mean).to(value.dtype).reshape(tuple(value.shape))
+    if not isinstance(value, torch.nn.Parameter):
+        return real
+    return torch.nn.Parameter(real, requires_grad=value.requires_grad)
 
 
 class _TooSlowError(BaseException):

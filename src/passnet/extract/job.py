@@ -35,9 +35,12 @@ from passnet.records import encode
 MAX_ERROR_CHARACTERS = 600
 
 _DATA_DEPENDENT = (
-    "DataDependentOutputException", "GuardOnDataDependentSymNode", "data-dependent",
-    "Cannot copy out of meta tensor", ".item()", "FakeTensor", "fake tensor", "meta tensor",
-)  # fmt: skip
+    "DataDependentOutput",
+    "GuardOnDataDependent",
+    "data-dependent",
+    "Cannot copy out of meta tensor",
+    "cannot be called on meta tensors",
+)
 """What an error says that comes of missing values."""
 
 
@@ -49,7 +52,7 @@ class Result:
     rows: list[GraphRow]
 
 
-class _Failure(Exception):
+class _FailureError(Exception):
     """A net gave no graphs, for a known cause."""
 
     def __init__(self, cause: Cause, error: BaseException) -> None:
@@ -67,13 +70,13 @@ def capture_entry(entry: str, settings: CaptureSettings) -> Result:
     first: Mode = "real" if settings.mode == "real" else "fake"
     try:
         return _capture(record, settings, first)
-    except _Failure as failure:
+    except _FailureError as failure:
         failed = replace(record, cause=failure.cause, error=str(failure))
     if settings.mode != "auto" or failed.cause in ("missing_package", "unsupported_graph"):
         return Result(failed, [])
     try:
         result = _capture(record, settings, "real")
-    except _Failure as failure:
+    except _FailureError as failure:
         return Result(replace(failed, cause=failure.cause, error=str(failure)), [])
     return Result(replace(result.record, fake_error=failed.error), result.rows)
 
@@ -141,12 +144,12 @@ def _build(entry: str, weights: FakeWeights | None) -> Net:
     except InputError:
         raise
     except ImportError as cause:
-        raise _Failure("missing_package", cause) from cause
-    except MemoryError as cause:
-        raise _Failure("out_of_memory", cause) from cause
+        raise _FailureError("missing_package", cause) from cause
     except Exception as cause:  # boundary: a library raises anything
+        if _is_memory(cause):
+            raise _FailureError("out_of_memory", cause) from cause
         failed: Cause = "data_dependent" if weights and _needs_values(cause) else "build_error"
-        raise _Failure(failed, cause) from cause
+        raise _FailureError(failed, cause) from cause
 
 
 def _trace(trace: Trace, args: Sequence[Any], kwargs: dict[str, Any], net: Net, mode: Mode) -> None:
@@ -155,15 +158,15 @@ def _trace(trace: Trace, args: Sequence[Any], kwargs: dict[str, Any], net: Net, 
     except (CaptureError, GraphError) as error:
         cause = error.__cause__ or error
         text = str(error)
-        if "can't allocate memory" in text or isinstance(cause, MemoryError):
-            raise _Failure("out_of_memory", error) from error
-        if _needs_values(error):
-            raise _Failure("data_dependent", error) from error
+        if _is_memory(error) or _is_memory(cause):
+            raise _FailureError("out_of_memory", error) from error
         if isinstance(cause, (CaptureError, GraphError)) or "passnet.errors" in text:
-            raise _Failure("unsupported_graph", error) from error
+            raise _FailureError("unsupported_graph", error) from error
         if mode == "real" and not _runs(net, args, kwargs):
-            raise _Failure("forward_error", error) from error
-        raise _Failure("trace_error", error) from error
+            raise _FailureError("forward_error", error) from error
+        if _needs_values(error):
+            raise _FailureError("data_dependent", error) from error
+        raise _FailureError("trace_error", error) from error
 
 
 def _runs(net: Net, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
@@ -174,6 +177,10 @@ def _runs(net: Net, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     except Exception:  # noqa: BLE001 (boundary: a net raises anything)
         return False
     return True
+
+
+def _is_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
 
 
 def _needs_values(error: BaseException) -> bool:

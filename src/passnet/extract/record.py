@@ -85,7 +85,7 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class GraphNote:
-    """One graph of a net: its fingerprints (`graph.canonical`), size, and how often it was called."""
+    """One graph of a net: its fingerprints, size, and how often it was called."""
 
     structure: str
     literals: str

@@ -197,7 +197,7 @@ def _parts(rows: Sequence[GraphRow]) -> Iterator[list[GraphRow]]:
 
 
 def _as_dict(row: GraphRow) -> dict[str, Any]:
-    found = asdict(row)
+    found: dict[str, Any] = asdict(row)
     found["sources"] = encode(row.sources).decode()
     found["op_sequence"] = list(row.op_sequence)
     return found

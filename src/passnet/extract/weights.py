@@ -63,6 +63,24 @@ class FakeWeights(TorchDispatchMode):
         """Some elements as initialisation would have made them; None where that is not known."""
         return self._samples.get(_storage(tensor))
 
+    def __enter__(self) -> FakeWeights:
+        super().__enter__()
+        self._truncated = torch.nn.init._no_grad_trunc_normal_
+        torch.nn.init._no_grad_trunc_normal_ = self._truncated_normal
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        torch.nn.init._no_grad_trunc_normal_ = self._truncated
+        super().__exit__(*exception)
+
+    def _truncated_normal(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        # torch draws again as long as any value lies outside, which needs values.
+        if not isinstance(tensor, FakeTensor):
+            return self._truncated(tensor, *args, **kwargs)
+        with torch.no_grad():
+            self._keep(tensor, self._truncated(torch.zeros(SAMPLE_ELEMENTS), *args, **kwargs))
+        return tensor
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -115,7 +133,9 @@ class FakeWeights(TorchDispatchMode):
             if first.numel() == _elements(first):
                 sample = func(torch.zeros(SAMPLE_ELEMENTS), *args[1:], **kwargs)
                 self._keep(first, sample)
-        elif made is not first or first.numel() == _elements(first):
+        elif _storage(made) != _storage(first) or (
+            name.endswith("_") and first.numel() == _elements(first)
+        ):
             self._keep(made, None)
 
     def _of(self, tensor: torch.Tensor) -> torch.Tensor | None:

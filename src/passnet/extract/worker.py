@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,10 +94,8 @@ def _fork(request: Request, private: tuple[int, ...]) -> Ended:
 
 
 def _kill(group: int) -> None:
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _child(request: Request) -> int:

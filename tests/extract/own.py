@@ -1,0 +1,104 @@
+"""Nets of the tests' own, as functions that a catalog entry can name."""
+
+import os
+import signal
+import time
+
+import torch
+
+from passnet.extract.net import Given, Net, image
+
+
+class Small(torch.nn.Module):
+    """Two layers and a norm, with a table of indices that is made of values."""
+
+    def __init__(self, width: int = 8) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(4, width)
+        self.norm = torch.nn.LayerNorm(width)
+        self.second = torch.nn.Linear(width, width)
+        torch.nn.init.normal_(self.second.weight, 0.5, 0.25)
+        self.register_buffer("order", torch.arange(width).flip(0))
+
+    def forward(self, x):
+        return self.second(self.norm(self.first(x)).relu()[:, self.order])
+
+
+class Broken(Small):
+    """Has a graph break between two graphs."""
+
+    def forward(self, x):
+        y = self.first(x)
+        torch._dynamo.graph_break()
+        return self.second(self.norm(y)) + y
+
+
+class Choosing(Small):
+    """Looks at the value of a weight."""
+
+    def forward(self, x):
+        if float(self.second.weight.sum()) > 0:
+            return self.first(x).relu()
+        return self.first(x)
+
+
+def small():
+    return Small(), torch.ones(2, 4)
+
+
+def broken():
+    return Broken(), torch.ones(2, 4)
+
+
+def choosing():
+    return Choosing(), torch.ones(2, 4)
+
+
+def named():
+    return Net(torch.nn.Conv2d(3, 4, 3), (image(1, 3, 16, 16),), domain="cv", task="edges")
+
+
+def by_keyword():
+    net = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    x = Given(torch.ones(1, 5, 8), ("batch", "sequence", "width"))
+    return Net(net, (x, x, x), {"need_weights": Given(False)})
+
+
+def huge():
+    """7 billion parameters."""
+    layers = [torch.nn.Linear(16384, 16384) for _ in range(26)]
+    return torch.nn.Sequential(*layers), torch.ones(1, 16384)
+
+
+def raises_when_built():
+    raise ValueError("no such width")
+
+
+def raises_when_called():
+    return torch.nn.Linear(4, 2), torch.ones(2, 5)
+
+
+def lacks_a_package():
+    import a_package_that_nobody_has  # noqa: F401
+
+
+def returns_nonsense():
+    return 3
+
+
+def dies():
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hangs():
+    time.sleep(1000)
+
+
+def eats_memory():
+    return torch.zeros(40 * 2**30 // 8, dtype=torch.int64), torch.ones(1)
+
+
+def leaves_a_child():
+    if os.fork() == 0:
+        time.sleep(1000)
+    return small()

@@ -1,0 +1,65 @@
+"""Nets that crash, hang or eat memory are records; the rest of a run goes on."""
+
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+from passnet.errors import InputError
+from passnet.extract.isolate import Isolated
+from passnet.extract.record import CaptureSettings, Limits
+from tests.extract import own
+
+HERE = own.__file__
+SETTINGS = replace(CaptureSettings(), limits=Limits(60.0, 4096))
+
+
+@pytest.fixture(scope="module")
+def worker():
+    with Isolated() as made:
+        yield made
+
+
+def test_a_net_is_captured_with_time_and_memory(worker):
+    found = worker.capture(f"{HERE}:small", SETTINGS)
+    assert found.record.status == "captured" and found.rows
+    assert found.record.wall_s and found.record.peak_mib and found.record.peak_mib > 50
+
+
+def test_a_crash_is_a_record(worker):
+    record = worker.capture(f"{HERE}:dies", SETTINGS).record
+    assert (record.status, record.cause) == ("failed", "crash")
+    assert "signal 11" in str(record.error)
+
+
+def test_a_hang_is_a_record(worker):
+    limits = Limits(1.0, 4096)
+    record = worker.capture(f"{HERE}:hangs", replace(SETTINGS, limits=limits)).record
+    assert (record.cause, record.error) == ("timeout", "not done in 1 s")
+    assert record.wall_s is not None and record.wall_s < 10
+
+
+def test_eating_memory_is_a_record(worker):
+    record = worker.capture(f"{HERE}:eats_memory", SETTINGS).record
+    assert record.cause == "out_of_memory"
+
+
+def test_what_a_net_starts_is_ended_with_it(worker):
+    worker.capture(f"{HERE}:leaves_a_child", SETTINGS)
+    assert worker._parent is not None
+    listed = os.popen(f"ps -o pid= --ppid {worker._parent.pid}").read().split()
+    assert not listed
+    assert "passnet.extract.worker" not in os.popen("ps -eo ppid,args | grep '^ *1 '").read()
+
+
+def test_an_unknown_function_is_an_input_error(worker):
+    with pytest.raises(InputError, match="no function 'nothing'"):
+        worker.capture(f"{HERE}:nothing", SETTINGS)
+
+
+def test_a_parent_that_is_gone_is_started_again(worker):
+    worker.capture(f"{HERE}:small", SETTINGS)
+    assert worker._parent is not None
+    os.kill(worker._parent.pid, signal.SIGKILL)
+    assert worker.capture(f"{HERE}:small", SETTINGS).record.status == "captured"

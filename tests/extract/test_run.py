@@ -1,0 +1,120 @@
+"""Runs over several nets: resumed, killed, repeated, on several workers and on Ray."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from passnet.errors import InputError
+from passnet.extract.executors import executor, run_ray
+from passnet.extract.record import CaptureSettings, Limits
+from passnet.extract.run import merge_runs, read_records, run_extract
+from passnet.extract.store import read_rows
+from tests.extract import own
+
+HERE = own.__file__
+NAMES = ("small", "broken", "named", "by_keyword", "raises_when_built")
+ENTRIES = [f"{HERE}:{name}" for name in NAMES]
+SETTINGS = CaptureSettings(limits=Limits(60.0, 4096))
+
+
+def test_a_run_has_a_record_for_each_net_and_each_graph_once(tmp_path):
+    seen = []
+    records, manifest = run_extract(ENTRIES, SETTINGS, tmp_path, 2, progress=seen.append)
+    assert {item.entry for item in seen} == set(ENTRIES)
+    assert [item.status for item in records].count("captured") == 4
+    rows = list(read_rows(tmp_path / "graphs-000.parquet"))
+    assert len(rows) == manifest.num_graphs == 5
+    assert {item.entry for found in rows for item in found.sources} == set(ENTRIES[:4])
+
+
+def test_runs_of_the_same_nets_give_the_same_bytes(tmp_path):
+    one = run_extract(ENTRIES, SETTINGS, tmp_path / "one", 2)[1]
+    other = run_extract(ENTRIES[::-1], SETTINGS, tmp_path / "two", 1)[1]
+    assert one == other
+    merged = merge_runs([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
+    assert merged.shards == one.shards
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path):
+    run_extract(ENTRIES[:2], SETTINGS, tmp_path)
+    with pytest.raises(InputError, match="--resume"):
+        run_extract(ENTRIES, SETTINGS, tmp_path)
+    with pytest.raises(InputError, match="other settings"):
+        run_extract(ENTRIES, CaptureSettings(train=True), tmp_path, resume=True)
+    seen = []
+    records, _ = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True, progress=seen.append)
+    assert [item.entry for item in seen] == ENTRIES[2:]
+    assert len(records) == len(ENTRIES)
+    again = []
+    run_extract(ENTRIES, SETTINGS, tmp_path, resume=True, retry=True, progress=again.append)
+    assert [item.entry for item in again] == ENTRIES[-1:]
+
+
+def test_a_kill_loses_at_most_the_net_in_flight(tmp_path):
+    command = [sys.executable, "-m", "passnet.cli", "extract", *ENTRIES, "--out", str(tmp_path)]
+    running = subprocess.Popen([*command, "--jobs", "1"], start_new_session=True)
+    path = tmp_path / "nets.jsonl"
+    deadline = time.monotonic() + 120
+    while len(read_records(path)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait()
+    with path.open("ab") as stream:
+        stream.write(b'{"entry": "torn')
+    before = read_records(path)
+    assert len(before) >= 2
+    _, manifest = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True)
+    after = read_records(path)
+    assert {name: after[name] for name in before} == before
+    assert manifest.shards == run_extract(ENTRIES, SETTINGS, tmp_path / "whole")[1].shards
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file"):
+        run_extract(ENTRIES[:1], SETTINGS, tmp_path / "file" / "out")
+
+
+def test_an_unknown_executor_lists_the_known():
+    with pytest.raises(InputError, match="local, ray"):
+        executor("cloud")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_ray_gives_the_same_and_survives_a_worker_that_dies(tmp_path):
+    import ray
+
+    victim = tmp_path / "victim"
+    dying = tmp_path / "dying.py"
+    dying.write_text(
+        "import os, signal, pathlib\n"
+        "import torch\n"
+        "def net():\n"
+        f"    flag = pathlib.Path({str(victim)!r})\n"
+        "    if not flag.exists():\n"
+        "        flag.write_text('')\n"
+        "        worker = int(os.popen(f'ps -o ppid= -p {os.getppid()}').read())\n"
+        "        os.kill(worker, signal.SIGKILL)\n"
+        "        os.kill(os.getppid(), signal.SIGKILL)\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return torch.nn.Linear(4, 2), torch.ones(1, 4)\n"
+    )
+    environment = {"env_vars": {"PYTHONPATH": str(Path(HERE).parents[2])}}
+    ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, runtime_env=environment)
+    try:
+        entries = [f"{dying}:net", *ENTRIES]
+        records, _ = run_extract(entries, SETTINGS, tmp_path / "ray", 2, executor=run_ray)
+    finally:
+        ray.shutdown()
+    assert victim.exists()
+    assert {item.entry: item.status for item in records}[f"{dying}:net"] == "captured"
+    merged = merge_runs([tmp_path / "ray"], tmp_path / "merged")
+    local = run_extract(entries, SETTINGS, tmp_path / "local")[1]
+    assert merged.shards == local.shards

@@ -1,0 +1,101 @@
+"""Captured graphs on disk: each once, whatever the order; a damaged file is named."""
+
+import random
+
+import pyarrow.parquet as pq
+import pytest
+
+from passnet.errors import InputError
+from passnet.extract.store import (
+    MANIFEST_FILE,
+    GraphRow,
+    Source,
+    merge,
+    read_manifest,
+    read_rows,
+    write_rows,
+)
+
+
+def row(full, *entries, structure="s"):
+    sources = tuple(Source(entry, 0) for entry in entries)
+    return GraphRow(
+        full, "l", structure, f"text {full}", "[]", ("a", "b"), "{}", "cv", "t", sources
+    )
+
+
+def files(folder, parts):
+    folder.mkdir()
+    paths = []
+    for number, rows in enumerate(parts):
+        paths.append(folder / f"{number}.parquet")
+        write_rows(paths[-1], rows)
+    return paths
+
+
+def test_rows_come_back_as_they_were(tmp_path):
+    rows = [row("x", "n/1", "n/2"), row("y", "n/3")]
+    write_rows(tmp_path / "a.parquet", rows)
+    assert list(read_rows(tmp_path / "a.parquet")) == rows
+
+
+def test_a_graph_is_kept_once_with_all_its_sources(tmp_path):
+    paths = files(tmp_path / "in", [[row("x", "n/2"), row("y", "n/2")], [row("x", "n/1")]])
+    manifest = merge(paths, tmp_path, {"timm": ["1"]})
+    assert (manifest.num_graphs, manifest.num_sources, manifest.num_ops) == (2, 3, 4)
+    [first] = [item for item in read_rows(tmp_path / "graphs-000.parquet") if item.full == "x"]
+    assert [item.entry for item in first.sources] == ["n/1", "n/2"]
+    assert read_manifest(tmp_path) == manifest
+
+
+def test_the_order_of_files_makes_no_difference(tmp_path):
+    parts = [[row(str(k), f"n/{j}") for k in range(j, j + 3)] for j in range(6)]
+    one = merge(files(tmp_path / "one", parts), tmp_path / "one", {})
+    random.Random(0).shuffle(parts)
+    other = merge(files(tmp_path / "two", parts), tmp_path / "two", {})
+    assert one == other
+
+
+def test_merging_merged_sets_gives_the_same_set(tmp_path):
+    parts = [[row(str(k), f"n/{j}") for k in range(j, j + 3)] for j in range(4)]
+    paths = files(tmp_path / "in", parts)
+    whole = merge(paths, tmp_path / "in", {})
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    merge(paths[:2], tmp_path / "a", {})
+    merge(paths[2:], tmp_path / "b", {})
+    halves = [tmp_path / name / "graphs-000.parquet" for name in "ab"]
+    assert merge(halves, tmp_path, {}).shards == whole.shards
+
+
+def test_shards_of_a_larger_set_before_are_removed(tmp_path):
+    (tmp_path / "graphs-007.parquet").write_bytes(b"old")
+    merge([], tmp_path, {})
+    assert not (tmp_path / "graphs-007.parquet").exists()
+
+
+def test_a_file_that_is_none_is_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1 nonsense")
+    with pytest.raises(InputError, match=r"a\.parquet: not a Parquet file of graphs"):
+        list(read_rows(path))
+
+
+def test_a_file_of_another_version_is_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    write_rows(path, [row("x", "n/1")])
+    table = pq.read_table(path).replace_schema_metadata({b"passnet_schema_version": b"99"})
+    pq.write_table(table, path)
+    with pytest.raises(InputError, match="schema version 99"):
+        list(read_rows(path))
+
+
+def test_a_shard_that_was_changed_is_named(tmp_path):
+    merge(files(tmp_path / "in", [[row("x", "n/1")]]), tmp_path, {})
+    shard = tmp_path / "graphs-000.parquet"
+    shard.write_bytes(shard.read_bytes() + b"\0")
+    with pytest.raises(InputError, match=MANIFEST_FILE):
+        read_manifest(tmp_path)
+    shard.unlink()
+    with pytest.raises(InputError, match="missing"):
+        read_manifest(tmp_path)
