@@ -1,4 +1,5 @@
 import http.server
+import importlib.util
 import json
 import socket
 import threading
@@ -8,12 +9,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from passnet.errors import InputError
+from passnet.extract.catalog import hub
+from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.weights import FakeWeights
 
 pytest.importorskip("transformers")
+if importlib.util.find_spec("torchvision"):
+    ready_torchvision()
 pytest.importorskip("timm")
-
-from passnet.extract.catalog import hub
-from passnet.extract.weights import FakeWeights
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

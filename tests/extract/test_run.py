@@ -58,7 +58,9 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
 
 def test_a_kill_loses_at_most_the_net_in_flight(tmp_path):
     command = [sys.executable, "-m", "passnet.cli", "extract", *ENTRIES, "--out", str(tmp_path)]
-    running = subprocess.Popen([*command, "--jobs", "1"], start_new_session=True)
+    running = subprocess.Popen(
+        [*command, "--jobs", "1", "--timeout", "60", "--memory", "4096"], start_new_session=True
+    )
     path = tmp_path / "nets.jsonl"
     deadline = time.monotonic() + 120
     while len(read_records(path)) < 2 and time.monotonic() < deadline:

@@ -8,6 +8,7 @@ import click
 
 from passnet import __version__
 from passnet.cli.bench import bench
+from passnet.cli.dataset import dataset
 from passnet.cli.extract import extract
 from passnet.cli.graph import graph
 from passnet.cli.judge import judge_group
@@ -35,5 +36,5 @@ def main() -> None:
     """Find the graphs where a tensor compiler loses, write passes for them, prove their worth."""
 
 
-for _command in (extract, graph, pass_group, bench, judge_group):
+for _command in (extract, dataset, graph, pass_group, bench, judge_group):
     main.add_command(_command)

@@ -103,6 +103,14 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
     return merge(files, out, {name: sorted(found) for name, found in versions.items()})
 
 
+def read_all_records(folders: Sequence[Path]) -> list[NetRecord]:
+    """The records of several runs, each entry once: the last that has it."""
+    found: dict[str, NetRecord] = {}
+    for folder in folders:
+        found.update(read_records(folder / RECORDS_FILE))
+    return sorted(found.values(), key=lambda record: record.entry)
+
+
 def read_records(path: Path) -> dict[str, NetRecord]:
     """The records of a run by entry, the last of each; a torn last line is left out."""
     if not path.exists():

@@ -137,7 +137,13 @@ def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> M
         for row in read_rows(path):
             known = merged.get(row.full)
             merged[row.full] = row if known is None else _union(known, row)
-    rows = sorted(merged.values(), key=lambda row: (row.structure, row.full))
+    return write_set(
+        out, sorted(merged.values(), key=lambda row: (row.structure, row.full)), versions
+    )
+
+
+def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]]) -> Manifest:
+    """Write rows as shards with a manifest, in their order; shards that were there are replaced."""
     shards = []
     for number, part in enumerate(_parts(rows)):
         file = out / f"graphs-{number:03}.parquet"
@@ -157,6 +163,15 @@ def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> M
     )
     write_json(out / MANIFEST_FILE, manifest)
     return manifest
+
+
+def shards_of(folder: Path) -> list[Path]:
+    """The files of a set, as its manifest names them.
+
+    Raises:
+        InputError: the folder holds no set, or another than its manifest says.
+    """
+    return [folder / item.file for item in read_manifest(folder).shards]
 
 
 def read_manifest(folder: Path) -> Manifest:
