@@ -1,5 +1,6 @@
 """Weights without memory: what is fake, what stays real, and the statistics that are known."""
 
+import copy
 import resource
 
 import pytest
@@ -24,6 +25,14 @@ def test_parameters_are_fake_and_tables_are_real():
         net = own.Small()
     assert all(is_fake(item) for item in net.parameters())
     assert net.order.tolist() == list(range(7, -1, -1))
+
+
+def test_a_copy_of_a_net_is_as_fake_as_the_net():
+    with FakeWeights():
+        net = copy.deepcopy(own.Small())
+        norm = copy.deepcopy(torch.nn.BatchNorm2d(4))
+    assert is_fake(net.first.weight) and not is_fake(net.order)
+    assert norm.num_batches_tracked.item() == 0
 
 
 @pytest.mark.parametrize("make", [own.Small, own.Broken], ids=["one graph", "graph break"])

@@ -25,7 +25,7 @@ LARGE_ELEMENTS = 1 << 16
 
 aten = torch.ops.aten
 
-_EMPTY = {aten.empty.memory_format, aten.empty_strided.default, aten.new_empty.default}
+_EMPTY = {aten.empty.memory_format, aten.empty_strided.default}
 _FILLED: dict[Any, Callable[[], torch.Tensor]] = {
     aten.zeros.default: lambda: torch.zeros(SAMPLE_ELEMENTS),
     aten.ones.default: lambda: torch.ones(SAMPLE_ELEMENTS),
@@ -98,10 +98,7 @@ class FakeWeights(TorchDispatchMode):
         return made
 
     def _is_weight(self, func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
-        if func is aten.new_empty.default:
-            dtype, shape = kwargs.get("dtype") or args[0].dtype, args[1]
-        else:
-            dtype, shape = kwargs.get("dtype") or torch.get_default_dtype(), args[0]
+        dtype, shape = kwargs.get("dtype") or torch.get_default_dtype(), args[0]
         device = kwargs.get("device")
         if device is not None and torch.device(device).type != "cpu":
             return False

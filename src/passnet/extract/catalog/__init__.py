@@ -17,7 +17,6 @@ from passnet.extract.net import Net
 
 LIBRARIES = {
     "timm": "passnet.extract.catalog.timm",
-    "hub": "passnet.extract.catalog.hub",
     "transformers": "passnet.extract.catalog.transformers",
     "torchvision": "passnet.extract.catalog.torchvision",
     "diffusers": "passnet.extract.catalog.diffusers",
@@ -28,9 +27,10 @@ LIBRARIES = {
     "torch_geometric": "passnet.extract.catalog.torch_geometric",
     "ultralytics": "passnet.extract.catalog.ultralytics",
     "open_clip": "passnet.extract.catalog.open_clip",
-    "speechbrain": "passnet.extract.catalog.speechbrain",
-    "torchaudio": "passnet.extract.catalog.torchaudio",
     "neuralforecast": "passnet.extract.catalog.neuralforecast",
+    "kornia": "passnet.extract.catalog.kornia",
+    "torch_rechub": "passnet.extract.catalog.torch_rechub",
+    "hub": "passnet.extract.catalog.hub",
 }
 """Name of a library -> the module that knows its nets, imported on use."""
 

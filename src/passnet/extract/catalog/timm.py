@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from passnet.extract.net import Net, image
 from passnet.extract.torchvision_ops import ready_torchvision
@@ -25,5 +26,6 @@ def build(name: str) -> Net:
     import timm
 
     net = timm.create_model(name, pretrained=False).eval()
-    channels, height, width = net.pretrained_cfg.get("input_size", (3, 224, 224))
+    known: Any = net.pretrained_cfg
+    channels, height, width = known.get("input_size", (3, 224, 224))
     return Net(net, (image(1, channels, height, width),), domain="cv", task="image-classification")

@@ -1,0 +1,129 @@
+"""neuralforecast: nets that forecast time series, with and without exogenous variables."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from passnet.extract.net import Given, Net, floats, ones
+from passnet.extract.torchvision_ops import ready_torchvision
+
+ADDS = (
+    "forecasters: decomposition into trend and season, basis expansion, attention by frequency, "
+    "mixing over time and series, recurrent nets"
+)
+PACKAGES = ("neuralforecast",)
+
+BATCH, HISTORY, HORIZON, SERIES = 8, 96, 24, 7
+FUTURE, PAST, STATIC = 3, 2, 4
+"""Numbers of exogenous variables: known ahead, known in the past, and of a series as a whole."""
+
+EXOGENOUS = "-exogenous"
+
+UNIVARIATE = (
+    "RNN", "GRU", "LSTM", "TCN", "DeepAR", "DilatedRNN", "MLP", "NHITS", "NBEATS", "NBEATSx",
+    "DLinear", "NLinear", "TFT", "VanillaTransformer", "Informer", "Autoformer", "PatchTST",
+    "FEDformer", "TimesNet", "BiTCN", "TiDE", "DeepNPTS",
+)  # fmt: skip
+
+MULTIVARIATE = (
+    "StemGNN", "TSMixer", "TSMixerx", "MLPMultivariate", "iTransformer", "SOFTS", "SOFTSSharp",
+    "TimeMixer", "RMoK", "TimeXer", "XLinear",
+)  # fmt: skip
+
+WITH_EXOGENOUS = (
+    "RNN", "GRU", "LSTM", "TCN", "DilatedRNN", "MLP", "NHITS", "NBEATSx", "TFT", "BiTCN", "TiDE",
+    "DeepNPTS", "TSMixerx", "MLPMultivariate",
+)  # fmt: skip
+"""Nets that take all three kinds of exogenous variables."""
+
+
+class Windows(nn.Module):
+    """A forecaster that is called with tensors instead of a dictionary of them."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(
+        self,
+        insample_y: torch.Tensor,
+        insample_mask: torch.Tensor,
+        futr_exog: torch.Tensor | None = None,
+        hist_exog: torch.Tensor | None = None,
+        stat_exog: torch.Tensor | None = None,
+    ) -> Any:
+        """The forecast of every window."""
+        return self.net(
+            {
+                "insample_y": insample_y,
+                "insample_mask": insample_mask,
+                "futr_exog": futr_exog,
+                "hist_exog": hist_exog,
+                "stat_exog": stat_exog,
+            }
+        )
+
+
+def names() -> Sequence[str]:
+    """Nets of one series, of several, and those with exogenous variables."""
+    _models()
+    return [*UNIVARIATE, *MULTIVARIATE, *(name + EXOGENOUS for name in WITH_EXOGENOUS)]
+
+
+def build(name: str) -> Net:
+    """A net with the library's sizes, on windows of 96 steps of which the next 24 are asked."""
+    plain = name.removesuffix(EXOGENOUS)
+    several = plain in MULTIVARIATE
+    config: dict[str, Any] = {"h": HORIZON, "input_size": HISTORY}
+    config |= {"n_series": SERIES} if several else {}
+    if name != plain:
+        config |= {
+            "futr_exog_list": [f"future_{i}" for i in range(FUTURE)],
+            "hist_exog_list": [f"past_{i}" for i in range(PAST)],
+            "stat_exog_list": [f"static_{i}" for i in range(STATIC)],
+        }
+    net = Windows(getattr(_models(), plain)(**config)).eval()
+    args = _history(SERIES if several else 1)
+    if name != plain:
+        args += _exogenous_of_several() if several else _exogenous_of_one()
+    return Net(net, args, domain="other", task="time-series-forecasting")
+
+
+def _models() -> Any:
+    logging.getLogger("lightning_fabric.utilities.seed").setLevel(logging.WARNING)
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    with contextlib.suppress(ImportError):
+        ready_torchvision()  # what the library needs imports it where it is installed
+    from neuralforecast import models
+
+    return models
+
+
+def _history(series: int) -> tuple[Given, ...]:
+    axes = ("batch", "time", str(series))
+    mask = ones(BATCH, HISTORY, series).value.float()
+    return floats(BATCH, HISTORY, series, axes=axes), Given(mask, axes)
+
+
+def _exogenous_of_one() -> tuple[Given, ...]:
+    axes = ("batch", "time", "variable")
+    return (
+        floats(BATCH, HISTORY + HORIZON, FUTURE, axes=axes),
+        floats(BATCH, HISTORY, PAST, axes=axes),
+        floats(BATCH, STATIC, axes=("batch", "variable")),
+    )
+
+
+def _exogenous_of_several() -> tuple[Given, ...]:
+    axes = ("batch", "variable", "time", "series")
+    return (
+        floats(BATCH, FUTURE, HISTORY + HORIZON, SERIES, axes=axes),
+        floats(BATCH, PAST, HISTORY, SERIES, axes=axes),
+        floats(SERIES, STATIC, axes=("series", "variable")),
+    )

@@ -1,0 +1,113 @@
+"""torch_rechub: nets that rank items for users, from columns of ids and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from passnet.extract.net import Given, Net, floats, integers
+
+ADDS = (
+    "recommenders: an embedding for each column, factorisation machines, cross layers, attention "
+    "over a user's history, mixtures of experts with a tower for each task"
+)
+PACKAGES = ("torch-rechub",)
+
+BATCH, VOCABULARY, WIDTH, HISTORY = 8, 10000, 16, 50
+NUM_IDS, NUM_NUMBERS = 26, 13
+"""Columns of each kind, as in the Criteo set."""
+
+MLP = {"dims": [256, 128], "dropout": 0.2, "activation": "relu"}
+TOWERS = [{"dims": [16]}, {"dims": [16]}]
+KINDS = ["classification", "classification"]
+
+Make = Callable[[Any, Any], Any]
+"""From the models of a module and the columns to a net."""
+
+RANKING: dict[str, Make] = {
+    "WideDeep": lambda m, c: m.WideDeep(c.ids, c.all, MLP),
+    "DeepFM": lambda m, c: m.DeepFM(c.all, c.ids, MLP),
+    "DCN": lambda m, c: m.DCN(c.all, 3, MLP),
+    "DCNv2": lambda m, c: m.DCNv2(c.all, 3, MLP),
+    "DCNv2-full-rank": lambda m, c: m.DCNv2(c.all, 3, MLP, use_low_rank_mixture=False),
+    "DCNv2-stacked": lambda m, c: m.DCNv2(c.all, 3, MLP, model_structure="stacked"),
+    "EDCN": lambda m, c: m.EDCN(c.ids, 3, MLP),
+    "EDCN-attention": lambda m, c: m.EDCN(c.ids, 3, MLP, bridge_type="attention_pooling"),
+    "AFM": lambda m, c: m.AFM(c.ids, WIDTH),
+    "FiBiNet": lambda m, c: m.FiBiNet(c.ids, MLP),
+    "FiBiNet-all": lambda m, c: m.FiBiNet(c.ids, MLP, bilinear_type="field_all"),
+    "FiBiNet-each": lambda m, c: m.FiBiNet(c.ids, MLP, bilinear_type="field_each"),
+    "AutoInt": lambda m, c: m.AutoInt(c.ids, c.numbers, mlp_params=MLP),
+}
+
+HISTORIES: dict[str, Make] = {
+    "DIN": lambda m, c: m.DIN(c.all, c.past, c.target, {"dims": [256, 128]}, {"dims": [256, 128]}),
+    "BST": lambda m, c: m.BST(c.all, c.past, c.target, MLP),
+}
+
+TASKS: dict[str, Make] = {
+    "SharedBottom": lambda m, c: m.SharedBottom(c.all, KINDS, MLP, TOWERS),
+    "MMOE": lambda m, c: m.MMOE(c.all, KINDS, 8, {"dims": [64]}, TOWERS),
+    "PLE": lambda m, c: m.PLE(c.all, KINDS, 2, 2, 2, {"dims": [64]}, TOWERS),
+    "AITM": lambda m, c: m.AITM(c.all, 2, {"dims": [64, 32]}, TOWERS),
+}
+
+
+class Columns(nn.Module):
+    """A recommender that is called with its columns instead of a dictionary of them."""
+
+    def __init__(self, net: nn.Module, columns: Sequence[str]) -> None:
+        super().__init__()
+        self.net = net
+        self.columns = tuple(columns)
+
+    def forward(self, *values: torch.Tensor) -> Any:
+        """The scores of every row."""
+        return self.net(dict(zip(self.columns, values, strict=True)))
+
+
+class _Described:
+    """What the columns are, in the words of the library."""
+
+    def __init__(self, history: bool) -> None:
+        from torch_rechub.basic.features import DenseFeature, SequenceFeature, SparseFeature
+
+        names = ("user", "age", "city") if history else [f"id_{i}" for i in range(NUM_IDS)]
+        self.ids = [SparseFeature(name, VOCABULARY, WIDTH) for name in names]
+        self.numbers = [DenseFeature(f"number_{i}") for i in range(0 if history else NUM_NUMBERS)]
+        self.all = self.ids + self.numbers
+        self.target = [SparseFeature("item", VOCABULARY, WIDTH)]
+        self.past = [
+            SequenceFeature("items", VOCABULARY, WIDTH, pooling="concat", shared_with="item")
+        ]
+
+
+def names() -> Sequence[str]:
+    """Nets for ranking, those that read a history, and those for several tasks."""
+    import torch_rechub  # noqa: F401
+
+    return [*RANKING, *HISTORIES, *TASKS]
+
+
+def build(name: str) -> Net:
+    """A net on eight rows of as many columns as the Criteo set has, or on eight histories."""
+    from torch_rechub.models import multi_task, ranking
+
+    columns = _Described(history=name in HISTORIES)
+    make = {**RANKING, **HISTORIES, **TASKS}[name]
+    net = make(multi_task if name in TASKS else ranking, columns)
+    given = {column.name: _ids() for column in columns.ids}
+    given |= {column.name: floats(BATCH, axes=("batch",)) for column in columns.numbers}
+    if name in HISTORIES:
+        items = integers(VOCABULARY, BATCH, HISTORY, low=1, axes=("batch", "sequence"))
+        given |= {"items": items, "item": _ids()}
+    args = tuple(given.values())
+    task = "multi-task-ranking" if name in TASKS else "click-prediction"
+    return Net(Columns(net, tuple(given)).eval(), args, domain="other", task=task)
+
+
+def _ids() -> Given:
+    return integers(VOCABULARY, BATCH, low=1, axes=("batch",))

@@ -1,0 +1,168 @@
+"""vit_pytorch: variants of vision transformers from papers, with the sizes of their examples."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+from passnet.extract.catalog import unknown
+from passnet.extract.net import Given, Net, floats, image
+from passnet.extract.torchvision_ops import ready_torchvision
+
+ADDS = "attention for images as papers rewrote it: windows, pooling, memories, convolutions, 1D-3D"
+PACKAGES = ("vit-pytorch", "x-transformers", "torchvision")
+
+CLASSES = {"num_classes": 1000}
+VIT = CLASSES | {
+    "image_size": 224, "patch_size": 16, "dim": 512, "depth": 6, "heads": 8, "mlp_dim": 1024,
+}  # fmt: skip
+SERIES = {key: value for key, value in VIT.items() if key != "image_size"} | {"seq_len": 256}
+VIDEO = VIT | {"image_size": 128, "image_patch_size": 16, "frames": 16, "frame_patch_size": 2}
+del VIDEO["patch_size"]
+VIVIT = {key: value for key, value in VIDEO.items() if key != "depth"} | {
+    "spatial_depth": 4, "temporal_depth": 4,
+}  # fmt: skip
+GRID = {key: value for key, value in VIT.items() if key != "image_size"} | {
+    "ndim": 3, "input_shape": (8, 64, 64), "patch_size": (2, 8, 8),
+}  # fmt: skip
+
+NETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "vit": ("vit:ViT", VIT),
+    "vit-mean-pool": ("vit:ViT", VIT | {"pool": "mean"}),
+    "vit-1d": ("vit_1d:ViT", SERIES),
+    "vit-3d": ("vit_3d:ViT", VIDEO),
+    "vit-5": ("vit_5:ViT", VIT),
+    "vit-detpool": ("vit_detpool:ViTDetPool", VIT),
+    "vit-small-dataset": ("vit_for_small_dataset:ViT", VIT),
+    "vit-nd": ("vit_nd:ViTND", GRID),
+    "vit-nd-rotary": ("vit_nd_rotary:ViTND", GRID),
+    "vit-nd-pope": ("vit_nd_pope:ViTND", GRID),
+    "vit-decorr": ("vit_with_decorr:ViT", VIT),
+    "vit-keel-post-norm": ("vit_with_keel_post_ln:ViT", VIT),
+    "vit-patch-dropout": ("vit_with_patch_dropout:ViT", VIT),
+    "vit-patch-merger": ("vit_with_patch_merger:ViT", VIT | {"patch_merge_layer": 3}),
+    "vivit": ("vivit:ViViT", VIVIT),
+    "vivit-self-attention": ("vivit:ViViT", VIVIT | {"variant": "factorized_self_attention"}),
+    "vivit-moss": ("vivit_with_moss:ViViT", VIVIT),
+    "simple-vit": ("simple_vit:SimpleViT", VIT),
+    "simple-vit-1d": ("simple_vit_1d:SimpleViT", SERIES),
+    "simple-vit-3d": ("simple_vit_3d:SimpleViT", VIDEO),
+    "simple-uvit": ("simple_uvit:SimpleUViT", VIT),
+    "simple-flash": ("simple_flash_attn_vit:SimpleViT", VIT),
+    "simple-flash-3d": ("simple_flash_attn_vit_3d:SimpleViT", VIDEO),
+    "simple-attn-residual": ("simple_vit_attn_residual:SimpleViTAttnResidual", VIT),
+    "simple-orthogonal-residual": ("simple_vit_orthog_residual_update:SimpleViT", VIT),
+    "simple-fft": ("simple_vit_with_fft:SimpleViT", VIT | {"freq_patch_size": 8}),
+    "simple-hyper-connections": (
+        "simple_vit_with_hyper_connections:SimpleViT", VIT | {"num_residual_streams": 4},
+    ),
+    "simple-patch-dropout": ("simple_vit_with_patch_dropout:SimpleViT", VIT),
+    "simple-qk-norm": ("simple_vit_with_qk_norm:SimpleViT", VIT),
+    "simple-registers": ("simple_vit_with_register_tokens:SimpleViT", VIT),
+    "simple-relative-bias": ("simple_vit_with_relative_proj_pos_bias:SimpleViT", VIT),
+    "simple-sparse-gating": ("simple_vit_with_sparse_gating:SimpleViTWithSparseGating", VIT),
+    "simple-specialized-cls": ("simple_vit_with_specialized_cls:SimpleViT", VIT),
+    "simple-value-residual": ("simple_vit_with_value_residual:SimpleViT", VIT),
+    "attn-residual-dca": ("attn_residual_with_dca_simple_vit:SimpleViT", VIT),
+    "ats": ("ats_vit:ViT", VIT | {"max_tokens_per_depth": (256, 128, 64, 32, 16, 8)}),
+    "cait": ("cait:CaiT", VIT | {"cls_depth": 2}),
+    "cct": ("cct:CCT", CLASSES | {"img_size": 224, "embedding_dim": 384, "num_layers": 7,
+            "num_heads": 6, "n_conv_layers": 2, "kernel_size": 7, "stride": 2, "padding": 3}),
+    "cct-sine": ("cct:CCT", CLASSES | {"img_size": 224, "embedding_dim": 256, "num_layers": 4,
+                 "num_heads": 4, "n_conv_layers": 1, "kernel_size": 7, "stride": 2, "padding": 3,
+                 "positional_embedding": "sine"}),
+    "cct-3d": ("cct_3d:CCT", CLASSES | {"img_size": 224, "num_frames": 8, "embedding_dim": 384,
+               "n_conv_layers": 2, "frame_kernel_size": 3, "kernel_size": 7, "stride": 2,
+               "padding": 3, "num_layers": 7, "num_heads": 6, "mlp_ratio": 3.0}),
+    "cross-vit": ("cross_vit:CrossViT", CLASSES | {"image_size": 256, "sm_dim": 192,
+                  "lg_dim": 384, "sm_patch_size": 16, "lg_patch_size": 64}),
+    "crossformer": ("crossformer:CrossFormer", CLASSES),
+    "cvt": ("cvt:CvT", CLASSES),
+    "deepvit": ("deepvit:DeepViT", VIT),
+    "efficient-x-transformer": ("efficient:ViT", CLASSES | {"image_size": 224, "patch_size": 16,
+                                "dim": 512}),
+    "jet-full-linear": ("jet_vit:JetViT", VIT | {"attn_layers": ["LA", "FA", "WA"] * 2}),
+    "jumbo": ("jumbo_vit:JumboViT", VIT),
+    "learnable-memory": ("learnable_memory_vit:ViT", VIT),
+    "levit": ("levit:LeViT", CLASSES | {"image_size": 224, "dim": (256, 384, 512), "depth": 4,
+              "heads": (4, 6, 8), "mlp_mult": 2, "stages": 3}),
+    "look": ("look_vit:LookViT", CLASSES | {"image_size": 256, "dim": 512, "depth": 2,
+             "highres_patch_size": 8}),
+    "looped": ("looped_vit:LoopedViT", CLASSES | {"image_size": 224, "patch_size": 16, "dim": 512,
+               "pre_loop_depth": 1, "num_looped_blocks": 2, "post_loop_depth": 1}),
+    "max": ("max_vit:MaxViT", CLASSES | {"dim": 64, "depth": (2, 2, 2, 2), "dim_conv_stem": 64}),
+    "max-registers": ("max_vit_with_registers:MaxViT", CLASSES | {"dim": 64,
+                      "depth": (2, 2, 2, 2), "dim_conv_stem": 64}),
+    "mobile": ("mobile_vit:MobileViT", CLASSES | {"image_size": (256, 256), "dims": [96, 120, 144],
+               "channels": [16, 32, 48, 48, 64, 64, 80, 80, 96, 96, 384]}),
+    "na": ("na_vit:NaViT", VIT),
+    "na-nested": ("na_vit_nested_tensor:NaViT", VIT),
+    "nest": ("nest:NesT", CLASSES | {"image_size": 224, "patch_size": 4, "dim": 96, "heads": 3,
+             "num_hierarchies": 3, "block_repeats": (2, 2, 8)}),
+    "normalized": ("normalized_vit:nViT", VIT),
+    "parallel": ("parallel_vit:ViT", VIT),
+    "pit": ("pit:PiT", VIT | {"depth": (2, 2, 2), "patch_size": 14, "dim": 256}),
+    "regionvit": ("regionvit:RegionViT", CLASSES),
+    "regionvit-peg": ("regionvit:RegionViT", CLASSES | {"use_peg": True,
+                      "tokenize_local_3_conv": True, "depth": (1, 1, 2, 1)}),
+    "rvt": ("rvt:RvT", VIT),
+    "scalable": ("scalable_vit:ScalableViT", CLASSES | {"dim": 64, "heads": (2, 4, 8, 16),
+                 "depth": (2, 2, 4, 2), "ssa_dim_key": (40, 40, 40, 32),
+                 "reduction_factor": (8, 4, 2, 1), "window_size": (64, 32, None, None)}),
+    "sep": ("sep_vit:SepViT", CLASSES | {"dim": 32, "dim_head": 32, "heads": (1, 2, 4, 8),
+            "depth": (1, 2, 6, 2), "window_size": 7}),
+    "t2t": ("t2t:T2TViT", CLASSES | {"dim": 512, "image_size": 224, "depth": 5, "heads": 8,
+            "mlp_dim": 512}),
+    "twins-svt": ("twins_svt:TwinsSVT", CLASSES),
+    "wwt": ("wwt:WWT", CLASSES | {"image_size": 224, "patch_size": 16, "dim": 512, "depth": 6,
+            "num_slots": 16}),
+    "xcit": ("xcit:XCiT", VIT | {"cls_depth": 2, "local_patch_kernel_size": 3}),
+}  # fmt: skip
+"""Entry -> module and class, and what to construct it with."""
+
+SIZE = 224
+SIZES = {"scalable": 256}
+
+
+def names() -> Sequence[str]:
+    """Every variant."""
+    ready_torchvision()
+    import vit_pytorch  # noqa: F401
+
+    return list(NETS)
+
+
+def build(name: str) -> Net:
+    """A classifier of one image, clip or series."""
+    if name not in NETS:
+        raise ValueError(unknown(name, names()))
+    ready_torchvision()
+    path, options = NETS[name]
+    module, kind = path.split(":")
+    if module == "efficient":
+        from x_transformers import Encoder
+
+        options = options | {"transformer": Encoder(dim=512, depth=6, ff_glu=True)}
+    net = getattr(importlib.import_module(f"vit_pytorch.{module}"), kind)(**options).eval()
+    given, task = _input(name, options)
+    return Net(net, (given,), domain="other" if "seq_len" in options else "cv", task=task)
+
+
+def _input(name: str, options: dict[str, Any]) -> tuple[Given, str]:
+    size = options.get("image_size", options.get("img_size", SIZES.get(name, SIZE)))
+    if "seq_len" in options:
+        length = options["seq_len"]
+        return floats(1, 3, length, axes=("batch", "3", "sequence")), "time-series-classification"
+    frames = options.get("frames", options.get("num_frames"))
+    if "input_shape" in options:
+        frames, size, _ = options["input_shape"]
+    if frames:
+        axes = ("batch", "3", "frames", "height", "width")
+        return floats(1, 3, frames, size, size, axes=axes), "video-classification"
+    if isinstance(size, tuple):
+        size = size[0]
+    picture = image(1, 3, size, size)
+    if name.startswith("na"):
+        picture = Given([picture.value[0], picture.value[0, :, :, :128]])
+    return picture, "image-classification"

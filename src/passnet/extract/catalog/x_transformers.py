@@ -1,0 +1,239 @@
+"""x_transformers: transformers that differ in the one or two options they are named after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passnet.extract.catalog import unknown
+from passnet.extract.net import Given, Net, floats, image, integers, tokens
+
+ADDS = "options of attention, positions, norms and residuals that papers proposed, one at a time"
+PACKAGES = ("x-transformers",)
+
+VOCABULARY = 8192
+LENGTH = 256
+DIM = 512
+SHAPE: dict[str, Any] = {"dim": DIM, "depth": 4}
+IMAGE_SIZE = 224
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "flash": {"attn_flash": True},
+    "rmsnorm": {"use_rmsnorm": True},
+    "simple-rmsnorm": {"use_simple_rmsnorm": True},
+    "scalenorm": {"use_scalenorm": True},
+    "dynamic-tanh": {"use_dynamic_tanh": True},
+    "derf": {"use_derf": True},
+    "sandwich-norm": {"sandwich_norm": True},
+    "pre-and-post-norm": {"pre_and_post_norm": True},
+    "post-norm": {"pre_norm": False},
+    "glu": {"ff_glu": True},
+    "swiglu": {"ff_glu": True, "ff_swish": True},
+    "swiglu-no-bias": {"ff_glu": True, "ff_swish": True, "ff_no_bias": True, "use_rmsnorm": True},
+    "glu-mult-bias": {"ff_glu": True, "ff_glu_mult_bias": True},
+    "relu-squared": {"ff_relu_squared": True},
+    "solu": {"ff_solu": True},
+    "ff-post-act-norm": {"ff_post_act_ln": True},
+    "rotary": {"rotary_pos_emb": True},
+    "rotary-xpos": {"rotary_pos_emb": True, "rotary_xpos": True},
+    "polar": {"polar_pos_emb": True},
+    "alibi": {"alibi_pos_bias": True, "alibi_num_heads": 4},
+    "data-dependent-alibi": {"attn_data_dependent_alibi": True},
+    "t5-bias": {"rel_pos_bias": True},
+    "dynamic-bias": {"dynamic_pos_bias": True},
+    "dynamic-bias-log": {"dynamic_pos_bias": True, "dynamic_pos_bias_log_distance": True},
+    "projected-bias": {"attn_use_rel_proj_pos_bias": True},
+    "cope": {"attn_use_cope": True},
+    "memory-kv": {"attn_num_mem_kv": 16},
+    "zero-kv": {"attn_add_zero_kv": True},
+    "learned-sink": {"attn_head_learned_sink": True},
+    "talking-heads": {"attn_pre_talking_heads": True, "attn_post_talking_heads": True},
+    "head-scale": {"attn_head_scale": True},
+    "topk": {"attn_sparse_topk": 8},
+    "attn-on-attn": {"attn_on_attn": True},
+    "gate-values": {"attn_gate_values": True},
+    "gate-value-heads": {"attn_gate_value_heads": True},
+    "output-gate": {"attn_output_gate": True},
+    "swiglu-values": {"attn_swiglu_values": True},
+    "qk-norm": {"attn_qk_norm": True, "attn_qk_norm_dim_scale": True},
+    "qk-rmsnorm": {"attn_qk_rmsnorm": True},
+    "value-rmsnorm": {"attn_value_rmsnorm": True},
+    "l2-distance": {"attn_l2_distance": True},
+    "sigmoid": {"attn_sigmoid": True},
+    "selective": {"attn_selective": True},
+    "cog-signed": {"attn_cog_signed": True},
+    "softclamp": {"attn_softclamp_logits": True},
+    "laser": {"attn_laser": True},
+    "multi-query": {"attn_one_kv_head": True},
+    "grouped-query": {"attn_kv_heads": 2},
+    "latent-kv": {"attn_use_latent_kv": True, "attn_dim_latent_kv": 128},
+    "latent-q-kv": {
+        "attn_use_latent_q": True, "attn_dim_latent_q": 128,
+        "attn_use_latent_kv": True, "attn_dim_latent_kv": 128,
+    },
+    "orthogonal-values": {"attn_orthog_projected_values": True},
+    "max-past": {"attn_max_attend_past": 64},
+    "residual-attn": {"residual_attn": True},
+    "value-residual": {"add_value_residual": True},
+    "gate-residual": {"gate_residual": True},
+    "orthogonal-residual": {"orthog_residual": True},
+    "scale-residual": {"scale_residual": True},
+    "layerscale": {"use_layerscale": True},
+    "hyper-connections": {"num_residual_streams": 4},
+    "hyper-connections-qkv": {"num_residual_streams": 4, "qkv_receive_diff_residuals": True},
+    "aggregated-residuals": {"attn_aggregated_residuals": True},
+    "integrate-layers": {"integrate_layers": True},
+    "unet-skips": {"unet_skips": True},
+    "reinject-input": {"reinject_input": True, "learned_reinject_input_gate": True},
+    "shift-tokens": {"shift_tokens": 1},
+    "macaron": {"macaron": True},
+    "sandwich-order": {"sandwich_coef": 2},
+    "par-order": {"par_ratio": 4},
+    "weight-tied": {"weight_tie_layers": True},
+    "softclamp-output": {"softclamp_output": True},
+    "only-attention": {"only_attn": True},
+    "llama": {
+        "use_rmsnorm": True, "ff_glu": True, "ff_swish": True, "ff_no_bias": True,
+        "rotary_pos_emb": True, "attn_kv_heads": 2, "attn_flash": True,
+    },
+    "gemma": {
+        "use_rmsnorm": True, "pre_and_post_norm": True, "ff_glu": True, "rotary_pos_emb": True,
+        "attn_softclamp_logits": True, "softclamp_output": True, "attn_one_kv_head": True,
+    },
+}  # fmt: skip
+"""Options of the layers of a decoder on tokens."""
+
+ENCODERS = ("plain", "flash", "t5-bias", "rotary", "sandwich-norm", "qk-norm", "talking-heads")
+"""Of `OPTIONS`, those that are an encoder on tokens, too."""
+
+HEADS: dict[str, dict[str, Any]] = {
+    "memory-tokens": {"num_memory_tokens": 20},
+    "sinusoidal": {"scaled_sinu_pos_emb": True},
+    "no-positions": {"use_abs_pos_emb": False},
+    "l2norm-embed": {"l2norm_embed": True},
+    "post-emb-norm": {"post_emb_norm": True},
+    "tie-embedding": {"tie_embedding": True},
+    "mixture-of-softmax": {"mixture_of_softmax": True},
+    "sigsoftmax": {"mixture_of_softmax": True, "sigsoftmax_logits": True},
+    "two-heads": {"num_output_heads": 2},
+    "cls": {"use_cls_token": True, "logits_dim": 10},
+    "average-pool": {"average_pool_embed": True, "logits_dim": 10},
+    "attention-pool": {"attn_pool": True, "logits_dim": 10},
+    "deep-embed": {"ff_deep_embed": True},
+}
+"""Options of what is around an encoder on tokens."""
+
+VITS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "plain": ({}, {}),
+    "registers": ({}, {"num_register_tokens": 4}),
+    "glu-residual": ({"ff_glu": True, "use_rmsnorm": True, "residual_attn": True}, {}),
+}
+"""Options of the layers of an image classifier, and of what is around them."""
+
+STACKS: dict[str, dict[str, Any]] = {
+    "cross": {},
+    "adaptive-norm": {"use_adaptive_layernorm": True, "use_adaptive_layerscale": True},
+    "adaptive-rmsnorm": {"use_adaptive_rmsnorm": True, "use_adaptive_layerscale": True},
+}
+"""Options of layers without embeddings, which get a context or a condition."""
+
+WRAPPERS = ("continuous", "translation", "xval", "multi-input")
+"""Nets of which there is one each."""
+
+
+def names() -> Sequence[str]:
+    """Decoders, encoders, encoders with something around them, and nets for other inputs."""
+    import x_transformers  # noqa: F401
+
+    return (
+        [f"decoder-{option}" for option in OPTIONS]
+        + [f"encoder-{option}" for option in ENCODERS]
+        + [f"wrapper-{option}" for option in HEADS]
+        + [f"vit-{option}" for option in VITS]
+        + [f"layers-{option}" for option in STACKS]
+        + list(WRAPPERS)
+    )
+
+
+def build(name: str) -> Net:
+    """A small transformer with the option that the entry is named after."""
+    import x_transformers as library
+
+    if name not in names():
+        raise ValueError(unknown(name, names()))
+    if name in WRAPPERS:
+        return _wrapper(name)
+    kind, option = name.split("-", 1)
+    if kind == "vit":
+        return _vit(*VITS[option])
+    if kind == "layers":
+        return _layers(STACKS[option])
+    layers = SHAPE | (OPTIONS[option] if kind != "wrapper" else {})
+    around = HEADS[option] if kind == "wrapper" else {}
+    net = library.TransformerWrapper(
+        num_tokens=VOCABULARY,
+        max_seq_len=LENGTH,
+        attn_layers=(library.Decoder if kind == "decoder" else library.Encoder)(**layers),
+        **around,
+    )
+    task = "text-generation" if kind == "decoder" else "fill-mask"
+    if "logits_dim" in around:
+        task = "text-classification"
+    return Net(net.eval(), (tokens(VOCABULARY, 1, LENGTH),), domain="nlp", task=task)
+
+
+def _vit(layers: dict[str, Any], around: dict[str, Any]) -> Net:
+    import x_transformers as library
+
+    net = library.ViTransformerWrapper(
+        image_size=IMAGE_SIZE,
+        patch_size=16,
+        num_classes=1000,
+        attn_layers=library.Encoder(**SHAPE, **layers),
+        **around,
+    )
+    picture = image(1, 3, IMAGE_SIZE, IMAGE_SIZE)
+    return Net(net.eval(), (picture,), domain="cv", task="image-classification")
+
+
+def _layers(options: dict[str, Any]) -> Net:
+    import x_transformers as library
+
+    sequence = floats(1, LENGTH, DIM, axes=("batch", "sequence", str(DIM)))
+    if not options:
+        net = library.CrossAttender(**SHAPE)
+        more = {"context": floats(1, 64, DIM, axes=("batch", "context", str(DIM)))}
+    else:
+        net = library.Encoder(**SHAPE, dim_condition=DIM, **options)
+        more = {"condition": floats(1, DIM, axes=("batch", str(DIM)))}
+    return Net(net.eval(), (sequence,), more, "other", "feature-extraction")
+
+
+def _wrapper(name: str) -> Net:
+    import x_transformers as library
+
+    axes = ("batch", "sequence")
+    text, words = tokens(VOCABULARY, 1, LENGTH), {"num_tokens": VOCABULARY, "max_seq_len": LENGTH}
+    if name == "continuous":
+        net = library.ContinuousTransformerWrapper(
+            dim_in=32, dim_out=100, max_seq_len=LENGTH, attn_layers=library.Encoder(**SHAPE)
+        )
+        values = floats(1, LENGTH, 32, axes=(*axes, "32"))
+        return Net(net.eval(), (values,), domain="other", task="time-series-forecasting")
+    if name == "translation":
+        layers = library.Decoder(**SHAPE, cross_attend=True)
+        net = library.TransformerWrapper(**words, attn_layers=layers)
+        source = floats(1, 64, DIM, axes=("batch", "source", str(DIM)))
+        return Net(net.eval(), (text,), {"context": source}, "nlp", "translation")
+    layers = library.Decoder(**SHAPE)
+    if name == "xval":
+        net = library.XValTransformerWrapper(**words, numerical_token_id=3, attn_layers=layers)
+        args = (text, floats(1, LENGTH, axes=axes))
+        return Net(net.eval(), args, domain="nlp", task="text-generation")
+    sizes = {"note": 128, "duration": 64}
+    net = library.MultiInputTransformerWrapper(
+        num_tokens=sizes, max_seq_len=LENGTH, attn_layers=layers
+    )
+    events = Given({key: integers(size, 1, LENGTH).value for key, size in sizes.items()})
+    return Net(net.eval(), (events,), domain="audio", task="music-generation")
