@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from passnet.errors import InputError
 from passnet.extract.isolate import Isolated
 from passnet.extract.record import CaptureSettings, Limits
 from tests.extract import own
@@ -53,9 +52,9 @@ def test_what_a_net_starts_is_ended_with_it(worker):
     assert "passnet.extract.worker" not in os.popen("ps -eo ppid,args | grep '^ *1 '").read()
 
 
-def test_an_unknown_function_is_an_input_error(worker):
-    with pytest.raises(InputError, match="no function 'nothing'"):
-        worker.capture(f"{HERE}:nothing", SETTINGS)
+def test_an_unknown_function_is_a_record(worker):
+    record = worker.capture(f"{HERE}:nothing", SETTINGS).record
+    assert record.cause == "no_entry" and "no function 'nothing'" in str(record.error)
 
 
 def test_a_parent_that_is_gone_is_started_again(worker):

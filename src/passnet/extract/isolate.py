@@ -9,11 +9,10 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from passnet.errors import CaptureError, InputError
+from passnet.errors import CaptureError
 from passnet.extract.catalog import is_file
 from passnet.extract.record import CaptureSettings, Cause, NetRecord
 from passnet.extract.worker import (
-    INPUT_ERROR,
     LOG_FILE,
     RECORD_FILE,
     ROWS_FILE,
@@ -64,7 +63,6 @@ class Isolated:
         """Capture one entry. What goes wrong with it is in its record.
 
         Raises:
-            InputError: there is no such entry.
             CaptureError: our own machinery failed, twice.
         """
         with tempfile.TemporaryDirectory(prefix="passnet-extract-") as name:
@@ -111,8 +109,6 @@ def _collect(entry: str, folder: Path, ended: Ended, settings: CaptureSettings) 
     used = {"wall_s": ended.wall_s, "peak_mib": ended.peak_mib}
     log = folder / LOG_FILE
     said = log.read_text(errors="replace").strip() if log.exists() else ""
-    if ended.status == INPUT_ERROR:
-        raise InputError(said.splitlines()[-1] if said else f"no entry {entry!r}")
     path = folder / RECORD_FILE
     if ended.status == 0 and path.exists():
         record = replace(read_json(path, NetRecord), **used)

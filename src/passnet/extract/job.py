@@ -61,18 +61,15 @@ class _FailureError(Exception):
 
 
 def capture_entry(entry: str, settings: CaptureSettings) -> Result:
-    """Capture one entry; a net that cannot be captured gives a record that says why.
-
-    Raises:
-        InputError: there is no such entry.
-    """
+    """Capture one entry; what cannot be captured gives a record that says why."""
     record = NetRecord(entry, "failed", versions=_versions(entry))
     first: Mode = "real" if settings.mode == "real" else "fake"
     try:
         return _capture(record, settings, first)
     except _FailureError as failure:
         failed = replace(record, cause=failure.cause, error=str(failure))
-    if settings.mode != "auto" or failed.cause in ("missing_package", "unsupported_graph"):
+    hopeless = ("no_entry", "missing_package", "unsupported_graph")
+    if settings.mode != "auto" or failed.cause in hopeless:
         return Result(failed, [])
     try:
         result = _capture(record, settings, "real")
@@ -141,8 +138,8 @@ def _build(entry: str, weights: FakeWeights | None) -> Net:
     try:
         with weights or nullcontext():
             return build_entry(entry)
-    except InputError:
-        raise
+    except InputError as cause:
+        raise _FailureError("no_entry", cause) from cause
     except ImportError as cause:
         raise _FailureError("missing_package", cause) from cause
     except Exception as cause:  # boundary: a library raises anything

@@ -11,6 +11,7 @@ Mode: TypeAlias = Literal["fake", "real"]
 """fake: weights without memory. real: weights as they are initialised."""
 
 Cause: TypeAlias = Literal[
+    "no_entry",
     "missing_package",
     "build_error",
     "forward_error",
@@ -23,10 +24,11 @@ Cause: TypeAlias = Literal[
 ]
 """Why a net gave no graphs.
 
-missing_package: something it imports is not installed. build_error: its constructor raised.
-forward_error: it raised on its inputs, also without Dynamo. data_dependent: it looks at values that
-a fake tensor has not. trace_error: Dynamo raised. unsupported_graph: a graph that it gave cannot be
-stored. timeout, out_of_memory: a limit was reached. crash: its process ended.
+no_entry: what the entry names does not exist, or gives no net. missing_package: something it
+imports is not installed. build_error: its constructor raised. forward_error: it raised on its
+inputs, also without Dynamo. data_dependent: it looks at values that a fake tensor has not.
+trace_error: Dynamo raised. unsupported_graph: a graph that it gave cannot be stored. timeout,
+out_of_memory: a limit was reached. crash: its process ended.
 """
 
 

@@ -69,9 +69,9 @@ class FakeWeights(TorchDispatchMode):
         torch.nn.init._no_grad_trunc_normal_ = self._truncated_normal
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
         torch.nn.init._no_grad_trunc_normal_ = self._truncated
-        super().__exit__(*exception)
+        super().__exit__(exc_type, exc_val, exc_tb)
 
     def _truncated_normal(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         # torch draws again as long as any value lies outside, which needs values.

@@ -19,16 +19,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from passnet.errors import InputError
 from passnet.extract.record import CaptureSettings
 from passnet.records import decode, encode, write_json
 
 RECORD_FILE = "record.json"
 ROWS_FILE = "graphs.parquet"
 LOG_FILE = "log.txt"
-
-INPUT_ERROR = 3
-"""Exit status of a child whose entry does not exist; its log says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +105,7 @@ def _child(request: Request) -> int:
     memory = request.settings.limits.memory_mib * 2**20
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    try:
-        result = capture_entry(request.entry, request.settings)
-    except InputError as cause:
-        os.write(log, f"{cause}\n".encode())
-        return INPUT_ERROR
-    except MemoryError:
-        return 1
+    result = capture_entry(request.entry, request.settings)
     if result.rows:
         write_rows(folder / ROWS_FILE, result.rows)
     write_json(folder / RECORD_FILE, result.record)

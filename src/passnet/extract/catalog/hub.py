@@ -1,0 +1,171 @@
+"""The Hugging Face hub: the net of a repository, from its `config.json` alone.
+
+Weights are never fetched and code of a repository is never run: the class comes from transformers
+or timm as they are installed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from passnet.errors import InputError
+from passnet.extract.catalog import transformers as known
+from passnet.extract.net import Net, image
+from passnet.extract.torchvision_ops import ready_torchvision
+
+ADDS = "any repository of the Hugging Face hub whose class transformers or timm knows"
+PACKAGES = ("transformers", "timm", "torchvision", "huggingface_hub")
+
+CONFIG = "config.json"
+
+
+def names() -> Sequence[str]:
+    """None: the hub is not listed; see `repositories`."""
+    return []
+
+
+def repositories(path_or_name: str) -> list[str]:
+    """The repositories that a text file lists, one a line; or the one that is named.
+
+    What follows a `#` is a comment.
+
+    Raises:
+        InputError: the file cannot be read, or lists nothing.
+
+    Examples:
+        >>> repositories("google-bert/bert-base-uncased")
+        ['google-bert/bert-base-uncased']
+    """
+    path = Path(path_or_name)
+    if not path.is_file():
+        if path.suffix == ".txt":
+            raise InputError(f"no file {path_or_name}; give a list of repositories, one a line")
+        return [path_or_name]
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as cause:
+        raise InputError(f"the list of repositories {path} cannot be read: {cause}") from cause
+    found = [line.split("#", 1)[0].strip() for line in lines]
+    found = list(dict.fromkeys(item for item in found if item))
+    if not found:
+        raise InputError(f"{path} lists no repository; write one a line, as owner/name")
+    return found
+
+
+def build(repository: str, reduce_layers: bool = False) -> Net:
+    """The net of a repository as published, with inputs made for it.
+
+    Args:
+        repository: "owner/name".
+        reduce_layers: keep only the first few layers of each stack, as the catalog does.
+
+    Raises:
+        InputError: the repository cannot be read, or is of no class that is known here.
+        Exception: whatever the library of the net raises.
+    """
+    path = _fetch(repository)
+    try:
+        settings = msgspec.json.decode(path.read_bytes())
+    except msgspec.DecodeError as cause:
+        raise InputError(f"{CONFIG} of {repository} is not JSON: {cause}") from cause
+    if not isinstance(settings, dict):
+        raise InputError(f"{CONFIG} of {repository} is not a table of settings")
+    if "architecture" in settings and "model_type" not in settings:
+        return _timm_net(repository, settings)
+    return _transformers_net(repository, path, settings, reduce_layers)
+
+
+def _fetch(repository: str) -> Path:
+    """The configuration of a repository, in the cache of the hub's client."""
+    from huggingface_hub import constants, errors, hf_hub_download
+
+    endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
+    try:
+        return Path(
+            hf_hub_download(
+                repository, CONFIG, endpoint=endpoint, cache_dir=os.environ.get("HF_HUB_CACHE")
+            )
+        )
+    except errors.HFValidationError as cause:
+        raise InputError(f"{repository!r} is no name of a repository; give owner/name") from cause
+    except errors.GatedRepoError as cause:
+        raise InputError(
+            f"{repository} is open only to those with access; log in with `hf auth login`"
+        ) from cause
+    except errors.RepositoryNotFoundError as cause:
+        raise InputError(f"no repository {repository!r} at {endpoint}, or it is private") from cause
+    except errors.RemoteEntryNotFoundError as cause:
+        raise InputError(f"{repository} has no {CONFIG}, so its class is not known") from cause
+    except (errors.HfHubHTTPError, OSError) as cause:
+        raise InputError(
+            f"{CONFIG} of {repository} cannot be fetched from {endpoint} ({cause}); "
+            "check the network, or name a mirror in HF_ENDPOINT"
+        ) from cause
+
+
+def _transformers_net(
+    repository: str, path: Path, settings: dict[str, Any], reduce_layers: bool
+) -> Net:
+    known.ready()
+    from transformers import CONFIG_MAPPING, AutoConfig
+
+    family = settings.get("model_type")
+    if family not in CONFIG_MAPPING:
+        if "auto_map" in settings:
+            raise InputError(
+                f"{repository} is built by code of its own (model_type {family!r}), which is not "
+                "run; write a function that returns the net, and give path/to/file.py:function"
+            )
+        raise InputError(
+            f"{CONFIG} of {repository} has model_type {family!r}, which the transformers that is "
+            "installed does not know; a newer one may"
+        )
+    config = AutoConfig.from_pretrained(path.parent, trust_remote_code=False, local_files_only=True)
+    changes: tuple[str, ...] = ()
+    if reduce_layers:
+        config, changes = known.reduced(config)
+    return known.net_of(_class_of(repository, config), config, changes)
+
+
+def _class_of(repository: str, config: Any) -> Any:
+    """The class that the configuration names, else the base net of its family."""
+    import transformers
+
+    for name in (config.architectures or ())[:1]:
+        kind = getattr(transformers, name, None)
+        if kind is not None:
+            return kind
+    if type(config) not in transformers.MODEL_MAPPING:
+        raise InputError(
+            f"{CONFIG} of {repository} names no class that transformers has "
+            f"(architectures {config.architectures}), and its family has no base net"
+        )
+    kind = transformers.MODEL_MAPPING[type(config)]
+    return kind[0] if isinstance(kind, (list, tuple)) else kind
+
+
+def _timm_net(repository: str, settings: dict[str, Any]) -> Net:
+    ready_torchvision()
+    import timm
+
+    name = str(settings["architecture"])
+    if not timm.is_model(name):
+        raise InputError(
+            f"{CONFIG} of {repository} has architecture {name!r}, which the timm that is "
+            "installed does not know; a newer one may"
+        )
+    published = settings.get("pretrained_cfg") or {}
+    options = dict(settings.get("model_args") or {})
+    if "num_classes" in settings:
+        options["num_classes"] = settings["num_classes"]
+    net = timm.create_model(name, pretrained=False, **options).eval()
+    usual: Any = net.pretrained_cfg
+    size = published.get("input_size") or usual.get("input_size", (3, 224, 224))
+    channels, height, width = size
+    task = "image-classification" if net.num_classes else "image-feature-extraction"
+    return Net(net, (image(1, channels, height, width),), domain="cv", task=task)

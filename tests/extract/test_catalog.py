@@ -1,0 +1,108 @@
+"""The catalog: what may be asked for, what is near, and that each library is captured."""
+
+from importlib.util import find_spec
+
+import pytest
+
+from passnet.errors import InputError
+from passnet.extract.catalog import LIBRARIES, library, names_of
+from passnet.extract.entries import resolve
+from passnet.extract.job import capture_entry
+from passnet.extract.record import CaptureSettings
+from tests.extract import own
+
+SMALL = {
+    "timm": "test_vit",
+    "transformers": "DistilBertModel",
+    "torchvision": "squeezenet1_1",
+    "diffusers": "vae-tiny",
+    "smp": "fpn-resnet18",
+    "x_transformers": "",
+    "vit_pytorch": "",
+    "monai": "basic-unet-2d",
+    "torch_geometric": "gcn",
+    "ultralytics": "yolov8n-cls",
+    "open_clip": "RN50",
+    "neuralforecast": "DLinear",
+    "kornia": "HardNet",
+    "torch_rechub": "DeepFM",
+}
+"""A small entry of each library; the first one where none is named."""
+
+
+def installed(name):
+    try:
+        return bool(names_of(name))
+    except InputError:
+        return False
+
+
+def test_every_library_says_what_it_adds_and_needs():
+    for name in LIBRARIES:
+        known = library(name)
+        assert len(known.ADDS) > 20 and known.PACKAGES
+        assert name == "hub" or name in SMALL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_an_entry_of_each_library_is_captured_and_computes_what_its_net_does(name):
+    if not installed(name):
+        pytest.skip(f"{name} is not installed")
+    names = names_of(name)
+    assert len(names) == len(set(names)) and names == names_of(name)
+    entry = f"{name}/{SMALL[name]}" if f"{name}/{SMALL[name]}" in names else names[0]
+    record = capture_entry(entry, CaptureSettings()).record
+    assert record.status == "captured", record.error
+    assert record.constraints is not None and record.constraints.error is None
+    assert record.constraints.runnable
+    assert record.task and record.versions
+
+
+timm_only = pytest.mark.skipif(find_spec("timm") is None, reason="timm is not installed")
+
+
+@timm_only
+def test_names_patterns_and_other_case_are_understood():
+    assert resolve(["timm/ResNet18", "timm/resnet18"]) == ["timm/resnet18"]
+    assert "timm/resnet18d" in resolve(["timm/resnet18*"])
+    assert len(resolve([], ["timm"])) > 1000
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
+def test_the_ending_model_may_be_left_out():
+    assert resolve(["transformers/bert"]) == ["transformers/BertModel"]
+
+
+@timm_only
+def test_an_unknown_entry_lists_near_names():
+    with pytest.raises(InputError, match="near are timm/resnet18,"):
+        resolve(["timm/resnt18"])
+    with pytest.raises(InputError, match="matches 'timm/nothing"):
+        resolve(["timm/nothing*"])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "libraries", "text"),
+    [
+        (["nolib/net"], [], "no library 'nolib'"),
+        (["timm"], [], "--all timm"),
+        (["resnet18"], [], "give LIBRARY/ENTRY"),
+        (["nowhere.py:make"], [], "no such file"),
+        ([], ["hub"], "cannot be captured as a whole"),
+    ],
+)
+def test_what_cannot_be_meant_says_what_to_do(wanted, libraries, text):
+    with pytest.raises(InputError, match=text):
+        resolve(wanted, libraries)
+
+
+def test_a_library_that_is_missing_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(LIBRARIES, "x_transformers", "passnet.extract.catalog.nothing_here")
+    with pytest.raises(InputError, match=r"pip install 'passnet\[x-transformers\]'"):
+        names_of("x_transformers")
+
+
+def test_a_function_of_ones_own_is_an_entry():
+    [entry] = resolve([f"{own.__file__}:small"])
+    assert entry == f"{own.__file__}:small"
