@@ -1,0 +1,164 @@
+"""Exact repeats of a sequence of integers, of every length: suffix array, common prefixes, counts.
+
+All of it is array arithmetic. A suffix array is made by doubling (Manber and Myers, 1990): ranks of
+prefixes of length k give those of length 2 k by one sort of pairs, which are packed into one 64-bit
+integer together with their place. The ranks of every doubling are kept, as they give the common
+prefix of any two suffixes in as many steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+MAX_TOKENS = 1 << 21
+"""Three numbers of 21 bits fit into 63."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """The suffixes of a sequence in order, and how much neighbours have in common.
+
+    `order[i]` is where the i-th suffix begins; `common[i]` the length of the prefix that it shares
+    with the one before it, and `common[0]` is 0.
+    """
+
+    order: Ints
+    common: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A window of tokens that occurs `count` times, overlaps included, at the sorted `starts`."""
+
+    length: int
+    count: int
+    starts: Ints
+
+
+def find_repeats(tokens: Ints) -> Repeats:
+    """The suffixes of a sequence of tokens.
+
+    Raises:
+        ValueError: there are more than `MAX_TOKENS` tokens.
+    """
+    size = len(tokens)
+    if size > MAX_TOKENS:
+        raise ValueError(f"{size} tokens are more than {MAX_TOKENS}; fold the corpus in parts")
+    if size == 0:
+        return Repeats(np.empty(0, np.int64), np.empty(0, np.int64))
+    bits = max(int(size).bit_length(), 1)
+    _, rank = np.unique(tokens, return_inverse=True)
+    rank = rank.astype(np.int64) + 1  # 0 is what stands behind the end
+    levels = [rank]
+    places = np.arange(size, dtype=np.int64)
+    mask = (1 << bits) - 1
+    width = 1
+    while True:
+        behind = np.zeros(size, np.int64)
+        behind[: max(size - width, 0)] = rank[width:]
+        packed = (rank << (2 * bits)) | (behind << bits) | places
+        packed.sort()
+        order = packed & mask
+        pair = packed >> bits
+        new = np.empty(size, np.int64)
+        new[order] = np.cumsum(np.concatenate(([1], pair[1:] != pair[:-1])))
+        if new[order[-1]] == size:
+            break
+        rank = new
+        levels.append(rank)
+        width *= 2
+    return Repeats(order, _common(order, levels))
+
+
+def _common(order: Ints, levels: list[Ints]) -> Ints:
+    """Lengths of the prefixes that neighbours in the order have in common."""
+    size = len(order)
+    one, other = order[:-1].copy(), order[1:].copy()
+    common = np.zeros(size, np.int64)
+    found = np.zeros(size - 1, np.int64)
+    for level in range(len(levels) - 1, -1, -1):
+        rank = np.append(levels[level], 0)
+        # Behind the end stands a rank of its own for each, so that nothing equals it.
+        a, b = rank[np.minimum(one, size)], rank[np.minimum(other, size)]
+        same = (a == b) & (a > 0)
+        step = same.astype(np.int64) << level
+        found += step
+        one += step
+        other += step
+    common[1:] = found
+    return common
+
+
+def best_repeat(repeats: Repeats, max_length: int | None = None) -> Repeat | None:
+    """The window that maximises (length - 1) (count - 1), overlapping occurrences counted.
+
+    Among equals the longest, and of those the one that occurs first. None where no window of at
+    least two tokens occurs twice.
+
+    Source: PassNet paper, Recursive Folding, its choice of what to fold.
+
+    Args:
+        repeats: of the tokens.
+        max_length: the longest window to look at; None looks at all.
+    """
+    common = repeats.common
+    if max_length is not None:
+        common = np.minimum(common, max_length)
+    inner = np.flatnonzero(common >= 2)
+    if not len(inner):
+        return None
+    before, after = _smaller(common)
+    count = after[inner] - before[inner]
+    length = common[inner]
+    score = (length - 1) * (count - 1)
+    best = inner[np.flatnonzero(score == score.max())]
+    longest = best[common[best] == common[best].max()]
+    groups = {(int(before[item]), int(after[item])) for item in longest}
+    found = [np.sort(repeats.order[low:high]) for low, high in groups]
+    starts = min(found, key=lambda item: int(item[0]))
+    return Repeat(int(common[longest[0]]), len(starts), starts)
+
+
+def _smaller(values: Ints) -> tuple[Ints, Ints]:
+    """For every place the nearest one before it that holds less, and the nearest after it.
+
+    What the two enclose, the first included, are the suffixes that share the prefix. The first
+    place holds 0; behind the last stands a place that holds less than any.
+    """
+    size = len(values)
+    held = np.append(values, -1)
+    before = np.arange(-1, size, dtype=np.int64)  # -1 is the place behind the last, too
+    after = np.arange(1, size + 2, dtype=np.int64)
+    after[size] = size
+    for pointers in (before, after):
+        active = np.arange(size)
+        while len(active):
+            # Between a place and what it points to nothing holds less than the place itself, so
+            # that where the target does not hold less, its own target is the next to try.
+            active = active[held[pointers[active]] >= held[active]]
+            pointers[active] = pointers[pointers[active]]
+    return before[:size], after[:size]
+
+
+def disjoint(starts: Ints, length: int) -> list[int]:
+    """Occurrences that do not overlap, taken greedily from the left.
+
+    Args:
+        starts: of all occurrences, sorted.
+        length: of the window.
+    """
+    gaps = np.diff(starts)
+    if not len(gaps) or gaps.min() >= length:
+        return starts.tolist()
+    taken: list[int] = []
+    end = -1
+    for start in starts.tolist():
+        if start >= end:
+            taken.append(start)
+            end = start + length
+    return taken

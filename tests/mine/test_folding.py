@@ -1,0 +1,174 @@
+"""Folding: the published example, a brute-force twin, and what no folding may do."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from passnet.errors import InputError
+from passnet.mine.folding import (
+    UNLIMITED,
+    FoldingPlan,
+    Range,
+    alphabet,
+    coverage,
+    fold,
+    ranges,
+    unfolded,
+)
+from passnet.mine.repeats import best_repeat, disjoint, find_repeats
+
+TOKENS = st.lists(st.integers(0, 3), max_size=24)
+CORPUS = st.lists(TOKENS, min_size=1, max_size=4).filter(any)
+LENGTHS = st.sampled_from([None, 2, 3, 5])
+
+
+def windows(tokens, longest):
+    """Every window of two tokens or more, with all places where it stands."""
+    found = {}
+    for length in range(2, (longest or len(tokens)) + 1):
+        for start in range(len(tokens) - length + 1):
+            found.setdefault(tuple(tokens[start : start + length]), []).append(start)
+    return {window: starts for window, starts in found.items() if len(starts) > 1}
+
+
+def plain_best(tokens, longest):
+    ranked = [
+        ((len(window) - 1) * (len(starts) - 1), len(window), -starts[0], starts)
+        for window, starts in windows(tokens, longest).items()
+    ]
+    return max(ranked)[1:] if ranked else None
+
+
+def plain_fold(sequences, plan):
+    """Folding written as its rule reads, on one list with a separator behind each sequence."""
+    tokens = []
+    for number, item in enumerate(sequences):
+        tokens += [*item, -1 - number]
+    symbol = max(tokens) + 1
+    patterns = []
+    while plan.max_patterns is None or len(patterns) < plan.max_patterns:
+        longest = plan.max_length
+        while (found := plain_best(tokens, longest)) is not None:
+            length, _, starts = found
+            taken, end = [], 0
+            for start in starts:
+                if start >= end:
+                    taken.append(start)
+                    end = start + length
+            if len(taken) > 1:
+                break
+            longest = length - 1
+        if found is None:
+            break
+        patterns.append(tuple(tokens[taken[0] : taken[0] + length]))
+        for start in reversed(taken):
+            tokens[start : start + length] = [symbol]
+        symbol += 1
+    return patterns, tokens
+
+
+@given(TOKENS, LENGTHS)
+@settings(max_examples=300, deadline=None)
+def test_the_best_repeat_is_that_of_an_exhaustive_search(tokens, longest):
+    found = best_repeat(find_repeats(np.array(tokens, np.int64)), longest)
+    expected = plain_best(tokens, longest)
+    if expected is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert (found.length, found.starts.tolist()) == (expected[0], expected[2])
+
+
+@given(CORPUS, LENGTHS, st.sampled_from([None, 1, 3]))
+@settings(max_examples=200, deadline=None)
+def test_folding_is_that_of_a_plain_program(sequences, longest, most):
+    plan = FoldingPlan(longest, most)
+    folded = fold(sequences, plan)
+    patterns, tokens = plain_fold(sequences, plan)
+    assert [item.parts for item in folded.patterns] == patterns
+    flat = []
+    for number, item in enumerate(folded.sequences):
+        flat += [*item, -1 - number]
+    assert flat == tokens
+
+
+@given(CORPUS)
+@settings(max_examples=100, deadline=None)
+def test_folding_loses_nothing_and_ends_when_nothing_repeats(sequences):
+    folded = fold(sequences, UNLIMITED)
+    assert unfolded(folded) == sequences
+    left = []
+    for number, item in enumerate(folded.sequences):
+        left += [*item, -1 - number]
+    again = [
+        disjoint(np.array(starts), len(window)) for window, starts in windows(left, None).items()
+    ]
+    assert all(len(starts) < 2 for starts in again)
+
+
+@given(CORPUS, st.integers(1, 4), st.integers(2, 9))
+@settings(max_examples=100, deadline=None)
+def test_ranges_fit_do_not_overlap_and_hold_their_pattern(sequences, least, most):
+    plan = FoldingPlan(None, None, least, most)
+    folded = fold(sequences, plan)
+    found = list(ranges(folded, plan))
+    texts = {}
+    for item in found:
+        assert least <= item.stop - item.start < most
+        text = tuple(sequences[item.sequence][item.start : item.stop])
+        assert texts.setdefault(item.symbol, text) == text
+    for one, other in zip(found, found[1:], strict=False):
+        assert one.sequence < other.sequence or one.stop <= other.start
+    assert 0 <= coverage(found, sequences) <= 1
+
+
+def test_the_published_example():
+    folded = fold([[3, 4, 5, 1, 3, 4, 5, 6, 2, 3, 4, 5, 6, 7]], FoldingPlan())
+    assert [(item.symbol, item.parts) for item in folded.patterns] == [(8, (3, 4, 5)), (9, (8, 6))]
+    assert folded.sequences == ((8, 1, 9, 2, 9, 7),)
+    assert [(item.num_ops, item.count) for item in folded.patterns] == [(3, 3), (4, 2)]
+    plan = FoldingPlan(min_ops=3, max_ops=4)
+    found = [(item.start, item.stop) for item in ranges(folded, plan)]
+    assert found == [(0, 3), (4, 7), (9, 12)]
+    assert coverage(list(ranges(folded, plan)), [[0] * 14]) == 9 / 14
+
+
+def test_occurrences_that_overlap_are_folded_where_two_are_disjoint():
+    folded = fold([[0] * 5], FoldingPlan())
+    assert unfolded(folded) == [[0] * 5]
+    assert folded.patterns[0].parts == (0, 0)
+
+
+def test_no_pattern_spans_two_sequences():
+    folded = fold([[1, 2], [1, 2, 3], [3]], UNLIMITED)
+    assert [item.parts for item in folded.patterns] == [(1, 2)]
+    assert folded.sequences == ((4,), (4, 3), (3,))
+
+
+def test_a_pattern_is_as_long_as_it_has_to_be():
+    motif = list(range(300))
+    folded = fold([motif + [999], motif + [998]], UNLIMITED)
+    assert [item.num_ops for item in folded.patterns] == [300]
+    assert fold([motif, motif], FoldingPlan(max_patterns=1)).patterns[0].num_ops == 64
+
+
+@pytest.mark.parametrize("corpus", [[], [[]], [[], []]])
+def test_an_empty_corpus_is_an_error(corpus):
+    with pytest.raises(InputError, match="no op to fold"):
+        fold(corpus, FoldingPlan())
+
+
+def test_negative_tokens_are_an_error():
+    with pytest.raises(InputError, match="token -3 is negative"):
+        fold([[1, -3]], FoldingPlan())
+
+
+def test_names_become_numbers_in_the_order_they_appear():
+    assert alphabet([["b", "a"], ["a", "c"]]) == ([[0, 1], [1, 2]], ["b", "a", "c"])
+
+
+def test_ranges_name_their_sequence():
+    folded = fold([[9], [1, 2, 3, 4], [1, 2, 3, 4]], UNLIMITED)
+    [first, second] = ranges(folded, FoldingPlan())
+    assert (first, second.sequence) == (Range(1, 0, 4, first.symbol), 2)
