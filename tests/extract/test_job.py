@@ -121,10 +121,21 @@ def test_a_graph_that_computes_something_else_is_found_out():
 
     known = constraints.check_text([item.graph for item in graphs])
     settings = CaptureSettings()
-    right = constraints.compare(net, trace, graphs, None, settings, known)
+
+    def compare(found):
+        again = lambda: as_net((own.Small(), torch.ones(2, 4)), "here")  # noqa: E731
+        return constraints.compare(net, trace, found, None, settings, known, again)
+
+    right = compare(graphs)
     assert right.runnable and right.error is None
-    wrong = constraints.compare(net, trace, [altered(graphs[0])], None, settings, known)
+    wrong = compare([altered(graphs[0])])
     assert wrong.runnable is False and "standard deviations" in str(wrong.error)
+
+
+def test_a_net_that_keeps_what_it_was_called_with_is_built_anew_for_its_check():
+    record = capture("caching").record
+    assert record.mode == "fake"
+    assert record.constraints is not None and record.constraints.runnable
 
 
 def test_custom_operators_are_named():

@@ -75,6 +75,7 @@ def compare(
     sample: Sampler | None,
     settings: CaptureSettings,
     constraints: Constraints,
+    rebuild: Callable[[], Net],
 ) -> Constraints:
     """Add whether the graphs compute what the net does.
 
@@ -87,6 +88,7 @@ def compare(
         sample: gives some values of a fake weight.
         settings: how large a net may be, and how long this may take.
         constraints: as far as they are known.
+        rebuild: makes the net anew.
     """
     module = net.module
     size = num_parameters(module)
@@ -94,12 +96,7 @@ def compare(
         return replace(constraints, unchecked=f"{size} parameters are too many to run")
     try:
         with _time_limit(settings.check_seconds):
-            if isinstance(module, torch.nn.Module):
-                _materialise(module, sample)
-            for segment, item in zip(trace.segments, graphs, strict=True):
-                segment.replay = _replay(item, segment.module)
-            expected = _run(net, module)
-            found = _run_again(net, trace, graphs)
+            found, expected = _outputs(net, trace, graphs, sample, rebuild)
     except _TooSlowError:
         text = f"two runs take more than {settings.check_seconds:g} s"
         return replace(constraints, unchecked=text)
@@ -126,16 +123,30 @@ def num_parameters(module: Any) -> int:
     return sum(item.numel() for item in module.parameters())
 
 
-def _run_again(net: Net, trace: Trace, graphs: Sequence[Captured]) -> list[Any]:
-    """Run a net with its graphs in their places.
+def _outputs(
+    net: Net,
+    trace: Trace,
+    graphs: Sequence[Captured],
+    sample: Sampler | None,
+    rebuild: Callable[[], Net],
+) -> tuple[list[Any], list[Any]]:
+    """What the graphs give, and what the net gives.
 
-    Where Dynamo would not run what it traced on other values, the net is traced once more; it must
-    give the same graphs.
+    Where Dynamo would not run what it traced on other values, or the net has kept some of what it
+    was traced with, it is built and traced once more, on real weights; that must give the same
+    graphs.
     """
+    if isinstance(net.module, torch.nn.Module):
+        _materialise(net.module, sample)
+    for segment, item in zip(trace.segments, graphs, strict=True):
+        segment.replay = _replay(item, segment.module)
     try:
-        return _run(net, trace.again)
+        expected = _run(net, net.module)
+        found = _run(net, trace.again)
+        if not any(is_fake(item) for item in (*expected, *found)):
+            return found, expected
     except RuntimeError as cause:
-        if "skip_guard_eval_unsafe" not in str(cause):
+        if not any(text in str(cause) for text in _STALE):
             raise
     texts = [render_program(item.graph.program) for item in graphs]
 
@@ -145,7 +156,15 @@ def _run_again(net: Net, trace: Trace, graphs: Sequence[Captured]) -> list[Any]:
             raise GraphError(f"on real weights graph {segment.number} is another")
         segment.replay = _replay(item, segment.module)
 
-    return _run(net, Trace(net.module, check).run)
+    fresh = rebuild()
+    if isinstance(fresh.module, torch.nn.Module):
+        _materialise(fresh.module, sample)
+    found = _run(fresh, Trace(fresh.module, check).run)
+    return found, _run(fresh, fresh.module)
+
+
+_STALE = ("skip_guard_eval_unsafe", "Mixing fake modes", "FakeTensor")
+"""What errors say that come of a trace, or of a net, that has kept fake tensors."""
 
 
 def _replay(item: Captured, module: torch.fx.GraphModule) -> Callable[..., Any]:

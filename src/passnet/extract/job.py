@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -79,12 +80,9 @@ def capture_entry(entry: str, settings: CaptureSettings) -> Result:
 
 
 def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result:
-    torch.manual_seed(0)
     weights = FakeWeights() if mode == "fake" else None
     start = time.perf_counter()
-    net = _build(record.entry, weights)
-    if isinstance(net.module, torch.nn.Module):
-        net.module.train(settings.train)
+    net = _build(record.entry, weights, settings.train)
     built = time.perf_counter()
     sample = weights.sample if weights else None
     graphs: list[Captured] = []
@@ -104,7 +102,15 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
     size = num_parameters(net.module)
     constraints = check_text([item.graph for item in graphs])
     if settings.check:
-        constraints = compare(net, trace, graphs, sample, settings, constraints)
+        constraints = compare(
+            net,
+            trace,
+            graphs,
+            sample,
+            settings,
+            constraints,
+            partial(_build, record.entry, weights, settings.train),
+        )
     else:
         constraints = replace(constraints, unchecked="not asked for")
     notes = tuple(
@@ -134,10 +140,15 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
     return Result(done, rows)
 
 
-def _build(entry: str, weights: FakeWeights | None) -> Net:
+def _build(entry: str, weights: FakeWeights | None, train: bool) -> Net:
+    """The net of an entry; the same every time."""
+    torch.manual_seed(0)
     try:
         with weights or nullcontext():
-            return build_entry(entry)
+            net = build_entry(entry)
+            if isinstance(net.module, torch.nn.Module):
+                net.module.train(train)
+            return net
     except InputError as cause:
         raise _FailureError("no_entry", cause) from cause
     except ImportError as cause:
