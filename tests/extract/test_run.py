@@ -83,6 +83,25 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         run_extract(ENTRIES[:1], SETTINGS, tmp_path / "file" / "out")
 
 
+def test_a_disk_that_takes_no_more_is_an_error_that_loses_nothing(tmp_path):
+    run_extract(ENTRIES[:1], SETTINGS, tmp_path)
+    records = tmp_path / "nets.jsonl"
+    records.write_bytes(records.read_bytes() * 30)  # so that this file is full before others
+    limit = records.stat().st_size + 100
+    limited = (
+        "import resource, sys; from passnet.cli import main; "
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", limited, "extract", *ENTRIES, "--out", str(tmp_path)]
+    options = ["--resume", "--timeout", "60", "--memory", "4096", "--jobs", "1"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "cannot be written (File too large)" in done.stderr and "--resume" in done.stderr
+    assert "1 nets are safe" in done.stderr
+    records, _ = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True)
+    assert len(records) == len(ENTRIES)
+
+
 def test_an_unknown_executor_lists_the_known():
     with pytest.raises(InputError, match="local, ray"):
         executor("cloud")

@@ -56,7 +56,8 @@ def run_extract(
         The records of all nets in `out`, and what its shards hold.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off, or one with other settings.
+        InputError: `out` holds a run and `resume` is off, or one with other settings; or it cannot
+            be written to, as when the disk is full.
     """
     _prepare(out, settings, resume)
     path = out / RECORDS_FILE
@@ -65,21 +66,29 @@ def run_extract(
         entry for entry, record in known.items() if record.status == "captured" or not retry
     }
     missing = [entry for entry in dict.fromkeys(entries) if entry not in finished]
-    with LineWriter(path) as writer:
-        for item in executor(missing, settings, num_workers):
-            record = item.record
-            if item.rows is not None:
-                target = graphs_path(out, record.entry)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                partial = target.with_suffix(".partial")
-                partial.write_bytes(item.rows)
-                partial.replace(target)
-            writer.write(record)
-            known[record.entry] = record
-            if progress is not None:
-                progress(record)
+    try:
+        with LineWriter(path) as writer:
+            for item in executor(missing, settings, num_workers):
+                if item.rows is not None:
+                    _write(graphs_path(out, item.record.entry), item.rows)
+                writer.write(item.record)
+                known[item.record.entry] = item.record
+                if progress is not None:
+                    progress(item.record)
+    except OSError as cause:
+        raise InputError(
+            f"{out}: cannot be written ({cause.strerror}); {len(known)} nets are safe, "
+            "make room and go on with --resume"
+        ) from cause
     records = sorted(known.values(), key=lambda record: record.entry)
     return records, merge_runs([out], out)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(content)
+    partial.replace(path)
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
