@@ -36,6 +36,7 @@ def plain_best(tokens, longest):
     ranked = [
         ((len(window) - 1) * (len(starts) - 1), len(window), -starts[0], starts)
         for window, starts in windows(tokens, longest).items()
+        if starts[-1] - starts[0] >= len(window)
     ]
     return max(ranked)[1:] if ranked else None
 
@@ -48,19 +49,15 @@ def plain_fold(sequences, plan):
     symbol = max(tokens) + 1
     patterns = []
     while plan.max_patterns is None or len(patterns) < plan.max_patterns:
-        longest = plan.max_length
-        while (found := plain_best(tokens, longest)) is not None:
-            length, _, starts = found
-            taken, end = [], 0
-            for start in starts:
-                if start >= end:
-                    taken.append(start)
-                    end = start + length
-            if len(taken) > 1:
-                break
-            longest = length - 1
+        found = plain_best(tokens, plan.max_length)
         if found is None:
             break
+        length, _, starts = found
+        taken, end = [], 0
+        for start in starts:
+            if start >= end:
+                taken.append(start)
+                end = start + length
         patterns.append(tuple(tokens[taken[0] : taken[0] + length]))
         for start in reversed(taken):
             tokens[start : start + length] = [symbol]
@@ -121,6 +118,28 @@ def test_ranges_fit_do_not_overlap_and_hold_their_pattern(sequences, least, most
     for one, other in zip(found, found[1:], strict=False):
         assert one.sequence < other.sequence or one.stop <= other.start
     assert 0 <= coverage(found, sequences) <= 1
+
+
+@given(CORPUS, st.integers(2, 6))
+@settings(max_examples=150, deadline=None)
+def test_bounded_patterns_have_fewer_ops_than_a_range_may_have(sequences, most):
+    plan = FoldingPlan(None, None, 2, most, bounded=True)
+    folded = fold(sequences, plan)
+    assert unfolded(folded) == sequences
+    assert all(item.num_ops < most for item in folded.patterns)
+    given_ops = sum(item.stop - item.start for item in ranges(folded, plan))
+    in_symbols = [symbol for item in folded.sequences for symbol in item]
+    below = {item.symbol: item.num_ops for item in folded.patterns}
+    assert given_ops == sum(below.get(symbol, 0) for symbol in in_symbols)
+
+
+def test_bounding_covers_what_a_long_pattern_would_hide():
+    block = [1, 2, 3, 4, 5]
+    corpus = [block * 3 + [9], block * 3 + [8]]
+    free = FoldingPlan(None, 1, 4, 8)
+    bounded = FoldingPlan(None, 1, 4, 8, bounded=True)
+    assert coverage(list(ranges(fold(corpus, free), free)), corpus) == 0
+    assert coverage(list(ranges(fold(corpus, bounded), bounded)), corpus) > 0.8
 
 
 def test_the_published_example():

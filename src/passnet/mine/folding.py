@@ -27,16 +27,22 @@ class FoldingPlan:
         max_patterns: how many patterns to fold at most; None for as many as there are.
         min_ops: the shortest range that is given.
         max_ops: a range has fewer ops than this.
+        bounded: whether a pattern has to have fewer ops than `max_ops`, with all that it contains.
+            Those that are longer give no range of their own, and hide what lies across their parts.
     """
 
     max_length: int | None = 64
     max_patterns: int | None = 16
     min_ops: int = 4
     max_ops: int = 64
+    bounded: bool = False
 
 
 UNLIMITED = FoldingPlan(max_length=None, max_patterns=None)
-"""All repeats of every length."""
+"""All repeats of every length, until nothing repeats."""
+
+COVERING = FoldingPlan(max_length=None, max_patterns=None, bounded=True)
+"""All repeats that can be given as ranges, until nothing repeats: what covers most ops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +95,9 @@ def alphabet(sequences: Sequence[Sequence[str]]) -> tuple[list[list[int]], list[
 def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
     """Fold a corpus.
 
-    In each step the window is chosen that maximises (length - 1) (occurrences - 1); see
-    `best_repeat` for what happens among equals. If no two of its occurrences are disjoint, shorter
-    windows are looked at. Its occurrences, taken greedily from the left, become a new symbol.
+    In each step the window is chosen that maximises (length - 1) (occurrences - 1), of those that
+    have two disjoint occurrences; see `best_repeat` for what happens among equals. Its occurrences,
+    taken greedily from the left, become a new symbol.
 
     Args:
         sequences: of tokens, integers from 0; no pattern spans two sequences.
@@ -106,17 +112,17 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
         ([(3, 4, 5), (8, 6)], ((8, 1, 9, 2, 9, 7),))
     """
     tokens, num_tokens = _joined(sequences)
-    lengths: dict[int, int] = {}
+    sizes = [1] * num_tokens
     patterns: list[Pattern] = []
     while plan.max_patterns is None or len(patterns) < plan.max_patterns:
-        found = _choose(tokens, plan.max_length)
+        found = _choose(tokens, _longest(tokens, sizes, plan))
         if found is None:
             break
         starts, length = found
         symbol = num_tokens + len(patterns)
         parts = tuple(tokens[starts[0] : starts[0] + length].tolist())
-        lengths[symbol] = sum(lengths.get(part, 1) for part in parts)
-        patterns.append(Pattern(symbol, parts, lengths[symbol], len(starts)))
+        sizes.append(sum(sizes[part] for part in parts))
+        patterns.append(Pattern(symbol, parts, sizes[symbol], len(starts)))
         tokens = _replace(tokens, starts, length, symbol)
     return Folded(num_tokens, tuple(patterns), _split(tokens))
 
@@ -143,15 +149,20 @@ def _split(tokens: Ints) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(part[part >= 0].tolist()) for part in np.split(tokens, ends + 1)[:-1])
 
 
-def _choose(tokens: Ints, max_length: int | None) -> tuple[list[int], int] | None:
+def _longest(tokens: Ints, sizes: Sequence[int], plan: FoldingPlan) -> Ints:
+    """The most symbols of a pattern, for every place where it may begin."""
+    most = len(tokens) if plan.max_length is None else plan.max_length
+    if not plan.bounded:
+        return np.full(len(tokens), most)
+    ends = np.concatenate(([0], np.cumsum(np.asarray(sizes)[np.maximum(tokens, 0)])))
+    fitting = np.searchsorted(ends, ends[:-1] + plan.max_ops, side="left") - 1
+    return np.minimum(fitting - np.arange(len(tokens)), most)
+
+
+def _choose(tokens: Ints, max_length: Ints) -> tuple[list[int], int] | None:
     """The disjoint occurrences and the length of the window to fold; None where nothing folds."""
-    repeats = find_repeats(tokens)
-    while (found := best_repeat(repeats, max_length)) is not None:
-        starts = disjoint(found.starts, found.length)
-        if len(starts) > 1:
-            return starts, found.length
-        max_length = found.length - 1
-    return None
+    found = best_repeat(find_repeats(tokens), max_length)
+    return None if found is None else (disjoint(found.starts, found.length), found.length)
 
 
 def _replace(tokens: Ints, starts: list[int], length: int, symbol: int) -> Ints:

@@ -94,34 +94,65 @@ def _common(order: Ints, levels: list[Ints]) -> Ints:
     return common
 
 
-def best_repeat(repeats: Repeats, max_length: int | None = None) -> Repeat | None:
+def best_repeat(repeats: Repeats, max_length: int | Ints | None = None) -> Repeat | None:
     """The window that maximises (length - 1) (count - 1), overlapping occurrences counted.
 
-    Among equals the longest, and of those the one that occurs first. None where no window of at
-    least two tokens occurs twice.
+    Only windows with two occurrences that do not overlap are looked at. Among equals the longest,
+    and of those the one that occurs first. None where there is no such window of two tokens or
+    more.
 
     Source: PassNet paper, Recursive Folding, its choice of what to fold.
 
     Args:
         repeats: of the tokens.
-        max_length: the longest window to look at; None looks at all.
+        max_length: the longest window to look at, or the longest for every place where one may
+            begin, the same wherever the same tokens stand; None looks at all.
     """
     common = repeats.common
-    if max_length is not None:
+    if isinstance(max_length, np.ndarray):
+        common = np.minimum(common, max_length[repeats.order])
+    elif max_length is not None:
         common = np.minimum(common, max_length)
     inner = np.flatnonzero(common >= 2)
     if not len(inner):
         return None
     before, after = _smaller(common)
-    count = after[inner] - before[inner]
-    length = common[inner]
-    score = (length - 1) * (count - 1)
-    best = inner[np.flatnonzero(score == score.max())]
-    longest = best[common[best] == common[best].max()]
-    groups = {(int(before[item]), int(after[item])) for item in longest}
-    found = [np.sort(repeats.order[low:high]) for low, high in groups]
-    starts = min(found, key=lambda item: int(item[0]))
-    return Repeat(int(common[longest[0]]), len(starts), starts)
+    # Where neighbours have equally much in common, they say the same: the first one speaks.
+    inner = inner[(inner == before[inner] + 1) | (common[inner - 1] != common[inner])]
+    highest = (common[inner] - 1) * (after[inner] - before[inner] - 1)
+    best: tuple[int, int, int] | None = None
+    found = (0, 0)
+    while len(inner):
+        # Two occurrences overlap no more than the first and the last do, so that a window is cut to
+        # what these allow. Its score may fall, and others, in order of what they can be, be better.
+        top = highest.max()
+        if best is not None and top < best[0]:
+            break
+        at = highest == top
+        tier, inner, highest = inner[at], inner[~at], highest[~at]
+        low, high = before[tier], after[tier]
+        first, last = _extremes(repeats.order, low, high)
+        length = np.minimum(common[tier], last - first)
+        score = (length - 1) * (high - low - 1)
+        place = np.lexsort((first, -length, -score))[0]
+        key = (int(score[place]), int(length[place]), -int(first[place]))
+        if length[place] >= 2 and (best is None or key > best):
+            best, found = key, (int(low[place]), int(high[place]))
+    if best is None:
+        return None
+    starts = np.sort(repeats.order[found[0] : found[1]])
+    return Repeat(best[1], len(starts), starts)
+
+
+def _extremes(order: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """The first and the last place in each range of the order."""
+    by_low = np.argsort(low, kind="stable")
+    bounds = np.stack([low[by_low], high[by_low]], axis=1).reshape(-1)
+    padded = np.append(order, order[-1])  # a bound may lie behind the last
+    first, last = np.empty_like(low), np.empty_like(high)
+    first[by_low] = np.minimum.reduceat(padded, bounds)[::2]
+    last[by_low] = np.maximum.reduceat(padded, bounds)[::2]
+    return first, last
 
 
 def _smaller(values: Ints) -> tuple[Ints, Ints]:
