@@ -38,6 +38,10 @@ class CutError(PassnetError):
     """A range of a graph cannot be cut out as a graph of its own."""
 
 
+class FusionError(PassnetError):
+    """A compiler's plan for a graph could not be had."""
+
+
 class WorkerError(PassnetError):
     """Our own worker machinery failed (not the candidate); the trial is re-run, never scored."""
 

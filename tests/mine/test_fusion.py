@@ -1,0 +1,119 @@
+"""What Inductor would fuse, without compiling: kernels by op, counts by prefix, plateaus."""
+
+import pytest
+
+from passnet.errors import FusionError, InputError
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.mine.fusion import FusionPlan, Kernel, fusion_plan
+from passnet.mine.ranges import fusible_ranges
+
+HEAD = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, {}):\n"
+
+
+def graph(body, **shapes):
+    lines = "".join(f"        {line}\n" for line in body.strip().splitlines())
+    program = parse_program(HEAD.format(", ".join(shapes)) + lines)
+    specs = tuple(TensorSpec(name, shape, "float32") for name, shape in shapes.items())
+    return Graph(program, specs)
+
+
+def kernels(plan):
+    return [sorted(item.ops) for item in plan.kernels]
+
+
+POINTWISE = graph(
+    """
+    a = torch.sigmoid(x)
+    b = a * y
+    c = torch.relu(b)
+    return (c,)
+    """.replace("    ", ""),
+    x=(4, 64),
+    y=(4, 64),
+)
+
+
+def test_pointwise_ops_are_one_kernel():
+    plan = fusion_plan(POINTWISE)
+    assert kernels(plan) == [[0, 1, 2]]
+    assert plan.num_kernels() == [1, 1, 1]
+    assert fusible_ranges(plan.num_kernels()) == [(0, 3)]
+
+
+def test_a_matrix_product_is_a_kernel_of_a_library_and_what_follows_another():
+    plan = fusion_plan(
+        graph(
+            "a = torch.matmul(x, w)\nb = a * y\nc = torch.tanh(b)\nreturn (c,)",
+            x=(8, 16),
+            w=(16, 16),
+            y=(8, 16),
+        )
+    )
+    assert kernels(plan) == [[0], [1, 2]]
+    assert [item.is_extern for item in plan.kernels] == [True, False]
+    assert fusible_ranges(plan.num_kernels()) == [(1, 3)]
+
+
+def test_a_sum_that_the_library_adds_to_its_product_is_in_one_kernel_with_it():
+    plan = fusion_plan(
+        graph("a = torch.matmul(x, w)\nb = a + y\nreturn (b,)", x=(8, 8), w=(8, 8), y=(8, 8))
+    )
+    assert kernels(plan) == [[0, 1]] and plan.kernels[0].is_extern
+
+
+def test_views_make_no_kernel():
+    plan = fusion_plan(
+        graph("a = x.reshape(64, 4)\nb = a.t()\nc = torch.exp(b)\nreturn (c,)", x=(4, 64))
+    )
+    assert len(plan.kernels) == 1
+    assert 2 in plan.kernels[0].ops
+
+
+def test_what_is_used_where_it_is_stored_is_not_computed_twice():
+    plan = fusion_plan(
+        graph(
+            "a = torch.relu(x)\nb = torch.matmul(a, w)\nc = b * a\nreturn (c,)",
+            x=(8, 8),
+            w=(8, 8),
+        )
+    )
+    assert kernels(plan) == [[0], [1], [2]]
+
+
+def test_an_op_in_place_belongs_to_the_kernel_that_stores_it():
+    plan = fusion_plan(graph("a = torch.sigmoid(x)\na += y\nreturn (a,)", x=(4, 8), y=(4, 8)))
+    assert kernels(plan) == [[0, 1]]
+
+
+def test_a_graph_that_cannot_be_lowered_is_an_error():
+    bad = graph("a = torch.matmul(x, y)\nreturn (a,)", x=(2, 3), y=(2, 3))
+    with pytest.raises(FusionError, match="here: Inductor cannot lower it"):
+        fusion_plan(bad, "here")
+
+
+def test_prefix_counts_are_of_kernels_that_have_begun():
+    plan = FusionPlan(5, (Kernel(frozenset({3, 4}), False), Kernel(frozenset({0, 2}), False)))
+    assert plan.num_kernels() == [1, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([], []),
+        ([1], []),
+        ([1, 2, 3], []),
+        ([1, 1, 2, 2, 2], [(0, 2), (2, 5)]),
+        ([4, 5, 4], [(0, 3)]),
+        ([2, 2, 1, 1], [(0, 4)]),
+        ([1, 2, 1, 2], [(0, 3)]),
+        ([0, 0, 1, 1], [(0, 2), (2, 4)]),
+    ],
+)
+def test_plateaus(counts, expected):
+    assert fusible_ranges(counts) == expected
+
+
+def test_a_negative_count_is_an_error():
+    with pytest.raises(InputError, match="negative"):
+        fusible_ranges([1, -1])
