@@ -7,11 +7,15 @@ import pytest
 import torch
 
 from passnet.extract import constraints
-from passnet.extract.capture import captured
+from passnet.extract.capture import captured, graph_of
 from passnet.extract.catalog.file import as_net
 from passnet.extract.job import capture_entry
 from passnet.extract.record import CaptureSettings, Constraints
+from passnet.extract.store import Source
 from passnet.extract.trace import Trace
+from passnet.graph.build import build
+from passnet.graph.parse import parse_program
+from passnet.graph.render import render_program
 from passnet.graph.spec import Op
 from tests.extract import own
 
@@ -146,3 +150,32 @@ def test_custom_operators_are_named():
     body = (*program.body, Op("z", "torch.ops.mylib.myop", ()), Op("w", "torch.ops.aten.relu", ()))
     graph = replace(graphs[0].graph, program=replace(program, body=body))
     assert constraints.custom_ops([graph]) == ("torch.ops.mylib.myop",)
+
+
+def test_gradients_are_graphs_of_their_own():
+    result = capture("broken", train=True, backward=True)
+    record = result.record
+    assert (record.status, len(record.graphs), len(record.backward)) == ("captured", 2, 2)
+    parts = [(row.sources[0].number, row.sources[0].part) for row in result.rows]
+    assert sorted(parts) == [(0, "backward"), (0, "forward"), (1, "backward"), (1, "forward")]
+    assert record.constraints is not None and record.constraints.analysable, record.constraints
+    [last] = [
+        row for row in result.rows if row.sources[0] == Source(record.entry, 1, True, "backward")
+    ]
+    assert "torch.ops.aten.native_layer_norm_backward.default" in last.op_sequence
+
+
+def test_a_backward_graph_computes_the_gradients():
+    net, x = torch.nn.Linear(4, 3), torch.randn(2, 4)
+    kept = []
+    Trace(net, lambda segment: None, lambda *item: kept.append(item)).run([x], {})
+    [(number, module, values)] = kept
+    assert number == 0
+    graph = graph_of(module, values).graph
+    gradient = torch.randn(2, 3)
+    given = [x if item.shape == (2, 4) else gradient for item in graph.tensors]
+    with torch.no_grad():
+        found = build(parse_program(render_program(graph.program))).forward(*given)
+    by_shape = {tuple(item.shape): item for item in found if item is not None}
+    torch.testing.assert_close(by_shape[(3, 4)], gradient.T @ x)
+    torch.testing.assert_close(by_shape[(3,)], gradient.sum(0))

@@ -34,6 +34,7 @@ FAILURE = 1
     help="Weights without memory, real ones, or real ones only where fake ones do not do.",
 )
 @click.option("--train", is_flag=True, help="The forward pass of training, not of evaluation.")
+@click.option("--backward", is_flag=True, help="With --train: the graphs of gradients, too.")
 @click.option("--no-check", is_flag=True, help="Do not compare what the graphs and the net give.")
 @click.option("--timeout", default=180.0, show_default=True, help="Seconds a net may take.")
 @click.option("--memory", default=8192, show_default=True, help="MiB a net may take.")
@@ -51,6 +52,7 @@ def extract(
     place: str,
     weights: str,
     train: bool,
+    backward: bool,
     no_check: bool,
     timeout: float,
     memory: int,
@@ -87,9 +89,12 @@ def extract(
         raise InputError("nothing to capture: give ENTRIES, or --all LIBRARY; see --list")
     if out is None:
         raise InputError("give --out FOLDER for what comes of it")
+    if backward and not train:
+        raise InputError("gradients are those of training: give --train with --backward")
     settings = CaptureSettings(
         mode=weights,  # type: ignore[arg-type]
         train=train,
+        backward=backward,
         check=not no_check,
         limits=Limits(timeout, memory),
     )

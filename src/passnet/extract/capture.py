@@ -78,8 +78,24 @@ def captured(segment: Segment, sample: Sampler | None = None) -> Captured:
     Raises:
         CaptureError: the graph holds what a `Graph` cannot.
     """
-    graph = copy.deepcopy(segment.module.graph)  # Dynamo goes on using its own
-    values = _lift_attributes(graph, segment.module, list(segment.arguments))
+    return graph_of(segment.module, segment.arguments, sample)
+
+
+def graph_of(
+    module: torch.fx.GraphModule, arguments: list[Any], sample: Sampler | None = None
+) -> Captured:
+    """A traced module as a graph, with what its arguments are.
+
+    Args:
+        module: stays as it is.
+        arguments: of the module.
+        sample: gives some values of a tensor that has none of its own.
+
+    Raises:
+        CaptureError: the module holds what a `Graph` cannot.
+    """
+    graph = copy.deepcopy(module.graph)
+    values = _lift_attributes(graph, module, list(arguments))
     program = program_from_fx(graph)
     params = list(program.params)
     specs = []

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from passnet.errors import CaptureError, GraphError, InputError
-from passnet.extract.capture import Captured, captured
+from passnet.extract.capture import Captured, captured, graph_of
 from passnet.extract.catalog import build_entry, library_of, packages_of
 from passnet.extract.constraints import check_text, compare, num_parameters
 from passnet.extract.net import Net
@@ -86,11 +86,15 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
     built = time.perf_counter()
     sample = weights.sample if weights else None
     graphs: list[Captured] = []
+    backward: dict[int, Captured] = {}
 
     def keep(segment: Segment) -> None:
         graphs.append(captured(segment, sample))
 
-    trace = Trace(net.module, keep)
+    def keep_backward(number: int, module: torch.fx.GraphModule, values: list[Any]) -> None:
+        backward[number] = graph_of(module, values)
+
+    trace = Trace(net.module, keep, keep_backward if settings.backward else None)
     args = [item.value for item in net.args]
     kwargs = {name: item.value for name, item in net.kwargs.items()}
     _trace(trace, args, kwargs, net, mode)
@@ -98,28 +102,20 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
         _row(item, net, _axes(segment, item, net), Source(record.entry, number, settings.train))
         for number, (segment, item) in enumerate(zip(trace.segments, graphs, strict=True))
     ]
+    gradients = [
+        _row(item, net, {}, Source(record.entry, number, settings.train, "backward"))
+        for number, item in backward.items()
+    ]
     traced = time.perf_counter()
     size = num_parameters(net.module)
-    constraints = check_text([item.graph for item in graphs])
+    constraints = check_text([item.graph for item in (*graphs, *backward.values())])
     if settings.check:
-        constraints = compare(
-            net,
-            trace,
-            graphs,
-            sample,
-            settings,
-            constraints,
-            partial(_build, record.entry, weights, settings.train),
-        )
+        rebuild = partial(_build, record.entry, weights, settings.train)
+        constraints = compare(net, trace, graphs, sample, settings, constraints, rebuild)
     else:
         constraints = replace(constraints, unchecked="not asked for")
-    notes = tuple(
-        GraphNote(
-            row.structure, row.literals, row.full, len(row.op_sequence),
-            len(item.graph.tensors), segment.num_calls,
-        )
-        for row, item, segment in zip(rows, graphs, trace.segments, strict=True)
-    )  # fmt: skip
+    calls = [segment.num_calls for segment in trace.segments]
+    notes = tuple(_note(*item) for item in zip(rows, graphs, calls, strict=True))
     edges = tuple((item.call, item.argument, item.source, item.output) for item in trace.edges)
     done = replace(
         record,
@@ -130,6 +126,10 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
         changes=net.changes,
         num_parameters=size,
         graphs=notes,
+        backward=tuple(
+            _note(row, backward[number], calls[number])
+            for row, number in zip(gradients, backward, strict=True)
+        ),
         flow=Flow(tuple(trace.calls), edges) if len(notes) > 1 else Flow(),
         constraints=constraints,
         build_s=built - start,
@@ -137,7 +137,18 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
         trace_s=traced - built,
         check_s=time.perf_counter() - traced,
     )
-    return Result(done, rows)
+    return Result(done, [*rows, *gradients])
+
+
+def _note(row: GraphRow, item: Captured, num_calls: int) -> GraphNote:
+    return GraphNote(
+        row.structure,
+        row.literals,
+        row.full,
+        len(row.op_sequence),
+        len(item.graph.tensors),
+        num_calls,
+    )
 
 
 def _build(entry: str, weights: FakeWeights | None, train: bool) -> Net:

@@ -47,6 +47,7 @@ class CaptureSettings:
     Args:
         mode: "auto" tries fake weights, and real ones where that fails.
         train: capture the forward pass of training instead of evaluation.
+        backward: capture the graphs that compute the gradients, too.
         check: run every graph and compare it with its net, where the net fits.
         check_seconds: how long the two runs of a check may take together.
         check_parameters: largest number of parameters of a net that is run.
@@ -55,6 +56,7 @@ class CaptureSettings:
 
     mode: Literal["auto", "fake", "real"] = "auto"
     train: bool = False
+    backward: bool = False
     check: bool = True
     check_seconds: float = 20.0
     check_parameters: int = 100_000_000
@@ -114,8 +116,9 @@ class NetRecord:
     """What came of one entry.
 
     `cause` and `error` say why there are no graphs. `fake_error` is why fake weights did not do,
-    where real ones did. Times are wall times in seconds: of building the net, of tracing it (in
-    Dynamo itself, and in all), of checking; `peak_mib` is the most memory its process had.
+    where real ones did. `graphs` are those of the forward pass, `backward` those of its gradients,
+    where they were asked for. Times are wall times in seconds: of building the net, of tracing it
+    (in Dynamo itself, and in all), of checking; `peak_mib` is the most memory its process had.
     """
 
     entry: str
@@ -130,6 +133,7 @@ class NetRecord:
     changes: tuple[str, ...] = ()
     num_parameters: int | None = None
     graphs: tuple[GraphNote, ...] = ()
+    backward: tuple[GraphNote, ...] = ()
     flow: Flow = Flow()
     constraints: Constraints | None = None
     build_s: float | None = None

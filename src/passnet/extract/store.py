@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,11 +26,14 @@ SHARD_TEXT_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a graph was found: the entry of the catalog, and the number among its graphs."""
+    """Where a graph was found: the entry of the catalog, the number among its graphs, in training
+    or not, and whether it is that graph or the one by which autograd computes its gradients.
+    """
 
     entry: str
     number: int
     train: bool = False
+    part: Literal["forward", "backward"] = "forward"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,8 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _union(one: GraphRow, other: GraphRow) -> GraphRow:
     """The same graph with the sources of both; the rest is that of the first source by name."""
-    sources = {(item.entry, item.number, item.train): item for item in one.sources + other.sources}
+    both = one.sources + other.sources
+    sources = {(item.entry, item.number, item.train, item.part): item for item in both}
     ordered = tuple(sources[key] for key in sorted(sources))
     first = one if ordered[0] in one.sources else other
     return replace(first, sources=ordered)

@@ -10,7 +10,8 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import torch
 import torch._dynamo
@@ -18,6 +19,7 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from passnet.errors import CaptureError, boundary
+from passnet.extract.backward import trace_backward
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,10 @@ class Edge:
     argument: int
     source: int
     output: int
+
+
+KeepBackward: TypeAlias = Callable[[int, torch.fx.GraphModule, list[Any]], None]
+"""Takes the number of a graph, its backward graph, and what the arguments of that look like."""
 
 
 class Segment:
@@ -55,19 +61,27 @@ class Trace:
     Args:
         net: a module or a function of tensors.
         keep: called with every graph as soon as it is found, before its first call.
+        keep_backward: where gradients are asked for, called with the number of every graph, and the
+            graph by which autograd computes them.
 
     `run` traces; afterwards `segments` are the graphs in the order in which they were found,
     `calls` the numbers of those that ran, in order, and `edges` how data flows between the calls.
     `dynamo_s` is the time spent in Dynamo itself.
     """
 
-    def __init__(self, net: Callable[..., Any], keep: Callable[[Segment], None]) -> None:
+    def __init__(
+        self,
+        net: Callable[..., Any],
+        keep: Callable[[Segment], None],
+        keep_backward: KeepBackward | None = None,
+    ) -> None:
         self.segments: list[Segment] = []
         self.calls: list[int] = []
         self.edges: list[Edge] = []
         self.dynamo_s = 0.0
         self.outside_s = 0.0
         self._keep = keep
+        self._keep_backward = keep_backward
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         self._what = type(net).__name__
         self._compiled = torch.compile(net, backend=self._look, dynamic=False)
@@ -80,7 +94,8 @@ class Trace:
         """
         torch._dynamo.reset()
         start = time.perf_counter()
-        with boundary(CaptureError, f"capturing {self._what}"), torch.no_grad():
+        gradients = torch.set_grad_enabled(self._keep_backward is not None)
+        with boundary(CaptureError, f"capturing {self._what}"), gradients:
             result = self._compiled(*inputs, **kwargs)
         self.dynamo_s = time.perf_counter() - start - self.outside_s
         if not self.segments:
@@ -101,6 +116,8 @@ class Trace:
         segment.arguments = list(example_inputs)
         self.segments.append(segment)
         self._keep(segment)
+        if self._keep_backward is not None:
+            trace_backward(module, example_inputs, partial(self._keep_backward, segment.number))
         self.outside_s += time.perf_counter() - start
         return segment
 
@@ -144,7 +161,6 @@ class Trace:
             if not all(isinstance(size, int) for size in sizes):
                 return None
             with mode:
-                made.append(
-                    torch.empty_strided(tuple(known.shape), known.stride(), dtype=known.dtype)
-                )
+                value = torch.empty_strided(tuple(known.shape), known.stride(), dtype=known.dtype)
+                made.append(value.requires_grad_(known.requires_grad))
         return tuple(made)

@@ -204,9 +204,59 @@ _C_SPECIAL = """
 """
 
 _ATEN = """
-    index index_put sym_size sym_stride sym_numel sym_storage_offset _assert_scalar
-    _local_scalar_dense _to_copy sym_constrain_range_for_size _unsafe_view
-    scaled_dot_product_attention alias lift_fresh_copy expand
+    _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d
+    _adaptive_avg_pool3d_backward _assert_scalar _cdist_backward _cdist_forward
+    _embedding_bag _embedding_bag_backward _embedding_bag_dense_backward _fft_c2r _fft_r2c
+    _fused_rms_norm_backward _local_scalar_dense _log_softmax _log_softmax_backward_data
+    _masked_softmax_backward _native_batch_norm_legit _native_batch_norm_legit_no_training
+    _pdist_forward _prelu_kernel _prelu_kernel_backward _reshape_alias
+    _scaled_dot_product_efficient_attention _scaled_dot_product_efficient_attention_backward
+    _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward
+    _scaled_dot_product_flash_attention_for_cpu
+    _scaled_dot_product_flash_attention_for_cpu_backward _slow_conv2d_backward _softmax
+    _softmax_backward_data _to_copy _unsafe_view _upsample_bicubic2d_aa_backward
+    _upsample_bilinear2d_aa_backward _upsample_nearest_exact1d_backward
+    _upsample_nearest_exact2d_backward _upsample_nearest_exact3d_backward
+    _weight_norm_interface _weight_norm_interface_backward abs acos acosh
+    adaptive_avg_pool1d adaptive_avg_pool3d_backward adaptive_max_pool2d_backward
+    adaptive_max_pool3d_backward add add_ addcdiv addcmul addmm alias amax amin any arange
+    argmax argmin as_strided asin asinh atan atan2 atanh avg_pool1d avg_pool2d
+    avg_pool2d_backward avg_pool3d avg_pool3d_backward batch_norm_backward bernoulli
+    binary_cross_entropy_backward bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat
+    ceil clamp clone col2im constant_pad_nd convolution convolution_backward copy copy_ cos
+    cosh cumprod cumsum detach diagonal div dot elu elu_backward embedding
+    embedding_backward embedding_dense_backward empty empty_strided eq erf exp expand expm1
+    fill fill_ flip floor fmod fractional_max_pool2d_backward full full_like gather ge gelu
+    gelu_backward glu glu_backward grid_sampler_2d grid_sampler_2d_backward
+    grid_sampler_3d_backward gt hardshrink_backward hardsigmoid hardsigmoid_backward
+    hardswish hardswish_backward hardtanh hardtanh_backward huber_loss_backward im2col index
+    index_put index_select isinf isnan le leaky_relu leaky_relu_backward lift_fresh_copy
+    linear_backward log log10 log1p log2 log_sigmoid_backward log_sigmoid_forward
+    logical_and logical_not logical_or logical_xor logit_backward logsumexp lt masked_fill
+    masked_scatter max max_pool2d_with_indices max_pool2d_with_indices_backward
+    max_pool3d_with_indices max_pool3d_with_indices_backward maximum mean min minimum mish
+    mish_backward mm mse_loss_backward mul mul_ mv native_batch_norm
+    native_batch_norm_backward native_dropout native_dropout_backward native_group_norm
+    native_group_norm_backward native_layer_norm native_layer_norm_backward ne neg new_empty
+    new_empty_strided new_full new_ones new_zeros nll_loss2d_backward nll_loss_backward
+    nonzero ones_like permute pow prelu prod rand randn randperm reciprocal reflection_pad1d
+    reflection_pad1d_backward reflection_pad2d reflection_pad2d_backward reflection_pad3d
+    reflection_pad3d_backward relu remainder repeat replication_pad1d_backward
+    replication_pad2d replication_pad2d_backward replication_pad3d
+    replication_pad3d_backward reshape roll round rrelu_with_noise_backward rsqrt rsub
+    scalar_tensor scaled_dot_product_attention scatter scatter_add scatter_reduce select
+    select_backward select_scatter sgn sigmoid sigmoid_backward sign silu silu_backward sin
+    sinh slice slice_backward slice_scatter smooth_l1_loss_backward softplus
+    softplus_backward softshrink_backward sort split split_with_sizes sqrt square squeeze
+    stack sub sum sym_constrain_range_for_size sym_is_contiguous sym_numel sym_size
+    sym_storage_offset sym_stride t tan tanh tanh_backward threshold_backward topk transpose
+    tril triu trunc unbind unfold unfold_backward unsqueeze upsample_bicubic2d
+    upsample_bicubic2d_backward upsample_bilinear2d upsample_bilinear2d_backward
+    upsample_linear1d upsample_linear1d_backward upsample_nearest1d
+    upsample_nearest1d_backward upsample_nearest2d upsample_nearest2d_backward
+    upsample_nearest3d upsample_nearest3d_backward upsample_trilinear3d
+    upsample_trilinear3d_backward value_selecting_reduction_backward var view where zero_
+    zeros_like
 """
 
 _PRIVATE = """
