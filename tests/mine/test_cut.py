@@ -17,7 +17,7 @@ from passnet.extract.capture import capture_values, describe
 from passnet.graph.build import build
 from passnet.graph.inputs import make_inputs
 from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
-from passnet.mine.cut import cut, observe, single_assignment
+from passnet.mine.cut import cut, infer, observe, single_assignment
 from tests.extract.nets import mixed
 from tests.graph.programs import QUICK, program_of, programs
 
@@ -254,3 +254,13 @@ def test_a_symbolic_size_stays_an_integer():
     graph = cut(program, 0, 1, observe(Graph(program, tensors), [torch.ones(2, 3), 6]))
     assert make_inputs(graph, "fresh", 0)[1] == 6
     assert type(make_inputs(graph, "fresh", 0)[1]) is int
+
+
+def test_shapes_are_inferred_as_they_are_observed():
+    net, x = mixed()
+    [captured] = capture_values(net, x)
+    graph = Graph(single_assignment(captured.graph.program), captured.graph.tensors)
+    observed, inferred = observe(graph, captured.values), infer(graph)
+    assert observed.keys() == inferred.keys()
+    for name, spec in observed.items():
+        assert (inferred[name].shape, inferred[name].dtype) == (spec.shape, spec.dtype)

@@ -5,7 +5,7 @@ import pytest
 from passnet.errors import FusionError, InputError
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.mine.fusion import FusionPlan, Kernel, fusion_plan
+from passnet.mine.fusion import FusionPlan, Kernel, fusion_plan, prefix_kernels
 from passnet.mine.ranges import fusible_ranges
 
 HEAD = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, {}):\n"
@@ -90,6 +90,29 @@ def test_a_graph_that_cannot_be_lowered_is_an_error():
     bad = graph("a = torch.matmul(x, y)\nreturn (a,)", x=(2, 3), y=(2, 3))
     with pytest.raises(FusionError, match="here: Inductor cannot lower it"):
         fusion_plan(bad, "here")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        POINTWISE,
+        graph(
+            "a = torch.matmul(x, w)\nb = a + y\nc = torch.relu(b)\nreturn (c,)",
+            x=(8, 8),
+            w=(8, 8),
+            y=(8, 8),
+        ),
+        graph(
+            "a = x.mean(-1, keepdim=True)\nb = x - a\nc = torch.softmax(b, -1)\n"
+            "d = torch.matmul(c, w)\ne = torch.tanh(d)\nreturn (e,)",
+            x=(16, 32),
+            w=(32, 8),
+        ),
+    ],
+    ids=["pointwise", "product", "softmax"],
+)
+def test_one_plan_counts_as_lowering_every_prefix_does(case):
+    assert fusion_plan(case).num_kernels() == prefix_kernels(case)
 
 
 def test_prefix_counts_are_of_kernels_that_have_begun():

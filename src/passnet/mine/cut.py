@@ -18,7 +18,7 @@ from passnet.graph.effects import (
     may_alias,
     writes_first,
 )
-from passnet.graph.fake import SYMBOL_ANNOTATION
+from passnet.graph.fake import SYMBOL_ANNOTATION, infer_shapes
 from passnet.graph.spec import (
     Alias,
     Arg,
@@ -104,6 +104,28 @@ def observe(graph: Graph, values: Sequence[object]) -> dict[str, TensorSpec]:
     return seen
 
 
+def infer(graph: Graph) -> dict[str, TensorSpec]:
+    """The same as `observe`, from shapes and dtypes alone: no statistics of what ops make.
+
+    Values whose size depends on others' values are left out.
+
+    Args:
+        graph: its program must come from `single_assignment`.
+
+    Raises:
+        GraphError: an op refuses the shapes it is given.
+    """
+    seen = {item.name: item for item in graph.tensors}
+    for op, shapes in zip(graph.program.ops, infer_shapes(graph), strict=True):
+        known = shapes[0] if len(shapes) == 1 else None
+        if op.output is None or known is None or known.shape is None or known.dtype is None:
+            continue
+        if -1 not in known.shape:
+            keys = ("name", "shape", "dtype", "device", "mean", "std", "data")
+            seen[op.output] = TensorSpec(op.output, known.shape, known.dtype, keys=keys)
+    return seen
+
+
 def cut(program: Program, start: int, stop: int, seen: Mapping[str, TensorSpec]) -> Graph:
     """The ops [start, stop) of a program as a graph.
 
@@ -111,7 +133,7 @@ def cut(program: Program, start: int, stop: int, seen: Mapping[str, TensorSpec])
         program: in single-assignment form.
         start: index of the first op among `program.ops`.
         stop: index after the last one.
-        seen: specs of the values, from `observe`.
+        seen: specs of the values, from `observe` or `infer`.
 
     Raises:
         CutError: the range is empty or out of bounds; it writes into a value made outside it; a
