@@ -41,7 +41,7 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
 
-bench: .venv/core
+bench: .venv/dev
 	$(RUN)/python -m benchmarks.spine
 
 clean:

@@ -29,7 +29,7 @@ NETS = {
 }  # fmt: skip
 
 
-def measure() -> list[Table]:
+def capture_tables() -> list[Table]:
     """A table of the medians of every library and mode."""
     rows = []
     for name, wanted in NETS.items():
@@ -44,19 +44,24 @@ def measure() -> list[Table]:
             for entry in entries:
                 fake.append(worker.capture(entry, CaptureSettings(mode="fake", check=False)).record)
                 real.append(worker.capture(entry, CaptureSettings(mode="real", check=False)).record)
-        rows += [_row(name, "fake", fake), _row(name, "real", real)]
-    columns = ("library", "weights", "captured", "build s", "trace s", "over Dynamo's own",
-               "in all s", "most MiB")  # fmt: skip
+        same = sum(
+            [note.full for note in one.graphs] == [note.full for note in other.graphs]
+            for one, other in zip(fake, real, strict=True)
+        )
+        rows += [_row(name, "fake", fake, f"{same}"), _row(name, "real", real, "")]
+    columns = ("library", "weights", "captured", "same graphs", "build s", "trace s",
+               "over Dynamo's own", "in all s", "most MiB")  # fmt: skip
     return [Table("capture, medians over nets, one core", columns, rows)]
 
 
-def _row(library: str, mode: str, records: Sequence[NetRecord]) -> tuple[str, ...]:
+def _row(library: str, mode: str, records: Sequence[NetRecord], same: str) -> tuple[str, ...]:
     done = [item for item in records if item.status == "captured"]
     over = [item.trace_s / item.dynamo_s - 1 for item in done if item.trace_s and item.dynamo_s]
     return (
         library,
         mode,
         f"{len(done)} of {len(records)}",
+        same,
         _median([item.build_s for item in done]),
         _median([item.trace_s for item in done]),
         f"{100 * statistics.median(over):.1f} %" if over else "-",

@@ -1,4 +1,4 @@
-"""Times of the spine, as a table: parsing, fingerprints, matching, starting workers, judging.
+"""Times of passnet, as tables: parsing, matching, folding, capturing, starting workers, judging.
 
 Run it with `make bench`. The public graphs are read from the folder named in PASSNET_CORPUS, by
 default `../shared/data` beside the checkout; what needs them is left out where they are absent. All
@@ -20,7 +20,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.capture import capture_tables
 from benchmarks.clock import clock_table
+from benchmarks.folding import folding_tables
 from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import RunSettings, run_suite
 from passnet.dataset.suite import load_suite
@@ -163,9 +165,14 @@ def main() -> None:
             title = f"The {len(folders)} public graphs"
             print_table(console, Table(title, heads, corpus_rows(folders)))
             print_table(console, Table("Matching", heads, matching_rows(folders)))
+            programs = [read_sample(item).graph.program for item in folders]
+            for table in folding_tables(programs):
+                print_table(console, table)
     else:
         console.print(f"{archive} is not there: parsing and matching are left out")
     print_table(console, Table("Processes", heads, process_rows()))
+    for table in capture_tables():
+        print_table(console, table)
     print_table(console, clock_table())
     print_table(console, judge_table())
 
