@@ -113,6 +113,18 @@ def drop_torn_line(path: Path) -> None:
             stream.truncate(end)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, with those above it, where it is not there yet.
+
+    Raises:
+        InputError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise InputError(f"{path}: {cause.strerror}") from cause
+
+
 def write_json(path: Path, record: Any) -> None:
     """Write one record as an indented JSON file, replacing it whole or not at all."""
     _check_finite(record, path.name)

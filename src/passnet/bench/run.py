@@ -23,6 +23,7 @@ from passnet.judge.trial import JudgeSettings, Trial, with_findings
 from passnet.records import (
     SCHEMA_VERSION,
     LineWriter,
+    make_folder,
     read_json,
     read_lines,
     write_json,
@@ -162,10 +163,7 @@ def _prepare(out: Path, info: RunInfo, resume: bool) -> None:
     if not path.exists():
         if (out / TRIALS_FILE).exists():
             raise InputError(f"{out}: holds {TRIALS_FILE} but no {RUN_FILE}; choose another folder")
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as cause:
-            raise InputError(f"{out}: {cause.strerror}") from cause
+        make_folder(out)
         write_json(path, info)
         return
     if not resume:

@@ -45,11 +45,12 @@ def sample_command(folder: Path, out: Path, max_mib: float) -> None:
     """Take a part of a set that has all its libraries, tasks and sizes of graphs."""
     from passnet.extract.sample import stratified
     from passnet.extract.store import read_manifest, read_rows, shards_of, write_set
+    from passnet.records import make_folder
 
     rows = [row for shard in shards_of(folder) for row in read_rows(shard)]
     if not rows:
         raise InputError(f"{folder}: holds no graph")
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     part = stratified(rows, int(max_mib * 2**20))
     manifest = write_set(out, part, read_manifest(folder).versions)
     size = sum((out / item.file).stat().st_size for item in manifest.shards)

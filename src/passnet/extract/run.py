@@ -12,7 +12,14 @@ from passnet.errors import InputError
 from passnet.extract.executors import Executor, run_local
 from passnet.extract.record import CaptureSettings, NetRecord
 from passnet.extract.store import Manifest, merge
-from passnet.records import SCHEMA_VERSION, LineWriter, read_json, read_lines, write_json
+from passnet.records import (
+    SCHEMA_VERSION,
+    LineWriter,
+    make_folder,
+    read_json,
+    read_lines,
+    write_json,
+)
 
 RUN_FILE = "run.json"
 RECORDS_FILE = "nets.jsonl"
@@ -108,7 +115,7 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
                 files.append(graphs_path(folder, record.entry))
             for name, version in record.versions.items():
                 versions.setdefault(name, set()).add(version)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     return merge(files, out, {name: sorted(found) for name, found in versions.items()})
 
 
@@ -138,10 +145,7 @@ def _prepare(out: Path, settings: CaptureSettings, resume: bool) -> None:
     info = RunInfo(SCHEMA_VERSION, settings)
     path = out / RUN_FILE
     if not path.exists():
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as cause:
-            raise InputError(f"{out}: {cause.strerror}") from cause
+        make_folder(out)
         write_json(path, info)
         return
     if not resume:
