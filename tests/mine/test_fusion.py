@@ -66,8 +66,12 @@ def test_views_make_no_kernel():
     plan = fusion_plan(
         graph("a = x.reshape(64, 4)\nb = a.t()\nc = torch.exp(b)\nreturn (c,)", x=(4, 64))
     )
-    assert len(plan.kernels) == 1
-    assert 2 in plan.kernels[0].ops
+    assert kernels(plan) == [[2]]
+    assert plan.num_kernels() == [0, 0, 1]
+
+
+def test_a_graph_of_views_has_no_kernel():
+    assert fusion_plan(graph("a = x.t()\nreturn (a,)", x=(4, 8))).kernels == ()
 
 
 def test_what_is_used_where_it_is_stored_is_not_computed_twice():

@@ -7,6 +7,7 @@ Every kernel is traced back to the ops that it computes. Nothing is compiled, ru
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,7 +66,7 @@ def fusion_plan(graph: Graph, where: str = "graph") -> FusionPlan:
     program = retarget(graph, "cpu").program
     module = build(program, where)
     users = _users(module)  # before Inductor changes it
-    nodes = _schedule(module, graph, where).nodes
+    nodes = _schedule(module, graph, where)
     buffers = [part.node for node in nodes for part in node.get_nodes() if part.node is not None]
     stored = {_origin(buffer) for buffer in buffers} - {None}
     kernels = []
@@ -146,7 +147,8 @@ class _StopError(Exception):
         self.scheduler = scheduler
 
 
-def _schedule(module: torch.fx.GraphModule, graph: Graph, where: str) -> Any:
+def _schedule(module: torch.fx.GraphModule, graph: Graph, where: str) -> list[Any]:
+    """The kernels that Inductor decides on, in order."""
     from torch._guards import TracingContext, tracing
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx
@@ -165,8 +167,8 @@ def _schedule(module: torch.fx.GraphModule, graph: Graph, where: str) -> Any:
             stop = _stop_in(error)
             if stop is None:
                 raise
-            return stop.scheduler
-    raise FusionError(f"{where}: Inductor found nothing to compile")
+            return list(stop.scheduler.nodes)
+    return []  # there is nothing to compute: all outputs are arguments, or views of them
 
 
 @contextlib.contextmanager
@@ -203,8 +205,8 @@ def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> Iterator[int]:
     """The ops that are computed where a buffer is filled.
 
     These are the op of its own node and, back along the data, of all nodes whose results are stored
-    nowhere: they are computed where they are used. A part of a reduction has no node of its own; it
-    belongs to the last op that it was made for.
+    nowhere: they are computed where they are used. Views compute nothing. A part of a reduction has
+    no node of its own; it belongs to the last op that it was made for.
     """
     own = _origin(buffer)
     if own is None:
@@ -215,11 +217,20 @@ def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> Iterator[int]:
     while waiting:
         node = waiting.pop()
         number = _op(node)
-        if number is not None:
+        if number is not None and not _is_view(node):
             yield number
         fresh = [item for item in node.all_input_nodes if item not in seen and item not in stored]
         seen.update(fresh)
         waiting += fresh
+
+
+def _is_view(node: torch.fx.Node) -> bool:
+    """Whether a node of the lowered graph only looks at memory in another way."""
+    packet = getattr(node.target, "overloadpacket", None)
+    aten = torch.ops.aten
+    is_list = packet in (aten.split, aten.split_with_sizes, aten.unbind)
+    is_part = node.target is operator.getitem
+    return is_list or is_part or getattr(node.target, "is_view", False)
 
 
 def _op(node: torch.fx.Node) -> int | None:
