@@ -14,7 +14,7 @@ from passnet.errors import InputError
 from passnet.extract.executors import executor, run_ray
 from passnet.extract.record import CaptureSettings, Limits
 from passnet.extract.run import merge_runs, read_records, run_extract
-from passnet.extract.store import read_rows
+from passnet.extract.store import GRAPHS
 from tests.extract import own
 
 HERE = own.__file__
@@ -28,7 +28,7 @@ def test_a_run_has_a_record_for_each_net_and_each_graph_once(tmp_path):
     records, manifest = run_extract(ENTRIES, SETTINGS, tmp_path, 2, progress=seen.append)
     assert {item.entry for item in seen} == set(ENTRIES)
     assert [item.status for item in records].count("captured") == 4
-    rows = list(read_rows(tmp_path / "graphs-000.parquet"))
+    rows = list(GRAPHS.read(tmp_path / "graphs-000.parquet"))
     assert len(rows) == manifest.num_graphs == 5
     assert {item.entry for found in rows for item in found.sources} == set(ENTRIES[:4])
 

@@ -7,13 +7,12 @@ import pytest
 
 from passnet.errors import InputError
 from passnet.extract.store import (
+    GRAPHS,
     MANIFEST_FILE,
     GraphRow,
     Source,
     merge,
     read_manifest,
-    read_rows,
-    write_rows,
 )
 
 
@@ -29,21 +28,21 @@ def files(folder, parts):
     paths = []
     for number, rows in enumerate(parts):
         paths.append(folder / f"{number}.parquet")
-        write_rows(paths[-1], rows)
+        GRAPHS.write(paths[-1], rows)
     return paths
 
 
 def test_rows_come_back_as_they_were(tmp_path):
     rows = [row("x", "n/1", "n/2"), row("y", "n/3")]
-    write_rows(tmp_path / "a.parquet", rows)
-    assert list(read_rows(tmp_path / "a.parquet")) == rows
+    GRAPHS.write(tmp_path / "a.parquet", rows)
+    assert list(GRAPHS.read(tmp_path / "a.parquet")) == rows
 
 
 def test_a_graph_is_kept_once_with_all_its_sources(tmp_path):
     paths = files(tmp_path / "in", [[row("x", "n/2"), row("y", "n/2")], [row("x", "n/1")]])
     manifest = merge(paths, tmp_path, {"timm": ["1"]})
     assert (manifest.num_graphs, manifest.num_sources, manifest.num_ops) == (2, 3, 4)
-    [first] = [item for item in read_rows(tmp_path / "graphs-000.parquet") if item.full == "x"]
+    [first] = [item for item in GRAPHS.read(tmp_path / "graphs-000.parquet") if item.full == "x"]
     assert [item.entry for item in first.sources] == ["n/1", "n/2"]
     assert read_manifest(tmp_path) == manifest
 
@@ -77,17 +76,17 @@ def test_shards_of_a_larger_set_before_are_removed(tmp_path):
 def test_a_file_that_is_none_is_named(tmp_path):
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1 nonsense")
-    with pytest.raises(InputError, match=r"a\.parquet: not a Parquet file of graphs"):
-        list(read_rows(path))
+    with pytest.raises(InputError, match=r"a\.parquet: not a Parquet file of captured graphs"):
+        list(GRAPHS.read(path))
 
 
 def test_a_file_of_another_version_is_refused(tmp_path):
     path = tmp_path / "a.parquet"
-    write_rows(path, [row("x", "n/1")])
+    GRAPHS.write(path, [row("x", "n/1")])
     table = pq.read_table(path).replace_schema_metadata({b"passnet_schema_version": b"99"})
     pq.write_table(table, path)
     with pytest.raises(InputError, match="schema version 99"):
-        list(read_rows(path))
+        list(GRAPHS.read(path))
 
 
 def test_a_shard_that_was_changed_is_named(tmp_path):

@@ -44,10 +44,10 @@ def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
 def sample_command(folder: Path, out: Path, max_mib: float) -> None:
     """Take a part of a set that has all its libraries, tasks and sizes of graphs."""
     from passnet.extract.sample import stratified
-    from passnet.extract.store import read_manifest, read_rows, shards_of, write_set
+    from passnet.extract.store import GRAPHS, read_manifest, shards_of, write_set
     from passnet.records import make_folder
 
-    rows = [row for shard in shards_of(folder) for row in read_rows(shard)]
+    rows = [row for shard in shards_of(folder) for row in GRAPHS.read(shard)]
     if not rows:
         raise InputError(f"{folder}: holds no graph")
     make_folder(out)

@@ -96,7 +96,7 @@ def _kill(group: int) -> None:
 
 def _child(request: Request) -> int:
     from passnet.extract.job import capture_entry
-    from passnet.extract.store import write_rows
+    from passnet.extract.store import GRAPHS
 
     folder = Path(request.folder)
     log = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -107,7 +107,7 @@ def _child(request: Request) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     result = capture_entry(request.entry, request.settings)
     if result.rows:
-        write_rows(folder / ROWS_FILE, result.rows)
+        GRAPHS.write(folder / ROWS_FILE, result.rows)
     write_json(folder / RECORD_FILE, result.record)
     return 0
 
