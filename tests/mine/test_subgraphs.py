@@ -1,0 +1,60 @@
+"""The subgraphs of a graph, by kind; what cannot be cut is said, and the rest goes on."""
+
+import pytest
+
+from passnet.graph.canonical import op_sequence
+from passnet.mine.subgraphs import Refusal, Subgraph, subgraphs
+from tests.mine.test_fusion import graph
+
+NET = graph(
+    "a = torch.matmul(x, w)\nb = a * y\nc = torch.tanh(b)\nd = torch.matmul(c, w)\nreturn (d,)",
+    x=(8, 16),
+    w=(16, 16),
+    y=(8, 16),
+)
+
+
+def found(target, **options):
+    items = list(subgraphs(target, **options))
+    return {(item.kind, item.start, item.stop): item for item in items}
+
+
+def test_each_kind_has_its_ranges():
+    items = found(NET, classical=[(0, 2)])
+    assert [key for key in items if key[0] == "classical"] == [("classical", 0, 2)]
+    assert [key for key in items if key[0] == "fusible"] == [("fusible", 1, 3)]
+    assert [key[1:] for key in items if key[0] == "single"] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    fused = items["fusible", 1, 3]
+    assert isinstance(fused, Subgraph)
+    assert op_sequence(fused.graph.program) == ("operator.mul", "torch.tanh")
+    assert [item.shape for item in fused.graph.tensors] == [(8, 16), (8, 16)]
+
+
+def test_only_the_kinds_that_are_wanted_are_given():
+    assert {key[0] for key in found(NET, kinds=["single"])} == {"single"}
+
+
+def test_a_range_that_writes_into_what_is_outside_is_refused_and_the_rest_given():
+    target = graph("a = torch.relu(x)\na += y\nb = torch.tanh(a)\nreturn (b,)", x=(4,), y=(4,))
+    items = found(target, kinds=["single"])
+    refused = items["single", 1, 2]
+    assert isinstance(refused, Refusal) and "writes into" in refused.reason
+    assert isinstance(items["single", 2, 3], Subgraph)
+
+
+def test_a_graph_that_has_no_plan_gives_its_other_kinds(monkeypatch):
+    from passnet.errors import FusionError
+
+    def fail(*_):
+        raise FusionError("no plan")
+
+    monkeypatch.setattr("passnet.mine.subgraphs.fusion_plan", fail)
+    items = list(subgraphs(NET, kinds=["fusible", "single"]))
+    assert items[0] == Refusal("fusible", 0, 0, "no plan")
+    assert len(items) == 5
+
+
+@pytest.mark.parametrize("classical", [[(0, 9)], [(2, 2)]])
+def test_a_range_that_is_none_is_refused(classical):
+    [item] = subgraphs(NET, classical=classical, kinds=["classical"])
+    assert isinstance(item, Refusal)
