@@ -42,16 +42,13 @@ def test_a_range_that_writes_into_what_is_outside_is_refused_and_the_rest_given(
     assert isinstance(items["single", 2, 3], Subgraph)
 
 
-def test_a_graph_that_has_no_plan_gives_its_other_kinds(monkeypatch):
-    from passnet.errors import FusionError
-
-    def fail(*_):
-        raise FusionError("no plan")
-
-    monkeypatch.setattr("passnet.mine.subgraphs.fusion_plan", fail)
-    items = list(subgraphs(NET, kinds=["fusible", "single"]))
-    assert items[0] == Refusal("fusible", 0, 0, "no plan")
-    assert len(items) == 5
+def test_a_graph_that_has_no_plan_gives_its_other_kinds():
+    target = graph("a = torch.nonzero(x)\nb = torch.tanh(y)\nreturn (a, b)", x=(4,), y=(4,))
+    items = list(subgraphs(target, kinds=["fusible", "single"], where="here"))
+    assert isinstance(items[0], Refusal)
+    assert (items[0].kind, items[0].start, items[0].stop) == ("fusible", 0, 0)
+    assert "here: Inductor cannot lower it" in items[0].reason
+    assert any(isinstance(item, Subgraph) and item.start == 1 for item in items)
 
 
 @pytest.mark.parametrize("classical", [[(0, 9)], [(2, 2)]])
