@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from passnet.errors import InputError
 from passnet.extract.entries import resolve
-from passnet.extract.isolate import Isolated
+from passnet.extract.isolate import capture_isolated
 from passnet.extract.record import CaptureSettings, NetRecord
+from passnet.isolated import Isolated
 from passnet.report.tables import Table
 
 NETS = {
@@ -40,10 +41,18 @@ def capture_tables() -> list[Table]:
             continue
         fake, real = [], []
         with Isolated() as worker:
-            worker.capture(entries[0], CaptureSettings())  # imports the library
+            capture_isolated(worker, entries[0], CaptureSettings())  # imports the library
             for entry in entries:
-                fake.append(worker.capture(entry, CaptureSettings(mode="fake", check=False)).record)
-                real.append(worker.capture(entry, CaptureSettings(mode="real", check=False)).record)
+                fake.append(
+                    capture_isolated(
+                        worker, entry, CaptureSettings(mode="fake", check=False)
+                    ).record
+                )
+                real.append(
+                    capture_isolated(
+                        worker, entry, CaptureSettings(mode="real", check=False)
+                    ).record
+                )
         same = sum(
             [note.full for note in one.graphs] == [note.full for note in other.graphs]
             for one, other in zip(fake, real, strict=True)

@@ -10,6 +10,8 @@ ORDER = (
     "errors",
     "records",
     "parquet",
+    "isolated",
+    "executors",
     "graph",
     "extract",
     "mine",

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from passnet.extract.isolate import Isolated
-from passnet.extract.record import CaptureSettings, Limits
+from passnet.extract.isolate import capture_isolated
+from passnet.extract.record import CaptureSettings
+from passnet.isolated import Isolated, Limits
 from tests.extract import own
 
 HERE = own.__file__
@@ -21,44 +22,44 @@ def worker():
 
 
 def test_a_net_is_captured_with_time_and_memory(worker):
-    found = worker.capture(f"{HERE}:small", SETTINGS)
+    found = capture_isolated(worker, f"{HERE}:small", SETTINGS)
     assert found.record.status == "captured" and found.rows
     assert found.record.wall_s and found.record.peak_mib and found.record.peak_mib > 50
 
 
 def test_a_crash_is_a_record(worker):
-    record = worker.capture(f"{HERE}:dies", SETTINGS).record
+    record = capture_isolated(worker, f"{HERE}:dies", SETTINGS).record
     assert (record.status, record.cause) == ("failed", "crash")
     assert "signal 11" in str(record.error)
 
 
 def test_a_hang_is_a_record(worker):
     limits = Limits(1.0, 4096)
-    record = worker.capture(f"{HERE}:hangs", replace(SETTINGS, limits=limits)).record
+    record = capture_isolated(worker, f"{HERE}:hangs", replace(SETTINGS, limits=limits)).record
     assert (record.cause, record.error) == ("timeout", "not done in 1 s")
     assert record.wall_s is not None and record.wall_s < 10
 
 
 def test_eating_memory_is_a_record(worker):
-    record = worker.capture(f"{HERE}:eats_memory", SETTINGS).record
+    record = capture_isolated(worker, f"{HERE}:eats_memory", SETTINGS).record
     assert record.cause == "out_of_memory"
 
 
 def test_what_a_net_starts_is_ended_with_it(worker):
-    worker.capture(f"{HERE}:leaves_a_child", SETTINGS)
+    capture_isolated(worker, f"{HERE}:leaves_a_child", SETTINGS)
     assert worker._parent is not None
     listed = os.popen(f"ps -o pid= --ppid {worker._parent.pid}").read().split()
     assert not listed
-    assert "passnet.extract.worker" not in os.popen("ps -eo ppid,args | grep '^ *1 '").read()
+    assert "passnet.isolated" not in os.popen("ps -eo ppid,args | grep '^ *1 '").read()
 
 
 def test_an_unknown_function_is_a_record(worker):
-    record = worker.capture(f"{HERE}:nothing", SETTINGS).record
+    record = capture_isolated(worker, f"{HERE}:nothing", SETTINGS).record
     assert record.cause == "no_entry" and "no function 'nothing'" in str(record.error)
 
 
 def test_a_parent_that_is_gone_is_started_again(worker):
-    worker.capture(f"{HERE}:small", SETTINGS)
+    capture_isolated(worker, f"{HERE}:small", SETTINGS)
     assert worker._parent is not None
     os.kill(worker._parent.pid, signal.SIGKILL)
-    assert worker.capture(f"{HERE}:small", SETTINGS).record.status == "captured"
+    assert capture_isolated(worker, f"{HERE}:small", SETTINGS).record.status == "captured"

@@ -67,11 +67,12 @@ def extract(
     """
     import os
 
+    from passnet.executors import executor
     from passnet.extract.catalog import LIBRARIES
     from passnet.extract.entries import resolve
-    from passnet.extract.executors import executor
-    from passnet.extract.record import CaptureSettings, Limits
+    from passnet.extract.record import CaptureSettings
     from passnet.extract.run import run_extract
+    from passnet.isolated import Limits
     from passnet.report.catalog import summary
     from passnet.report.progress import progress
 

@@ -15,7 +15,7 @@ import torch
 
 from passnet.errors import CaptureError, GraphError, InputError
 from passnet.extract.capture import Captured, captured, graph_of
-from passnet.extract.catalog import build_entry, library_of, packages_of
+from passnet.extract.catalog import build_entry, is_file, library, packages_of
 from passnet.extract.constraints import check_text, compare, num_parameters
 from passnet.extract.net import Net
 from passnet.extract.record import (
@@ -247,12 +247,15 @@ def _versions(entry: str) -> dict[str, str]:
     return found
 
 
-def ready(entry: str) -> None:
-    """Import what an entry needs, and run Dynamo once, so that a fork of this process is quick."""
+def ready(name: str) -> None:
+    """Import a library, and run Dynamo once, so that a fork of this process is quick.
+
+    Args:
+        name: of the library; or an entry that is a file, which needs none.
+    """
     try:
-        known = library_of(entry)
-        if known is not None:
-            known.names()
+        if not is_file(name):
+            library(name).names()
     except (InputError, ImportError, OSError, RuntimeError):
         pass  # its capture will say what is missing
     importlib.import_module("passnet.graph.fake_limits")

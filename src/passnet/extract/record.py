@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from passnet.extract.net import Domain
+from passnet.isolated import Limits
 
 Mode: TypeAlias = Literal["fake", "real"]
 """fake: weights without memory. real: weights as they are initialised."""
@@ -30,14 +31,6 @@ inputs, also without Dynamo. data_dependent: it looks at values that a fake tens
 trace_error: Dynamo raised. unsupported_graph: a graph that it gave cannot be stored. timeout,
 out_of_memory: a limit was reached. crash: its process ended.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a worker may use for one net: wall time in seconds, memory in MiB."""
-
-    seconds: float = 180.0
-    memory_mib: int = 8192
 
 
 @dataclass(frozen=True, slots=True)

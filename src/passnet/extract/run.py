@@ -6,10 +6,12 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from passnet.errors import InputError
-from passnet.extract.executors import Executor, run_local
+from passnet.executors import Executor, run_local
+from passnet.extract.isolate import capture_isolated
 from passnet.extract.record import CaptureSettings, NetRecord
 from passnet.extract.store import Manifest, merge
 from passnet.records import (
@@ -75,7 +77,9 @@ def run_extract(
     missing = [entry for entry in dict.fromkeys(entries) if entry not in finished]
     try:
         with LineWriter(path) as writer:
-            for item in executor(missing, settings, num_workers):
+            for item in executor(
+                missing, partial(capture_isolated, settings=settings), num_workers
+            ):
                 if item.rows is not None:
                     _write(graphs_path(out, item.record.entry), item.rows)
                 writer.write(item.record)
