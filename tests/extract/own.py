@@ -57,6 +57,15 @@ def caching():
     return Caching(), torch.ones(2, 4)
 
 
+def constant():
+    def net(x):
+        table = torch.arange(8).float().sin()
+        torch._dynamo.graph_break()
+        return x + table
+
+    return net, torch.ones(2, 8)
+
+
 def small():
     return Small(), torch.ones(2, 4)
 

@@ -142,6 +142,12 @@ def test_a_net_that_keeps_what_it_was_called_with_is_built_anew_for_its_check():
     assert record.constraints is not None and record.constraints.runnable
 
 
+def test_a_graph_without_arguments_is_a_graph():
+    result = capture("constant")
+    assert result.record.status == "captured", result.record.error
+    assert "[]" in [row.tensors for row in result.rows]
+
+
 def test_custom_operators_are_named():
     graphs = []
     trace = Trace(own.Small(), lambda segment: graphs.append(captured(segment)))

@@ -26,7 +26,7 @@ class Fingerprints:
     """Three identities of a graph, each SHA-256 in hex, from coarse to fine.
 
     `structure`: ops and data flow. `literals`: the same and every literal argument.
-    `full`: the same and the shape and dtype of every argument (None without specs).
+    `full`: the same and the shape and dtype of every argument (None where these are not known).
     """
 
     structure: str
@@ -158,7 +158,7 @@ def fingerprints(graph: Graph) -> Fingerprints:
     """
     structure, literals, inputs = canonical_lines(graph.program)
     full = None
-    if graph.tensors:
+    if graph.tensors or not graph.program.params:
         specs = {item.name: item for item in graph.tensors}
         missing = [name for name in inputs if name not in specs]
         if missing:

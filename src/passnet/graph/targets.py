@@ -40,14 +40,14 @@ _TORCH = """
     feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ fill fill_
     fix fix_ flatten flip fliplr flipud float_power floor floor_ floor_divide fmax fmin fmod
     frac frac_ frexp frobenius_norm full full_like gather gcd gcd_ ge ger gradient greater
-    greater_equal grid_sampler grid_sampler_2d grid_sampler_3d group_norm gru gt hamming_window
-    hann_window hardshrink heaviside hinge_embedding_loss histc histogram hsplit hstack hypot
+    greater_equal grid_sampler grid_sampler_2d grid_sampler_3d group_norm gru gru_cell gt
+    hamming_window hann_window hardshrink heaviside hinge_embedding_loss histc histogram hsplit hstack hypot
     i0 i0_ igamma igammac imag index_add index_copy index_fill index_put index_put_
     index_reduce index_select inner instance_norm inverse is_complex is_floating_point isclose
     isfinite isin isinf isnan isneginf isposinf isreal istft kaiser_window kl_div kron kthvalue
     layer_norm lcm lcm_ ldexp ldexp_ le lerp less less_equal lgamma linspace log log10 log10_
     log1p log1p_ log2 log2_ log_ log_softmax logaddexp logaddexp2 logcumsumexp logical_and
-    logical_not logical_or logical_xor logit logit_ logspace logsumexp lstm lt
+    logical_not logical_or logical_xor logit logit_ logspace logsumexp lstm lstm_cell lt
     margin_ranking_loss masked_fill masked_scatter masked_select matmul matrix_exp matrix_power
     max max_pool1d max_pool1d_with_indices max_pool2d max_pool3d maximum mean median meshgrid
     min minimum mm mode moveaxis movedim msort mul multinomial multiply mv mvlgamma nan_to_num
