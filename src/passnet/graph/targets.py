@@ -41,7 +41,8 @@ _TORCH = """
     fix fix_ flatten flip fliplr flipud float_power floor floor_ floor_divide fmax fmin fmod
     frac frac_ frexp frobenius_norm full full_like gather gcd gcd_ ge ger gradient greater
     greater_equal grid_sampler grid_sampler_2d grid_sampler_3d group_norm gru gru_cell gt
-    hamming_window hann_window hardshrink heaviside hinge_embedding_loss histc histogram hsplit hstack hypot
+    hamming_window hann_window hardshrink heaviside hinge_embedding_loss histc histogram hsplit
+    hstack hypot
     i0 i0_ igamma igammac imag index_add index_copy index_fill index_put index_put_
     index_reduce index_select inner instance_norm inverse is_complex is_floating_point isclose
     isfinite isin isinf isnan isneginf isposinf isreal istft kaiser_window kl_div kron kthvalue
