@@ -34,6 +34,7 @@ def test_a_run_has_a_record_for_each_net_and_each_graph_once(tmp_path):
     assert {item.entry for found in rows for item in found.sources} == set(ENTRIES[:4])
 
 
+@pytest.mark.slow
 def test_runs_of_the_same_nets_give_the_same_bytes(tmp_path):
     one = run_extract(ENTRIES, SETTINGS, tmp_path / "one", 2)[1]
     other = run_extract(ENTRIES[::-1], SETTINGS, tmp_path / "two", 1)[1]
@@ -57,6 +58,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
     assert [item.entry for item in again] == ENTRIES[-1:]
 
 
+@pytest.mark.slow
 def test_a_kill_loses_at_most_the_net_in_flight(tmp_path):
     command = [sys.executable, "-m", "passnet.cli", "extract", *ENTRIES, "--out", str(tmp_path)]
     running = subprocess.Popen(
@@ -84,6 +86,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         run_extract(ENTRIES[:1], SETTINGS, tmp_path / "file" / "out")
 
 
+@pytest.mark.slow
 def test_a_disk_that_takes_no_more_is_an_error_that_loses_nothing(tmp_path):
     run_extract(ENTRIES[:1], SETTINGS, tmp_path)
     records = tmp_path / "nets.jsonl"
