@@ -113,10 +113,11 @@ def run_ray(
     if not ray.is_initialized():
         ray.init(num_cpus=num_workers, log_to_driver=False, include_dashboard=False)
     task: Any = ray.remote(num_cpus=1, max_retries=3)(_work_on_ray)
+    shared = ray.put(work)
     waiting = list(reversed(items))
     running: list[Any] = []
     while waiting or running:
         while waiting and len(running) < 2 * num_workers:
-            running.append(task.remote(work, waiting.pop()))
+            running.append(task.remote(shared, waiting.pop()))
         [ready], running = ray.wait(running, num_returns=1)
         yield ray.get(ready)

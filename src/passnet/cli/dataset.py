@@ -35,6 +35,68 @@ def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
         )
 
 
+@dataset.command("build")
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for it.")
+@click.option("--jobs", default=0, type=click.IntRange(min=0), help="Workers; 0 is one a core.")
+@click.option(
+    "--kind", "kinds", multiple=True, help="classical, fusible or single (repeatable; else all)."
+)
+@click.option("--resume", is_flag=True, help="Go on with what the folder holds.")
+@click.option("--executor", "place", default="local", show_default=True, help="local or ray.")
+@click.option("--json", "as_json", is_flag=True, help="Print records as JSON instead.")
+def build_command(
+    folders: tuple[Path, ...],
+    out: Path,
+    jobs: int,
+    kinds: tuple[str, ...],
+    resume: bool,
+    place: str,
+    as_json: bool,
+) -> None:
+    """Make a dataset of the subgraphs of sets of captured graphs.
+
+    The corpus is folded as a whole; every graph is then cut into patterns that repeat (classical),
+    ranges that Inductor would fuse (fusible), and single ops.
+    """
+    import os
+    from contextlib import ExitStack
+
+    from passnet.dataset.build import BuildSettings, build_dataset
+    from passnet.executors import executor
+    from passnet.mine.subgraphs import KINDS
+    from passnet.report.progress import progress
+
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise InputError(f"no kind {unknown[0]!r} of subgraphs; there are {', '.join(KINDS)}")
+    settings = BuildSettings(kinds=tuple(kind for kind in KINDS if kind in kinds or not kinds))
+    num_workers = jobs or len(os.sched_getaffinity(0))
+    with ExitStack() as stack:
+        records, manifest = build_dataset(
+            folders,
+            out,
+            settings,
+            num_workers,
+            resume,
+            executor(place),
+            lambda count: stack.enter_context(progress("mining graphs", count)),
+        )
+    if as_json:
+        print_json({"graphs": records, "dataset": manifest})
+        return
+    failed = [item for item in records if item.error]
+    for item in failed[:20]:
+        click.echo(f"FAILED {item.graph[:12]} ({item.num_ops} ops): {item.error}")
+    refused = sum(sum(item.refused.values()) for item in records)
+    kinds_text = ", ".join(f"{count} {kind}" for kind, count in manifest.kinds.items())
+    click.echo(
+        f"{manifest.num_subgraphs} distinct subgraphs ({kinds_text}) at {manifest.num_places} "
+        f"places of {len(records)} graphs; {manifest.num_op_sequences} op sequences; "
+        f"{refused} ranges could not be cut; in {out}"
+    )
+
+
 @dataset.command("sample")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the part.")

@@ -1,0 +1,302 @@
+"""Captured graphs to a dataset of subgraphs: fold the corpus, mine every graph, merge.
+
+Each graph is mined in a process of its own, with limits. What is done is kept: a build that was
+killed goes on.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from passnet.dataset.store import (
+    MAX_PLACES,
+    SUBGRAPHS,
+    DatasetManifest,
+    Place,
+    SubgraphRow,
+    merge_subgraphs,
+)
+from passnet.errors import GraphError, InputError
+from passnet.executors import Executor, run_local
+from passnet.extract.store import GRAPHS, GraphRow, shards_of
+from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.graph.parse import parse_program
+from passnet.graph.render import render_program
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.isolated import Isolated, Limits, Task, log_of
+from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
+from passnet.mine.subgraphs import KINDS, Kind, Refusal, subgraphs
+from passnet.records import (
+    SCHEMA_VERSION,
+    LineWriter,
+    decode,
+    encode,
+    make_folder,
+    read_json,
+    read_lines,
+    write_json,
+)
+
+RUN_FILE = "build.json"
+RECORDS_FILE = "graphs.jsonl"
+PARTS_FOLDER = "parts"
+RECORD_FILE = "record.json"
+ROWS_FILE = "subgraphs.parquet"
+MAX_REASONS = 20
+MAX_ERROR_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """How a dataset is made: the kinds of subgraphs, how to fold, and what a graph may take."""
+
+    kinds: tuple[Kind, ...] = KINDS
+    folding: FoldingPlan = COVERING
+    limits: Limits = Limits(300.0, 8192)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildInfo:
+    """What a build was started with; only one with the same goes on with it."""
+
+    schema_version: int
+    settings: BuildSettings
+    shards: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MinedRecord:
+    """What came of mining one graph: how many ranges were cut out by kind, and were refused, with
+    the reasons; `error` where the graph as a whole failed.
+    """
+
+    graph: str
+    num_ops: int
+    found: dict[str, int]
+    refused: dict[str, int]
+    reasons: dict[str, int]
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mining:
+    """What a task is told: a graph, and the ranges of it that repeat in the corpus."""
+
+    row: GraphRow
+    classical: tuple[tuple[int, int], ...]
+    kinds: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """What came of a graph: its record, and its subgraphs as a Parquet file, None without any."""
+
+    record: MinedRecord
+    rows: bytes | None
+
+
+def build_dataset(
+    folders: Sequence[Path],
+    out: Path,
+    settings: BuildSettings,
+    num_workers: int = 1,
+    resume: bool = False,
+    executor: Executor = run_local,
+    begin: Callable[[int], Callable[[str], None]] | None = None,
+) -> tuple[list[MinedRecord], DatasetManifest]:
+    """Make a dataset of the subgraphs of captured graphs.
+
+    Args:
+        folders: sets of captured graphs; see `extract.store`.
+        out: the folder of the dataset.
+        settings: how.
+        num_workers: how many graphs at a time.
+        resume: go on with what `out` holds.
+        executor: where to mine.
+        begin: told how many graphs there are; what it gives is called after each.
+
+    Raises:
+        InputError: there are no graphs; `out` holds a build and `resume` is off, or another one.
+    """
+    files = [file for folder in folders for file in shards_of(folder)]
+    rows = {row.full: row for file in files for row in GRAPHS.read(file)}
+    if not rows:
+        raise InputError(f"{folders[0]}: holds no graph to mine")
+    _prepare(out, BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows))), resume)
+    known = read_mined(out)
+    missing = [name for name in sorted(rows) if name not in known]
+    step = begin(len(missing)) if begin is not None else None
+    work = partial(mine_isolated, jobs=_jobs(rows, settings), limits=settings.limits)
+    with LineWriter(out / RECORDS_FILE) as writer:
+        for item in executor(missing, work, num_workers):
+            name = item.record.graph
+            if item.rows is not None:
+                _write(_part(out, name), item.rows)
+            writer.write(item.record)
+            known[name] = item.record
+            if step is not None:
+                step(name[:12])
+    parts = [_part(out, name) for name in rows if _part(out, name).exists()]
+    return [known[name] for name in sorted(rows)], merge_subgraphs(parts, out)
+
+
+def read_mined(out: Path) -> dict[str, MinedRecord]:
+    """The records of a build by graph; a torn last line is left out."""
+    path = out / RECORDS_FILE
+    if not path.exists():
+        return {}
+    return {item.graph: item for item in read_lines(path, MinedRecord, skip_torn=True)}
+
+
+def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Mining]:
+    """What is to be done with each graph; the corpus is folded as a whole."""
+    names = sorted(rows)
+    classical: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    if "classical" in settings.kinds:
+        sequences, _ = alphabet([rows[name].op_sequence for name in names])
+        for item in ranges(fold(sequences, settings.folding), settings.folding):
+            classical[names[item.sequence]].append((item.start, item.stop))
+    return {name: Mining(rows[name], tuple(classical[name]), settings.kinds) for name in names}
+
+
+def mine_isolated(worker: Isolated, name: str, jobs: dict[str, Mining], limits: Limits) -> Mined:
+    """Mine one graph in a process of its own.
+
+    Raises:
+        WorkerError: our own machinery failed.
+    """
+    job = jobs[name]
+    with tempfile.TemporaryDirectory(prefix="passnet-mine-") as place:
+        folder = Path(place)
+        task = Task("passnet.dataset.build:mine_to", encode(job).decode(), place, limits)
+        ended = worker.run(task, "passnet.dataset.build:ready", "")
+        if ended.status == 0 and (folder / RECORD_FILE).exists():
+            rows = folder / ROWS_FILE
+            content = rows.read_bytes() if rows.exists() else None
+            return Mined(read_json(folder / RECORD_FILE, MinedRecord), content)
+        how = f"not done in {limits.seconds:g} s" if ended.timed_out else log_of(folder)[-200:]
+        size = len(job.row.op_sequence)
+        return Mined(MinedRecord(name, size, {}, {}, {}, how or f"signal {ended.signal}"), None)
+
+
+def ready(_: str) -> None:
+    """Import what mining needs, so that a fork of this process is quick."""
+    import torch
+
+    import passnet.graph.fake_limits  # noqa: F401
+    from passnet.mine.fusion import fusion_plan
+
+    text = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x):\n"
+    program = parse_program(text + "        y = torch.relu(x)\n        return (y,)\n")
+    fusion_plan(Graph(program, (TensorSpec("x", (4,), "float32"),)))
+    torch._dynamo.reset()
+
+
+def mine_to(payload: str, folder: Path) -> None:
+    """What runs in the process: mine, and leave record and subgraphs in a folder."""
+    record, rows = mine(decode(payload, Mining))
+    if rows:
+        SUBGRAPHS.write(folder / ROWS_FILE, rows)
+    write_json(folder / RECORD_FILE, record)
+
+
+def mine(job: Mining) -> tuple[MinedRecord, list[SubgraphRow]]:
+    """The subgraphs of one captured graph, each once with all its places in it."""
+    row = job.row
+    graph = Graph(parse_program(row.program), decode(row.tensors, tuple[TensorSpec, ...], row.full))
+    found: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    graphs: dict[str, Graph] = {}
+    places: dict[str, dict[tuple[int, int], set[Kind]]] = {}
+    error = None
+    try:
+        for item in subgraphs(graph, job.classical, job.kinds, row.full[:12]):
+            if isinstance(item, Refusal):
+                refused[item.kind] += 1
+                reasons[_plain(item.reason)] += 1
+                continue
+            found[item.kind] += 1
+            name = fingerprints(item.graph).full
+            assert name is not None, "a cut graph has specs"
+            graphs.setdefault(name, item.graph)
+            at = places.setdefault(name, {})
+            at.setdefault((item.start, item.stop), set()).add(item.kind)
+    except GraphError as cause:
+        error = str(cause)[:MAX_ERROR_CHARACTERS]
+    record = MinedRecord(
+        row.full,
+        len(row.op_sequence),
+        dict(found),
+        dict(refused),
+        dict(reasons.most_common(MAX_REASONS)),
+        error,
+    )
+    return record, [_row(row, graphs[name], places[name]) for name in sorted(graphs)]
+
+
+def _row(parent: GraphRow, graph: Graph, places: dict[tuple[int, int], set[Kind]]) -> SubgraphRow:
+    prints = fingerprints(graph)
+    assert prints.full is not None, "a cut graph has specs"
+    ops = op_sequence(graph.program)
+    first = [Place(parent.full, start, stop) for start, stop in sorted(places)[:MAX_PLACES]]
+    return SubgraphRow(
+        full=prints.full,
+        literals=prints.literals,
+        structure=prints.structure,
+        kinds=tuple(sorted({kind for kinds in places.values() for kind in kinds})),
+        program=render_program(graph.program),
+        tensors=encode(graph.tensors).decode(),
+        op_sequence=ops,
+        num_ops=len(ops),
+        domain=parent.domain,
+        nets=tuple(sorted({item.entry for item in parent.sources})[:MAX_PLACES]),
+        num_graphs=1,
+        num_places=len(places),
+        places=tuple(first),
+    )
+
+
+_REASONS = (
+    "crosses the cut and is no tensor",
+    "makes no value that is used after it",
+    "made outside",
+    "switches a state",
+    "Inductor cannot lower it",
+)
+"""What refusals have in common, whatever op or value they name."""
+
+
+def _plain(reason: str) -> str:
+    return next((text for text in _REASONS if text in reason), reason[:80])
+
+
+def _part(out: Path, name: str) -> Path:
+    return out / PARTS_FOLDER / f"{name[:32]}.parquet"
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial_file = path.with_suffix(".partial")
+    partial_file.write_bytes(content)
+    partial_file.replace(path)
+
+
+def _prepare(out: Path, info: BuildInfo, resume: bool) -> None:
+    path = out / RUN_FILE
+    if not path.exists():
+        make_folder(out)
+        write_json(path, info)
+    elif not resume:
+        raise InputError(
+            f"{out}: already holds a build; add --resume to go on, or choose another --out"
+        )
+    elif read_json(path, BuildInfo) != info:
+        raise InputError(
+            f"{out}: was built of other graphs or with other settings; choose another --out"
+        )

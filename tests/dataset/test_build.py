@@ -1,0 +1,125 @@
+"""From captured graphs to a dataset: every subgraph once, with its places; resumable."""
+
+from dataclasses import replace
+
+import pytest
+
+from passnet.dataset.build import (
+    BuildSettings,
+    Mining,
+    build_dataset,
+    mine,
+    read_mined,
+)
+from passnet.dataset.store import SUBGRAPHS, Place, SubgraphRow, read_dataset, union
+from passnet.errors import InputError
+from passnet.extract.store import GraphRow, Source, write_set
+from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.graph.render import render_program
+from passnet.mine.folding import FoldingPlan
+from passnet.mine.subgraphs import KINDS
+from passnet.records import encode
+from tests.mine.test_fusion import graph
+
+BLOCK = "a{k} = torch.matmul({x}, w)\nb{k} = torch.relu(a{k})\nc{k} = b{k} * y\n"
+
+
+def net(blocks, width=8):
+    body, last = "", "x"
+    for k in range(blocks):
+        body += BLOCK.format(k=k, x=last)
+        last = f"c{k}"
+    return graph(body + f"return ({last},)", x=(4, width), w=(width, width), y=(4, width))
+
+
+def row(target, entry):
+    prints = fingerprints(target)
+    return GraphRow(
+        full=prints.full or "",
+        literals=prints.literals,
+        structure=prints.structure,
+        program=render_program(target.program),
+        tensors=encode(target.tensors).decode(),
+        op_sequence=op_sequence(target.program),
+        axes="{}",
+        domain="cv",
+        task="t",
+        sources=(Source(entry, 0),),
+    )
+
+
+TWO = [row(net(3), "lib/one"), row(net(2, 16), "lib/two")]
+SETTINGS = BuildSettings(folding=FoldingPlan(None, None, 3, 64, bounded=True))
+
+
+def captured(folder, rows=TWO):
+    folder.mkdir()
+    write_set(folder, sorted(rows, key=lambda item: item.full), {})
+    return folder
+
+
+def test_the_same_subgraph_is_one_row_with_all_its_places():
+    job = Mining(TWO[0], ((0, 3), (3, 6)), KINDS)
+    record, rows = mine(job)
+    assert record.found == {"classical": 2, "fusible": 3, "single": 9}
+    assert not record.refused and record.error is None
+    by_ops = {item.op_sequence: item for item in rows if len(item.op_sequence) == 1}
+    assert by_ops["torch.matmul",].num_places == 3
+    assert [(item.start, item.stop) for item in by_ops["torch.matmul",].places] == [
+        (0, 1),
+        (3, 4),
+        (6, 7),
+    ]
+    [block] = [item for item in rows if len(item.op_sequence) == 3]
+    assert block.kinds == ("classical",) and block.num_places == 2
+
+
+def test_a_range_of_two_kinds_is_one_place():
+    _, rows = mine(Mining(TWO[0], ((1, 3),), KINDS))
+    [fused] = [item for item in rows if item.op_sequence == ("torch.relu", "operator.mul")]
+    assert fused.kinds == ("classical", "fusible")
+    assert fused.num_places == 3
+
+
+def test_a_union_adds_places_and_keeps_the_first():
+    def made(name, count):
+        places = tuple(Place(name, k, k + 1) for k in range(count))
+        return SubgraphRow("f", "l", "s", ("single",), "", "[]", ("a",), 1, "cv", (name,), 1,
+                           count, places)  # fmt: skip
+
+    both = union(made("b", 7), made("a", 3))
+    assert (both.num_places, both.num_graphs, both.nets) == (10, 2, ("a", "b"))
+    assert len(both.places) == 8 and both.places[0] == Place("a", 0, 1)
+    assert both == union(made("a", 3), made("b", 7))
+
+
+def test_a_graph_that_cannot_be_mined_is_a_record():
+    broken = replace(TWO[0], program=TWO[0].program.replace("torch.relu", "torch.nonsense"))
+    record, rows = mine(Mining(broken, (), KINDS))
+    assert record.error and "nonsense" in record.error and not rows
+
+
+@pytest.mark.slow
+def test_a_build_gives_the_same_bytes_whatever_happened_on_the_way(tmp_path):
+    source = captured(tmp_path / "in")
+    records, whole = build_dataset([source], tmp_path / "one", SETTINGS, 2)
+    assert [item.error for item in records] == [None, None]
+    assert whole.kinds.keys() == {"classical", "fusible", "single"}
+    assert whole.num_op_sequences >= 4
+    with pytest.raises(InputError, match="--resume"):
+        build_dataset([source], tmp_path / "one", SETTINGS)
+    with pytest.raises(InputError, match="other settings"):
+        build_dataset([source], tmp_path / "one", BuildSettings(), resume=True)
+    lines = (tmp_path / "one" / "graphs.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "one" / "graphs.jsonl").write_bytes(lines[0] + lines[1][:20])
+    assert len(read_mined(tmp_path / "one")) == 1
+    _, again = build_dataset([source], tmp_path / "one", SETTINGS, resume=True)
+    assert again == whole
+    manifest, files = read_dataset(tmp_path / "one")
+    assert manifest == whole
+    assert sum(1 for file in files for _ in SUBGRAPHS.read(file)) == whole.num_subgraphs
+
+
+def test_a_set_without_graphs_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="holds no graph to mine"):
+        build_dataset([captured(tmp_path / "in", [])], tmp_path / "out", SETTINGS)
