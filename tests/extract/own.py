@@ -57,6 +57,24 @@ def caching():
     return Caching(), torch.ones(2, 4)
 
 
+@torch._dynamo.allow_in_graph
+def strange(x):
+    return x + 1
+
+
+def foreign():
+    return (lambda x: strange(x) * 2), torch.ones(3)
+
+
+def half_foreign():
+    def net(x):
+        y = strange(x)
+        torch._dynamo.graph_break()
+        return y * 2
+
+    return net, torch.ones(3)
+
+
 def constant():
     def net(x):
         table = torch.arange(8).float().sin()

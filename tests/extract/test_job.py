@@ -123,7 +123,7 @@ def test_a_graph_that_computes_something_else_is_found_out():
             item, graph=replace(item.graph, program=replace(item.graph.program, body=body))
         )
 
-    known = constraints.check_text([item.graph for item in graphs])
+    known = constraints.check_text(graphs[0].graph)
     settings = CaptureSettings()
 
     def compare(found):
@@ -148,6 +148,19 @@ def test_a_graph_without_arguments_is_a_graph():
     assert "[]" in [row.tensors for row in result.rows]
 
 
+def test_a_graph_that_cannot_be_read_again_is_no_row_and_the_others_are():
+    result = capture("half_foreign")
+    record = result.record
+    assert (record.status, len(result.rows)) == ("captured", 1)
+    assert [note.is_kept for note in record.graphs] == [False, True]
+    found = record.constraints
+    assert found is not None and not found.serialisable and found.runnable is None
+    assert found.unchecked == "a graph cannot be read again"
+    alone = capture("foreign")
+    assert (alone.record.status, alone.record.cause) == ("failed", "unsupported_graph")
+    assert not alone.rows
+
+
 def test_custom_operators_are_named():
     graphs = []
     trace = Trace(own.Small(), lambda segment: graphs.append(captured(segment)))
@@ -155,7 +168,7 @@ def test_custom_operators_are_named():
     program = graphs[0].graph.program
     body = (*program.body, Op("z", "torch.ops.mylib.myop", ()), Op("w", "torch.ops.aten.relu", ()))
     graph = replace(graphs[0].graph, program=replace(program, body=body))
-    assert constraints.custom_ops([graph]) == ("torch.ops.mylib.myop",)
+    assert constraints.custom_ops(graph) == ("torch.ops.mylib.myop",)
 
 
 def test_gradients_are_graphs_of_their_own():

@@ -36,27 +36,36 @@ NOISE_ELEMENTS = 1_000_003
 """Random numbers that weights are cut from; prime, so that rows of a weight differ."""
 
 
-def check_text(graphs: Sequence[Graph]) -> Constraints:
-    """The constraints that can be seen without running anything for real."""
-    result = Constraints(custom_ops=custom_ops(graphs))
+def check_text(graph: Graph) -> Constraints:
+    """The constraints on a graph that can be seen without running it for real."""
+    result = Constraints(custom_ops=custom_ops(graph))
     try:
-        for graph in graphs:
-            again = parse_program(render_program(graph.program))
-            if again != graph.program:
-                raise GraphError("its print parses to another program")
-            if decode(encode(graph.tensors), tuple[TensorSpec, ...]) != graph.tensors:
-                raise GraphError("its arguments are read as others")
+        again = parse_program(render_program(graph.program))
+        if again != graph.program:
+            raise GraphError("its print parses to another program")
+        if decode(encode(graph.tensors), tuple[TensorSpec, ...]) != graph.tensors:
+            raise GraphError("its arguments are read as others")
         result = replace(result, serialisable=True, decomposable=True)
-        for graph in graphs:
-            infer_shapes(graph)
+        infer_shapes(graph)
     except (PassnetError, ValueError) as cause:
         return replace(result, error=str(cause))
     return replace(result, analysable=True)
 
 
-def custom_ops(graphs: Sequence[Graph]) -> tuple[str, ...]:
-    """The operators of other libraries than torch that some graphs call."""
-    found = {op.target for graph in graphs for op in graph.program.ops}
+def over_all(found: Sequence[Constraints]) -> Constraints:
+    """The constraints that all graphs of a net meet."""
+    return Constraints(
+        serialisable=all(item.serialisable for item in found),
+        decomposable=all(item.decomposable for item in found),
+        analysable=all(item.analysable for item in found),
+        custom_ops=tuple(sorted({name for item in found for name in item.custom_ops})),
+        error=next((item.error for item in found if item.error), None),
+    )
+
+
+def custom_ops(graph: Graph) -> tuple[str, ...]:
+    """The operators of other libraries than torch that a graph calls."""
+    found = {op.target for op in graph.program.ops}
     prefix = "torch.ops."
     return tuple(
         sorted(

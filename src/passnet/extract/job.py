@@ -16,7 +16,7 @@ import torch
 from passnet.errors import CaptureError, GraphError, InputError
 from passnet.extract.capture import Captured, captured, graph_of
 from passnet.extract.catalog import build_entry, is_file, library, packages_of
-from passnet.extract.constraints import check_text, compare, num_parameters
+from passnet.extract.constraints import check_text, compare, num_parameters, over_all
 from passnet.extract.net import Net
 from passnet.extract.record import (
     CaptureSettings,
@@ -47,7 +47,9 @@ _DATA_DEPENDENT = (
 
 @dataclass(frozen=True)
 class Result:
-    """What came of an entry: its record, and a row for each graph."""
+    """What came of an entry: its record, and a row for each graph that meets the constraints which
+    need no run.
+    """
 
     record: NetRecord
     rows: list[GraphRow]
@@ -108,14 +110,25 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
     ]
     traced = time.perf_counter()
     size = num_parameters(net.module)
-    constraints = check_text([item.graph for item in (*graphs, *backward.values())])
-    if settings.check:
+    checks = [check_text(item.graph) for item in (*graphs, *backward.values())]
+    sound = [
+        row for row, check in zip([*rows, *gradients], checks, strict=True) if check.error is None
+    ]
+    constraints = over_all(checks)
+    if not sound:
+        raise _FailureError("unsupported_graph", GraphError(str(constraints.error)))
+    if settings.check and not constraints.serialisable:
+        constraints = replace(constraints, unchecked="a graph cannot be read again")
+    elif settings.check:
         rebuild = partial(_build, record.entry, weights, settings.train)
         constraints = compare(net, trace, graphs, sample, settings, constraints, rebuild)
     else:
         constraints = replace(constraints, unchecked="not asked for")
     calls = [segment.num_calls for segment in trace.segments]
-    notes = tuple(_note(*item) for item in zip(rows, graphs, calls, strict=True))
+    notes = tuple(
+        _note(row, item, count, row in sound)
+        for row, item, count in zip(rows, graphs, calls, strict=True)
+    )
     edges = tuple((item.call, item.argument, item.source, item.output) for item in trace.edges)
     done = replace(
         record,
@@ -127,7 +140,7 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
         num_parameters=size,
         graphs=notes,
         backward=tuple(
-            _note(row, backward[number], calls[number])
+            _note(row, backward[number], calls[number], row in sound)
             for row, number in zip(gradients, backward, strict=True)
         ),
         flow=Flow(tuple(trace.calls), edges) if len(notes) > 1 else Flow(),
@@ -137,10 +150,10 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
         trace_s=traced - built,
         check_s=time.perf_counter() - traced,
     )
-    return Result(done, [*rows, *gradients])
+    return Result(done, sound)
 
 
-def _note(row: GraphRow, item: Captured, num_calls: int) -> GraphNote:
+def _note(row: GraphRow, item: Captured, num_calls: int, is_kept: bool) -> GraphNote:
     return GraphNote(
         row.structure,
         row.literals,
@@ -148,6 +161,7 @@ def _note(row: GraphRow, item: Captured, num_calls: int) -> GraphNote:
         len(row.op_sequence),
         len(item.graph.tensors),
         num_calls,
+        is_kept,
     )
 
 

@@ -82,7 +82,9 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class GraphNote:
-    """One graph of a net: its fingerprints, size, and how often it was called."""
+    """One graph of a net: its fingerprints, size, how often it was called, and whether it is kept:
+    it is not where it cannot be read again or its shapes do not follow.
+    """
 
     structure: str
     literals: str
@@ -90,6 +92,7 @@ class GraphNote:
     num_ops: int
     num_arguments: int
     num_calls: int
+    is_kept: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def library_rows(records: Sequence[NetRecord]) -> list[LibraryRow]:
 
 def _row(name: str, records: Sequence[NetRecord]) -> LibraryRow:
     captured = [item for item in records if item.status == "captured"]
-    graphs = {note.full: note for item in captured for note in item.graphs}
+    graphs = {note.full: note for item in captured for note in item.graphs if note.is_kept}
     checks = [item.constraints for item in captured if item.constraints]
     return LibraryRow(
         library=name,
