@@ -77,7 +77,8 @@ def capture_entry(entry: str, settings: CaptureSettings) -> Result:
     try:
         result = _capture(record, settings, "real")
     except _FailureError as failure:
-        return Result(replace(failed, cause=failure.cause, error=str(failure)), [])
+        real = replace(failed, cause=failure.cause, error=str(failure), fake_error=failed.error)
+        return Result(real, [])
     return Result(replace(result.record, fake_error=failed.error), result.rows)
 
 

@@ -112,9 +112,10 @@ class NetRecord:
     """What came of one entry.
 
     `cause` and `error` say why there are no graphs. `fake_error` is why fake weights did not do,
-    where real ones did. `graphs` are those of the forward pass, `backward` those of its gradients,
-    where they were asked for. Times are wall times in seconds: of building the net, of tracing it
-    (in Dynamo itself, and in all), of checking; `peak_mib` is the most memory its process had.
+    where real ones were tried. `graphs` are those of the forward pass, `backward` those of its
+    gradients, where they were asked for. Times are wall times in seconds: of building the net, of
+    tracing it (in Dynamo itself, and in all), of checking; `peak_mib` is the most memory its
+    process had.
     """
 
     entry: str

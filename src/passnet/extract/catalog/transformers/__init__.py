@@ -24,7 +24,7 @@ _NETS = re.compile(
 )
 _NOT_NETS = re.compile(
     r"^Auto|Pre[Tt]rained|Processor|^DataCollator|^Bayesian|PermuteForRope|ResamplerModel$"
-    r"|^Lxmert.*Encoder$|^BarkModel$"
+    r"|^Lxmert.*Encoder$|^BarkModel$|^ChameleonVQVAE$|^Sam2VideoModel$|^Sam3\w*VideoModel$"
 )
 
 
@@ -83,6 +83,8 @@ def build(name: str) -> Net:
 
 def net_of(kind: Any, config: Any, changes: tuple[str, ...] = ()) -> Net:
     """A net of this class and configuration, with inputs."""
+    if getattr(config, "_experts_implementation", None) is None:
+        config._experts_implementation = "batched_mm"  # others loop over values, or are no torch op
     net = kind(config).eval()
     domain, task = purpose(kind.__name__, net)
     return Net(net, kwargs=inputs(net, config), domain=domain, task=task, changes=changes)
@@ -112,6 +114,9 @@ def composed(name: str) -> Any:
 
 _SETTINGS: dict[str, dict[str, Any]] = {
     "ReformerModelWithLMHead": {"is_decoder": True},
+    "esm": {"vocab_size": 33, "pad_token_id": 1, "mask_token_id": 32},
+    "dots1": {"n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2,
+              "n_group": 1, "topk_group": 1},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "image_size": 384,
                                      "num_attention_heads": 16}},
     "gemma3": {"vision_config": {"image_size": 896, "patch_size": 14}},

@@ -47,7 +47,8 @@ PLACES = (
 def place_images(look: Look, made: dict[str, Given]) -> None:
     """Put as many placeholders before the text as the image, or sound, has features.
 
-    The net is asked how many these are, by the method that it makes them with.
+    The net is asked how many these are, by the method that it makes them with. Where that fails,
+    what is not text is left out.
     """
     if "input_ids" not in made:
         return
@@ -61,8 +62,12 @@ def place_images(look: Look, made: dict[str, Given]) -> None:
         arguments = {
             name: made[name].value for name in made if name in takes and name != "input_ids"
         }
-        with torch.no_grad():
-            count = _rows(ask(**arguments))
+        try:
+            with torch.no_grad():
+                count = _rows(ask(**arguments))
+        except Exception:  # noqa: BLE001 (boundary: a net whose defaults do not fit raises anything)
+            _without(made, names)
+            continue
         ids = made["input_ids"].value
         marks = torch.from_numpy(np.full((ids.shape[0], count), int(token)))
         ids = torch.from_numpy(np.concatenate([marks.numpy(), ids.numpy()], 1))
@@ -71,6 +76,12 @@ def place_images(look: Look, made: dict[str, Given]) -> None:
     for name in ("attention_mask", "token_type_ids", "mm_token_type_ids"):
         if name in made or (name == "mm_token_type_ids" and name in look.params):
             made[name] = _mask(look, ids, name)
+
+
+def _without(made: dict[str, Given], names: tuple[str, ...]) -> None:
+    """Leave out what is not text; a net that reads text can be called with that alone."""
+    for name in (*names, "image_grid_thw", "image_sizes", "input_features_mask"):
+        made.pop(name, None)
 
 
 def _mask(look: Look, ids: torch.Tensor, name: str) -> Given:
