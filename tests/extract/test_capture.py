@@ -200,3 +200,10 @@ def test_the_graph_of_a_published_net_computes_what_the_net_does(
     outputs = rerun(captured)
     expected = tuple(expected.to_tuple()) if hasattr(expected, "to_tuple") else (expected,)
     assert_same(outputs[: len(expected)], expected)
+
+
+def test_the_builtin_abs_is_that_of_torch():
+    x = torch.tensor([-1.0, 2.0])
+    [captured] = capture_values(lambda x: abs(x) + 1, x)
+    assert targets(captured.graph)[0] in ("torch.abs", "Tensor.abs")
+    assert_same(rerun(captured), (torch.tensor([2.0, 3.0]),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -40,7 +41,7 @@ def target_name(node: torch.fx.Node) -> str:
     raise GraphError(f"node {node.name}: {node.op} {node.target} has no place in a graph")
 
 
-_NAMES: dict[Any, str] = {getattr: "getattr"}
+_NAMES: dict[Any, str] = {getattr: "getattr", operator.abs: "torch.abs"}
 
 
 def function_name(function: Callable[..., Any]) -> str:

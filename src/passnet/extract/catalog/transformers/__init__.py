@@ -114,6 +114,11 @@ def composed(name: str) -> Any:
 
 _SETTINGS: dict[str, dict[str, Any]] = {
     "ReformerModelWithLMHead": {"is_decoder": True},
+    "autoformer": {"prediction_length": 24},
+    "informer": {"prediction_length": 24},
+    "time_series_transformer": {"prediction_length": 24},
+    "wav2vec2-conformer": {"vocab_size": 32},
+    "xmod": {"default_language": "en_XX"},
     "esm": {"vocab_size": 33, "pad_token_id": 1, "mask_token_id": 32},
     "dots1": {"n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2,
               "n_group": 1, "topk_group": 1},

@@ -33,9 +33,14 @@ def text_length(look: Look) -> int:
 
 
 def input_ids(look: Look) -> Given:
-    """Random text; for a multiple choice, two of them."""
+    """Random text; for a multiple choice, two of them.
+
+    Where an encoder and a decoder classify, they do so at the token that ends the text.
+    """
     vocabulary = int(look.text("vocab_size", 1000))
     made = tokens(vocabulary, 1, text_length(look))
+    if classifies(look):
+        made.value[:, -1] = int(look.text("eos_token_id", 2))
     if "ForMultipleChoice" in type(look.net).__name__:
         return _choices(made)
     return made
@@ -55,8 +60,15 @@ def attention_mask(look: Look) -> Given | None:
     return ones(*ids.value.shape, axes=ids.axes)
 
 
-def decoder_input_ids(look: Look) -> Given:
-    """The text so far."""
+def classifies(look: Look) -> bool:
+    """Whether a net of an encoder and a decoder gives text a class."""
+    return "decoder_input_ids" in look.params and "ForSequenceClass" in type(look.net).__name__
+
+
+def decoder_input_ids(look: Look) -> Given | None:
+    """The text so far; what is to be classified is both."""
+    if classifies(look):
+        return None
     vocabulary = int(look.find("vocab_size", part="decoder") or look.text("vocab_size", 1000))
     return tokens(vocabulary, 1, DECODER_LENGTH)
 
