@@ -113,7 +113,8 @@ def _failure_table(records: Sequence[NetRecord]) -> list[str]:
     counts = Counter((item.library, item.cause) for item in failed)
     for (name, cause), number in sorted(counts.items(), key=lambda pair: (pair[0][0], -pair[1])):
         first = next(item for item in failed if (item.library, item.cause) == (name, cause))
-        error = " ".join((first.error or "").split())[:MAX_ERROR_CHARACTERS].replace("|", "/")
+        said = " ".join((first.error or "").split()).split(" from user code:")[0]
+        error = said[:MAX_ERROR_CHARACTERS].replace("|", "/")
         entry = first.entry.split("/", 1)[-1]
         lines.append(f"| {name} | {cause} | {number} | {entry}: {error} |")
     return lines
