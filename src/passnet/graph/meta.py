@@ -7,7 +7,7 @@ import math
 from typing import Any, Literal
 
 from passnet.errors import GraphError
-from passnet.graph.arguments import MAX_INTEGER_BITS
+from passnet.graph.arguments import MAX_DEPTH, MAX_INTEGER_BITS
 from passnet.graph.spec import TensorSpec
 from passnet.graph.syntax import parse_tree
 
@@ -105,7 +105,10 @@ def _spec(item: ast.ClassDef, where: str, role: Literal["weight", "input"]) -> T
     return spec
 
 
-def _literal(node: Any, where: str) -> Any:
+def _literal(node: Any, where: str, depth: int = 0) -> Any:
+    # Counted here, as Python's own limit of recursion is whatever other code has set it to.
+    if depth > MAX_DEPTH:
+        raise GraphError(f"{where}:{node.lineno}: nested more than {MAX_DEPTH} deep")
     kind = type(node)
     if kind is ast.Constant:
         if type(node.value) is int and node.value.bit_length() > MAX_INTEGER_BITS:
@@ -115,11 +118,11 @@ def _literal(node: Any, where: str) -> Any:
         if node.value is None or type(node.value) in (bool, int, float, str):
             return node.value
     if kind is ast.UnaryOp and type(node.op) is ast.USub:
-        value = _literal(node.operand, where)
+        value = _literal(node.operand, where, depth + 1)
         if type(value) in _NUMBER:
             return math.nan if value != value else -value
     if kind is ast.List or kind is ast.Tuple:
-        return [_literal(item, where) for item in node.elts]
+        return [_literal(item, where, depth + 1) for item in node.elts]
     if kind is ast.Call and type(node.func) is ast.Name and node.func.id == "float":
         match node.args:
             case [ast.Constant(str(text))] if text in _SPECIAL and not node.keywords:
