@@ -9,6 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "passnet"
 ORDER = (
     "errors",
     "records",
+    "resume",
     "parquet",
     "isolated",
     "executors",

@@ -128,8 +128,13 @@ def make_folder(path: Path) -> None:
 def write_json(path: Path, record: Any) -> None:
     """Write one record as an indented JSON file, replacing it whole or not at all."""
     _check_finite(record, path.name)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, replacing it whole or not at all."""
     partial = path.with_suffix(path.suffix + ".partial")
-    partial.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+    partial.write_bytes(content)
     partial.replace(path)
 
 

@@ -12,7 +12,7 @@ from passnet.extract.store import (
     GraphRow,
     Source,
     merge,
-    read_manifest,
+    read_set,
 )
 
 
@@ -44,7 +44,7 @@ def test_a_graph_is_kept_once_with_all_its_sources(tmp_path):
     assert (manifest.num_graphs, manifest.num_sources, manifest.num_ops) == (2, 3, 4)
     [first] = [item for item in GRAPHS.read(tmp_path / "graphs-000.parquet") if item.full == "x"]
     assert [item.entry for item in first.sources] == ["n/1", "n/2"]
-    assert read_manifest(tmp_path) == manifest
+    assert read_set(tmp_path)[0] == manifest
 
 
 def test_the_order_of_files_makes_no_difference(tmp_path):
@@ -94,7 +94,7 @@ def test_a_shard_that_was_changed_is_named(tmp_path):
     shard = tmp_path / "graphs-000.parquet"
     shard.write_bytes(shard.read_bytes() + b"\0")
     with pytest.raises(InputError, match=MANIFEST_FILE):
-        read_manifest(tmp_path)
+        read_set(tmp_path)
     shard.unlink()
     with pytest.raises(InputError, match="missing"):
-        read_manifest(tmp_path)
+        read_set(tmp_path)

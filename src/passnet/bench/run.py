@@ -25,9 +25,9 @@ from passnet.records import (
     LineWriter,
     make_folder,
     read_json,
-    read_lines,
     write_json,
 )
+from passnet.resume import last_records
 
 T = TypeVar("T")
 Findings: TypeAlias = dict[str, tuple[Finding, ...]]
@@ -136,10 +136,8 @@ def run_suite(
 
 def read_trials(path: Path) -> list[Trial]:
     """The finished trials of a run, the last record of each; a torn last line is left out."""
-    if not path.exists():
-        return []
-    trials = read_lines(path, Trial, skip_torn=True)
-    return list({(item.graph, item.candidate): item for item in trials}.values())
+    found = last_records(path, Trial, lambda trial: (trial.graph, trial.candidate))
+    return list(found.values())
 
 
 def _run_info(suite: Suite, entries: Sequence[Entry], settings: RunSettings) -> RunInfo:

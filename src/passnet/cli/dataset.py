@@ -1,4 +1,4 @@
-"""`passnet dataset`: sets of captured graphs, merged and sampled."""
+"""`passnet dataset`: sets of captured graphs, merged and sampled, and datasets made of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from passnet.cli.options import jobs_option
 from passnet.cli.output import print_json
 from passnet.errors import InputError
 
 
 @click.group()
 def dataset() -> None:
-    """Sets of captured graphs: merge them, take a part of them."""
+    """Sets of captured graphs: merge them, take a part of them, make a dataset of subgraphs."""
 
 
 @dataset.command("merge")
@@ -38,7 +39,7 @@ def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
 @dataset.command("build")
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for it.")
-@click.option("--jobs", default=0, type=click.IntRange(min=0), help="Workers; 0 is one a core.")
+@jobs_option
 @click.option(
     "--kind", "kinds", multiple=True, help="classical, fusible or single (repeatable; else all)."
 )
@@ -59,7 +60,6 @@ def build_command(
     The corpus is folded as a whole; every graph is then cut into patterns that repeat (classical),
     ranges that Inductor would fuse (fusible), and single ops.
     """
-    import os
     from contextlib import ExitStack
 
     from passnet.dataset.build import BuildSettings, build_dataset
@@ -71,13 +71,12 @@ def build_command(
     if unknown:
         raise InputError(f"no kind {unknown[0]!r} of subgraphs; there are {', '.join(KINDS)}")
     settings = BuildSettings(kinds=tuple(kind for kind in KINDS if kind in kinds or not kinds))
-    num_workers = jobs or len(os.sched_getaffinity(0))
     with ExitStack() as stack:
         records, manifest = build_dataset(
             folders,
             out,
             settings,
-            num_workers,
+            jobs,
             resume,
             executor(place),
             lambda count: stack.enter_context(progress("mining graphs", count)),
@@ -106,15 +105,16 @@ def build_command(
 def sample_command(folder: Path, out: Path, max_mib: float) -> None:
     """Take a part of a set that has all its libraries, tasks and sizes of graphs."""
     from passnet.extract.sample import stratified
-    from passnet.extract.store import GRAPHS, read_manifest, shards_of, write_set
+    from passnet.extract.store import GRAPHS, read_set, write_set
     from passnet.records import make_folder
 
-    rows = [row for shard in shards_of(folder) for row in GRAPHS.read(shard)]
+    whole, files = read_set(folder)
+    rows = [row for file in files for row in GRAPHS.read(file)]
     if not rows:
         raise InputError(f"{folder}: holds no graph")
     make_folder(out)
     part = stratified(rows, int(max_mib * 2**20))
-    manifest = write_set(out, part, read_manifest(folder).versions)
+    manifest = write_set(out, part, whole.versions)
     size = sum((out / item.file).stat().st_size for item in manifest.shards)
     text = f"{manifest.num_graphs} of {len(rows)} graphs, {manifest.num_ops} ops"
     click.echo(f"{text}, {size} bytes, in {out}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passnet.cli.options import jobs_option
 from passnet.cli.output import print_json
 from passnet.errors import InputError
 
@@ -22,7 +23,7 @@ FAILURE = 1
 @click.option("--all", "libraries", multiple=True, help="All nets of this library (repeatable).")
 @click.option("--list", "only_list", is_flag=True, help="Print the entries that are meant.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for what comes of it.")
-@click.option("--jobs", default=0, type=click.IntRange(min=0), help="Workers; 0 is one a core.")
+@jobs_option
 @click.option("--resume", is_flag=True, help="Go on with what the folder holds.")
 @click.option("--retry", is_flag=True, help="With --resume: try again what failed.")
 @click.option("--executor", "place", default="local", show_default=True, help="local or ray.")
@@ -65,10 +66,7 @@ def extract(
     Hugging Face hub (hub/owner/name, or hub/list.txt), of which only config.json is read. Nets are
     built with random weights, each in a process of its own. Exits with 1 if none was captured.
     """
-    import os
-
     from passnet.executors import executor
-    from passnet.extract.catalog import LIBRARIES
     from passnet.extract.entries import resolve
     from passnet.extract.record import CaptureSettings
     from passnet.extract.run import run_extract
@@ -79,9 +77,6 @@ def extract(
     if only_list and not entries and not libraries:
         _list_libraries(as_json)
         return
-    unknown = [name for name in libraries if name not in LIBRARIES]
-    if unknown:
-        raise InputError(f"no library {unknown[0]!r}; the catalog has {', '.join(LIBRARIES)}")
     wanted = resolve(entries, libraries)
     if only_list:
         print_json(wanted) if as_json else click.echo("\n".join(wanted))
@@ -99,14 +94,13 @@ def extract(
         check=not no_check,
         limits=Limits(timeout, memory),
     )
-    num_workers = jobs or len(os.sched_getaffinity(0))
     with progress("capturing nets", len(wanted)) as step:
 
         def tell(record: NetRecord) -> None:
             step(record.entry)
 
         records, manifest = run_extract(
-            wanted, settings, out, num_workers, resume, retry, executor(place), tell
+            wanted, settings, out, jobs, resume, retry, executor(place), tell
         )
     (out / SUMMARY_FILE).write_text(summary(records), encoding="utf-8")
     named = [item for item in records if item.entry in set(wanted)]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from passnet.cli.options import jobs_option
 from passnet.cli.output import print_json
 
 FAILURE = 1
@@ -19,7 +20,7 @@ def graph() -> None:
 @graph.command("check")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--no-build", is_flag=True, help="Only parse and round-trip; needs no torch.")
-@click.option("--jobs", default=0, type=click.IntRange(min=0), help="Processes; 0 is one a core.")
+@jobs_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object instead.")
 @click.pass_context
 def graph_check(
@@ -31,8 +32,6 @@ def graph_check(
     fake tensors, without memory. Prints a line for each failure and a summary. Exits 0 only if all
     graphs parse and round-trip.
     """
-    import os
-
     from passnet.errors import GraphError
     from passnet.graph.check import check_all, find_all
     from passnet.report.progress import progress
@@ -40,9 +39,7 @@ def graph_check(
     folders = find_all(paths)
     if not folders:
         raise GraphError(f"{paths[0]}: holds no graph (a folder with graph_net.json and model.py)")
-    num_processes = jobs or len(os.sched_getaffinity(0))
-    if no_build:
-        num_processes = min(num_processes, max(1, len(folders) // 50))
+    num_processes = min(jobs, max(1, len(folders) // 50)) if no_build else jobs
     with progress("checking graphs", len(folders)) as step:
         checks = list(check_all(folders, not no_build, num_processes, lambda _: step()))
     failed = [item for item in checks if not item.parsed]

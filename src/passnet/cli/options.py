@@ -23,6 +23,21 @@ suite_option = click.option(
 task_option = click.option("--task", "tasks", multiple=True, help="Only this task (repeatable).")
 
 
+def _cores(_: click.Context, __: click.Parameter, jobs: int) -> int:
+    import os
+
+    return jobs or len(os.sched_getaffinity(0))
+
+
+jobs_option = click.option(
+    "--jobs",
+    default=0,
+    type=click.IntRange(min=0),
+    callback=_cores,
+    help="Processes at a time; 0 is one a core.",
+)
+
+
 def open_suite(name: str, tasks: tuple[str, ...]) -> Suite:
     """The suite of a name or path, all of it or some of its tasks."""
     from dataclasses import replace

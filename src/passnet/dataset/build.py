@@ -23,7 +23,7 @@ from passnet.dataset.store import (
 )
 from passnet.errors import GraphError, InputError
 from passnet.executors import Executor, run_local
-from passnet.extract.store import GRAPHS, GraphRow, shards_of
+from passnet.extract.store import GRAPHS, GraphRow, read_set
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
@@ -31,16 +31,8 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.isolated import Isolated, Limits, Task, log_of
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
 from passnet.mine.subgraphs import KINDS, Kind, Refusal, subgraphs
-from passnet.records import (
-    SCHEMA_VERSION,
-    LineWriter,
-    decode,
-    encode,
-    make_folder,
-    read_json,
-    read_lines,
-    write_json,
-)
+from passnet.records import SCHEMA_VERSION, decode, encode, read_json, write_json
+from passnet.resume import Outcome, begin, keep_each, last_records
 
 RUN_FILE = "build.json"
 RECORDS_FILE = "graphs.jsonl"
@@ -92,14 +84,6 @@ class Mining:
     kinds: tuple[Kind, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Mined:
-    """What came of a graph: its record, and its subgraphs as a Parquet file, None without any."""
-
-    record: MinedRecord
-    rows: bytes | None
-
-
 def build_dataset(
     folders: Sequence[Path],
     out: Path,
@@ -107,7 +91,7 @@ def build_dataset(
     num_workers: int = 1,
     resume: bool = False,
     executor: Executor = run_local,
-    begin: Callable[[int], Callable[[str], None]] | None = None,
+    announce: Callable[[int], Callable[[str], None]] | None = None,
 ) -> tuple[list[MinedRecord], DatasetManifest]:
     """Make a dataset of the subgraphs of captured graphs.
 
@@ -118,39 +102,42 @@ def build_dataset(
         num_workers: how many graphs at a time.
         resume: go on with what `out` holds.
         executor: where to mine.
-        begin: told how many graphs there are; what it gives is called after each.
+        announce: told how many graphs there are; what it gives is called after each.
 
     Raises:
         InputError: there are no graphs; `out` holds a build and `resume` is off, or another one.
     """
-    files = [file for folder in folders for file in shards_of(folder)]
+    files = [file for folder in folders for file in read_set(folder)[1]]
     rows = {row.full: row for file in files for row in GRAPHS.read(file)}
     if not rows:
         raise InputError(f"{folders[0]}: holds no graph to mine")
-    _prepare(out, BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows))), resume)
+    begin(
+        out / RUN_FILE,
+        BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows))),
+        resume,
+        "a build",
+        "was built of other graphs or with other settings; choose another --out",
+    )
     known = read_mined(out)
     missing = [name for name in sorted(rows) if name not in known]
-    step = begin(len(missing)) if begin is not None else None
+    step = announce(len(missing)) if announce is not None else None
     work = partial(mine_isolated, jobs=_jobs(rows, settings), limits=settings.limits)
-    with LineWriter(out / RECORDS_FILE) as writer:
-        for item in executor(missing, work, num_workers):
-            name = item.record.graph
-            if item.rows is not None:
-                _write(_part(out, name), item.rows)
-            writer.write(item.record)
-            known[name] = item.record
-            if step is not None:
-                step(name[:12])
+
+    def place(record: MinedRecord) -> Path:
+        return _part(out, record.graph)
+
+    outcomes = executor(missing, work, num_workers)
+    for record in keep_each(outcomes, out / RECORDS_FILE, place, len(known), "graphs"):
+        known[record.graph] = record
+        if step is not None:
+            step(record.graph[:12])
     parts = [_part(out, name) for name in rows if _part(out, name).exists()]
     return [known[name] for name in sorted(rows)], merge_subgraphs(parts, out)
 
 
 def read_mined(out: Path) -> dict[str, MinedRecord]:
     """The records of a build by graph; a torn last line is left out."""
-    path = out / RECORDS_FILE
-    if not path.exists():
-        return {}
-    return {item.graph: item for item in read_lines(path, MinedRecord, skip_torn=True)}
+    return last_records(out / RECORDS_FILE, MinedRecord, lambda record: record.graph)
 
 
 def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Mining]:
@@ -164,7 +151,9 @@ def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Minin
     return {name: Mining(rows[name], tuple(classical[name]), settings.kinds) for name in names}
 
 
-def mine_isolated(worker: Isolated, name: str, jobs: dict[str, Mining], limits: Limits) -> Mined:
+def mine_isolated(
+    worker: Isolated, name: str, jobs: dict[str, Mining], limits: Limits
+) -> Outcome[MinedRecord]:
     """Mine one graph in a process of its own.
 
     Raises:
@@ -178,10 +167,10 @@ def mine_isolated(worker: Isolated, name: str, jobs: dict[str, Mining], limits: 
         if ended.status == 0 and (folder / RECORD_FILE).exists():
             rows = folder / ROWS_FILE
             content = rows.read_bytes() if rows.exists() else None
-            return Mined(read_json(folder / RECORD_FILE, MinedRecord), content)
+            return Outcome(read_json(folder / RECORD_FILE, MinedRecord), content)
         how = f"not done in {limits.seconds:g} s" if ended.timed_out else log_of(folder)[-200:]
         size = len(job.row.op_sequence)
-        return Mined(MinedRecord(name, size, {}, {}, {}, how or f"signal {ended.signal}"), None)
+        return Outcome(MinedRecord(name, size, {}, {}, {}, how or f"signal {ended.signal}"), None)
 
 
 def ready(_: str) -> None:
@@ -278,25 +267,3 @@ def _plain(reason: str) -> str:
 
 def _part(out: Path, name: str) -> Path:
     return out / PARTS_FOLDER / f"{name[:32]}.parquet"
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial_file = path.with_suffix(".partial")
-    partial_file.write_bytes(content)
-    partial_file.replace(path)
-
-
-def _prepare(out: Path, info: BuildInfo, resume: bool) -> None:
-    path = out / RUN_FILE
-    if not path.exists():
-        make_folder(out)
-        write_json(path, info)
-    elif not resume:
-        raise InputError(
-            f"{out}: already holds a build; add --resume to go on, or choose another --out"
-        )
-    elif read_json(path, BuildInfo) != info:
-        raise InputError(
-            f"{out}: was built of other graphs or with other settings; choose another --out"
-        )

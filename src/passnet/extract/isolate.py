@@ -10,6 +10,7 @@ from passnet.extract.catalog import is_file
 from passnet.extract.record import CaptureSettings, Cause, NetRecord
 from passnet.isolated import Ended, Isolated, Task, log_of
 from passnet.records import decode, encode, read_json, write_json
+from passnet.resume import Outcome
 
 RECORD_FILE = "record.json"
 ROWS_FILE = "graphs.parquet"
@@ -24,15 +25,7 @@ class Request:
     settings: CaptureSettings
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
-    """What came of an entry: its record, and its graphs as a Parquet file, None without any."""
-
-    record: NetRecord
-    rows: bytes | None
-
-
-def capture_isolated(worker: Isolated, entry: str, settings: CaptureSettings) -> Captured:
+def capture_isolated(worker: Isolated, entry: str, settings: CaptureSettings) -> Outcome[NetRecord]:
     """Capture one entry in a process of its own. What goes wrong with it is in its record.
 
     The parent of that process has the entry's library imported.
@@ -60,13 +53,15 @@ def capture_to(payload: str, folder: Path) -> None:
     write_json(folder / RECORD_FILE, result.record)
 
 
-def _collect(entry: str, folder: Path, ended: Ended, settings: CaptureSettings) -> Captured:
+def _collect(
+    entry: str, folder: Path, ended: Ended, settings: CaptureSettings
+) -> Outcome[NetRecord]:
     used = {"wall_s": ended.wall_s, "peak_mib": ended.peak_mib}
     path = folder / RECORD_FILE
     if ended.status == 0 and path.exists():
         record = replace(read_json(path, NetRecord), **used)
         rows = folder / ROWS_FILE
-        return Captured(record, rows.read_bytes() if rows.exists() else None)
+        return Outcome(record, rows.read_bytes() if rows.exists() else None)
     said = log_of(folder)
     cause: Cause
     if ended.timed_out:
@@ -76,4 +71,4 @@ def _collect(entry: str, folder: Path, ended: Ended, settings: CaptureSettings) 
     else:
         how = f"signal {ended.signal}" if ended.signal else f"exit status {ended.status}"
         cause, text = "crash", f"its process ended with {how}: {said[-MAX_LOG_CHARACTERS:]}"
-    return Captured(NetRecord(entry, "failed", cause, text, **used), None)
+    return Outcome(NetRecord(entry, "failed", cause, text, **used), None)

@@ -112,9 +112,8 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
     traced = time.perf_counter()
     size = num_parameters(net.module)
     checks = [check_text(item.graph) for item in (*graphs, *backward.values())]
-    sound = [
-        row for row, check in zip([*rows, *gradients], checks, strict=True) if check.error is None
-    ]
+    is_sound = [check.error is None for check in checks]
+    sound = [row for row, kept in zip([*rows, *gradients], is_sound, strict=True) if kept]
     constraints = over_all(checks)
     if not sound:
         raise _FailureError("unsupported_graph", GraphError(str(constraints.error)))
@@ -127,8 +126,8 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
         constraints = replace(constraints, unchecked="not asked for")
     calls = [segment.num_calls for segment in trace.segments]
     notes = tuple(
-        _note(row, item, count, row in sound)
-        for row, item, count in zip(rows, graphs, calls, strict=True)
+        _note(row, item, count, kept)
+        for row, item, count, kept in zip(rows, graphs, calls, is_sound[: len(rows)], strict=True)
     )
     edges = tuple((item.call, item.argument, item.source, item.output) for item in trace.edges)
     done = replace(
@@ -141,8 +140,10 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
         num_parameters=size,
         graphs=notes,
         backward=tuple(
-            _note(row, backward[number], calls[number], row in sound)
-            for row, number in zip(gradients, backward, strict=True)
+            _note(row, item, calls[number], kept)
+            for row, (number, item), kept in zip(
+                gradients, backward.items(), is_sound[len(rows) :], strict=True
+            )
         ),
         flow=Flow(tuple(trace.calls), edges) if len(notes) > 1 else Flow(),
         constraints=constraints,

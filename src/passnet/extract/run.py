@@ -14,14 +14,8 @@ from passnet.executors import Executor, run_local
 from passnet.extract.isolate import capture_isolated
 from passnet.extract.record import CaptureSettings, NetRecord
 from passnet.extract.store import Manifest, merge
-from passnet.records import (
-    SCHEMA_VERSION,
-    LineWriter,
-    make_folder,
-    read_json,
-    read_lines,
-    write_json,
-)
+from passnet.records import SCHEMA_VERSION, make_folder
+from passnet.resume import begin, keep_each, last_records
 
 RUN_FILE = "run.json"
 RECORDS_FILE = "nets.jsonl"
@@ -68,38 +62,30 @@ def run_extract(
         InputError: `out` holds a run and `resume` is off, or one with other settings; or it cannot
             be written to, as when the disk is full.
     """
-    _prepare(out, settings, resume)
+    begin(
+        out / RUN_FILE,
+        RunInfo(SCHEMA_VERSION, settings),
+        resume,
+        "captured nets",
+        "was captured with other settings; choose another --out, or give those",
+    )
     path = out / RECORDS_FILE
     known = read_records(path)
     finished = {
         entry for entry, record in known.items() if record.status == "captured" or not retry
     }
     missing = [entry for entry in dict.fromkeys(entries) if entry not in finished]
-    try:
-        with LineWriter(path) as writer:
-            for item in executor(
-                missing, partial(capture_isolated, settings=settings), num_workers
-            ):
-                if item.rows is not None:
-                    _write(graphs_path(out, item.record.entry), item.rows)
-                writer.write(item.record)
-                known[item.record.entry] = item.record
-                if progress is not None:
-                    progress(item.record)
-    except OSError as cause:
-        raise InputError(
-            f"{out}: cannot be written ({cause.strerror}); {len(known)} nets are safe, "
-            "make room and go on with --resume"
-        ) from cause
+    outcomes = executor(missing, partial(capture_isolated, settings=settings), num_workers)
+
+    def place(record: NetRecord) -> Path:
+        return graphs_path(out, record.entry)
+
+    for record in keep_each(outcomes, path, place, len(known), "nets"):
+        known[record.entry] = record
+        if progress is not None:
+            progress(record)
     records = sorted(known.values(), key=lambda record: record.entry)
     return records, merge_runs([out], out)
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(content)
-    partial.replace(path)
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
@@ -133,9 +119,7 @@ def read_all_records(folders: Sequence[Path]) -> list[NetRecord]:
 
 def read_records(path: Path) -> dict[str, NetRecord]:
     """The records of a run by entry, the last of each; a torn last line is left out."""
-    if not path.exists():
-        return {}
-    return {item.entry: item for item in read_lines(path, NetRecord, skip_torn=True)}
+    return last_records(path, NetRecord, lambda record: record.entry)
 
 
 def graphs_path(out: Path, entry: str) -> Path:
@@ -143,20 +127,3 @@ def graphs_path(out: Path, entry: str) -> Path:
     plain = re.sub(r"[^\w.-]+", "_", entry)[-80:]
     digest = hashlib.sha256(entry.encode()).hexdigest()[:8]
     return out / GRAPHS_FOLDER / f"{plain}-{digest}.parquet"
-
-
-def _prepare(out: Path, settings: CaptureSettings, resume: bool) -> None:
-    info = RunInfo(SCHEMA_VERSION, settings)
-    path = out / RUN_FILE
-    if not path.exists():
-        make_folder(out)
-        write_json(path, info)
-        return
-    if not resume:
-        raise InputError(
-            f"{out}: already holds captured nets; add --resume to go on, or choose another --out"
-        )
-    if read_json(path, RunInfo) != info:
-        raise InputError(
-            f"{out}: was captured with other settings; choose another --out, or give those"
-        )

@@ -97,24 +97,14 @@ def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]
     return manifest
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a set, checked against its shards.
+def read_set(folder: Path) -> tuple[Manifest, list[Path]]:
+    """The manifest of a set and its files, checked against it.
 
     Raises:
-        InputError: it is missing, or a shard is not what it says.
+        InputError: there is none, or a file is missing or not the one described.
     """
     manifest = read_json(folder / MANIFEST_FILE, Manifest)
-    check_shards(folder, manifest.shards, MANIFEST_FILE)
-    return manifest
-
-
-def shards_of(folder: Path) -> list[Path]:
-    """The files of a set, as its manifest names them.
-
-    Raises:
-        InputError: the folder holds no set, or another than its manifest says.
-    """
-    return [folder / item.file for item in read_manifest(folder).shards]
+    return manifest, check_shards(folder, manifest.shards, MANIFEST_FILE)
 
 
 def _text_bytes(row: GraphRow) -> int:
