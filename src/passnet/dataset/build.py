@@ -19,6 +19,7 @@ from passnet.dataset.store import (
     DatasetManifest,
     Place,
     SubgraphRow,
+    main_dtype,
     merge_subgraphs,
 )
 from passnet.errors import GraphError, InputError
@@ -243,6 +244,9 @@ def _row(parent: GraphRow, graph: Graph, places: dict[tuple[int, int], set[Kind]
         tensors=encode(graph.tensors).decode(),
         op_sequence=ops,
         num_ops=len(ops),
+        dtype=main_dtype(graph.tensors),
+        variant="",
+        original="",
         domain=parent.domain,
         nets=tuple(sorted({item.entry for item in parent.sources})[:MAX_PLACES]),
         num_graphs=1,

@@ -5,11 +5,13 @@ Subgraphs with the same ops, data flow, literals, shapes and dtypes are one row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from passnet.extract.net import Domain
+from passnet.graph.spec import TensorSpec
 from passnet.parquet import Format, Shard, check_shards, write_shards
 from passnet.records import SCHEMA_VERSION, read_json, write_json
 
@@ -32,7 +34,9 @@ class Place:
 class SubgraphRow:
     """One subgraph: fingerprints, text, arguments (JSON), ops, and where it comes from.
 
-    `kinds`: how it was found; see `mine.subgraphs`. `places` are the first few of `num_places`
+    `dtype`: the floating-point dtype of most of its arguments, "none" where none is one. `variant`:
+    what was changed of what was captured ("float16", "batch=4"), `original` the full fingerprint of
+    the row it was made of; both are empty where nothing was. `kinds`: how it was found; see `mine.subgraphs`. `places` are the first few of `num_places`
     places in `num_graphs` captured graphs; `nets` the entries of the catalog whose graphs they are,
     the first few by name; `domain` that of the first.
     """
@@ -45,6 +49,9 @@ class SubgraphRow:
     tensors: str
     op_sequence: tuple[str, ...]
     num_ops: int
+    dtype: str
+    variant: str
+    original: str
     domain: Domain
     nets: tuple[str, ...]
     num_graphs: int
@@ -67,6 +74,17 @@ class DatasetManifest:
     kinds: dict[str, int]
     domains: dict[str, int]
     shards: tuple[Shard, ...]
+
+
+def main_dtype(tensors: Iterable[TensorSpec]) -> str:
+    """The floating-point dtype of most arguments, the first among equals; "none" without any.
+
+    Examples:
+        >>> main_dtype([TensorSpec("x", (2,), "bfloat16"), TensorSpec("i", (2,), "int64")])
+        'bfloat16'
+    """
+    found = Counter(item.dtype for item in tensors if "float" in item.dtype)
+    return found.most_common(1)[0][0] if found else "none"
 
 
 def merge_subgraphs(paths: Iterable[Path], out: Path) -> DatasetManifest:
@@ -113,19 +131,12 @@ def write_dataset(out: Path, rows: Sequence[SubgraphRow]) -> DatasetManifest:
         len({row.structure for row in rows}),
         len({row.op_sequence for row in rows}),
         sum(row.num_places for row in rows),
-        _counts(kind for row in rows for kind in row.kinds),
-        _counts(row.domain for row in rows),
+        Counter(sorted(kind for row in rows for kind in row.kinds)),
+        Counter(sorted(row.domain for row in rows)),
         write_shards(out, SHARD_NAME, rows, SUBGRAPHS, lambda row: len(row.program)),
     )
     write_json(out / MANIFEST_FILE, manifest)
     return manifest
-
-
-def _counts(names: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    return dict(sorted(found.items()))
 
 
 def read_dataset(folder: Path) -> tuple[DatasetManifest, list[Path]]:
