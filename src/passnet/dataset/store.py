@@ -36,9 +36,10 @@ class SubgraphRow:
 
     `dtype`: the floating-point dtype of most of its arguments, "none" where none is one. `variant`:
     what was changed of what was captured ("float16", "batch=4"), `original` the full fingerprint of
-    the row it was made of; both are empty where nothing was. `kinds`: how it was found; see `mine.subgraphs`. `places` are the first few of `num_places`
-    places in `num_graphs` captured graphs; `nets` the entries of the catalog whose graphs they are,
-    the first few by name; `domain` that of the first.
+    the row it was made of; both are empty where nothing was. `kinds`: how it was found; see
+    `mine.subgraphs`. `places` are the first few of `num_places` places in `num_graphs` captured
+    graphs; `nets` the entries of the catalog whose graphs they are, the first few by name; `domain`
+    that of the first.
     """
 
     full: str
