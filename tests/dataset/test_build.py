@@ -84,8 +84,8 @@ def test_a_range_of_two_kinds_is_one_place():
 def test_a_union_adds_places_and_keeps_the_first():
     def made(name, count):
         places = tuple(Place(name, k, k + 1) for k in range(count))
-        return SubgraphRow("f", "l", "s", ("single",), "", "[]", ("a",), 1, "none", "", "", "cv", (name,), 1,
-                           count, places)  # fmt: skip
+        what = ("f", "l", "s", ("single",), "", "[]", ("a",), 1, "none", "", "", "cv")
+        return SubgraphRow(*what, (name,), 1, count, places)
 
     both = union(made("b", 7), made("a", 3))
     assert (both.num_places, both.num_graphs, both.nets) == (10, 2, ("a", "b"))
