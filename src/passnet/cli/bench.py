@@ -15,6 +15,7 @@ from passnet.cli.output import (
     print_totals,
     report,
 )
+from passnet.cli.suites import admit_command, list_command, make_command, show_suite
 from passnet.errors import InputError
 
 
@@ -179,14 +180,25 @@ def bench_score(path: Path, b: float, p: float, as_json: bool) -> None:
 
 
 @bench.command("show")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("what")
 @task_option
-def bench_show(path: Path, tasks: tuple[str, ...]) -> None:
-    """Print the tables of the run folder PATH: one a task, and the total."""
-    from passnet.bench.files import TRIALS_FILE
+@click.option("--svg", type=click.Path(path_type=Path), help="Folder for a picture of each graph.")
+def bench_show(what: str, tasks: tuple[str, ...], svg: Path | None) -> None:
+    """Print WHAT: the tables of a run folder, or the tasks of a suite.
+
+    Of a run: one table a task, and the total. Of a suite: ops, graphs and arguments of each task;
+    with --svg its graphs are drawn.
+    """
+    from passnet.bench.files import RUN_FILE, TRIALS_FILE
     from passnet.bench.run import read_trials
     from passnet.bench.scores import read_rows, score_rows
 
+    path = Path(what)
+    if not (path / RUN_FILE).exists() and not (path / TRIALS_FILE).exists():
+        show_suite(open_suite(what, tasks), svg)
+        return
+    if svg is not None:
+        raise InputError(f"{path}: a run folder has no graphs to draw; give the suite")
     scores = score_rows(read_rows(path))
     trials = [item for item in read_trials(path / TRIALS_FILE) if not tasks or item.task in tasks]
     print_tasks(trials)
@@ -194,65 +206,5 @@ def bench_show(path: Path, tasks: tuple[str, ...]) -> None:
     print_failures(trials)
 
 
-@bench.command("list")
-@click.argument("suite_name", default="demo")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
-def bench_list(suite_name: str, as_json: bool) -> None:
-    """List the tasks of a suite: how many graphs, of which nets, and their ops."""
-    suite = open_suite(suite_name, ())
-    rows = [
-        {
-            "task": task.name,
-            "graphs": [item.name for item in task.graphs],
-            "nets": sorted({item.source.net for item in task.graphs if item.source}),
-            "ops": list(task.ops),
-        }
-        for task in suite.tasks
-    ]
-    if as_json:
-        print_json(rows)
-        return
-    for row in rows:
-        names = " ".join(op.rsplit(".", 1)[-1] for op in row["ops"])
-        click.echo(
-            f"{row['task']}: {len(row['graphs'])} graphs of {len(row['nets'])} nets: {names}"
-        )
-
-
-@bench.command("admit")
-@click.argument("suite_name", default="demo")
-@task_option
-@click.option(
-    "--distribution",
-    default="both",
-    show_default=True,
-    type=click.Choice(["recorded", "fresh", "both"]),
-    help="The inputs that a graph would be judged with.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
-def bench_admit(suite_name: str, tasks: tuple[str, ...], distribution: str, as_json: bool) -> None:
-    """Say which graphs of a suite cannot tell a wrong program from a right one.
-
-    Wrong programs (zeros, an input, an op left out, ...) are run on every graph; one that passes at
-    t = -5 makes the graph degenerate.
-    """
-    from passnet.judge.admission import KINDS, admit_suite
-    from passnet.report.progress import progress
-
-    kinds = [kind for kind in KINDS if distribution in (kind, "both")]
-    suite = open_suite(suite_name, tasks)
-    with progress(f"admitting {suite.name}", sum(len(item.graphs) for item in suite.tasks)) as step:
-        admissions = admit_suite(suite, step)
-    if as_json:
-        print_json(admissions)
-        return
-    degenerate = [item for item in admissions if item.reasons(kinds)]
-    for item in degenerate:
-        names = dict.fromkeys(
-            f"{reason.program} ({reason.place})" for reason in item.reasons(kinds)
-        )
-        click.echo(f"degenerate: {item.graph}: {', '.join(names)}")
-    click.echo(
-        f"{len(degenerate)} of {len(admissions)} graphs of {suite.name} let a wrong program pass "
-        f"at t = -5 on {' and '.join(kinds)} inputs"
-    )
+for command in (list_command, admit_command, make_command):
+    bench.add_command(command)

@@ -108,7 +108,8 @@ def build_dataset(
     Raises:
         InputError: there are no graphs; `out` holds a build and `resume` is off, or another one.
     """
-    files = [file for folder in folders for file in read_set(folder)[1]]
+    sets = [read_set(folder) for folder in folders]
+    files = [file for _, some in sets for file in some]
     rows = {row.full: row for file in files for row in GRAPHS.read(file)}
     if not rows:
         raise InputError(f"{folders[0]}: holds no graph to mine")
@@ -133,7 +134,12 @@ def build_dataset(
         if step is not None:
             step(record.graph[:12])
     parts = [_part(out, name) for name in rows if _part(out, name).exists()]
-    return [known[name] for name in sorted(rows)], merge_subgraphs(parts, out)
+    versions: dict[str, set[str]] = {}
+    for manifest, _ in sets:
+        for package, found in manifest.versions.items():
+            versions.setdefault(package, set()).update(found)
+    merged = merge_subgraphs(parts, out, {name: sorted(some) for name, some in versions.items()})
+    return [known[name] for name in sorted(rows)], merged
 
 
 def read_mined(out: Path) -> dict[str, MinedRecord]:

@@ -1,9 +1,10 @@
-"""A graph as readable lines: its arguments, and every op with what it makes."""
+"""Graphs and tasks as readable lines: arguments, and every op with what it makes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from passnet.dataset.suite import Task
 from passnet.graph.fake import ValueShape, infer_shapes
 from passnet.graph.render import render_statement
 from passnet.graph.spec import Alias, Graph, Release
@@ -34,6 +35,23 @@ def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
         yield f"{number:5}  {text}"
         number += 1
     yield f"returns {len(graph.program.outputs)} values"
+
+
+def list_task(task: Task) -> Iterator[str]:
+    """Lines that show a task: its first graph whole, and the arguments of all its graphs.
+
+    Raises:
+        GraphError: shapes cannot be inferred.
+    """
+    nets = {item.source.net for item in task.graphs if item.source}
+    yield f"{task.name}: {len(task.graphs)} graphs of {len(nets)} nets"
+    first = task.graphs[0]
+    yield f"{first.name}:"
+    yield from list_graph(first.graph, first.name)
+    yield "all graphs:"
+    for item in task.graphs:
+        forms = ", ".join(_form(spec.dtype, spec.shape) for spec in item.graph.tensors)
+        yield f"  {item.name}: {forms}"
 
 
 def _form(dtype: str, shape: tuple[int, ...]) -> str:
