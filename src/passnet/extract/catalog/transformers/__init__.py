@@ -10,8 +10,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from passnet.extract.catalog.transformers.inputs import inputs
+from passnet.extract.catalog.transformers.inputs import inputs, left_out
 from passnet.extract.catalog.transformers.reduce import MAX_LAYERS, fitted, reduced
+from passnet.extract.catalog.transformers.settings import WHOLE, said
 from passnet.extract.net import Domain, Net
 from passnet.extract.torchvision_ops import ready_torchvision
 
@@ -74,9 +75,11 @@ def build(name: str) -> Net:
     if name in _COMPOSED:
         config = composed(name)
         return net_of(kind, config)
-    said = _SETTINGS.get(name) or _SETTINGS.get(kind.config_class.model_type, {})
-    config, changes = reduced(kind.config_class(**said))
-    changes += tuple(f"{key} = {value}" for key, value in said.items())
+    settings = said(name, kind.config_class)
+    config, changes = kind.config_class(**settings), ()
+    if config.model_type not in WHOLE:
+        config, changes = reduced(config)
+    changes += tuple(f"{key} = {value}" for key, value in settings.items())
     changes += fitted(config)
     return net_of(kind, config, changes)
 
@@ -87,7 +90,9 @@ def net_of(kind: Any, config: Any, changes: tuple[str, ...] = ()) -> Net:
         config._experts_implementation = "batched_mm"  # others loop over values, or are no torch op
     net = kind(config).eval()
     domain, task = purpose(kind.__name__, net)
-    return Net(net, kwargs=inputs(net, config), domain=domain, task=task, changes=changes)
+    given = inputs(net, config)
+    changes += tuple(f"called without {name}" for name in left_out(net, given))
+    return Net(net, kwargs=given, domain=domain, task=task, changes=changes)
 
 
 _COMPOSED = {
@@ -110,27 +115,6 @@ def composed(name: str) -> Any:
     kind, maker, *parts = _COMPOSED[name]
     configs = [getattr(transformers, part)(num_hidden_layers=MAX_LAYERS) for part in parts]
     return getattr(getattr(transformers, kind), maker)(*configs)
-
-
-_SETTINGS: dict[str, dict[str, Any]] = {
-    "ReformerModelWithLMHead": {"is_decoder": True},
-    "autoformer": {"prediction_length": 24},
-    "informer": {"prediction_length": 24},
-    "time_series_transformer": {"prediction_length": 24},
-    "wav2vec2-conformer": {"vocab_size": 32},
-    "xmod": {"default_language": "en_XX"},
-    "esm": {"vocab_size": 33, "pad_token_id": 1, "mask_token_id": 32},
-    "dots1": {"n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2,
-              "n_group": 1, "topk_group": 1},
-    "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "image_size": 384,
-                                     "num_attention_heads": 16}},
-    "gemma3": {"vision_config": {"image_size": 896, "patch_size": 14}},
-    "idefics3": {"vision_config": {"image_size": 256}},
-    "smolvlm": {"vision_config": {"image_size": 256}},
-    "nemotron": {"num_key_value_heads": 8},
-    "t5gemma2": {"vision_config": {"image_size": 896, "patch_size": 14}},
-}  # fmt: skip
-"""Classes, or families, whose default settings do not fit each other: what must be said."""
 
 
 @functools.cache

@@ -244,14 +244,6 @@ def flattened_patches(look: Look) -> Given:
     return made
 
 
-def hidden_states(look: Look) -> Given:
-    """What a part of a larger net takes: patches with a grid, else features of its width."""
-    if "grid_thw" in look.params:
-        return patches(look)
-    width = int(look.find("hidden_size", "d_model", default=256))
-    return floats(1, TEXT_LENGTH, width, axes=("batch", "sequence", str(width)))
-
-
 MAKERS: dict[str, Maker] = {
     "input_ids": input_ids,
     "attention_mask": attention_mask,
@@ -275,23 +267,15 @@ MAKERS: dict[str, Maker] = {
 }
 """Arguments that are always given where forward takes them."""
 
-REQUIRED: dict[str, Maker] = {
-    "pixel_values_videos": video,
-    "hidden_states": hidden_states,
-    "input_features_mask": input_features_mask,
-    "inputs": lambda look: input_ids(look),
-    "spectrogram": lambda look: floats(
-        1, MEL_FRAMES, int(look.find("model_in_dim", default=80)), axes=("batch", "frames", "mels")
-    ),
-}
-"""Arguments that are given only where forward cannot do without."""
-
 _VIDEO = {"timesformer", "videomae", "vivit", "vjepa2", "xclip", "videoprism"}
 _TILED = {"idefics2": 1, "idefics3": 1, "smolvlm": 1, "colmodernvbert": 1, "modernvbert": 1,
           "llava_next": 3, "llava_next_video": 3, "llava_onevision": 2,
           "granite4_vision": 3}  # fmt: skip
 """Families that take an image as several tiles: how many of an image of their size."""
 
-_CHANNELLED = {"encodec", "dac", "mimi", "xcodec", "xcodec2"}
+_CHANNELLED = {"encodec", "dac", "mimi", "mimi_encoder", "xcodec", "xcodec2",
+               "pocket_tts_audio_tokenizer", "vibevoice_acoustic_tokenizer",
+               "vibevoice_acoustic_tokenizer_encoder", "pe_audio",
+               "pe_audio_encoder", "pe_audio_video", "pe_audio_video_encoder"}  # fmt: skip
 _FRAMES_FIRST = {"wav2vec2-bert", "seamless_m4t", "seamless_m4t_v2", "speech_to_text"}
 _LAGGED = {"time_series_transformer", "informer", "autoformer"}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
-from passnet.extract.catalog.transformers.arguments import MAKERS, REQUIRED
+from passnet.extract.catalog.transformers.arguments import MAKERS
 from passnet.extract.catalog.transformers.families import FAMILIES
 from passnet.extract.catalog.transformers.look import Look
+from passnet.extract.catalog.transformers.required import REQUIRED
 from passnet.extract.net import Given
 
 
@@ -22,8 +24,8 @@ def inputs(net: torch.nn.Module, config: Any) -> dict[str, Given]:
     """
     look = Look(net, config)
     made: dict[str, Given] = {}
+    own = FAMILIES.get(type(net).__name__) or FAMILIES.get(look.family, {})
     for name, param in look.params.items():
-        own = FAMILIES.get(look.family, {})
         required = param.default is param.empty and param.kind is param.POSITIONAL_OR_KEYWORD
         maker = own.get(name, MAKERS.get(name) or (REQUIRED.get(name) if required else None))
         if maker is None and required:
@@ -36,12 +38,23 @@ def inputs(net: torch.nn.Module, config: Any) -> dict[str, Given]:
 
 
 PLACES = (
-    (("pixel_values",), ("image_token_id", "image_token_index", "img_token_id"),
-     "get_image_features"),
-    (("input_features", "input_values"), ("audio_token_id", "audio_token_index"),
-     "get_audio_features"),
+    (("pixel_values",), ("image_grid_thw", "image_sizes"),
+     ("image_token_id", "image_token_index", "img_token_id"), "get_image_features"),
+    (("input_features", "input_values"), ("input_features_mask",),
+     ("audio_token_id", "audio_token_index"), "get_audio_features"),
 )  # fmt: skip
-"""Arguments that are not text, the settings that name their tokens, who makes their features."""
+"""Arguments that are not text, what goes with them, the settings that name their tokens, who makes
+their features."""
+
+
+def left_out(net: torch.nn.Module, made: Mapping[str, Given]) -> tuple[str, ...]:
+    """The images or sounds that a net takes beside text, and is called without."""
+    takes = inspect.signature(net.forward).parameters
+    return tuple(
+        names[0]
+        for names, _, _, _ in PLACES
+        if "input_ids" in made and set(names) & set(takes) and not set(names) & set(made)
+    )
 
 
 def place_images(look: Look, made: dict[str, Given]) -> None:
@@ -52,7 +65,7 @@ def place_images(look: Look, made: dict[str, Given]) -> None:
     """
     if "input_ids" not in made:
         return
-    for names, keys, method in PLACES:
+    for names, beside, keys, method in PLACES:
         given = [name for name in names if name in made]
         token = look.find(*keys)
         ask = getattr(getattr(look.net, "model", None), method, getattr(look.net, method, None))
@@ -66,7 +79,8 @@ def place_images(look: Look, made: dict[str, Given]) -> None:
             with torch.no_grad():
                 count = _rows(ask(**arguments))
         except Exception:  # noqa: BLE001 (boundary: a net whose defaults do not fit raises anything)
-            _without(made, names)
+            for name in (*names, *beside):  # a net that reads text can be called with that alone
+                made.pop(name, None)
             continue
         ids = made["input_ids"].value
         marks = torch.from_numpy(np.full((ids.shape[0], count), int(token)))
@@ -78,16 +92,10 @@ def place_images(look: Look, made: dict[str, Given]) -> None:
             made[name] = _mask(look, ids, name)
 
 
-def _without(made: dict[str, Given], names: tuple[str, ...]) -> None:
-    """Leave out what is not text; a net that reads text can be called with that alone."""
-    for name in (*names, "image_grid_thw", "image_sizes", "input_features_mask"):
-        made.pop(name, None)
-
-
 def _mask(look: Look, ids: torch.Tensor, name: str) -> Given:
     values = np.ones(ids.shape, np.int64)
     if name == "mm_token_type_ids":
-        token = look.find(*PLACES[0][1], default=-1)
+        token = look.find(*PLACES[0][2], default=-1)
         values = (ids.numpy() == int(token)).astype(np.int64)
     return Given(torch.from_numpy(values), ("batch", "sequence"))
 

@@ -35,7 +35,7 @@ class Look:
 
     def text(self, key: str, default: Any = None) -> Any:
         """A setting of the part of the configuration that is about text."""
-        value = getattr(self.config.get_text_config(), key, None)
+        value = getattr(reader(self.config), key, None)
         return self.find(key, part="text", default=default) if value is None else value
 
     @property
@@ -64,6 +64,14 @@ class Look:
         """Side of a patch of an image."""
         found = self.find("patch_size", part="vision", default=14)
         return int(found[-1] if isinstance(found, (list, tuple)) else found)
+
+
+def reader(config: Any) -> Any:
+    """The part of a configuration that is about text; of two, the one that reads."""
+    try:
+        return config.get_text_config()
+    except ValueError:
+        return config.get_text_config(encoder=True)
 
 
 _LARGE = ("Detection", "Detr", "YOLO", "Yolos", "DFine", "DETR", "GroundingDino")

@@ -19,7 +19,7 @@ _DEPTHS = {
 }  # fmt: skip
 """Settings that say how many layers a stack has, or a list of them, one for each stage."""
 
-_DERIVED = {"stage_names", "out_features", "_out_features"}
+_DERIVED = {"stage_names", "out_features", "_out_features", "hybrid_layer_ids"}
 """Settings that follow from the number of layers."""
 
 
@@ -28,9 +28,12 @@ def fitted(config: Any) -> tuple[str, ...]:
 
     The defaults of the parts come from nets of different sizes.
     """
-    seen, read = getattr(config, "vision_config", None), config.get_text_config()
-    width, wanted = getattr(seen, "out_hidden_size", None), getattr(read, "hidden_size", None)
-    if seen is None or width is None or wanted is None or width == wanted:
+    seen = getattr(config, "vision_config", None)
+    width = getattr(seen, "out_hidden_size", None)
+    if seen is None or width is None:
+        return ()
+    wanted = getattr(config.get_text_config(), "hidden_size", None)
+    if wanted is None or width == wanted:
         return ()
     seen.out_hidden_size = wanted
     return (f"vision_config.out_hidden_size {width} -> {wanted}",)
@@ -53,12 +56,14 @@ def cut(settings: dict[str, Any], changes: list[str], prefix: str = "") -> None:
     scaled.
     """
     sizes: dict[int, int] = {}
+    stages = {len(settings[key]) for key in _DEPTHS if isinstance(settings.get(key), (list, tuple))}
     for key, value in list(settings.items()):
         if isinstance(value, dict) and key.endswith("config"):
             cut(value, changes, f"{prefix}{key}.")
         if key not in _DEPTHS:
             continue
-        shorter = _shorter(value)
+        is_stages = isinstance(value, int) and value in stages
+        shorter = value if is_stages else _shorter(value)
         if shorter != value:
             settings[key] = shorter
             changes.append(f"{prefix}{key} {value} -> {shorter}")
