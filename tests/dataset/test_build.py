@@ -16,6 +16,7 @@ from passnet.errors import InputError
 from passnet.extract.store import GraphRow, Source, write_set
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.render import render_program
+from passnet.mine.dtypes import DTYPES
 from passnet.mine.folding import FoldingPlan
 from passnet.mine.subgraphs import KINDS
 from passnet.records import encode
@@ -91,6 +92,36 @@ def test_a_union_adds_places_and_keeps_the_first():
     assert (both.num_places, both.num_graphs, both.nets) == (10, 2, ("a", "b"))
     assert len(both.places) == 8 and both.places[0] == Place("a", 0, 1)
     assert both == union(made("a", 3), made("b", 7))
+
+
+def test_every_range_comes_in_the_other_dtypes_too_and_names_its_original():
+    record, rows = mine(Mining(TWO[0], ((0, 3), (3, 6)), KINDS, DTYPES))
+    originals = {item.full for item in rows if not item.variant}
+    assert record.variants == {"float16": len(originals), "bfloat16": len(originals)}
+    for dtype in record.variants:
+        made = [item for item in rows if item.variant == dtype]
+        assert {item.dtype for item in made} == {dtype}
+        assert {item.original for item in made} == originals
+    blocks = [item for item in rows if len(item.op_sequence) == 3]
+    assert [item.num_places for item in blocks] == [2, 2, 2]
+
+
+def test_a_graph_that_cannot_be_in_a_dtype_is_still_mined():
+    body = "a = torch.relu(x)\nb = a.to(torch.float32)\nc = torch.matmul(b, a)\nreturn (c,)"
+    mixed = row(graph(body, x=(4, 4)), "lib/mixed")
+    record, rows = mine(Mining(mixed, (), ("single",), ("bfloat16",)))
+    assert "bfloat16" in record.unvaried and not record.variants
+    assert rows and not any(item.variant for item in rows)
+
+
+def test_what_was_captured_goes_before_what_was_made():
+    what = ("f", "l", "s", ("single",), "", "[]", ("a",), 1, "float16")
+    where = (("n",), 1, 1, (Place("g", 0, 1),))
+    found = SubgraphRow(*what, "", "", "cv", *where)
+    made = SubgraphRow(*what, "float16", "o", "cv", *where)
+    assert union(found, made) == union(made, found) == found
+    twice = union(made, replace(made, original="b"))
+    assert (twice.num_places, twice.original) == (2, "b")
 
 
 def test_a_graph_that_cannot_be_mined_is_a_record():

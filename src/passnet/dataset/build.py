@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -22,14 +22,16 @@ from passnet.dataset.store import (
     main_dtype,
     merge_subgraphs,
 )
-from passnet.errors import GraphError, InputError
+from passnet.errors import CutError, GraphError, InputError
 from passnet.executors import Executor, run_local
 from passnet.extract.store import GRAPHS, GraphRow, read_set
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
-from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.isolated import Isolated, Limits, Task, log_of
+from passnet.mine.cut import cut_range, infer, parent_of, single_assignment
+from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
 from passnet.mine.subgraphs import KINDS, Kind, Refusal, subgraphs
 from passnet.records import SCHEMA_VERSION, decode, encode, read_json, write_json
@@ -46,9 +48,12 @@ MAX_ERROR_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
-    """How a dataset is made: the kinds of subgraphs, how to fold, and what a graph may take."""
+    """How a dataset is made: the kinds of subgraphs, the dtypes that they are also made in, how to
+    fold, and what a graph may take.
+    """
 
     kinds: tuple[Kind, ...] = KINDS
+    dtypes: tuple[str, ...] = DTYPES
     folding: FoldingPlan = COVERING
     limits: Limits = Limits(300.0, 8192)
 
@@ -65,7 +70,8 @@ class BuildInfo:
 @dataclass(frozen=True, slots=True)
 class MinedRecord:
     """What came of mining one graph: how many ranges were cut out by kind, and were refused, with
-    the reasons; `error` where the graph as a whole failed.
+    the reasons; how many of them there are in other dtypes, and what kept the graph from a dtype;
+    `error` where the graph as a whole failed.
     """
 
     graph: str
@@ -73,6 +79,8 @@ class MinedRecord:
     found: dict[str, int]
     refused: dict[str, int]
     reasons: dict[str, int]
+    variants: dict[str, int] = field(default_factory=dict)
+    unvaried: dict[str, str] = field(default_factory=dict)
     error: str | None = None
 
 
@@ -83,6 +91,7 @@ class Mining:
     row: GraphRow
     classical: tuple[tuple[int, int], ...]
     kinds: tuple[Kind, ...]
+    dtypes: tuple[str, ...] = ()
 
 
 def build_dataset(
@@ -155,7 +164,8 @@ def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Minin
         sequences, _ = alphabet([rows[name].op_sequence for name in names])
         for item in ranges(fold(sequences, settings.folding), settings.folding):
             classical[names[item.sequence]].append((item.start, item.stop))
-    return {name: Mining(rows[name], tuple(classical[name]), settings.kinds) for name in names}
+    kinds, dtypes = settings.kinds, settings.dtypes
+    return {name: Mining(rows[name], tuple(classical[name]), kinds, dtypes) for name in names}
 
 
 def mine_isolated(
@@ -177,7 +187,8 @@ def mine_isolated(
             return Outcome(read_json(folder / RECORD_FILE, MinedRecord), content)
         how = f"not done in {limits.seconds:g} s" if ended.timed_out else log_of(folder)[-200:]
         size = len(job.row.op_sequence)
-        return Outcome(MinedRecord(name, size, {}, {}, {}, how or f"signal {ended.signal}"), None)
+        error = how or f"signal {ended.signal}"
+        return Outcome(MinedRecord(name, size, {}, {}, {}, error=error), None)
 
 
 def ready(_: str) -> None:
@@ -202,41 +213,107 @@ def mine_to(payload: str, folder: Path) -> None:
 
 
 def mine(job: Mining) -> tuple[MinedRecord, list[SubgraphRow]]:
-    """The subgraphs of one captured graph, each once with all its places in it."""
+    """The subgraphs of one captured graph, each once with all its places in it.
+
+    What was captured comes first, then the same in other dtypes.
+    """
     row = job.row
     graph = Graph(parse_program(row.program), decode(row.tensors, tuple[TensorSpec, ...], row.full))
     found: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    graphs: dict[str, Graph] = {}
-    places: dict[str, dict[tuple[int, int], set[Kind]]] = {}
+    captured = _Found()
     error = None
     try:
         for item in subgraphs(graph, job.classical, job.kinds, row.full[:12]):
             if isinstance(item, Refusal):
                 refused[item.kind] += 1
                 reasons[_plain(item.reason)] += 1
-                continue
-            found[item.kind] += 1
-            name = fingerprints(item.graph).full
-            assert name is not None, "a cut graph has specs"
-            graphs.setdefault(name, item.graph)
-            at = places.setdefault(name, {})
-            at.setdefault((item.start, item.stop), set()).add(item.kind)
+            else:
+                found[item.kind] += 1
+                captured.add(item.graph, (item.start, item.stop), item.kind)
     except GraphError as cause:
         error = str(cause)[:MAX_ERROR_CHARACTERS]
+    rows = captured.rows(row)
+    variants: Counter[str] = Counter()
+    unvaried: dict[str, str] = {}
+    main = main_float(graph.tensors)
+    for dtype in job.dtypes if main is not None and rows else ():
+        if dtype == main:
+            continue
+        try:
+            others = _in_dtype(graph, dtype, captured)
+        except GraphError as cause:
+            unvaried[dtype] = str(cause)[:MAX_ERROR_CHARACTERS]
+            continue
+        variants[dtype] = len(others.graphs)
+        rows += others.rows(row, dtype)
     record = MinedRecord(
         row.full,
         len(row.op_sequence),
         dict(found),
         dict(refused),
         dict(reasons.most_common(MAX_REASONS)),
+        dict(variants),
+        unvaried,
         error,
     )
-    return record, [_row(row, graphs[name], places[name]) for name in sorted(graphs)]
+    return record, rows
 
 
-def _row(parent: GraphRow, graph: Graph, places: dict[tuple[int, int], set[Kind]]) -> SubgraphRow:
+@dataclass(slots=True)
+class _Found:
+    """The subgraphs of one graph by full fingerprint, and where they are; for those in another
+    dtype, what each was made of.
+    """
+
+    graphs: dict[str, Graph] = field(default_factory=dict)
+    places: dict[str, dict[tuple[int, int], set[Kind]]] = field(default_factory=dict)
+    originals: dict[str, str] = field(default_factory=dict)
+
+    def add(self, graph: Graph, place: tuple[int, int], kind: Kind) -> str:
+        name = fingerprints(graph).full
+        assert name is not None, "a cut graph has specs"
+        self.graphs.setdefault(name, graph)
+        self.places.setdefault(name, {}).setdefault(place, set()).add(kind)
+        return name
+
+    def rows(self, parent: GraphRow, variant: str = "") -> list[SubgraphRow]:
+        return [
+            _row(parent, self.graphs[name], self.places[name], variant, self.originals.get(name))
+            for name in sorted(self.graphs)
+        ]
+
+
+def _in_dtype(graph: Graph, dtype: str, captured: _Found) -> _Found:
+    """The same ranges of the graph in another dtype, but for those that are the same in it.
+
+    Raises:
+        GraphError: the graph cannot be in this dtype.
+    """
+    varied = in_dtype(graph, dtype)
+    single = Graph(single_assignment(varied.program), varied.tensors)
+    parent = parent_of(single.program, infer(single))
+    found = _Found()
+    for original, places in captured.places.items():
+        for (start, stop), kinds in places.items():
+            try:
+                made = cut_range(parent, start, stop)
+            except CutError:
+                continue  # a value that crosses the cut has no size that follows in this dtype
+            if fingerprints(made).full not in captured.graphs:
+                for kind in kinds:
+                    found.originals[found.add(made, (start, stop), kind)] = original
+    return found
+
+
+def _row(
+    parent: GraphRow,
+    graph: Graph,
+    places: dict[tuple[int, int], set[Kind]],
+    variant: str,
+    original: str | None,
+) -> SubgraphRow:
     prints = fingerprints(graph)
     assert prints.full is not None, "a cut graph has specs"
     ops = op_sequence(graph.program)
@@ -251,8 +328,8 @@ def _row(parent: GraphRow, graph: Graph, places: dict[tuple[int, int], set[Kind]
         op_sequence=ops,
         num_ops=len(ops),
         dtype=main_dtype(graph.tensors),
-        variant="",
-        original="",
+        variant=variant,
+        original=original or "",
         domain=parent.domain,
         nets=tuple(sorted({item.entry for item in parent.sources})[:MAX_PLACES]),
         num_graphs=1,

@@ -71,13 +71,13 @@ def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]
 
     limits = SmallConstants()
     running = boundary(GraphError, f"{where}: cannot run under fake tensors")
-    with running, _restored_state(), _fake_mode(), limits, torch.no_grad():
+    with running, restored_state(), fake_mode(), limits, torch.no_grad():
         args = [fake_input(item, annotations[item.name]) for item in graph.tensors]
         Recorder(module, garbage_collect_values=True).run(*args)
     return shapes
 
 
-def _fake_mode() -> FakeTensorMode:
+def fake_mode() -> FakeTensorMode:
     """Sizes that depend on values (a mask's count, `item()`) become symbols instead of errors.
 
     An op without a fake form is an error; it is not run for real.
@@ -136,7 +136,7 @@ def _reason(cause: Exception) -> str:
 
 
 @contextmanager
-def _restored_state() -> Iterator[None]:
+def restored_state() -> Iterator[None]:
     """Undo what a graph that failed half-way may have left on: vmap levels, autocast, grad mode."""
     import torch
     from torch._C._functorch import maybe_current_level, pop_dynamic_layer_stack

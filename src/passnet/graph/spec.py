@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Literal, TypeAlias
@@ -141,6 +143,22 @@ class TensorSpec:
         for size in self.shape:
             total *= size
         return total
+
+
+def main_float(tensors: Iterable[TensorSpec]) -> str | None:
+    """The floating-point dtype of most elements of a graph's arguments; None without any.
+
+    Elements are counted, since a convolution in bfloat16 may have four norm parameters in float32.
+
+    Examples:
+        >>> main_float([TensorSpec("x", (2,), "bfloat16"), TensorSpec("y", (1,), "float32")])
+        'bfloat16'
+    """
+    found: Counter[str] = Counter()
+    for item in tensors:
+        if "float" in item.dtype:
+            found[item.dtype] += item.num_elements
+    return found.most_common(1)[0][0] if found else None
 
 
 @dataclass(frozen=True, slots=True)

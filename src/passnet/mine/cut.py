@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import torch
 import torch.fx
@@ -126,37 +127,121 @@ def infer(graph: Graph) -> dict[str, TensorSpec]:
     return seen
 
 
-def cut(program: Program, start: int, stop: int, seen: Mapping[str, TensorSpec]) -> Graph:
-    """The ops [start, stop) of a program as a graph.
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A program in single-assignment form, as ranges are cut out of it; see `parent_of`.
+
+    `reads` are the names that each op reads; `needed_until` is the index after the last op that
+    reads a name, or past all of them for what the program returns; `shielded` are the ops between
+    a switch of state and the one back, where they mean something else.
+    """
+
+    ops: tuple[Op, ...]
+    reads: tuple[tuple[str, ...], ...]
+    needed_until: Mapping[str, int]
+    shielded: frozenset[int]
+    symbols: frozenset[str]
+    seen: Mapping[str, TensorSpec]
+
+
+def parent_of(program: Program, seen: Mapping[str, TensorSpec]) -> Parent:
+    """What every cut of a program needs, found once.
 
     Args:
         program: in single-assignment form.
-        start: index of the first op among `program.ops`.
-        stop: index after the last one.
         seen: specs of the values, from `observe` or `infer`.
+    """
+    ops = program.ops
+    reads = tuple(op_refs(op) for op in ops)
+    until = {name: index for index, names in enumerate(reads, start=1) for name in names}
+    until.update({name: len(ops) + 1 for arg in program.outputs for name in refs(arg)})
+    symbols = {item.name for item in program.params if item.annotation == SYMBOL_ANNOTATION}
+    return Parent(ops, reads, until, _shielded(ops), frozenset(symbols), seen)
+
+
+def _shielded(ops: Sequence[Op]) -> frozenset[int]:
+    """The ops inside vmap, or inside autocast where that is on."""
+    found, open_states = set(), {"vmap": 0, "autocast": 0}
+    entered: dict[str | None, bool] = {}
+    for index, op in enumerate(ops):
+        name = last_name(op.target)
+        if name == "_vmap_increment_nesting":
+            open_states["vmap"] += 1
+        elif name == "_vmap_decrement_nesting":
+            open_states["vmap"] -= 1
+        elif name == "_enter_autocast":
+            entered[op.output] = _is_on(op)
+            open_states["autocast"] += entered[op.output]
+        elif name == "_exit_autocast":
+            open_states["autocast"] -= entered.get(next(iter(op_refs(op)), None), False)
+        elif any(open_states.values()):
+            found.add(index)
+    return frozenset(found)
+
+
+def _is_on(op: Op) -> bool:
+    """Whether a call `_enter_autocast(device, dtype, enabled, cache)` switches autocast on."""
+    enabled = op.args[2] if len(op.args) > 2 else dict(op.kwargs).get("enabled", True)
+    return enabled is not False
+
+
+def cut(program: Program, start: int, stop: int, seen: Mapping[str, TensorSpec]) -> Graph:
+    """One range of a program as a graph; for many, see `cut_range`."""
+    return cut_range(parent_of(program, seen), start, stop)
+
+
+def cut_range(parent: Parent, start: int, stop: int) -> Graph:
+    """The ops [start, stop) of a program as a graph.
+
+    Args:
+        parent: from `parent_of`.
+        start: index of the first op.
+        stop: index after the last one.
 
     Raises:
         CutError: the range is empty or out of bounds; it writes into a value made outside it; a
-            value that crosses the cut is no tensor; or a state is switched inside.
+            value that crosses the cut is no tensor; or a state is switched inside or around it.
     """
-    ops = program.ops
-    if not 0 <= start < stop <= len(ops):
-        raise CutError(f"range [{start}, {stop}) is not within the {len(ops)} ops of the graph")
-    inside = ops[start:stop]
-    made = {op.output for op in inside if op.output is not None}
-    live_in = list(dict.fromkeys(name for op in inside for name in op_refs(op) if name not in made))
-    later = {name for op in ops[stop:] for name in op_refs(op)}
-    later |= {name for arg in program.outputs for name in refs(arg)}
-    live_out = [op.output for op in inside if op.output in later]
+    num_ops = len(parent.ops)
+    if not 0 <= start < stop <= num_ops:
+        raise CutError(f"range [{start}, {stop}) is not within the {num_ops} ops of the graph")
+    inside = parent.ops[start:stop]
+    made = [op.output for op in inside if op.output is not None]
+    known = set(made)
+    read = dict.fromkeys(name for names in parent.reads[start:stop] for name in names)
+    live_in = [name for name in read if name not in known]
+    live_out = [name for name in made if parent.needed_until.get(name, 0) > stop]
     if not live_out:
         raise CutError(f"range [{start}, {stop}) makes no value that is used after it")
     _check_effects(inside, live_in, start)
+    if not parent.shielded.isdisjoint(range(start, stop)):
+        raise CutError(f"range [{start}, {stop}) lies where another op switches a state")
     for name in (*live_in, *live_out):
-        if name not in seen:
+        if name not in parent.seen:
             raise CutError(f"range [{start}, {stop}): {name} crosses the cut and is no tensor")
-    names = [name for name in live_out if name is not None]
-    symbols = {item.name for item in program.params if item.annotation == SYMBOL_ANNOTATION}
-    return _graph(inside, live_in, names, seen, symbols)
+    return _graph(inside, live_in, live_out, parent)
+
+
+def trim(parent: Parent, start: int, stop: int, most: int, min_ops: int) -> tuple[int, int] | None:
+    """The longest range inside [start, stop) that can be cut; None where there is none.
+
+    Of equally long ones the one that loses fewest ops in front. It helps where a tuple is made on
+    one side of the cut and taken apart on the other.
+
+    Args:
+        parent: from `parent_of`.
+        start: index of the first op.
+        stop: index after the last one.
+        most: how many ops may be lost.
+        min_ops: how many ops have to be left.
+    """
+    for lost in range(min(most, stop - start - min_ops) + 1):
+        for front in range(lost + 1):
+            chosen = (start + front, stop - lost + front)
+            with suppress(CutError):
+                cut_range(parent, *chosen)
+                return chosen
+    return None
 
 
 def _check_effects(inside: tuple[Op, ...], live_in: list[str], start: int) -> None:
@@ -195,9 +280,9 @@ def _graph(
     inside: tuple[Op, ...],
     live_in: list[str],
     live_out: list[str],
-    seen: Mapping[str, TensorSpec],
-    symbols: set[str],
+    parent: Parent,
 ) -> Graph:
+    seen = parent.seen
     names = {name: f"in_{index}" for index, name in enumerate(live_in)}
     for index, op in enumerate(inside):
         if op.output is not None:
@@ -213,7 +298,8 @@ def _graph(
             )
         )
     params = tuple(
-        Param(names[name], SYMBOL_ANNOTATION if name in symbols else None) for name in live_in
+        Param(names[name], SYMBOL_ANNOTATION if name in parent.symbols else None)
+        for name in live_in
     )
     tensors = tuple(
         replace(

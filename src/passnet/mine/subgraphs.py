@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from passnet.errors import CutError, FusionError
-from passnet.graph.spec import Graph
-from passnet.mine.cut import cut, infer, single_assignment
+from passnet.graph.spec import Graph, Ref
+from passnet.mine.cut import Parent, cut_range, infer, parent_of, single_assignment, trim
 from passnet.mine.fusion import fusion_plan
 from passnet.mine.ranges import fusible_ranges
 
@@ -20,14 +20,26 @@ single: one op.
 KINDS: tuple[Kind, ...] = ("classical", "fusible", "single")
 
 
+MAX_TRIMMED_OPS = 4
+"""How many ops a classical range may lose at its ends for the rest to be cut out."""
+
+MIN_OPS = 4
+"""The fewest ops of a classical range that has lost some; the published least of all ranges."""
+
+LONE_ELEMENT = "an element of a tuple made elsewhere is no subgraph"
+
+
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """The ops [start, stop) of a graph, as a graph."""
+    """The ops [start, stop) of a graph, as a graph; `num_trimmed` ops of the range that was wanted
+    are left out, at its ends.
+    """
 
     kind: Kind
     start: int
     stop: int
     graph: Graph
+    num_trimmed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,36 +62,65 @@ def subgraphs(
 ) -> Iterator[Subgraph | Refusal]:
     """The subgraphs of a graph, kind by kind, in the order of their ranges.
 
+    A single op that makes a tuple comes with the ops right behind it that take the tuple apart.
+
     Args:
         graph: with the specs of its arguments.
-        classical: the ranges that a corpus was folded into; see `folding.ranges`.
+        classical: the ranges that a corpus was folded into; see `folding.ranges`. One that cannot
+            be cut loses up to `MAX_TRIMMED_OPS` ops at its ends.
         kinds: those wanted.
         where: named in what is refused.
 
     Raises:
-        GraphError: an op refuses the shapes it is given.
+        GraphError: an op is unknown, or refuses the shapes it is given.
     """
-    program = single_assignment(graph.program)
-    single = Graph(program, graph.tensors)
-    seen = infer(single)
+    single = Graph(single_assignment(graph.program), graph.tensors)
+    parent = parent_of(single.program, infer(single))
     for kind in kinds:
-        try:
-            ranges = _ranges(kind, single, classical, where)
-        except FusionError as cause:
-            yield Refusal(kind, 0, 0, str(cause))
-            continue
-        for start, stop in ranges:
+        if kind == "single":
+            yield from _singles(parent)
+        elif kind == "classical":
+            for start, stop in classical:
+                chosen = trim(parent, start, stop, MAX_TRIMMED_OPS, MIN_OPS)
+                yield _found(parent, kind, (start, stop), chosen or (start, stop))
+        else:
             try:
-                yield Subgraph(kind, start, stop, cut(program, start, stop, seen))
-            except CutError as cause:
-                yield Refusal(kind, start, stop, str(cause))
+                ranges = fusible_ranges(fusion_plan(single, where).num_kernels())
+            except FusionError as cause:
+                yield Refusal(kind, 0, 0, str(cause))
+                continue
+            for start, stop in ranges:
+                yield _found(parent, kind, (start, stop), (start, stop))
 
 
-def _ranges(
-    kind: Kind, graph: Graph, classical: Sequence[tuple[int, int]], where: str
-) -> Sequence[tuple[int, int]]:
-    if kind == "classical":
-        return classical
-    if kind == "single":
-        return [(place, place + 1) for place in range(len(graph.program.ops))]
-    return fusible_ranges(fusion_plan(graph, where).num_kernels())
+def _singles(parent: Parent) -> Iterator[Subgraph | Refusal]:
+    start = 0
+    while start < len(parent.ops):
+        stop = start + 1
+        if _is_element(parent, start):
+            yield Refusal("single", start, stop, LONE_ELEMENT)
+        else:
+            while stop < len(parent.ops) and _is_element(parent, stop, of=parent.ops[start].output):
+                stop += 1
+            yield _found(parent, "single", (start, stop), (start, stop))
+        start = stop
+
+
+def _is_element(parent: Parent, place: int, of: str | None = None) -> bool:
+    """Whether an op takes apart what is no tensor: a tuple or a size, of any name or of this."""
+    op = parent.ops[place]
+    source = op.args[0] if op.target == "operator.getitem" else None
+    if not isinstance(source, Ref) or source.name in parent.seen:
+        return False
+    return of is None or source.name == of
+
+
+def _found(
+    parent: Parent, kind: Kind, wanted: tuple[int, int], chosen: tuple[int, int]
+) -> Subgraph | Refusal:
+    start, stop = chosen
+    try:
+        graph = cut_range(parent, start, stop)
+    except CutError as cause:
+        return Refusal(kind, start, stop, str(cause))
+    return Subgraph(kind, start, stop, graph, wanted[1] - wanted[0] - (stop - start))

@@ -1,0 +1,220 @@
+"""How often captured graphs have variants in other dtypes and at other sizes, and why not.
+
+Run it with `python -m benchmarks.variants [NUM_GRAPHS [NUM_NETS [FOLDER]]]`; FOLDER is a set of
+captured graphs. Graphs are a stratified part of the set, each worked on in a process of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from rich.console import Console
+
+from passnet.extract.sample import stratified
+from passnet.extract.store import GRAPHS, GraphRow, read_set
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.isolated import Isolated, Limits, Task, log_of
+from passnet.records import decode, encode, read_json, write_json
+from passnet.report.tables import Table, print_table
+
+TEXT_BYTES = 50_000
+"""Bytes of text and arguments for each graph of the part, more than they have in the mean."""
+
+MAX_OPS = 300
+"""Graphs of up to so many ops are taken; nets of more are traced for minutes."""
+
+LIMITS = Limits(300.0, 8192)
+RECORD_FILE = "measured.json"
+OTHER = ("float16", "bfloat16")
+ENDED = ("timeout", "crash")
+"""What came of a process that left no record; it is a failure in every dtype."""
+
+
+Way: TypeAlias = Literal["graph alone", "with its net", "other sizes"]
+"""Dtypes of a graph by itself; dtypes with the literals of its net; sizes, in its own dtype."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a process is told."""
+
+    row: GraphRow
+    way: Way
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One variant: its name, "run", "checked" or the cause of failure, the share of floating-point
+    values that are of its dtype, and how long it took.
+    """
+
+    entry: str
+    way: Way
+    name: str
+    status: str
+    reason: str = ""
+    share: float | None = None
+    wall_s: float = 0.0
+
+
+def measure(job: Job) -> list[Tried]:
+    """The variants of one graph, in this process."""
+    from passnet.mine.variants import dtype_variants, net_variants
+
+    logging.disable(logging.ERROR)
+    row = job.row
+    source = row.sources[0]
+    graph = Graph(parse_program(row.program), decode(row.tensors, tuple[TensorSpec, ...]))
+    graphs = {source.number: graph}
+    found = {
+        "graph alone": lambda: dtype_variants(graph),
+        "with its net": lambda: net_variants(source.entry, graphs, source.train, shapes=False),
+        "other sizes": lambda: net_variants(source.entry, graphs, source.train, dtypes=()),
+    }[job.way]()
+    return _tried(source.entry, job.way, found)
+
+
+def _tried(entry: str, way: Way, found: Iterable[object]) -> list[Tried]:
+    from passnet.mine.variants import Failure, Variant
+
+    done = []
+    start = time.perf_counter()
+    for item in found:
+        assert isinstance(item, (Variant, Failure)), "these are what variants are"
+        wall_s = time.perf_counter() - start
+        if isinstance(item, Failure):
+            done.append(Tried(entry, way, item.name, item.cause, item.reason, None, wall_s))
+        else:
+            status = "run" if item.was_run else "checked"
+            done.append(Tried(entry, way, item.name, status, "", _share(item), wall_s))
+        start = time.perf_counter()
+    return done
+
+
+def _share(variant: object) -> float | None:
+    """The share of the values which ops make, among floats, that are of the variant's dtype."""
+    from passnet.graph.fake import infer_shapes
+    from passnet.mine.variants import Variant
+
+    assert isinstance(variant, Variant), "only these have a graph"
+    if variant.name not in OTHER:
+        return None
+    kinds = [
+        value.dtype for values in infer_shapes(variant.graph) for value in values if value.dtype
+    ]
+    floats = [kind for kind in kinds if "float" in kind]
+    return sum(kind == variant.name for kind in floats) / len(floats) if floats else None
+
+
+def measure_to(payload: str, folder: Path) -> None:
+    """What runs in the process."""
+    write_json(folder / RECORD_FILE, measure(decode(payload, Job)))
+
+
+def measured(jobs: Iterable[Job]) -> Iterator[Tried]:
+    """What came of each job; a process that ends is a failure of its graph."""
+    with Isolated() as worker:
+        for job in sorted(jobs, key=_library):
+            entry = job.row.sources[0].entry
+            with tempfile.TemporaryDirectory(prefix="passnet-variants-") as place:
+                payload = encode(job).decode()
+                task = Task("benchmarks.variants:measure_to", payload, place, LIMITS)
+                ended = worker.run(task, "passnet.extract.job:ready", _library(job))
+                print(f"{entry} {ended.wall_s:.0f} s", file=sys.stderr)
+                if (Path(place) / RECORD_FILE).exists():
+                    yield from read_json(Path(place) / RECORD_FILE, list[Tried])
+                else:
+                    why = ENDED[0] if ended.timed_out else ENDED[1]
+                    yield Tried(entry, job.way, "", why, log_of(Path(place))[-200:])
+
+
+def _library(job: Job) -> str:
+    """The library that a process needs; one that has it is used again."""
+    return "" if job.way == "graph alone" else job.row.sources[0].entry.split("/")[0]
+
+
+def dtype_table(tried: list[Tried]) -> Table:
+    """A line for each way and dtype."""
+    heads = ("way", "dtype", "graphs", "made %", "run", "by shapes", "share of values %", "failed")
+    table = Table(
+        "variants in other dtypes",
+        heads,
+        note="run: on the CPU, with finite outputs; by shapes: too large for that. share: median "
+        "of the share of floating-point values that are of the dtype.",
+    )
+    for way in ("graph alone", "with its net"):
+        for dtype in ("", *OTHER):
+            mine = [
+                item
+                for item in tried
+                if item.way == way and (item.name == dtype or item.status in ENDED)
+            ]
+            shares = [item.share for item in mine if item.share is not None]
+            share = f"{100 * statistics.median(shares):.0f}" if shares else "–"
+            table.rows.append((way, dtype or "as captured", *_counts(mine, share)))
+    return table
+
+
+def shape_table(tried: list[Tried]) -> Table:
+    """A line for each set of axes."""
+    heads = ("axes", "nets", "variants", "made %", "run", "by shapes", "median s", "failed")
+    table = Table("variants at other sizes", heads)
+    groups: dict[str, list[Tried]] = {}
+    for item in tried:
+        if item.way == "other sizes":
+            axes = ", ".join(part.split("=")[0] for part in item.name.split(","))
+            groups.setdefault(axes, []).append(item)
+    for axes, mine in sorted(groups.items()):
+        counts = _counts(mine, f"{statistics.median(item.wall_s for item in mine):.1f}")
+        nets = len({item.entry for item in mine})
+        table.rows.append((axes or "as captured", str(nets), *counts))
+    return table
+
+
+def _counts(mine: list[Tried], last: str) -> tuple[str, ...]:
+    found = Counter(item.status for item in mine)
+    made = found["run"] + found["checked"]
+    causes = {name: count for name, count in found.items() if name not in ("run", "checked")}
+    failed = ", ".join(f"{count} {name}" for name, count in sorted(causes.items())) or "–"
+    share = f"{100 * made / len(mine):.0f}" if mine else "–"
+    return (str(len(mine)), share, str(found["run"]), str(found["checked"]), last, failed)
+
+
+def sample(folder: Path, size: int) -> list[GraphRow]:
+    """So many graphs of a set, or fewer where strata are used up, in an order without a meaning."""
+    rows = [
+        row
+        for file in read_set(folder)[1]
+        for row in GRAPHS.read(file)
+        if row.sources[0].part == "forward" and len(row.op_sequence) <= MAX_OPS
+    ]
+    return stratified(rows, size * TEXT_BYTES)[:size]
+
+
+def main(arguments: list[str]) -> None:
+    """Measure, and print both tables and the reasons of failures."""
+    num_graphs, num_nets = (int(item) for item in (*arguments, "100", "25")[:2])
+    folder = Path(arguments[2] if len(arguments) > 2 else "captures")
+    part = sample(folder, max(num_graphs, num_nets))
+    tried = list(measured(Job(row, "graph alone") for row in part[:num_graphs]))
+    tried += measured(Job(row, "with its net") for row in part[:num_graphs])
+    tried += measured(Job(row, "other sizes") for row in part[:num_nets])
+    for table in (dtype_table(tried), shape_table(tried)):
+        print_table(Console(), table)
+    for item in tried:
+        if item.status not in ("run", "checked"):
+            print(f"{item.entry} {item.way} {item.name}: {item.status}: {item.reason[:150]}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,58 @@
+"""A net captured again gives the graphs that it has at those sizes, and in that dtype."""
+
+import pytest
+import torch
+
+from passnet.errors import CaptureError
+from passnet.extract import recapture as module
+from passnet.extract.capture import capture
+from passnet.extract.net import Given, floats, ones, tokens
+from passnet.extract.recapture import given_at, recapture
+from passnet.graph.canonical import fingerprints
+from tests.extract import sized
+
+HERE = sized.__file__
+
+
+def test_values_are_repeated_or_cut_along_named_axes():
+    ids = tokens(50, 2, 3)
+    grown = given_at(ids, {"batch": 4, "sequence": 5})
+    assert grown.shape == (4, 5)
+    assert torch.equal(grown[2:], grown[:2]) and torch.equal(grown[:, 3:], grown[:, :2])
+    assert torch.equal(given_at(ids, {"sequence": 2}), ids.value[:, :2])
+    assert given_at(ids, {"height": 9}) is ids.value
+
+
+def test_only_floats_of_32_bits_are_cast():
+    assert given_at(floats(2), {}, torch.bfloat16).dtype is torch.bfloat16
+    assert given_at(ones(2), {}, torch.bfloat16).dtype is torch.int64
+    assert given_at(Given(3), {}, torch.bfloat16) == 3
+
+
+def test_inputs_that_cannot_be_had_are_refused(monkeypatch):
+    monkeypatch.setattr(module, "MAX_GIVEN_BYTES", 1000)
+    with pytest.raises(CaptureError, match="4000 bytes, above 1000"):
+        given_at(floats(2, axes=("batch",)), {"batch": 1000})
+    with pytest.raises(CaptureError, match="axis batch has no elements"):
+        given_at(floats(0, axes=("batch",)), {"batch": 4})
+
+
+@pytest.mark.parametrize("name", ["rms", "table"])
+def test_other_sizes_give_the_graph_of_the_net_at_these(name):
+    made = recapture(f"{HERE}:{name}", {"batch": 3, "time": 10})
+    assert made.axes == {"batch": 2, "time": 6}
+    [found] = made.graphs
+    net = getattr(sized, name)().module
+    [expected] = capture(net, torch.randn(3, 10, 8))
+    assert fingerprints(found).full == fingerprints(expected).full
+
+
+def test_another_dtype_gives_the_graph_of_the_cast_net():
+    [found] = recapture(f"{HERE}:rms", {}, "bfloat16").graphs
+    [expected] = capture(sized.Rms().eval().bfloat16(), torch.randn(2, 6, 8).bfloat16())
+    assert fingerprints(found).full == fingerprints(expected).full
+
+
+def test_a_net_that_refuses_a_size_says_so():
+    with pytest.raises(CaptureError, match="too many"):
+        recapture(f"{HERE}:fixed", {"batch": 8})
