@@ -10,6 +10,7 @@ ORDER = (
     "errors",
     "records",
     "resume",
+    "pages",
     "parquet",
     "isolated",
     "executors",

@@ -84,3 +84,84 @@ def test_a_set_is_split_by_size_and_checked(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("part-*"))) == 1
     with pytest.raises(InputError, match=r"part-000\.parquet: not the file that manifest"):
         check_shards(tmp_path, shards, "manifest")
+
+
+HASHED = Format(Row, "test rows", hashes=("text",))
+
+
+def test_columns_of_hashes_have_no_dictionary(tmp_path):
+    HASHED.write(tmp_path / "h.parquet", SOME)
+    assert list(ROWS.read(tmp_path / "h.parquet")) == SOME
+    group = pq.read_metadata(tmp_path / "h.parquet").row_group(0)
+    assert [group.column(k).has_dictionary_page for k in range(2)] == [False, True]
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(OverflowError):
+        ROWS.write(tmp_path / "r.parquet", [Row("", 2**70, (), "a", ())])
+    (tmp_path / "folder.parquet").mkdir()
+    with pytest.raises(OSError):
+        ROWS.write(tmp_path / "folder.parquet", SOME)
+    assert [item.name for item in tmp_path.iterdir()] == ["folder.parquet"]
+
+
+def test_a_damaged_file_is_named_wherever_it_is_damaged(tmp_path):
+    path = tmp_path / "r.parquet"
+    ROWS.write(path, [Row(f"text {k}" * 9, k, ("p",) * 9, "a", ()) for k in range(500)])
+    data = path.read_bytes()
+    refused = 0
+    for start in range(0, len(data) - 8, 40):
+        path.write_bytes(data[:start] + bytes(8) + data[start + 8 :])
+        try:
+            list(ROWS.read(path))
+        except InputError as cause:
+            assert str(path) in str(cause)
+            refused += 1
+    assert refused > 20
+
+
+def test_a_list_with_a_part_that_is_missing_is_named(tmp_path):
+    path = tmp_path / "r.parquet"
+    ROWS.write(path, SOME)
+    table = pq.read_table(path)
+    words = pa.array([["p", None], []], table.schema.field("words").type)
+    place = table.schema.get_field_index("words")
+    pq.write_table(table.set_column(place, table.schema.field("words"), words), path)
+    with pytest.raises(InputError, match="words has a part that is missing"):
+        list(ROWS.read(path))
+
+
+def test_a_text_that_rows_share_is_counted_for_each(tmp_path, monkeypatch):
+    path = tmp_path / "r.parquet"
+    ROWS.write(path, [Row("x" * 10_000, 1, ("y" * 1000,) * 20, "a", ()) for _ in range(100)])
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr("passnet.parquet.MAX_BATCH_BYTES", 3_100_000)
+    assert len(list(ROWS.read(path))) == 100
+    monkeypatch.setattr("passnet.parquet.MAX_BATCH_BYTES", 2_900_000)
+    with pytest.raises(InputError, match="100 rows have 300.... bytes, more than are read"):
+        list(ROWS.read(path))
+
+
+def test_what_would_unpack_to_too_much_is_not_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "r.parquet"
+    ROWS.write(path, [Row(f"{k}" + "x" * 10_000, 1, (), "a", ()) for k in range(100)])
+    monkeypatch.setattr("passnet.parquet.MAX_UNPACKED_BYTES", 1_000_000)
+    with pytest.raises(InputError, match=r"unpacks to 10\d\d\d\d\d bytes, more than are read"):
+        list(ROWS.read(path))
+    monkeypatch.setattr("passnet.parquet.MAX_FILE_BYTES", 1000)
+    with pytest.raises(InputError, match="larger than 1000 bytes, not read"):
+        list(ROWS.read(path))
+
+
+def test_many_rows_are_groups_that_cores_share(tmp_path, monkeypatch):
+    monkeypatch.setattr("passnet.parquet.ROW_GROUP_ROWS", 2)
+    ROWS.write(tmp_path / "r.parquet", SOME * 3)
+    assert pq.read_metadata(tmp_path / "r.parquet").num_row_groups == 3
+    assert list(ROWS.read(tmp_path / "r.parquet")) == SOME * 3
+
+
+def test_lists_that_outgrow_their_dictionary_are_read(tmp_path):
+    words = [tuple(f"{k} {n} " + "x" * 500 for n in range(9)) for k in range(999)]
+    rows = [Row("", k, item, "a", ()) for k, item in enumerate(words)]
+    ROWS.write(tmp_path / "r.parquet", rows)
+    assert list(ROWS.read(tmp_path / "r.parquet")) == rows

@@ -21,13 +21,11 @@ from passnet.dataset.select import (
     select,
     tasks_of,
 )
-from passnet.dataset.store import SUBGRAPHS, SubgraphRow, read_dataset
+from passnet.dataset.store import SUBGRAPHS, SubgraphRow, graph_of, read_dataset
 from passnet.dataset.suite import Source, Suite, SuiteGraph, make_suite, write_suite
-from passnet.errors import GraphError
+from passnet.errors import InputError
 from passnet.executors import Executor, run_local
 from passnet.extract.catalog import packages_of
-from passnet.graph.parse import parse_program
-from passnet.graph.spec import Graph, TensorSpec
 from passnet.isolated import Isolated, Limits, Task, log_of
 from passnet.records import SCHEMA_VERSION, decode, encode, read_json, write_json
 from passnet.resume import Outcome, begin, keep_each, last_records
@@ -190,12 +188,6 @@ def _source(row: SubgraphRow, versions: Mapping[str, Sequence[str]]) -> Source:
     return Source(net, net.split("/")[0], version, place.start, place.stop, row.domain)
 
 
-def graph_of(row: SubgraphRow) -> Graph:
-    """The subgraph of a row."""
-    tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
-    return Graph(parse_program(row.program, row.full[:12]), tensors)
-
-
 def _admit_isolated(
     worker: Isolated, name: str, rows: Mapping[str, SubgraphRow], plan: AssemblyPlan
 ) -> Outcome[AdmissionRecord]:
@@ -230,29 +222,15 @@ def admit_to(payload: str, folder: Path) -> None:
 def admit(row: SubgraphRow, max_gflops: float) -> AdmissionRecord:
     """What wrong programs do on a subgraph; they are not run where it is too much work."""
     from passnet.judge.admission import admit_graph
+    from passnet.mine.running import cost
 
-    graph = graph_of(row)
     try:
-        gflops = count_gflops(graph)
-    except GraphError as cause:
+        graph = graph_of(row)
+        gflops = cost(graph).num_flops / 1e9
+    except InputError as cause:
         return AdmissionRecord(row.full, error=str(cause)[:MAX_ERROR_CHARACTERS])
     if gflops > max_gflops:
         return AdmissionRecord(row.full, gflops=gflops, error="too much work")
     found = admit_graph(SuiteGraph("", "", graph))
     wrong = tuple(f"{item.program} ({item.place})" for item in found.degenerate)
     return AdmissionRecord(row.full, wrong, gflops)
-
-
-def count_gflops(graph: Graph) -> float:
-    """The multiplications and additions of products and convolutions in a call, in 10^9.
-
-    Raises:
-        GraphError: the graph cannot be run.
-    """
-    from torch.utils.flop_counter import FlopCounterMode
-
-    from passnet.graph.fake import infer_shapes
-
-    with FlopCounterMode(display=False) as counter:
-        infer_shapes(graph)
-    return counter.get_total_flops() / 1e9

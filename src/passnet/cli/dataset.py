@@ -1,4 +1,7 @@
-"""`passnet dataset`: sets of captured graphs, merged and sampled, and datasets made of them."""
+"""`passnet dataset`: sets of captured graphs, merged and sampled, and datasets made of them.
+
+What is done with a dataset that is there is in `dataset_rows`, `dataset_files`, `dataset_split`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from pathlib import Path
 
 import click
 
+from passnet.cli.dataset_files import export_command, import_command, verify_command
+from passnet.cli.dataset_rows import query_command, show_command, stats_command
+from passnet.cli.dataset_split import leaks_command, split_command
 from passnet.cli.options import jobs_option
 from passnet.cli.output import print_json
 from passnet.errors import InputError
@@ -118,3 +124,16 @@ def sample_command(folder: Path, out: Path, max_mib: float) -> None:
     size = sum((out / item.file).stat().st_size for item in manifest.shards)
     text = f"{manifest.num_graphs} of {len(rows)} graphs, {manifest.num_ops} ops"
     click.echo(f"{text}, {size} bytes, in {out}")
+
+
+for _command in (
+    query_command,
+    stats_command,
+    show_command,
+    verify_command,
+    export_command,
+    import_command,
+    split_command,
+    leaks_command,
+):
+    dataset.add_command(_command)

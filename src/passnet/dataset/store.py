@@ -6,14 +6,17 @@ Subgraphs with the same ops, data flow, literals, shapes and dtypes are one row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from passnet.extract.net import Domain
-from passnet.graph.spec import TensorSpec
+from passnet.errors import InputError
+from passnet.extract.domain import Domain
+from passnet.graph.meta import check_arguments, check_spec
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.parquet import Format, Shard, check_shards, write_shards
-from passnet.records import SCHEMA_VERSION, read_json, write_json
+from passnet.records import SCHEMA_VERSION, decode, read_json, write_json
 
 MANIFEST_FILE = "dataset.json"
 SHARD_NAME = "subgraphs"
@@ -34,12 +37,12 @@ class Place:
 class SubgraphRow:
     """One subgraph: fingerprints, text, arguments (JSON), ops, and where it comes from.
 
-    `dtype`: the floating-point dtype of most of its arguments, "none" where none is one. `variant`:
-    what was changed of what was captured ("float16", "batch=4"), `original` the full fingerprint of
-    the row it was made of; both are empty where nothing was. `kinds`: how it was found; see
-    `mine.subgraphs`. `places` are the first few of `num_places` places in `num_graphs` captured
-    graphs; `nets` the entries of the catalog whose graphs they are, the first few by name; `domain`
-    that of the first.
+    `dtype`: the floating-point dtype of most elements of its arguments, "none" without any.
+    `variant`: what was changed of what was captured ("float16", "batch=4"), `original` the full
+    fingerprint of the row it was made of; both are empty where nothing was. `kinds`: how it was
+    found; see `mine.subgraphs`. `places` are the first few of `num_places` places in `num_graphs`
+    captured graphs; `nets` the entries of the catalog whose graphs they are, the first few by name;
+    `domain` that of the first.
     """
 
     full: str
@@ -60,12 +63,32 @@ class SubgraphRow:
     places: tuple[Place, ...]
 
 
-SUBGRAPHS: Format[SubgraphRow] = Format(SubgraphRow, "subgraphs")
+SUBGRAPHS: Format[SubgraphRow] = Format(
+    SubgraphRow, "subgraphs", hashes=("full", "literals", "structure")
+)
+
+
+def graph_of(row: SubgraphRow) -> Graph:
+    """The graph that a row describes.
+
+    Raises:
+        InputError: its text or its arguments cannot be read, or do not agree.
+    """
+    where = row.full[:16]
+    tensors = decode(row.tensors, tuple[TensorSpec, ...], where)
+    for item in tensors:
+        check_spec(item, where)
+    program = parse_program(row.program, where)
+    check_arguments([item.name for item in program.params], tensors, where)
+    return Graph(program, tensors)
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetManifest:
-    """What a dataset holds; equal datasets have equal manifests. `kinds` counts rows by kind."""
+    """What a dataset holds; equal datasets have equal manifests.
+
+    `kinds` counts rows by kind; `versions` are those of the packages that the nets come from.
+    """
 
     schema_version: int
     num_subgraphs: int
@@ -74,21 +97,23 @@ class DatasetManifest:
     num_places: int
     kinds: dict[str, int]
     domains: dict[str, int]
+    versions: dict[str, list[str]]
     shards: tuple[Shard, ...]
 
 
 def main_dtype(tensors: Iterable[TensorSpec]) -> str:
-    """The floating-point dtype of most arguments, the first among equals; "none" without any.
+    """The floating-point dtype of most elements of some arguments; "none" without any.
 
     Examples:
         >>> main_dtype([TensorSpec("x", (2,), "bfloat16"), TensorSpec("i", (2,), "int64")])
         'bfloat16'
     """
-    found = Counter(item.dtype for item in tensors if "float" in item.dtype)
-    return found.most_common(1)[0][0] if found else "none"
+    return main_float(tensors) or "none"
 
 
-def merge_subgraphs(paths: Iterable[Path], out: Path) -> DatasetManifest:
+def merge_subgraphs(
+    paths: Iterable[Path], out: Path, versions: Mapping[str, Sequence[str]]
+) -> DatasetManifest:
     """One dataset with each subgraph of some files once, in `out`; sorted by structure.
 
     The files must be of different captured graphs: places are added up.
@@ -96,6 +121,7 @@ def merge_subgraphs(paths: Iterable[Path], out: Path) -> DatasetManifest:
     Args:
         paths: the files; their order has no influence.
         out: the folder; shards that it has are replaced.
+        versions: of the packages that the nets come from.
     """
     merged: dict[str, SubgraphRow] = {}
     for path in sorted(paths):
@@ -103,15 +129,18 @@ def merge_subgraphs(paths: Iterable[Path], out: Path) -> DatasetManifest:
             known = merged.get(row.full)
             merged[row.full] = row if known is None else union(known, row)
     rows = sorted(merged.values(), key=lambda row: (row.structure, row.full))
-    return write_dataset(out, rows)
+    return write_dataset(out, rows, versions)
 
 
 def union(one: SubgraphRow, other: SubgraphRow) -> SubgraphRow:
-    """The same subgraph with the places of both."""
+    """The same subgraph with the places of both; what was captured goes before what was made."""
+    if bool(one.variant) != bool(other.variant):
+        return other if one.variant else one
     nets = sorted({*one.nets, *other.nets})
     first = one if nets and nets[0] in one.nets else other
     return replace(
         first,
+        original=min(one.original, other.original),
         kinds=tuple(sorted({*one.kinds, *other.kinds})),
         nets=tuple(nets[:MAX_PLACES]),
         num_graphs=one.num_graphs + other.num_graphs,
@@ -124,7 +153,9 @@ def _order(place: Place) -> tuple[str, int, int]:
     return place.graph, place.start, place.stop
 
 
-def write_dataset(out: Path, rows: Sequence[SubgraphRow]) -> DatasetManifest:
+def write_dataset(
+    out: Path, rows: Sequence[SubgraphRow], versions: Mapping[str, Sequence[str]]
+) -> DatasetManifest:
     """Write rows as shards with a manifest, in their order; shards that were there are replaced."""
     manifest = DatasetManifest(
         SCHEMA_VERSION,
@@ -134,17 +165,40 @@ def write_dataset(out: Path, rows: Sequence[SubgraphRow]) -> DatasetManifest:
         sum(row.num_places for row in rows),
         Counter(sorted(kind for row in rows for kind in row.kinds)),
         Counter(sorted(row.domain for row in rows)),
+        {name: sorted(found) for name, found in sorted(versions.items())},
         write_shards(out, SHARD_NAME, rows, SUBGRAPHS, lambda row: len(row.program)),
     )
     write_json(out / MANIFEST_FILE, manifest)
     return manifest
 
 
+@dataclass(frozen=True, slots=True)
+class _Version:
+    schema_version: int
+
+
+def read_manifest(folder: Path) -> DatasetManifest:
+    """The manifest of a dataset.
+
+    Raises:
+        InputError: there is none, or one of another version.
+    """
+    path = folder / MANIFEST_FILE
+    found = read_json(path, _Version).schema_version
+    if found != SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: schema version {found}, this passnet reads {SCHEMA_VERSION}; "
+            "make the dataset again or install the matching passnet"
+        )
+    return read_json(path, DatasetManifest)
+
+
 def read_dataset(folder: Path) -> tuple[DatasetManifest, list[Path]]:
     """The manifest of a dataset and its files, checked against it.
 
     Raises:
-        InputError: there is none, or a file is missing or not the one described.
+        InputError: there is none, one of another version, or a file is missing or not the one
+            described.
     """
-    manifest = read_json(folder / MANIFEST_FILE, DatasetManifest)
+    manifest = read_manifest(folder)
     return manifest, check_shards(folder, manifest.shards, MANIFEST_FILE)

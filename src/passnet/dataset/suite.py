@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from passnet.dataset.pages import unpacked_bytes
 from passnet.errors import GraphError, InputError, SuiteError, boundary
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.files import find_graphs, read_sample
@@ -20,6 +19,7 @@ from passnet.graph.meta import check_arguments, check_spec
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.pages import unpacked_bytes
 from passnet.records import SCHEMA_VERSION, decode, encode
 
 VERSION_KEY = b"passnet_schema_version"
@@ -33,13 +33,16 @@ MAX_SUITE_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a subgraph was found: the ops [start, stop) of a capture of a net."""
+    """Where a subgraph was found: the ops [start, stop) of a capture of a net; `domain` is that of
+    the net, empty where it is not known.
+    """
 
     net: str
     library: str
     version: str
     start: int
     stop: int
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
 
-Domain: TypeAlias = Literal["nlp", "cv", "multimodal", "audio", "other"]
-DOMAINS: tuple[Domain, ...] = ("nlp", "cv", "multimodal", "audio", "other")
-"""The domains by which the published dataset is described (PassNet paper, Section 3)."""
+from passnet.extract.domain import Domain
 
 
 @dataclass(frozen=True, slots=True)

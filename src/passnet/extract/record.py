@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from passnet.extract.net import Domain
+from passnet.extract.domain import Domain
 from passnet.isolated import Limits
 
 Mode: TypeAlias = Literal["fake", "real"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from passnet.extract.net import Domain
+from passnet.extract.domain import Domain
 from passnet.parquet import Format, Shard, check_shards, write_shards
 from passnet.records import SCHEMA_VERSION, read_json, write_json
 

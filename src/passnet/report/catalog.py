@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passnet.extract.net import DOMAINS
+from passnet.extract.domain import DOMAINS
 from passnet.extract.record import NetRecord
 
 PUBLISHED_DOMAINS = {"nlp": 63.6, "cv": 27.0, "multimodal": 1.7, "audio": 1.2, "other": 6.5}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from mmap import mmap
+
 import pyarrow.parquet as pq
 
 
-def unpacked_bytes(data: bytes, chunk: pq.ColumnChunkMetaData) -> int:
+def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
     """Bytes that the pages of a column chunk unpack to, by their own headers.
 
     The sizes in the footer are not asked: Parquet readers allocate what the page headers say.
@@ -39,7 +41,7 @@ def unpacked_bytes(data: bytes, chunk: pq.ColumnChunkMetaData) -> int:
     return total
 
 
-def _thrift_struct(data: bytes, place: int) -> tuple[dict[int, int], int]:
+def _thrift_struct(data: bytes | mmap, place: int) -> tuple[dict[int, int], int]:
     """The whole-number fields of a struct in Thrift's compact protocol, and where it ends."""
     fields: dict[int, int] = {}
     number = 0
@@ -60,7 +62,7 @@ def _thrift_struct(data: bytes, place: int) -> tuple[dict[int, int], int]:
     return fields, place + 1
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
+def _varint(data: bytes | mmap, place: int) -> tuple[int, int]:
     value = shift = 0
     while data[place] > 127:
         value |= (data[place] & 127) << shift

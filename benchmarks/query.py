@@ -1,0 +1,113 @@
+"""How fast a dataset answers: `python -m benchmarks.query FOLDER [--rows 300000]`.
+
+The rows of a dataset are repeated under other fingerprints, with a line of their own in the text,
+so that texts do not shrink more than they would; then filters are timed, each several times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from passnet.dataset.query import BRIEF, COLUMNS, Dataset
+from passnet.dataset.store import SubgraphRow, write_dataset
+from passnet.report.tables import Table, print_table
+
+FILTERS = (
+    "domain = 'cv' and 'fusible' in kinds and num_ops between 4 and 16",
+    "num_ops between 4 and 16",
+    "list_contains(op_sequence, 'torch.nn.functional.layer_norm') and num_places > 2",
+    "\"full\" like '0a1b%'",
+)
+ANSWERS = ("count", "first 20 rows", "brief columns", "all columns")
+REPEATS = 7
+STRUCTURE_COPIES = 4
+
+
+def repeated(rows: list[SubgraphRow], total: int) -> Iterator[SubgraphRow]:
+    """So many rows, made of some by changing fingerprints and text."""
+    for number in range(total):
+        row = rows[number % len(rows)]
+        copy = number // len(rows)
+        yield replace(
+            row,
+            full=_other(row.full, copy),
+            literals=_other(row.literals, copy),
+            structure=_other(row.structure, copy // STRUCTURE_COPIES),
+            program=f"{row.program}# {number}\n",
+        )
+
+
+def _other(fingerprint: str, number: int) -> str:
+    return hashlib.sha256(f"{fingerprint}{number}".encode()).hexdigest()
+
+
+def answer(dataset: Dataset, where: str, what: str) -> int:
+    """The number of rows, asked for in one of the ways of `ANSWERS`."""
+    if what == "count":
+        return dataset.count(where)
+    if what == "first 20 rows":
+        return dataset.table(where, BRIEF, 20).num_rows
+    return dataset.table(where, BRIEF if what == "brief columns" else COLUMNS).num_rows
+
+
+def measure(folder: Path) -> Table:
+    """A row for each filter and answer: how many rows, and milliseconds."""
+    start = time.perf_counter()
+    with Dataset(folder) as dataset:
+        opened_ms = 1e3 * (time.perf_counter() - start)
+        total = dataset.manifest.num_subgraphs
+        table = Table(
+            f"{total} rows, {opened_ms:.0f} ms to open",
+            ("filter", "answer", "rows", "first ms", "median ms", "least ms", "CPU ms"),
+            note=f"First: the first of {REPEATS} runs on a fresh connection. CPU: of all threads "
+            "together, the median.",
+        )
+        for where in FILTERS:
+            for what in ANSWERS:
+                table.rows.append(_row(dataset, where, what))
+    return table
+
+
+def _row(dataset: Dataset, where: str, what: str) -> tuple[str, ...]:
+    times = []
+    busy = []
+    found = 0
+    for _ in range(REPEATS):
+        start, start_cpu = time.perf_counter(), time.process_time()
+        found = answer(dataset, where, what)
+        times.append(1e3 * (time.perf_counter() - start))
+        busy.append(1e3 * (time.process_time() - start_cpu))
+    values = (times[0], statistics.median(times), min(times), statistics.median(busy))
+    return where, what, str(found), *(f"{value:.1f}" for value in values)
+
+
+def main() -> None:
+    """Make the rows in a folder that goes away, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rows", type=int, default=300_000)
+    options = parser.parse_args()
+    with Dataset(options.folder) as dataset:
+        rows = list(dataset.rows())
+    with tempfile.TemporaryDirectory(prefix="passnet-query-") as place:
+        made = sorted(repeated(rows, options.rows), key=lambda row: (row.structure, row.full))
+        manifest = write_dataset(Path(place), made, {})
+        size = sum((Path(place) / item.file).stat().st_size for item in manifest.shards)
+        del made
+        table = measure(Path(place))
+        console = Console(width=160)
+        print_table(console, table)
+        console.print(f"{len(manifest.shards)} files, {size / 2**20:.1f} MiB")
+
+
+if __name__ == "__main__":
+    main()

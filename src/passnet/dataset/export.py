@@ -1,0 +1,208 @@
+"""A dataset as directories of the GraphNet or PassNet layout, or as files for Hugging Face."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias
+
+from passnet import __version__
+from passnet.dataset.card import CARD_FILE, CardFacts, card
+from passnet.dataset.importing import DATA_FOLDER
+from passnet.dataset.layout import NO_TYPE, TYPES, graph_folder, passnet_folder, sample_of
+from passnet.dataset.origins import Origin, folder_of, read_origins, sample_of_origin
+from passnet.dataset.query import Dataset
+from passnet.dataset.splits import Side
+from passnet.dataset.store import SUBGRAPHS, SubgraphRow
+from passnet.dataset.whole import whole_folder
+from passnet.errors import InputError
+from passnet.graph.files import GraphSample, write_sample
+from passnet.parquet import parts
+
+Layout: TypeAlias = Literal["graphnet", "passnet", "hf"]
+LAYOUTS: tuple[Layout, ...] = ("graphnet", "passnet", "hf")
+
+Step: TypeAlias = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPlan:
+    """What is exported, and how.
+
+    Args:
+        layout: of what is written.
+        where: an expression of SQL for the rows wanted; all without one.
+        name: of the set in the PassNet layout, and of the dataset on the card for Hugging Face.
+        sides: the split of rows by their full fingerprint, for Hugging Face; all train without it.
+        license_name: on the card, one that Hugging Face knows.
+    """
+
+    layout: Layout
+    where: str | None = None
+    name: str = "subgraphs"
+    sides: Mapping[str, Side] = field(default_factory=dict)
+    license_name: str = "mit"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many rows were exported, and as how many directories or files, in how many tasks."""
+
+    num_rows: int
+    num_written: int
+    num_tasks: int = 0
+
+
+def export_dataset(
+    dataset: Dataset,
+    out: Path,
+    plan: ExportPlan,
+    announce: Callable[[int], Step] | None = None,
+) -> Exported:
+    """Write the rows of a dataset in a layout that others read; `import_dataset` reads it back.
+
+    Args:
+        dataset: what to write.
+        out: the folder; must be empty or absent, and is there whole or not at all.
+        plan: what of it, and how.
+        announce: told how many rows there are; what it gives is called after each.
+
+    Raises:
+        InputError: no row is wanted; a row cannot be read, or is in no part of the split.
+    """
+    rows = list(dataset.rows(plan.where))
+    if not rows:
+        wanted = "" if plan.where is None else f" with {plan.where}"
+        raise InputError(f"{dataset.folder}: has no rows{wanted}, nothing to export")
+    step = announce(len(rows)) if announce else _silent
+    with whole_folder(out) as partial:
+        if plan.layout == "hf":
+            return _hugging_face(rows, partial, plan, dataset.manifest.versions, step)
+        origins = read_origins(dataset.folder, (row.full for row in rows))
+        if plan.layout == "graphnet":
+            return _graphnet(rows, origins, partial, step)
+        return _passnet(rows, origins, partial, plan.name, step)
+
+
+def _silent(_: str) -> None:
+    return
+
+
+def _samples(
+    row: SubgraphRow, origins: Mapping[str, list[Origin]]
+) -> Iterator[tuple[Origin | None, GraphSample]]:
+    """What is written of a row: the directories that it was read from, else one of our own."""
+    known = origins.get(row.full)
+    if not known:
+        yield None, sample_of(row)
+    for item in known or ():
+        yield item, sample_of_origin(item, row)
+
+
+def _graphnet(
+    rows: list[SubgraphRow], origins: Mapping[str, list[Origin]], out: Path, step: Step
+) -> Exported:
+    num_written = 0
+    for row in rows:
+        for origin, sample in _samples(row, origins):
+            path = graph_folder(row) if origin is None else folder_of(origin)
+            write_sample(out / path, sample)
+            num_written += 1
+        step(row.full[:12])
+    return Exported(len(rows), num_written)
+
+
+def _passnet(
+    rows: list[SubgraphRow],
+    origins: Mapping[str, list[Origin]],
+    out: Path,
+    name: str,
+    step: Step,
+) -> Exported:
+    tasks: dict[tuple[str, tuple[str, ...]], dict[str, list[PurePosixPath]]] = {}
+    num_written = 0
+    for row in rows:
+        types = [TYPES[kind] for kind in TYPES if kind in row.kinds] or [NO_TYPE]
+        for type_folder in types:
+            task = tasks.setdefault((type_folder, row.op_sequence), {})
+            own = passnet_folder(row, name, type_folder)
+            for number, (_, sample) in enumerate(_samples(row, origins)):
+                path = own if not number else own.with_name(f"{own.name}_{number}")
+                write_sample(out / path, sample)
+                task.setdefault(row.full, []).append(path)
+                num_written += 1
+        step(row.full[:12])
+    for (type_folder, _), graphs in tasks.items():
+        _write_task(out, PurePosixPath("samples", name, type_folder), graphs)
+    return Exported(len(rows), num_written, len(tasks))
+
+
+def _write_task(out: Path, place: PurePosixPath, graphs: Mapping[str, list[PurePosixPath]]) -> None:
+    """A task directory: the list of its graphs, a link to all graphs, a folder for passes.
+
+    Args:
+        out: the folder of the export.
+        place: of tasks of this type in it.
+        graphs: paths in `out` by graph id.
+    """
+    ids = sorted(graphs)
+    name = hashlib.sha256("\n".join(ids).encode()).hexdigest()
+    task = place / name[:2] / name[2:4] / name
+    folder = out / task
+    (folder / "pass_dir").mkdir(parents=True)
+    paths = [str(path) for item in ids for path in graphs[item]]
+    (folder / "graph_list.txt").write_text("".join(f"{path}\n" for path in paths))
+    (folder / "sample_uids.txt").write_text(",".join(ids))
+    (folder / "graphs").symlink_to(PurePosixPath(*[".."] * len(task.parts), "graphs"))
+
+
+def _hugging_face(
+    rows: list[SubgraphRow],
+    out: Path,
+    plan: ExportPlan,
+    versions: Mapping[str, list[str]],
+    step: Step,
+) -> Exported:
+    sides: dict[Side, list[SubgraphRow]] = {}
+    for row in rows:
+        side = plan.sides.get(row.full) if plan.sides else "train"
+        if side is None:
+            raise InputError(f"row {row.full[:16]} is in no part of the split; split again")
+        sides.setdefault(side, []).append(row)
+    num_files = 0
+    (out / DATA_FOLDER).mkdir()
+    for side, members in sides.items():
+        cut = list(parts(members, lambda row: len(row.program)))
+        for number, part in enumerate(cut):
+            name = f"{side}-{number:05}-of-{len(cut):05}.parquet"
+            SUBGRAPHS.write(out / DATA_FOLDER / name, _counted(part, step))
+        num_files += len(cut)
+    facts = CardFacts(
+        plan.name,
+        {side: len(sides[side]) for side in sorted(sides, reverse=True)},
+        _counts(chain.from_iterable(row.kinds for row in rows)),
+        _counts(row.domain for row in rows),
+        _counts(row.dtype for row in rows),
+        len({row.op_sequence for row in rows}),
+        sum(row.num_places for row in rows),
+        versions,
+        __version__,
+        plan.license_name,
+    )
+    (out / CARD_FILE).write_text(card(facts), encoding="utf-8")
+    return Exported(len(rows), num_files)
+
+
+def _counted(rows: Iterable[SubgraphRow], step: Step) -> Iterator[SubgraphRow]:
+    for row in rows:
+        step(row.full[:12])
+        yield row
+
+
+def _counts(values: Iterable[str]) -> dict[str, int]:
+    found = Counter(values)
+    return {name: found[name] for name in sorted(found)}

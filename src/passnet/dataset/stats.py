@@ -1,0 +1,131 @@
+"""What a dataset holds in numbers: rows by what they are, their ops, sizes and places."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from passnet.dataset.query import Dataset
+from passnet.errors import InputError
+
+TOP_OPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class OpCount:
+    """How often an op stands in the rows, and in how many of them."""
+
+    op: str
+    calls: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCount:
+    """The rows that nets of a library have, and the nets that rows name."""
+
+    library: str
+    rows: int
+    nets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A dataset in numbers.
+
+    A row with several kinds is counted in each. `variants` counts rows by what was changed, ""
+    where nothing was. `sizes` and `multiplicity` count rows by their number of ops and of places,
+    from the first of these numbers to the second. `num_repeated` rows have more than one place.
+    """
+
+    num_rows: int
+    num_literals: int
+    num_structures: int
+    num_op_sequences: int
+    num_ops: int
+    num_distinct_ops: int
+    num_places: int
+    num_repeated: int
+    kinds: dict[str, int]
+    domains: dict[str, int]
+    dtypes: dict[str, int]
+    variants: dict[str, int]
+    ops: tuple[OpCount, ...]
+    sizes: tuple[tuple[int, int, int], ...]
+    multiplicity: tuple[tuple[int, int, int], ...]
+    libraries: tuple[LibraryCount, ...]
+
+
+def stats(dataset: Dataset) -> Stats:
+    """A dataset in numbers.
+
+    Raises:
+        InputError: it has no rows.
+    """
+    [whole] = dataset.ask(
+        "SELECT count(*), count(DISTINCT literals), count(DISTINCT structure),"
+        " count(DISTINCT op_sequence), sum(num_ops)::BIGINT, sum(num_places)::BIGINT,"
+        " count(*) FILTER (num_places > 1) FROM subgraphs"
+    )
+    if not whole[0]:
+        raise InputError(f"{dataset.folder}: the dataset has no rows")
+    rows, literals, structures, sequences, num_ops, places, repeated = whole
+    [(distinct_ops,)] = dataset.ask(
+        "SELECT count(DISTINCT op) FROM (SELECT unnest(op_sequence) AS op FROM subgraphs)"
+    )
+    return Stats(
+        num_rows=rows,
+        num_literals=literals,
+        num_structures=structures,
+        num_op_sequences=sequences,
+        num_ops=num_ops,
+        num_distinct_ops=distinct_ops,
+        num_places=places,
+        num_repeated=repeated,
+        kinds=_counts(dataset, "unnest(kinds)"),
+        domains=_counts(dataset, "domain"),
+        dtypes=_counts(dataset, "dtype"),
+        variants=_counts(dataset, "variant"),
+        ops=_ops(dataset),
+        sizes=_by_powers_of_two(dataset, "num_ops"),
+        multiplicity=_by_powers_of_two(dataset, "num_places"),
+        libraries=_libraries(dataset),
+    )
+
+
+def _counts(dataset: Dataset, value: str) -> dict[str, int]:
+    """Rows by a value, the most frequent first."""
+    return dict(
+        dataset.ask(
+            f"SELECT value, count(*) FROM (SELECT {value} AS value FROM subgraphs)"
+            " GROUP BY value ORDER BY count(*) DESC, value"
+        )
+    )
+
+
+def _ops(dataset: Dataset) -> tuple[OpCount, ...]:
+    found = dataset.ask(
+        "SELECT op, sum(calls)::BIGINT AS calls, count(*) AS rows FROM (SELECT op, count(*) AS"
+        ' calls FROM (SELECT "full", unnest(op_sequence) AS op FROM subgraphs) GROUP BY "full", op)'
+        f" GROUP BY op ORDER BY calls DESC, op LIMIT {TOP_OPS}"
+    )
+    return tuple(OpCount(*item) for item in found)
+
+
+def _by_powers_of_two(dataset: Dataset, column: str) -> tuple[tuple[int, int, int], ...]:
+    """Rows by a number: 0, 1, 2 to 3, 4 to 7, and on, from the first that has rows to the last."""
+    found: Counter[int] = Counter()
+    for number, count in dataset.ask(f"SELECT {column}, count(*) FROM subgraphs GROUP BY 1"):
+        found[number.bit_length()] += count
+    return tuple(
+        (2**bits // 2, 2**bits - 1, found[bits]) for bits in range(min(found), max(found) + 1)
+    )
+
+
+def _libraries(dataset: Dataset) -> tuple[LibraryCount, ...]:
+    found = dataset.ask(
+        "SELECT split_part(net, '/', 1) AS library, count(DISTINCT \"full\"), count(DISTINCT net)"
+        ' FROM (SELECT "full", unnest(nets) AS net FROM subgraphs)'
+        ' GROUP BY library ORDER BY count(DISTINCT "full") DESC, library'
+    )
+    return tuple(LibraryCount(*item) for item in found)

@@ -1,0 +1,34 @@
+"""A folder that is there with all that belongs in it, or not at all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from passnet.errors import InputError
+
+
+@contextmanager
+def whole_folder(out: Path) -> Iterator[Path]:
+    """A folder to write to, which becomes `out` when the block ends without an error.
+
+    Raises:
+        InputError: `out` is there already, or cannot be made; or the disk is full.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out}: is there already; choose another --out, or remove it")
+    partial = out.with_name(out.name + ".partial")
+    try:
+        if partial.exists():
+            shutil.rmtree(partial)
+        partial.mkdir(parents=True)
+        yield partial
+        if out.exists():
+            out.rmdir()
+        partial.replace(out)
+    except OSError as cause:
+        raise InputError(f"{out}: cannot be written: {cause.strerror or cause}") from cause
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)

@@ -1,0 +1,63 @@
+"""A dataset in numbers, and the page of them."""
+
+from pathlib import Path
+
+import pytest
+
+from passnet.dataset.query import Dataset
+from passnet.dataset.stats import LibraryCount, OpCount, Stats, stats
+from passnet.errors import InputError
+from passnet.report.dataset import draw_stats, row_tables, stats_page, stats_tables
+from tests.dataset.rows import ROWS, write
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Stats:
+    with Dataset(write(tmp_path / "data")) as dataset:
+        return stats(dataset)
+
+
+def test_the_numbers_are_those_of_the_rows(found: Stats):
+    assert (found.num_rows, found.num_literals, found.num_structures) == (6, 3, 3)
+    assert (found.num_op_sequences, found.num_ops, found.num_distinct_ops) == (3, 11, 3)
+    assert (found.num_places, found.num_repeated) == (27, 2)
+    assert found.kinds == {"fusible": 3, "classical": 2, "single": 2}
+    assert found.domains == {"cv": 4, "audio": 1, "nlp": 1}
+    assert found.dtypes == {"float32": 4, "bfloat16": 1, "none": 1}
+    assert found.variants == {"": 5, "bfloat16": 1}
+
+
+def test_ops_sizes_and_places_are_counted(found: Stats):
+    assert found.ops == (
+        OpCount("operator.add", 4, 4),
+        OpCount("torch.relu", 4, 4),
+        OpCount("torch.tanh", 3, 3),
+    )
+    assert found.sizes == ((1, 1, 2), (2, 3, 4))
+    assert found.multiplicity == ((1, 1, 4), (2, 3, 1), (4, 7, 0), (8, 15, 0), (16, 31, 1))
+    assert found.libraries == (LibraryCount("lib", 4, 2), LibraryCount("own", 1, 1))
+
+
+def test_a_dataset_without_rows_has_no_numbers(tmp_path: Path):
+    with Dataset(write(tmp_path / "none", [])) as dataset:
+        with pytest.raises(InputError, match="none: the dataset has no rows"):
+            stats(dataset)
+        assert list(dataset.rows()) == []
+
+
+def test_the_page_and_the_figure_follow_from_the_numbers(found: Stats, tmp_path: Path):
+    page = stats_page(found, "page.svg")
+    assert "](page.svg)" in page and "| as captured | 5 | 83.3 |" in page
+    assert "| torch.tanh | 3 | 27.3 | 3 |" in page and "| 16 to 31 | 1 | 16.7 |" in page
+    for name in ("one.svg", "two.svg"):
+        draw_stats(found, tmp_path / name)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+    assert len(stats_tables(found)) == 9
+
+
+def test_a_row_is_shown_with_arguments_places_and_nets():
+    about, arguments, places, nets = row_tables(ROWS[3])
+    assert ("dtype", "float32") in about.rows
+    assert arguments.rows == [("a", "float32", "[4]", "0.5", "0.25", "1, 2, 3, 4", "L_a_")]
+    assert places.rows == [("2" * 64, "7", "8")] and "1 of 1 places in 1 graphs" in places.note
+    assert nets.rows == [("lib/one",)]
