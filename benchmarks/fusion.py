@@ -1,7 +1,9 @@
 """The fusion plan of one lowering against the kernels of every prefix: how often equal, how fast.
 
-Run it with `make bench`, or `python -m benchmarks.fusion SUITE` for the graphs of another suite.
-Both stop before code is made, so that the ratio is of lowerings alone.
+Run it as `python -m benchmarks.fusion SUITE`, and add `cuda` for the plan of a GPU, `captures` for
+captured graphs instead of a suite, or `large` for graphs of about 500 ops, of which a tenth of the
+prefixes stands for all. Both sides stop before code is made, so that the ratio is of lowerings
+alone; what running every prefix adds, `executed` shows on the smallest graphs.
 """
 
 from __future__ import annotations
@@ -9,57 +11,108 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from rich.console import Console
 
 from passnet.dataset.suite import load_suite
-from passnet.errors import PassnetError
+from passnet.errors import CutError, PassnetError
+from passnet.extract.store import GRAPHS, read_set
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.mine.cut import cut, infer, single_assignment
 from passnet.mine.fusion import fusion_plan, prefix_kernels
+from passnet.mine.launches import prefix_launches
 from passnet.mine.ranges import fusible_ranges
+from passnet.mine.schedule import Device
+from passnet.records import decode
 from passnet.report.tables import Table, print_table
 
+CAPTURES = Path(__file__).parents[1] / "captures"
 
-def fusion_table(suite_name: str = "demo") -> Table:
-    """A line a task: graphs, prefixes, how many counts and ranges are equal, and the times."""
-    heads = ("task", "graphs", "prefixes", "equal counts", "graphs with equal counts",
+SMALL = (
+    ("torch_geometric/rgcn", 2), ("monai/basic-unet-plus-plus-3d", 3),
+    ("transformers/ViltForImageAndTextRetrieval", 3),
+    ("transformers/OneFormerForUniversalSegmentation", 6), ("monai/regunet-3d", 0),
+    ("neuralforecast/TFT", 1), ("torch_geometric/EdgeCNN", 0), ("torchvision/vgg11_bn", 0),
+)  # fmt: skip
+"""Captured graphs of 9 to 49 ops, as net and number of the graph."""
+
+LARGE = (("timm/resnet152", 0), ("timm/vit_large_patch16_224", 0))
+"""Captured graphs of about 500 ops."""
+
+SAMPLE_STEP = 10
+"""Of a large graph every tenth prefix is lowered, and counts for ten."""
+
+MAX_EXECUTED_OPS = 4
+"""Largest graph of a suite whose prefixes are compiled and run."""
+
+
+def captured(places: Iterable[tuple[str, int]]) -> Iterator[tuple[str, Graph]]:
+    """Graphs that were captured in evaluation, by net and number."""
+    wanted = set(places)
+    _, paths = read_set(CAPTURES)
+    for path in paths:
+        for row in GRAPHS.read(path):
+            for source in row.sources:
+                place = (source.entry, source.number)
+                if place in wanted and source.part == "forward" and not source.train:
+                    wanted.remove(place)
+                    specs = decode(row.tensors, tuple[TensorSpec, ...], row.full)
+                    yield source.entry, Graph(parse_program(row.program), specs)
+
+
+def fusion_table(graphs: Iterable[tuple[str, str, Graph]], device: Device) -> Table:
+    """A line a group: graphs, prefixes, how many counts and ranges are equal, and the times.
+
+    Args:
+        graphs: group, name and graph.
+        device: what is planned for.
+    """
+    heads = ("group", "graphs", "prefixes", "equal counts", "graphs with equal counts",
              "graphs with equal ranges", "one plan s", "prefixes s", "ratio")  # fmt: skip
     table = Table(
-        "fusion plan of one lowering, and lowering every prefix",
+        f"fusion plan of one lowering for {device}, and lowering every prefix",
         heads,
-        note="Counts: K(P) of a prefix of P ops. Ranges: the fusible ranges that follow.",
+        note="Counts: K(P) of a prefix of P ops. Ranges: the fusible ranges that follow. "
+        "Seconds are of the processor.",
     )
     total: Counter[str] = Counter()
-    for task in load_suite(suite_name).tasks:
-        found: Counter[str] = Counter()
-        for item in task.graphs:
-            try:
-                fusion_plan(item.graph)  # what is loaded on first use is not to be timed
-                start = time.perf_counter()
-                mine = fusion_plan(item.graph).num_kernels()
-                middle = time.perf_counter()
-                theirs = prefix_kernels(item.graph)
-                end = time.perf_counter()
-            except PassnetError as cause:
-                print(f"{item.name}: {cause}", file=sys.stderr)
-                found["failed"] += 1
-                continue
-            known = [(one, other) for one, other in zip(mine, theirs, strict=True)
-                     if other is not None]  # fmt: skip
-            equal = sum(one == other for one, other in known)
-            ranges = [fusible_ranges([pair[side] for pair in known]) for side in (0, 1)]
-            found.update(
-                graphs=1,
-                prefixes=len(known),
-                counts=equal,
-                whole=int(equal == len(known)),
-                ranges=int(ranges[0] == ranges[1]),
-            )
-            found["plan_us"] += int(1e6 * (middle - start))
-            found["prefix_us"] += int(1e6 * (end - middle))
-        total.update(found)
-        table.rows.append(_row(task.name, found))
+    found: dict[str, Counter[str]] = {}
+    for group, name, graph in graphs:
+        counts = found.setdefault(group, Counter())
+        try:
+            _compare(graph, device, counts)
+        except PassnetError as cause:
+            print(f"{name}: {cause}", file=sys.stderr)
+            counts["failed"] += 1
+    for group, counts in found.items():
+        total.update(counts)
+        table.rows.append(_row(group, counts))
     table.rows.append(_row("all", total))
     return table
+
+
+def _compare(graph: Graph, device: Device, found: Counter[str]) -> None:
+    fusion_plan(graph, device=device)  # what is loaded on first use is not to be timed
+    start = time.process_time()
+    mine = fusion_plan(graph, device=device).num_kernels()
+    middle = time.process_time()
+    theirs = prefix_kernels(graph, device=device)
+    end = time.process_time()
+    known = [(one, other) for one, other in zip(mine, theirs, strict=True) if other is not None]
+    equal = sum(one == other for one, other in known)
+    ranges = [fusible_ranges([pair[side] for pair in known]) for side in (0, 1)]
+    found.update(
+        graphs=1,
+        prefixes=len(known),
+        counts=equal,
+        whole=int(equal == len(known)),
+        ranges=int(ranges[0] == ranges[1]),
+        plan_us=int(1e6 * (middle - start)),
+        prefix_us=int(1e6 * (end - middle)),
+    )
 
 
 def _row(name: str, found: Counter[str]) -> tuple[str, ...]:
@@ -77,5 +130,80 @@ def _row(name: str, found: Counter[str]) -> tuple[str, ...]:
     )
 
 
+def large_table(graphs: Iterable[tuple[str, Graph]], device: Device) -> Table:
+    """A line a graph: the time of its plan, and of all its prefixes by those of a sample."""
+    heads = ("graph", "ops", "kernels", "one plan s", "prefixes sampled", "all prefixes s", "ratio")
+    table = Table(
+        f"plans of large graphs for {device}",
+        heads,
+        note=f"Every {SAMPLE_STEP}th prefix is lowered; all prefixes: the mean of these times "
+        "their number, an estimate. Seconds are of the processor.",
+    )
+    for name, graph in graphs:
+        fusion_plan(graph, device=device)
+        start = time.process_time()
+        plan = fusion_plan(graph, device=device)
+        plan_s = time.process_time() - start
+        times_s = list(_sampled_s(graph, device))
+        if not times_s:
+            print(f"{name}: no prefix of the sample can be cut off", file=sys.stderr)
+            continue
+        all_s = sum(times_s) / len(times_s) * plan.num_ops
+        table.rows.append((name, str(plan.num_ops), str(len(plan.kernels)), f"{plan_s:.2f}",
+                           str(len(times_s)), f"{all_s:.0f}", f"{all_s / plan_s:.0f}"))  # fmt: skip
+    return table
+
+
+def _sampled_s(graph: Graph, device: Device) -> Iterator[float]:
+    """Processor seconds of lowering every tenth prefix, evenly over the graph."""
+    program = single_assignment(graph.program)
+    seen = infer(Graph(program, graph.tensors))
+    for stop in range(SAMPLE_STEP // 2, len(program.ops) + 1, SAMPLE_STEP):
+        try:
+            prefix = cut(program, 0, stop, seen)
+        except CutError:
+            continue
+        start = time.process_time()
+        fusion_plan(prefix, device=device)
+        yield time.process_time() - start
+
+
+def executed_table(graphs: Iterable[tuple[str, Graph]], device: Device) -> Table:
+    """A line a graph: its counts by plan, by lowering every prefix and by running every prefix."""
+    heads = ("graph", "plan", "lowered", "run", "plan s", "run s")
+    table = Table(f"counts by execution on {device}", heads, note="Seconds are of the wall clock.")
+    for name, graph in graphs:
+        start = time.perf_counter()
+        plan = fusion_plan(graph, device=device).num_kernels()
+        middle = time.perf_counter()
+        run = prefix_launches(graph, device=device)
+        end = time.perf_counter()
+        lowered = prefix_kernels(graph, device=device)
+        table.rows.append((name, str(plan), str(lowered), str(run), f"{middle - start:.1f}",
+                           f"{end - middle:.1f}"))  # fmt: skip
+    return table
+
+
+def _suite(name: str) -> list[tuple[str, str, Graph]]:
+    return [(task.name, item.name, item.graph) for task in load_suite(name).tasks
+            for item in task.graphs]  # fmt: skip
+
+
+def main(words: list[str]) -> Table:
+    """The table that the words of a command line ask for."""
+    device: Device = "cuda" if "cuda" in words else "cpu"
+    names = [word for word in words if word != "cuda"] or ["demo"]
+    if names[0] == "large":
+        return large_table(captured(LARGE), device)
+    if names[0] == "captures":
+        graphs = ((name.split("/")[0], name, graph) for name, graph in captured(SMALL))
+        return fusion_table(graphs, device)
+    if names[0] == "executed":
+        first = {task: (name, graph) for task, name, graph in reversed(_suite("demo"))
+                 if len(graph.program.ops) <= MAX_EXECUTED_OPS}  # fmt: skip
+        return executed_table(first.values(), device)
+    return fusion_table(_suite(names[0]), device)
+
+
 if __name__ == "__main__":
-    print_table(Console(width=150), fusion_table(*sys.argv[1:2]))
+    print_table(Console(width=150), main(sys.argv[1:]))

@@ -6,7 +6,6 @@ Every kernel is traced back to the ops that it computes. Nothing is compiled, ru
 
 from __future__ import annotations
 
-import contextlib
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,21 +13,24 @@ from typing import Any
 
 import torch
 
-from passnet.errors import CutError, FusionError, boundary
+from passnet.errors import CutError
 from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.effects import may_alias
-from passnet.graph.fake import fake_input
 from passnet.graph.spec import Graph
 from passnet.mine.cut import cut, infer, single_assignment
+from passnet.mine.schedule import Device, schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel of a plan: the ops that it computes, and whether a library has it ready-made."""
+    """One kernel of a plan: the ops that it computes, whether a library has it ready-made, and the
+    op with which it begins: a graph that ends before that op has no such kernel.
+    """
 
     ops: frozenset[int]
     is_extern: bool
+    start: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class FusionPlan:
     kernels: tuple[Kernel, ...]
 
     def num_kernels(self) -> list[int]:
-        """K(1), K(2), ...: of how many kernels each prefix of the ops needs at least a part."""
-        starts = sorted(min(kernel.ops) for kernel in self.kernels if kernel.ops)
+        """K(1), K(2), ...: how many kernels have begun with each prefix of the ops."""
+        starts = sorted(kernel.start for kernel in self.kernels)
         counts = []
         begun = 0
         for place in range(self.num_ops):
@@ -53,39 +55,42 @@ class FusionPlan:
         return counts
 
 
-def fusion_plan(graph: Graph, where: str = "graph") -> FusionPlan:
-    """What Inductor would make of a graph on a CPU.
+def fusion_plan(graph: Graph, where: str = "graph", device: Device = "cpu") -> FusionPlan:
+    """What Inductor would make of a graph.
 
     Args:
         graph: with the specs of its arguments.
         where: named in errors.
+        device: "cpu", or "cuda", which needs no GPU (see `mine.gpu`).
 
     Raises:
         FusionError: Inductor cannot lower it.
+        InputError: there is no such device.
     """
-    program = retarget(graph, "cpu").program
+    program = retarget(graph, device, None if device == "cpu" else 0).program
     module = build(program, where)
     users = _users(module)  # before Inductor changes it
-    nodes = _schedule(module, graph, where)
-    buffers = [part.node for node in nodes for part in node.get_nodes() if part.node is not None]
-    stored = {_origin(buffer) for buffer in buffers} - {None}
+    scheduled = schedule(module, graph, device, where)
+    parts = [part.node for node in scheduled for part in node.get_nodes()]
+    stored = {_origin(buffer) for buffer in parts if buffer is not None} - {None}
+    nodes = [node for node in scheduled if _is_launched(node)]
     kernels = []
     for node in nodes:
         parts = [part.node for part in node.get_nodes() if part.node is not None]
         kernels.append({op for buffer in parts for op in _ops_of(buffer, stored)})
     for op, kernel in _absorbed(users, [item.target for item in program.ops], kernels):
         kernels[kernel].add(op)
+    known = [(ops, node) for ops, node in zip(kernels, nodes, strict=True) if ops]
     return FusionPlan(
         len(program.ops),
         tuple(
-            Kernel(frozenset(ops), bool(node.is_extern()))
-            for ops, node in zip(kernels, nodes, strict=True)
-            if ops
+            Kernel(frozenset(ops), bool(node.is_extern()), _start(ops, node, known, users))
+            for ops, node in known
         ),
     )
 
 
-def prefix_kernels(graph: Graph, where: str = "graph") -> list[int | None]:
+def prefix_kernels(graph: Graph, where: str = "graph", device: Device = "cpu") -> list[int | None]:
     """K(1), K(2), ... found the long way: every prefix is lowered by itself, and kernels counted.
 
     It is the published way but for stopping before code is made, and the reference for
@@ -105,7 +110,7 @@ def prefix_kernels(graph: Graph, where: str = "graph") -> list[int | None]:
         except CutError:
             counts.append(None)
             continue
-        counts.append(len(fusion_plan(prefix, f"{where}[:{stop}]").kernels))
+        counts.append(len(fusion_plan(prefix, f"{where}[:{stop}]", device).kernels))
     return counts
 
 
@@ -130,6 +135,54 @@ def _absorbed(
             yield op, first[op]
 
 
+def _start(
+    ops: set[int], node: Any, kernels: Sequence[tuple[set[int], Any]], users: dict[int, list[int]]
+) -> int:
+    """The op with which a kernel begins, in a graph that ends there.
+
+    That is its first op, but for two kinds of ops that are elsewhere in a shorter graph: the bias
+    of a product, which the library adds as long as no pointwise op follows; and what is computed
+    in a later reduction from what another kernel made, which is computed there until it comes.
+    """
+    first = min(ops)
+    if node.is_extern():
+        return first
+    others = [(held, other) for held, other in kernels if other is not node]
+    libraries = [other for held, other in others if first in held and other.is_extern()]
+    if libraries:  # the op is a call of the library and its bias
+        has_other = len(ops) > 1 and any(_is_product(other) for other in libraries)
+        return min(ops - {first}) if has_other else first
+    sums = [max(numbers) for part in node.get_nodes() if part.is_reduction()
+            if (numbers := _own_ops(part.node))]  # fmt: skip
+    generated = {op for held, other in others if not other.is_extern() for op in held}
+    held = {op for held, _ in kernels for op in held}
+    if sums and first < min(sums) and _reads(first, generated, held, users):
+        return min(sums)
+    return first
+
+
+def _is_product(node: Any) -> bool:
+    """Whether a kernel is a matrix product of the library."""
+    products = (torch.ops.aten.mm, torch.ops.aten.addmm)
+    targets = [getattr(item.target, "overloadpacket", None) for item in node.node.get_origins()]
+    return any(target in products for target in targets)
+
+
+def _reads(op: int, made: set[int], held: set[int], users: dict[int, list[int]]) -> bool:
+    """Whether an op reads what one of `made` computes, directly or through ops that no kernel has
+    (views).
+    """
+    waiting = [op]
+    while waiting:
+        user = waiting.pop()
+        for source in [item for item, found in users.items() if user in found]:
+            if source in made:
+                return True
+            if source not in held:
+                waiting.append(source)
+    return False
+
+
 def _users(module: torch.fx.GraphModule) -> dict[int, list[int]]:
     """The ops that use the result of each op, directly."""
     return {
@@ -139,66 +192,19 @@ def _users(module: torch.fx.GraphModule) -> dict[int, list[int]]:
     }
 
 
-class _StopError(Exception):
-    """Carries the schedule out of Inductor."""
-
-    def __init__(self, scheduler: Any) -> None:
-        super().__init__("scheduled")
-        self.scheduler = scheduler
-
-
-def _schedule(module: torch.fx.GraphModule, graph: Graph, where: str) -> list[Any]:
-    """The kernels that Inductor decides on, in order."""
-    from torch._guards import TracingContext, tracing
-    from torch._inductor import config
-    from torch._inductor.compile_fx import compile_fx
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    mode = FakeTensorMode()
-    annotations = {item.name: item.annotation for item in graph.program.params}
-    with mode:
-        inputs = [fake_input(item, annotations[item.name]) for item in graph.tensors]
-    uncached = config.patch(fx_graph_cache=False)
-    with boundary(FusionError, f"{where}: Inductor cannot lower it"):
-        try:
-            with torch.no_grad(), uncached, tracing(TracingContext(mode)), _stopping():
-                compile_fx(module, inputs)
-        except Exception as error:
-            stop = _stop_in(error)
-            if stop is None:
-                raise
-            return list(stop.scheduler.nodes)
-    return []  # there is nothing to compute: all outputs are arguments, or views of them
-
-
-@contextlib.contextmanager
-def _stopping() -> Iterator[None]:
-    """Lowering that ends as soon as the kernels are decided on."""
-    from torch._inductor.graph import GraphLowering
-
-    def stop(lowering: Any) -> Any:
-        lowering.init_wrapper_code()
-        lowering._update_scheduler()
-        raise _StopError(lowering.scheduler)
-
-    own = GraphLowering.codegen
-    GraphLowering.codegen = stop  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        GraphLowering.codegen = own  # type: ignore[method-assign]
-
-
-def _stop_in(error: BaseException) -> _StopError | None:
-    seen: BaseException | None = error
-    while seen is not None and not isinstance(seen, _StopError):
-        seen = seen.__cause__ or seen.__context__
-    return seen
-
-
 def _origin(buffer: Any) -> torch.fx.Node | None:
     """The node of the lowered graph whose result a buffer holds."""
     return getattr(buffer, "origin_node", None)
+
+
+def _is_launched(node: Any) -> bool:
+    """Whether a node of the schedule is a kernel: not one of the results of a call that has many,
+    and not memory that others fill.
+    """
+    from torch._inductor.ir import MultiOutput
+    from torch._inductor.scheduler import NopKernelSchedulerNode
+
+    return not isinstance(node, NopKernelSchedulerNode) and not isinstance(node.node, MultiOutput)
 
 
 def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> Iterator[int]:
@@ -210,18 +216,50 @@ def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> Iterator[int]:
     """
     own = _origin(buffer)
     if own is None:
-        numbers = [number for item in buffer.get_origins() if (number := _op(item)) is not None]
+        numbers = _own_ops(buffer)
         yield from numbers[:0] if not numbers else [max(numbers)]
         return
     waiting, seen = [own], {own}
     while waiting:
         node = waiting.pop()
-        number = _op(node)
-        if number is not None and not _is_view(node):
-            yield number
+        if not _is_view(node):
+            yield from _ops_at(node)
         fresh = [item for item in node.all_input_nodes if item not in seen and item not in stored]
         seen.update(fresh)
         waiting += fresh
+
+
+def _own_ops(buffer: Any) -> list[int]:
+    """The ops that a buffer was made for."""
+    own = _origin(buffer)
+    origins = buffer.get_origins() if own is None else [own]
+    return [number for item in origins for number in _ops_at(item)]
+
+
+def _ops_at(node: torch.fx.Node) -> list[int]:
+    """The op of a node of the lowered graph, as a list of at most one.
+
+    A node that Inductor put in place of others has none of its own. It computes the first op that
+    is told of those that use it, or where none does (an argument is written) the last before it.
+    """
+    number = _op(node)
+    if number is not None:
+        return [number]
+    if node.op != "call_function":
+        return []
+    for step, choose in (("users", min), ("all_input_nodes", max)):
+        waiting, seen, found = [node], {node}, []
+        while waiting:
+            for item in getattr(waiting.pop(), step):
+                number = _op(item)
+                if number is not None:
+                    found.append(number)
+                elif item not in seen:
+                    seen.add(item)
+                    waiting.append(item)
+        if found:
+            return [choose(found)]
+    return []
 
 
 def _is_view(node: torch.fx.Node) -> bool:

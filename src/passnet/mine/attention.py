@@ -1,0 +1,154 @@
+"""Which kernel of a library computes an attention or a convolution on CUDA, and in which layout.
+
+Torch chooses inside its build for CUDA, out of reach of a build for CPUs; these are its rules, as
+far as they change what is fused around the call.
+
+Source: torch 2.13, aten/src/ATen/native/transformers/attention.cpp, cuda/sdp_utils.cpp and
+native/ConvUtils.h.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+HALF = (torch.float16, torch.bfloat16)
+MAX_FLASH_HEAD = 256
+"""Largest head that flash attention computes."""
+
+FLASH_ALIGNMENT = 8
+"""Heads are padded to a multiple of this before flash attention."""
+
+MASK_ALIGNMENT = 8
+"""Rows of a mask are padded to a multiple of this before memory-efficient attention."""
+
+
+def attention_on_cuda(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor:
+    """`scaled_dot_product_attention` in the parts that it has on a GPU of capability 8.0 or later.
+
+    cuDNN's kernel, which torch prefers on some GPUs for halves, stands where flash or
+    memory-efficient attention does here: each is one call.
+    """
+    aten = torch.ops.aten
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        zero = torch.scalar_tensor(0.0, dtype=query.dtype, device=attn_mask.device)
+        attn_mask = torch.where(attn_mask.logical_not(), -math.inf, zero)
+    if _fits_flash(query, key, value, attn_mask, is_causal, enable_gqa):
+        return _flash(query, key, value, dropout_p, is_causal, scale)
+    if _fits_efficient(query, key, value, enable_gqa):
+        bias = None if attn_mask is None else _bias(attn_mask, query, key)
+        return aten._scaled_dot_product_efficient_attention(
+            query, key, value, bias, False, dropout_p, is_causal, scale=scale
+        )[0]
+    return aten._scaled_dot_product_attention_math(
+        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+    )[0]
+
+
+def _flash(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+) -> torch.Tensor:
+    head = query.size(-1)
+    missing = -head % FLASH_ALIGNMENT
+    parts = [query, key, value]
+    if missing:
+        parts = [torch.nn.functional.pad(part, [0, missing]) for part in parts]
+    factor = 1 / math.sqrt(head) if scale is None else scale
+    out = torch.ops.aten._scaled_dot_product_flash_attention(
+        *parts, dropout_p, is_causal, False, scale=factor
+    )[0]
+    return out[..., :head] if missing else out
+
+
+def _fits_flash(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    is_causal: bool,
+    enable_gqa: bool,
+) -> bool:
+    """Halves without a mask, with heads of one size, and square where they are causal."""
+    heads = {part.size(-1) for part in (query, key, value)}
+    return (
+        query.dtype in HALF
+        and mask is None
+        and len(heads) == 1
+        and heads.pop() <= MAX_FLASH_HEAD
+        and _is_plain(query, key, value, enable_gqa)
+        and not (is_causal and query.size(-2) != key.size(-2))
+    )
+
+
+def _fits_efficient(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool
+) -> bool:
+    """Floats or halves with heads that fill whole 16-byte words."""
+    if query.dtype not in (*HALF, torch.float32) or enable_gqa:
+        return False
+    alignment = 16 // query.element_size()
+    heads = (query.size(-1), value.size(-1))
+    return (
+        query.size(-1) == key.size(-1)
+        and all(size > 0 and size % alignment == 0 for size in heads)
+        and _is_plain(query, key, value, enable_gqa)
+    )
+
+
+def _is_plain(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool
+) -> bool:
+    """Whether the three have batch, head, row and column, in one batch, and none is empty.
+
+    Heads are of one number, or shared evenly where `enable_gqa` says so.
+    """
+    parts = (query, key, value)
+    if any(part.dim() != 4 or 0 in part.shape or part.stride(-1) != 1 for part in parts):
+        return False
+    if len({part.size(0) for part in parts}) != 1 or key.size(1) != value.size(1):
+        return False
+    return query.size(1) == key.size(1) or (enable_gqa and query.size(1) % key.size(1) == 0)
+
+
+def _bias(mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+    """A mask with rows padded to what the kernel reads, for every batch and head."""
+    is_aligned = mask.stride(-1) == 1 and all(
+        mask.stride(axis) % MASK_ALIGNMENT == 0 for axis in range(mask.dim() - 1)
+    )
+    if not is_aligned:
+        size = mask.size(-1)
+        padded = torch.nn.functional.pad(mask, [0, MASK_ALIGNMENT - size % MASK_ALIGNMENT])
+        mask = padded[..., :size]
+    return mask.expand(query.size(0), query.size(1), query.size(2), key.size(2))
+
+
+def layout_of_convolution(inputs: torch.Tensor, weight: torch.Tensor) -> torch.memory_format:
+    """The layout of the result of a convolution by cuDNN: channels last where an operand is so."""
+    if torch.float64 in (inputs.dtype, weight.dtype):
+        return torch.contiguous_format
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(weight.dim())
+    if last is not None and last in (_suggested(inputs), _suggested(weight)):
+        return last
+    return torch.contiguous_format
+
+
+def _suggested(value: torch.Tensor) -> torch.memory_format:
+    """The layout that torch reads from the strides of a tensor."""
+    from torch._prims_common import suggest_memory_format
+
+    return suggest_memory_format(value)

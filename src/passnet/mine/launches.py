@@ -1,0 +1,132 @@
+"""Kernels counted by execution: every prefix of a graph compiled by Inductor in earnest, and run.
+
+The published way, and the reference for the plan of one lowering. Source: PassNet paper
+(arXiv 2605.29357), Execution-driven Prefix Analysis: launches that a profiler sees after warm-up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from passnet.errors import CutError, FusionError, InputError, boundary
+from passnet.graph.build import build
+from passnet.graph.device import retarget
+from passnet.graph.inputs import make_inputs
+from passnet.graph.spec import Graph
+from passnet.mine.cut import cut, infer, single_assignment
+from passnet.mine.schedule import DEVICES, SETTINGS, Device
+
+NUM_WARM_UPS = 3
+"""Calls before the one that is counted (published)."""
+
+LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel")
+"""Events of the CUDA runtime and driver that are launches (published)."""
+
+NOT_COMPUTED = frozenset(
+    ["empty", "empty_strided", "as_strided", "view", "_reshape_alias", "reshape", "resize_",
+     "t", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "detach"]
+)  # fmt: skip
+"""Calls of the CPU's library, without their namespace, that only allocate or look at memory."""
+
+
+GENERATED = "cpp_fused"
+"""Part of the name of every C++ function that Inductor generates."""
+
+COMPILING = {
+    "force_disable_caches": True,
+    "cpp_cache_precompile_headers": False,
+    "cpp.enable_kernel_profile": True,
+}
+"""Settings under which every prefix is compiled anew and its C++ functions show in a profile."""
+
+
+def launches(graph: Graph, where: str = "graph", device: Device = "cpu") -> int:
+    """How many kernels a graph runs when Inductor has compiled it.
+
+    On CUDA these are launches. On a CPU they are the calls of generated C++ functions, one for each
+    kernel that was decided on (Inductor left to itself writes kernels that follow one another into
+    one function), and the calls of the library, as a profiler sees them outside of any other.
+
+    Args:
+        graph: with the specs of its arguments, which are drawn at random.
+        where: named in errors.
+        device: "cuda" needs a GPU.
+
+    Raises:
+        FusionError: it cannot be compiled or run.
+        InputError: there is no such device here.
+    """
+    if device not in DEVICES or (device == "cuda" and not torch.cuda.is_available()):
+        raise InputError(f"device {device!r} is not on this machine; launches are counted on it")
+    from torch._inductor import config
+    from torch._inductor.codegen.cpp import CppScheduling
+    from torch._inductor.compile_fx import compile_fx
+
+    index = None if device == "cpu" else 0
+    module = build(retarget(graph, device, index).program, where)
+    values = _values(graph, device)
+    with boundary(FusionError, f"{where}: cannot be compiled and run"), torch.no_grad():
+        torch._dynamo.reset()
+        apart = patch.object(CppScheduling, "MAX_FUSED_KERNEL_ARGS_NUM", 0)
+        with config.patch(SETTINGS | COMPILING), apart:
+            compiled: Any = compile_fx(module, values)
+        for _ in range(NUM_WARM_UPS):
+            compiled(*values)
+        activity = ProfilerActivity.CPU if device == "cpu" else ProfilerActivity.CUDA
+        with profile(activities={ProfilerActivity.CPU, activity}) as seen:
+            compiled(*values)
+            if device == "cuda":
+                torch.cuda.synchronize()
+        names = [event.name for event in seen.events() or () if not _is_inner(event)]
+    if device == "cuda":
+        return sum(name in LAUNCHES for name in names)
+    return sum(GENERATED in name or _is_library_call(name) for name in names)
+
+
+def prefix_launches(graph: Graph, where: str = "graph", device: Device = "cpu") -> list[int | None]:
+    """K(1), K(2), ... by execution; None where a prefix cannot be cut off, as in `prefix_kernels`.
+
+    Raises:
+        FusionError: a prefix cannot be compiled or run.
+        InputError: there is no such device here.
+    """
+    program = single_assignment(graph.program)
+    seen = infer(Graph(program, graph.tensors))
+    counts: list[int | None] = []
+    for stop in range(1, len(program.ops) + 1):
+        try:
+            prefix = cut(program, 0, stop, seen)
+        except CutError:
+            counts.append(None)
+            continue
+        counts.append(launches(prefix, f"{where}[:{stop}]", device))
+    return counts
+
+
+def _values(graph: Graph, device: Device) -> list[Any]:
+    values: list[Any] = []
+    for item, value in zip(graph.tensors, make_inputs(graph, "fresh", 0), strict=True):
+        if not isinstance(value, int):
+            dtype = getattr(torch, item.dtype)
+            tensor = torch.from_numpy(value)
+            value = (tensor.view(dtype) if tensor.dtype != dtype else tensor).to(device)
+        values.append(value)
+    return values
+
+
+def _is_library_call(name: str) -> bool:
+    return "::" in name and name.split("::")[-1] not in NOT_COMPUTED
+
+
+def _is_inner(event: Any) -> bool:
+    """Whether an event is part of a library call."""
+    outer = event.cpu_parent
+    while outer is not None:
+        if _is_library_call(outer.name) and event.name not in LAUNCHES:
+            return True
+        outer = outer.cpu_parent
+    return False

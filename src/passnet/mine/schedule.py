@@ -1,0 +1,124 @@
+"""The kernels that Inductor decides on for a graph: lowering, stopped before code is made."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
+
+import torch
+
+from passnet.errors import FusionError, InputError, boundary
+from passnet.graph.fake import fake_input
+from passnet.graph.spec import Graph
+from passnet.mine.attention import attention_on_cuda
+from passnet.mine.gpu import DevicelessMode, answering_for_gpu
+
+Device: TypeAlias = Literal["cpu", "cuda"]
+DEVICES: tuple[Device, ...] = ("cpu", "cuda")
+
+SETTINGS = {"fx_graph_cache": False, "shape_padding": False, "compile_threads": 1}
+"""Settings of Inductor for a plan: it reads no plan of another run, leaves out the padding of
+matrix products, which it decides on by timing them, and starts no processes to compile in."""
+
+GPU_SETTINGS = {"joint_graph_constant_folding": False}
+"""More for a GPU: tensors of one value stay ops, since Inductor would fold them on the device."""
+
+
+def schedule(module: torch.fx.GraphModule, graph: Graph, device: Device, where: str) -> list[Any]:
+    """The kernels of a module, in the order in which they would run, as Inductor's own nodes.
+
+    Args:
+        module: of the graph; Inductor changes it.
+        graph: the same, for the specs of its arguments.
+        device: "cpu", or "cuda", which needs no GPU.
+        where: named in errors.
+
+    Raises:
+        FusionError: Inductor cannot lower it.
+        InputError: there is no such device.
+    """
+    if device not in DEVICES:
+        raise InputError(f"device {device!r} is none of {', '.join(DEVICES)}")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(boundary(FusionError, f"{where}: Inductor cannot lower it"))
+        stack.enter_context(_without_collections())
+        stack.enter_context(torch.no_grad())
+        if device == "cuda":
+            stack.enter_context(answering_for_gpu())
+            _take_attention(module)
+        return _lowered(module, graph, device)
+
+
+def _lowered(module: torch.fx.GraphModule, graph: Graph, device: Device) -> list[Any]:
+    from torch._guards import TracingContext, tracing
+    from torch._inductor import config
+    from torch._inductor.compile_fx import compile_fx
+
+    mode = DevicelessMode()
+    annotations = {item.name: item.annotation for item in graph.program.params}
+    with mode, torch.device(device if device == "cpu" else "cuda:0"):
+        inputs = [fake_input(item, annotations[item.name]) for item in graph.tensors]
+    try:
+        settings = SETTINGS if device == "cpu" else SETTINGS | GPU_SETTINGS
+        with config.patch(settings), tracing(TracingContext(mode)), _stopping():
+            compile_fx(module, inputs)
+    except Exception as error:
+        stop = _stop_in(error)
+        if stop is None:
+            raise
+        return list(stop.scheduler.nodes)
+    return []  # there is nothing to compute: all outputs are arguments, or views of them
+
+
+def _take_attention(module: torch.fx.GraphModule) -> None:
+    for node in module.graph.nodes:
+        if node.target is torch._C._nn.scaled_dot_product_attention:
+            node.target = attention_on_cuda
+    module.recompile()
+
+
+class _StopError(Exception):
+    """Carries the schedule out of Inductor."""
+
+    def __init__(self, scheduler: Any) -> None:
+        super().__init__("scheduled")
+        self.scheduler = scheduler
+
+
+@contextlib.contextmanager
+def _stopping() -> Iterator[None]:
+    """Lowering that ends as soon as the kernels are decided on."""
+    from torch._inductor.graph import GraphLowering
+
+    def stop(lowering: Any) -> Any:
+        lowering.init_wrapper_code()
+        lowering._update_scheduler()
+        raise _StopError(lowering.scheduler)
+
+    own = GraphLowering.codegen
+    GraphLowering.codegen = stop  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        GraphLowering.codegen = own  # type: ignore[method-assign]
+
+
+def _stop_in(error: BaseException) -> _StopError | None:
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, _StopError):
+        seen = seen.__cause__ or seen.__context__
+    return seen
+
+
+@contextlib.contextmanager
+def _without_collections() -> Iterator[None]:
+    """No search for unreachable objects meanwhile: what lowering makes is in use until it ends."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
