@@ -14,18 +14,25 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from passnet.errors import WorkerError
-from passnet.records import decode, encode
+from passnet.records import decode, encode, read_json
+from passnet.resume import Outcome
+
+R = TypeVar("R")
 
 LOG_FILE = "log.txt"
+RECORD_FILE = "record.json"
+ROWS_FILE = "rows.parquet"
+MAX_SAID_CHARACTERS = 200
 MAX_LOG_BYTES = 1 << 20
 
 
@@ -131,6 +138,33 @@ class Isolated:
             )
             self._prepared = wanted
         return self._parent
+
+
+def outcome_of(
+    worker: Isolated, task: tuple[str, str], limits: Limits, ready: str, kind: type[R]
+) -> Outcome[R] | str:
+    """What a task leaves in its folder, as `RECORD_FILE` and `ROWS_FILE`; or in words why nothing.
+
+    Args:
+        worker: runs it.
+        task: its function and payload; see `Task`.
+        limits: what it may use.
+        ready: the function that a parent calls before its first task, with "".
+        kind: of the record.
+
+    Raises:
+        WorkerError: our own machinery failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="passnet-task-") as place:
+        ended = worker.run(Task(*task, place, limits), ready, "")
+        folder = Path(place)
+        if ended.status == 0 and (folder / RECORD_FILE).exists():
+            rows = folder / ROWS_FILE
+            content = rows.read_bytes() if rows.exists() else None
+            return Outcome(read_json(folder / RECORD_FILE, kind), content)
+        if ended.timed_out:
+            return f"not done in {limits.seconds:g} s"
+        return log_of(folder)[-MAX_SAID_CHARACTERS:] or f"ended by signal {ended.signal}"
 
 
 def log_of(folder: Path) -> str:

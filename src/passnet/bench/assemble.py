@@ -6,7 +6,6 @@ subgraph is tried in a process of its own; what is known is kept, so that it can
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -26,13 +25,12 @@ from passnet.dataset.suite import Source, Suite, SuiteGraph, make_suite, write_s
 from passnet.errors import InputError
 from passnet.executors import Executor, run_local
 from passnet.extract.catalog import packages_of
-from passnet.isolated import Isolated, Limits, Task, log_of
-from passnet.records import SCHEMA_VERSION, decode, encode, read_json, write_json
+from passnet.isolated import RECORD_FILE, Isolated, Limits, outcome_of
+from passnet.records import SCHEMA_VERSION, decode, encode, write_json
 from passnet.resume import Outcome, begin, keep_each, last_records
 
 INFO_FILE = "assembly.json"
 RECORDS_FILE = "admissions.jsonl"
-RECORD_FILE = "record.json"
 MAX_ERROR_CHARACTERS = 200
 
 
@@ -191,16 +189,13 @@ def _source(row: SubgraphRow, versions: Mapping[str, Sequence[str]]) -> Source:
 def _admit_isolated(
     worker: Isolated, name: str, rows: Mapping[str, SubgraphRow], plan: AssemblyPlan
 ) -> Outcome[AdmissionRecord]:
-    with tempfile.TemporaryDirectory(prefix="passnet-admit-") as place:
-        payload = encode((rows[name], plan.max_gflops)).decode()
-        task = Task("passnet.bench.assemble:admit_to", payload, place, plan.limits)
-        ended = worker.run(task, "passnet.bench.assemble:ready", "")
-        folder = Path(place)
-        if ended.status == 0 and (folder / RECORD_FILE).exists():
-            return Outcome(read_json(folder / RECORD_FILE, AdmissionRecord), None)
-        how = f"not done in {plan.limits.seconds:g} s" if ended.timed_out else log_of(folder)
-        error = how[-MAX_ERROR_CHARACTERS:] or f"signal {ended.signal}"
-        return Outcome(AdmissionRecord(name, error=error), None)
+    payload = encode((rows[name], plan.max_gflops)).decode()
+    task = ("passnet.bench.assemble:admit_to", payload)
+    ready = "passnet.bench.assemble:ready"
+    outcome = outcome_of(worker, task, plan.limits, ready, AdmissionRecord)
+    if isinstance(outcome, Outcome):
+        return outcome
+    return Outcome(AdmissionRecord(name, error=outcome), None)
 
 
 def ready(_: str) -> None:

@@ -6,7 +6,6 @@ killed goes on.
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -29,19 +28,17 @@ from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec, main_float
-from passnet.isolated import Isolated, Limits, Task, log_of
+from passnet.isolated import RECORD_FILE, ROWS_FILE, Isolated, Limits, outcome_of
 from passnet.mine.cut import cut_range, infer, parent_of, single_assignment
 from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
 from passnet.mine.subgraphs import KINDS, Kind, Refusal, subgraphs
-from passnet.records import SCHEMA_VERSION, decode, encode, read_json, write_json
+from passnet.records import SCHEMA_VERSION, decode, encode, write_json
 from passnet.resume import Outcome, begin, keep_each, last_records
 
 RUN_FILE = "build.json"
 RECORDS_FILE = "graphs.jsonl"
 PARTS_FOLDER = "parts"
-RECORD_FILE = "record.json"
-ROWS_FILE = "subgraphs.parquet"
 MAX_REASONS = 20
 MAX_ERROR_CHARACTERS = 300
 
@@ -177,18 +174,12 @@ def mine_isolated(
         WorkerError: our own machinery failed.
     """
     job = jobs[name]
-    with tempfile.TemporaryDirectory(prefix="passnet-mine-") as place:
-        folder = Path(place)
-        task = Task("passnet.dataset.build:mine_to", encode(job).decode(), place, limits)
-        ended = worker.run(task, "passnet.dataset.build:ready", "")
-        if ended.status == 0 and (folder / RECORD_FILE).exists():
-            rows = folder / ROWS_FILE
-            content = rows.read_bytes() if rows.exists() else None
-            return Outcome(read_json(folder / RECORD_FILE, MinedRecord), content)
-        how = f"not done in {limits.seconds:g} s" if ended.timed_out else log_of(folder)[-200:]
-        size = len(job.row.op_sequence)
-        error = how or f"signal {ended.signal}"
-        return Outcome(MinedRecord(name, size, {}, {}, {}, error=error), None)
+    task = ("passnet.dataset.build:mine_to", encode(job).decode())
+    outcome = outcome_of(worker, task, limits, "passnet.dataset.build:ready", MinedRecord)
+    if isinstance(outcome, Outcome):
+        return outcome
+    failed = MinedRecord(name, len(job.row.op_sequence), {}, {}, {}, error=outcome)
+    return Outcome(failed, None)
 
 
 def ready(_: str) -> None:

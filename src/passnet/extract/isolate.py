@@ -8,12 +8,10 @@ from pathlib import Path
 
 from passnet.extract.catalog import is_file
 from passnet.extract.record import CaptureSettings, Cause, NetRecord
-from passnet.isolated import Ended, Isolated, Task, log_of
+from passnet.isolated import RECORD_FILE, ROWS_FILE, Ended, Isolated, Task, log_of
 from passnet.records import decode, encode, read_json, write_json
 from passnet.resume import Outcome
 
-RECORD_FILE = "record.json"
-ROWS_FILE = "graphs.parquet"
 MAX_LOG_CHARACTERS = 400
 
 
