@@ -144,3 +144,18 @@ def leaves_a_child():
     if os.fork() == 0:
         time.sleep(1000)
     return small()
+
+
+class Eighth(torch.nn.Module):
+    """A net with weights of eight bits, which graphs cannot hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.ones(4).to(torch.float8_e4m3fn))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.scale.to(torch.float32)
+
+
+def eighth() -> Net:
+    return Net(Eighth(), (Given(torch.ones(2, 4)),))

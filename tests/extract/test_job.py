@@ -161,6 +161,12 @@ def test_a_graph_that_cannot_be_read_again_is_no_row_and_the_others_are():
     assert not alone.rows
 
 
+def test_what_a_graph_cannot_hold_is_named_and_real_weights_are_not_tried():
+    record = capture("eighth").record
+    assert (record.status, record.cause) == ("failed", "unsupported_graph")
+    assert "float8_e4m3fn" in str(record.error) and record.fake_error is None
+
+
 def test_custom_operators_are_named():
     graphs = []
     trace = Trace(own.Small(), lambda segment: graphs.append(captured(segment)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -191,17 +191,24 @@ def _trace(trace: Trace, args: Sequence[Any], kwargs: dict[str, Any], net: Net, 
     try:
         trace.run(args, kwargs)
     except (CaptureError, GraphError) as error:
-        cause = error.__cause__ or error
-        text = str(error)
-        if _is_memory(error) or _is_memory(cause):
+        behind = list(_behind(error))
+        if any(_is_memory(item) for item in (error, *behind)):
             raise _FailureError("out_of_memory", error) from error
-        if isinstance(cause, (CaptureError, GraphError)) or "passnet.errors" in text:
+        if any(isinstance(item, (CaptureError, GraphError)) for item in behind):
             raise _FailureError("unsupported_graph", error) from error
         if mode == "real" and not _runs(net, args, kwargs):
             raise _FailureError("forward_error", error) from error
         if _needs_values(error):
             raise _FailureError("data_dependent", error) from error
         raise _FailureError("trace_error", error) from error
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """The errors that one was raised from, Dynamo's and what it wraps."""
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _runs(net: Net, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
