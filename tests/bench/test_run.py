@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from passnet.bench.run import read_trials
 from passnet.dataset.suite import SuiteGraph, make_suite, write_suite
 from passnet.graph.files import GraphSample, write_sample
 from passnet.judge.scope import NOT_COVERED
@@ -263,24 +264,50 @@ def test_an_unlisted_pass_is_noted(tmp_path: Path) -> None:
     assert "Other.py looks like a pass but is not on the list" in done.stderr
 
 
-def test_two_runs_do_not_measure_at_the_same_time(tmp_path: Path) -> None:
+def test_many_get_ready_at_a_time_and_one_measures_alone() -> None:
     import threading
 
-    from passnet.judge.lock import device_lock
+    from passnet.judge.lock import DeviceTurns
 
+    device = f"test{os.getpid()}"
     order: list[str] = []
+    is_in = threading.Event()
 
     def other() -> None:
-        with device_lock(f"test{os.getpid()}"):
-            order.append("other")
+        with DeviceTurns(device) as turns:
+            is_in.set()
+            time.sleep(0.2)
+            order.append("other is ready")
+            with turns.alone():
+                order.append("other measures")
 
-    with device_lock(f"test{os.getpid()}"):
+    with DeviceTurns(device) as turns:
         thread = threading.Thread(target=other)
         thread.start()
-        time.sleep(0.2)
-        order.append("mine")
+        assert is_in.wait(5)  # though this one gets ready, too
+        with turns.alone():
+            order.append("one measures")
+            time.sleep(0.2)
+            order.append("one has measured")
     thread.join()
-    assert order == ["mine", "other"]
+    measured = order.index("one measures")
+    assert order.index("other is ready") < measured
+    assert order[measured + 1] == "one has measured"
+    assert "other measures" in order
+
+
+@pytest.mark.slow
+def test_tasks_side_by_side_give_every_trial_once(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 2)
+    args = ("bench", "run", "--suite", suite, "--candidate", "eager", "--candidate", "null@direct",
+            "--out", tmp_path / "run", "--jobs", "2", *QUICK)  # fmt: skip
+    done = passnet(*args)
+    assert done.returncode == 0, done.stderr
+    trials = read_trials(tmp_path / "run" / "trials.jsonl")
+    assert len(trials) == 6 and {item.status for item in trials} == {"ok"}
+    lines = (tmp_path / "run" / "trials.jsonl").read_bytes()
+    assert passnet(*args, "--resume").returncode == 0
+    assert (tmp_path / "run" / "trials.jsonl").read_bytes() == lines
 
 
 HARD_CODED = """

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TypeAlias, TypeVar
 
 from passnet.bench.candidates import Entry
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
-from passnet.dataset.suite import Suite, SuiteGraph
+from passnet.dataset.suite import Suite, SuiteGraph, Task
 from passnet.errors import InputError, MeasureError, WorkerError
 from passnet.judge.candidate import Candidate
 from passnet.judge.finding import Finding
@@ -81,6 +85,7 @@ def run_suite(
     resume: bool = False,
     progress: Progress | None = None,
     held_out: Suite | None = None,
+    num_workers: int = 1,
 ) -> list[Trial]:
     """All trials of a suite under some candidates, measured or found finished in `out`.
 
@@ -95,6 +100,7 @@ def run_suite(
         resume: go on with what `out` holds; candidates may have been added.
         progress: told about every graph.
         held_out: shapes of the same tasks that no author has seen; see `judge.held_out`.
+        num_workers: how many tasks are worked on at a time; nothing else runs while one is timed.
 
     Raises:
         InputError: `out` holds a run and `resume` is off, or another run than this one.
@@ -108,30 +114,66 @@ def run_suite(
     done = [item for item in read_trials(path) if item.graph in known]
     finished = {(item.graph, item.candidate) for item in done}
     sandbox = find_sandbox(settings.sandbox)
-    with LineWriter(path) as writer, ParentPool(settings.num_threads, sandbox) as parents:
-        parents.start(entry.template for entry in entries)
-        for task in suite.tasks:
-            unseen = [
-                graph
-                for other in (held_out.tasks if held_out else ())
-                if other.name == task.name
-                for graph in other.graphs
-            ]
-            missing = {
-                item.name: [entry for entry in entries if (item.name, entry.name) not in finished]
-                for item in task.graphs
-            }
-            needed = {entry.name for absent in missing.values() for entry in absent}
-            concerned = [entry for entry in entries if entry.name in needed]
-            findings = _hold_out(parents, unseen, concerned, settings)
-            for item in task.graphs:
-                trials = list(_judge(parents, item, missing[item.name], settings, findings))
-                for trial in trials:
-                    writer.write(trial)
-                done.extend(trials)
-                if progress is not None:
-                    progress(item, trials)
+    keeping = threading.Lock()
+    with LineWriter(path) as writer, ExitStack() as stack:
+        pools = [
+            stack.enter_context(ParentPool(settings.num_threads, sandbox))
+            for _ in range(num_workers)
+        ]
+        free: SimpleQueue[ParentPool] = SimpleQueue()
+        for pool in pools:
+            free.put(pool)
+
+        def judge_task(task: Task) -> None:
+            parents = free.get()
+            unseen = held_out_graphs(held_out, task.name)
+            for item, trials in _judge_task(parents, task, entries, settings, unseen, finished):
+                with keeping:
+                    for trial in trials:
+                        writer.write(trial)
+                    done.extend(trials)
+                    if progress is not None:
+                        progress(item, trials)
+            free.put(parents)
+
+        threads = stack.enter_context(ThreadPoolExecutor(num_workers))
+        try:
+            for ended in as_completed(threads.submit(judge_task, task) for task in suite.tasks):
+                ended.result()
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            for pool in pools:
+                pool.close()
+            raise
     return done
+
+
+def held_out_graphs(held_out: Suite | None, task: str) -> list[SuiteGraph]:
+    """The graphs of a task in a suite of held-out shapes."""
+    tasks = held_out.tasks if held_out else ()
+    return [graph for other in tasks if other.name == task for graph in other.graphs]
+
+
+def _judge_task(
+    parents: ParentPool,
+    task: Task,
+    entries: Sequence[Entry],
+    settings: RunSettings,
+    unseen: Sequence[SuiteGraph],
+    finished: Collection[tuple[str, str]],
+) -> Iterator[tuple[SuiteGraph, list[Trial]]]:
+    """The trials of a task that are not finished, graph by graph."""
+    missing = {
+        item.name: [entry for entry in entries if (item.name, entry.name) not in finished]
+        for item in task.graphs
+    }
+    needed = {entry.name for absent in missing.values() for entry in absent}
+    concerned = [entry for entry in entries if entry.name in needed]
+    if concerned:
+        parents.start(entry.template for entry in concerned)
+    findings = _hold_out(parents, unseen, concerned, settings)
+    for item in task.graphs:
+        yield item, list(_judge(parents, item, missing[item.name], settings, findings))
 
 
 def read_trials(path: Path) -> list[Trial]:

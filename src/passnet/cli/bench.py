@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from passnet.cli.options import POSITIVE, open_suite, suite_option, task_option
+from passnet.cli.options import POSITIVE, cores, open_suite, suite_option, task_option
 from passnet.cli.output import (
     print_failures,
     print_json,
@@ -48,6 +48,14 @@ def bench() -> None:
     type=click.IntRange(min=1),
     show_default=True,
     help="Threads of reference and candidate.",
+)
+@click.option(
+    "--jobs",
+    default=1,
+    type=click.IntRange(min=0),
+    callback=cores,
+    show_default=True,
+    help="Tasks that are got ready at a time (0: one a core); what is timed runs alone.",
 )
 @click.option(
     "--seconds",
@@ -155,6 +163,7 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
             options["resume"],
             lambda item, _: step(item.name),
             unseen,
+            options["jobs"],
         )
     report(out, trials, as_json, brief, time.monotonic() - start)
 

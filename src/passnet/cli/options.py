@@ -23,7 +23,8 @@ suite_option = click.option(
 task_option = click.option("--task", "tasks", multiple=True, help="Only this task (repeatable).")
 
 
-def _cores(_: click.Context, __: click.Parameter, jobs: int) -> int:
+def cores(_: click.Context, __: click.Parameter, jobs: int) -> int:
+    """The number of processes of a `--jobs` option, of which 0 is one a core."""
     import os
 
     return jobs or len(os.sched_getaffinity(0))
@@ -33,7 +34,7 @@ jobs_option = click.option(
     "--jobs",
     default=0,
     type=click.IntRange(min=0),
-    callback=_cores,
+    callback=cores,
     help="Processes at a time; 0 is one a core.",
 )
 

@@ -25,7 +25,7 @@ from passnet.judge.estimate import low_mean, self_ratio, speedup
 from passnet.judge.finding import Finding
 from passnet.judge.floor import make_floor
 from passnet.judge.fresh import FreshInputs
-from passnet.judge.lock import device_lock
+from passnet.judge.lock import DeviceTurns
 from passnet.judge.pool import ParentPool
 from passnet.judge.process import WorkerFailureError, WorkerParent
 from passnet.judge.rules import RULES, RulesName
@@ -67,9 +67,10 @@ def judge_graph(
     Raises:
         WorkerError: our own machinery failed.
     """
-    found = {candidate.name: _inspect(candidate, settings.rules) for candidate in candidates}
-    accepted = [candidate for candidate in candidates if not _is_proven(found[candidate.name])]
-    judged = _judge_accepted(parents, item, accepted, settings) if accepted else []
+    with DeviceTurns(settings.device) as turns:
+        found = {candidate.name: _inspect(candidate, settings.rules) for candidate in candidates}
+        accepted = [candidate for candidate in candidates if not _is_proven(found[candidate.name])]
+        judged = _judge_accepted(parents, item, accepted, settings, turns) if accepted else []
     trials = {trial.candidate: trial for trial in judged}
     for name in found.keys() - trials.keys():
         trials[name] = Trial(item.task, item.name, name, "cheat")
@@ -95,6 +96,7 @@ def _judge_accepted(
     item: SuiteGraph,
     candidates: Sequence[Candidate],
     settings: JudgeSettings,
+    turns: DeviceTurns,
 ) -> list[Trial]:
     graph = retarget(item.graph, settings.device)
     watch = _Stopwatch()
@@ -113,7 +115,9 @@ def _judge_accepted(
                     _subject(parents.reference(), problem, REFERENCE, settings)
                 )
                 expected = Expected(problem, reference)
-            bench = _Bench(parents, item, problem, reference, expected, settings, watch, stack)
+            bench = _Bench(
+                parents, item, problem, reference, expected, settings, turns, watch, stack
+            )
             return bench.trials(candidates)
     except (WorkerFailureError, GraphError) as cause:
         text = f"the reference failed: {cause}"[:MAX_TEXT]
@@ -147,6 +151,7 @@ class _Bench:
         reference: Subject,
         expected: Expected,
         settings: JudgeSettings,
+        turns: DeviceTurns,
         watch: _Stopwatch,
         stack: ExitStack,
     ) -> None:
@@ -156,6 +161,7 @@ class _Bench:
         self._reference = reference
         self._expected = expected
         self._settings = settings
+        self._turns = turns
         self._watch = watch
         self._stack = stack
 
@@ -262,14 +268,14 @@ class _Bench:
         timeout_s = self._settings.call_timeout_s
         timed = [TimedWorker(item, timeout_s) for item in subjects]
         try:
-            with self._watch.phase("timing"):
+            with self._turns.alone(), self._watch.phase("timing"):
                 measured = self._measure(timed, plan)
+                num_bytes = num_written(self._reference.forms, measured.shared)
+                floor = make_floor(num_bytes, self._expected.flops, self._parents.num_threads)
         finally:
             for item in timed:
                 item.close()
         usual = self._reference.worker.num_threads()
-        num_bytes = num_written(self._reference.forms, measured.shared)
-        floor = make_floor(num_bytes, self._expected.flops, self._parents.num_threads)
         trials = {}
         for place, index in enumerate(indices, start=1):
             subject, checked = running[index]
@@ -288,12 +294,11 @@ class _Bench:
         random = np.random.default_rng(secrets.randbits(128))
         graded = self._problem.input_sets[:NUM_GRADED]
         fresh = FreshInputs(self._problem.tensors, graded, random)
-        with device_lock(self._settings.device):
-            for _ in range(self._settings.max_repeats):
-                measured = interleave(timed, plan, fresh, random)
-                early = [item for found in measured.findings for item in found]
-                if self._is_stable(measured) and EARLY_WORK not in [item.name for item in early]:
-                    break  # a busy machine can look like early work, but not again and again
+        for _ in range(self._settings.max_repeats):
+            measured = interleave(timed, plan, fresh, random)
+            early = [item for found in measured.findings for item in found]
+            if self._is_stable(measured) and EARLY_WORK not in [item.name for item in early]:
+                break  # a busy machine can look like early work, but not again and again
         return measured
 
     def _is_stable(self, measured: Measurement) -> bool:

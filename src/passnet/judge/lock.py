@@ -12,9 +12,10 @@ from pathlib import Path
 from passnet.errors import MeasureError
 
 
-@contextmanager
-def device_lock(device: str) -> Iterator[None]:
-    """Hold a device for the length of the block; waits for whoever holds it.
+class DeviceTurns:
+    """A device on which many get ready at a time, and one measures while nobody gets ready.
+
+    Entering waits for whoever measures; inside, others get ready as well.
 
     Args:
         device: "cpu", "cuda:0", …
@@ -22,16 +23,29 @@ def device_lock(device: str) -> Iterator[None]:
     Raises:
         MeasureError: the lock file cannot be opened.
     """
-    path = Path(tempfile.gettempdir()) / f"passnet-{device.replace(':', '')}.lock"
-    try:
-        fd = _opened(path)
-    except OSError as cause:
-        raise MeasureError(f"cannot open {path}: {cause.strerror}") from cause
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
+
+    def __init__(self, device: str) -> None:
+        self._path = Path(tempfile.gettempdir()) / f"passnet-{device.replace(':', '')}.lock"
+
+    def __enter__(self) -> DeviceTurns:
+        try:
+            self._fd = _opened(self._path)
+        except OSError as cause:
+            raise MeasureError(f"cannot open {self._path}: {cause.strerror}") from cause
+        fcntl.flock(self._fd, fcntl.LOCK_SH)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the device for the length of the block; waits for all who get ready, or measure."""
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_SH)
 
 
 def _opened(path: Path) -> int:

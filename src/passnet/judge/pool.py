@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from passnet.errors import MeasureError
 from passnet.judge.candidate import Candidate
 from passnet.judge.process import WorkerParent
 from passnet.judge.sandbox import NO_SANDBOX, Sandbox
@@ -26,19 +27,24 @@ class ParentPool:
     def __init__(self, num_threads: int = 1, sandbox: Sandbox = NO_SANDBOX) -> None:
         self.sandbox = sandbox
         self.num_threads = num_threads
+        self._is_closed = False
         self._parents: dict[tuple[str, str] | None, WorkerParent] = {}
 
     def __enter__(self) -> ParentPool:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes; the next request is refused."""
+        self._is_closed = True
         self.drop()
 
     def drop(self) -> None:
         """End all processes; the next request starts new ones."""
-        for parent in self._parents.values():
-            parent.__exit__()
-        self._parents.clear()
+        for key in list(self._parents):
+            self._parents.pop(key).__exit__()
 
     def start(self, candidates: Iterable[Candidate]) -> None:
         """Let the parents of some candidates start side by side."""
@@ -61,6 +67,8 @@ class ParentPool:
     def _get(
         self, key: tuple[str, str] | None, sandbox: Sandbox, visible: list[Path]
     ) -> WorkerParent:
+        if self._is_closed:
+            raise MeasureError("the run was stopped")
         if key not in self._parents:
             there = [path for path in visible if path.is_dir()]
             self._parents[key] = WorkerParent(self.num_threads, sandbox, there).__enter__()
