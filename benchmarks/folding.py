@@ -1,20 +1,31 @@
-"""Folding: its time and memory on the public graphs, its growth, and what it covers.
+"""Folding: what it covers beside plain alternatives, whether its ranges are valid, how it grows.
 
-Run it with `make bench`. The alternatives to folding are plain: windows of a fixed size, random
-ranges of the sizes that folding finds, and the layers that the names of parameters tell.
+Run it with `make bench`, or `python -m benchmarks.folding FOLDER` for a set of captured graphs or a
+folder of graph directories, which also runs a sample of the ranges. The alternatives to folding are
+plain: windows of a fixed size, random ranges of the sizes that folding finds, and the layers that
+the names of parameters tell.
 """
 
 from __future__ import annotations
 
 import random
 import re
+import sys
 import time
 import tracemalloc
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from passnet.graph.spec import Program, op_refs
+import torch
+from rich.console import Console
+
+from benchmarks.cutting import Interval, check, graph_of, is_small, read_rows
+from passnet.errors import PassnetError
+from passnet.extract.store import MANIFEST_FILE
+from passnet.graph.files import find_graphs, read_sample
+from passnet.graph.spec import Graph, Program, op_refs
 from passnet.mine.folding import (
     COVERING,
     UNLIMITED,
@@ -25,12 +36,21 @@ from passnet.mine.folding import (
     fold,
     ranges,
 )
-from passnet.report.tables import Table
+from passnet.mine.subgraphs import Refusal
+from passnet.mine.verify import Checked
+from passnet.report.tables import Table, print_table
 
-WINDOW = 16
+WINDOWS = (8, 16, 32)
 ATTEMPTS = 50
-GROWTH_OPS = (87_500, 175_000, 350_000, 700_000, 1_400_000)
+GROWTH_OPS = (43_750, 87_500, 175_000, 350_000, 700_000, 1_400_000)
+NUM_RUN = 200
+"""How many ranges of each way are run."""
+
+GRAPHS_RUN = 30
+"""From how many graphs, the same for each way, so that every graph is run once."""
+
 PLANS = {
+    "as in the published cost: W 10, 10 patterns, under 16 ops": FoldingPlan(10, 10, 4, 16),
     "published: W 64, 16 patterns": FoldingPlan(),
     "published, W unlimited": replace(UNLIMITED, max_patterns=16),
     "bounded, 16 patterns": replace(COVERING, max_patterns=16),
@@ -38,52 +58,91 @@ PLANS = {
     "bounded, until nothing repeats": COVERING,
 }
 
+Tokens = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to choose ranges, what it chose, and the time, None where that is no matter."""
+
+    name: str
+    num_patterns: int | None
+    found: list[Range]
+    wall_s: float | None = None
+    cpu_s: float | None = None
+    peak_mib: float | None = None
+
+
+@dataclass
+class Sampled:
+    """How many ranges of a way were cut, had lost ops at the ends, and had the parent's values."""
+
+    ranges: int = 0
+    cut: int = 0
+    trimmed: int = 0
+    equal: int = 0
+
 
 def folding_tables(programs: Sequence[Program]) -> list[Table]:
     """What folding finds in some programs beside plain alternatives, and how it grows."""
     sequences, _ = alphabet([[op.target for op in item.ops] for item in programs])
-    table = Table(
-        f"folding {len(programs)} graphs of {sum(map(len, sequences))} ops",
-        ("way", "patterns", "ranges", "distinct", "coverage %", "seconds", "MiB"),
-        note="Ranges of 4 to 63 ops whose ops occur at least twice. MiB: the most that numpy and "
-        "Python held, measured in a run of its own.",
-    )
-    found: list[Range] = []
+    return [_ways_table(_ways(programs, sequences), sequences, {}), growth_table(sequences)]
+
+
+def _ways(programs: Sequence[Program], sequences: Tokens) -> list[Way]:
+    ways = []
     for name, plan in PLANS.items():
-        start = time.perf_counter()
-        folded = fold(sequences, plan)
-        found = list(ranges(folded, plan))
-        seconds = time.perf_counter() - start
-        size = _peak_mib(lambda plan=plan: fold(sequences, plan))
-        table.rows.append(_row(name, len(folded.patterns), found, sequences, seconds, size))
-    for name, other in (
-        (f"windows of {WINDOW} ops", _windows(sequences)),
-        ("random ranges of the same sizes", _random(found, sequences)),
-        ("layers by the names of parameters", _layers(programs)),
-    ):
-        repeated = _repeated(other, sequences)
-        table.rows.append(_row(name, 0, repeated, sequences, None, None))
-    return [table, _growth(sequences)]
+        ways.append(_folded(name, plan, sequences))
+        print(f"{name}: {ways[-1].wall_s:.1f} s", file=sys.stderr)
+    plain = {f"windows of {size} ops": _windows(sequences, size) for size in WINDOWS}
+    plain["random ranges of the same sizes"] = _random(ways[-1].found, sequences)
+    plain["layers by the names of parameters"] = _layers(programs)
+    for name, found in plain.items():
+        ways.append(Way(name, None, _repeated(found, sequences)))
+    return ways
 
 
-def _row(
-    name: str,
-    num_patterns: int,
-    found: Sequence[Range],
-    sequences: Sequence[Sequence[int]],
-    seconds: float | None,
-    size: float | None,
-) -> tuple[str, ...]:
-    texts = {tuple(sequences[item.sequence][item.start : item.stop]) for item in found}
-    return (
-        name,
-        str(num_patterns or "-"),
-        str(len(found)),
-        str(len(texts)),
-        f"{100 * coverage(found, sequences):.1f}",
-        "-" if seconds is None else f"{seconds:.2f}",
-        "-" if size is None else f"{size:.0f}",
-    )
+def _folded(name: str, plan: FoldingPlan, sequences: Tokens) -> Way:
+    wall, cpu = time.perf_counter(), time.process_time()
+    folded = fold(sequences, plan)
+    found = list(ranges(folded, plan))
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    peak = _peak_mib(lambda: fold(sequences, plan))
+    return Way(name, len(folded.patterns), found, wall, cpu, peak)
+
+
+def _ways_table(ways: Sequence[Way], sequences: Tokens, sampled: dict[str, Sampled]) -> Table:
+    table = Table(
+        f"folding {len(sequences)} graphs of {sum(map(len, sequences))} ops",
+        ("way", "patterns", "ranges", "distinct", "ops covered %", "wall s", "CPU s", "MiB",
+         "sample", "cut %", "trimmed %", "equal %"),
+        note="Ranges of 4 to 63 ops whose ops occur at least twice. MiB: the most that numpy and "
+        "Python held, measured in a run of its own. sample: ranges of graphs of 4 to 400 ops that "
+        "were cut and run; trimmed: those that lost up to 4 ops at their ends for it; equal: of "
+        "all in the sample, those that gave the parent's values.",
+    )  # fmt: skip
+    for way in ways:
+        texts = {tuple(sequences[item.sequence][item.start : item.stop]) for item in way.found}
+        table.rows.append(
+            (
+                way.name,
+                "-" if way.num_patterns is None else str(way.num_patterns),
+                str(len(way.found)),
+                str(len(texts)),
+                f"{100 * coverage(way.found, sequences):.1f}",
+                *("-" if item is None else f"{item:.2f}" for item in (way.wall_s, way.cpu_s)),
+                "-" if way.peak_mib is None else f"{way.peak_mib:.0f}",
+                *_shares(sampled.get(way.name, Sampled())),
+            )
+        )
+    return table
+
+
+def _shares(item: Sampled) -> tuple[str, ...]:
+    if not item.ranges:
+        return ("-", "-", "-", "-")
+    parts = (item.cut, item.trimmed, item.equal)
+    return (str(item.ranges), *(f"{100 * part / item.ranges:.1f}" for part in parts))
 
 
 def _peak_mib(action: Callable[[], object]) -> float:
@@ -94,46 +153,96 @@ def _peak_mib(action: Callable[[], object]) -> float:
     return peak / 2**20
 
 
-def _growth(sequences: Sequence[Sequence[int]]) -> Table:
-    """The time of one and of sixteen folds of corpora that double, cut from the public graphs."""
-    table = Table(
-        "growth of folding, W unlimited",
-        ("ops", "1 pattern s", "16 patterns s", "16 patterns, us an op", "MiB"),
-        note="Longer corpora repeat the graphs with a tenth of the ops drawn anew.",
-    )
+def sample_ways(ways: Sequence[Way], graph: Callable[[int], Graph], num: int) -> dict[str, Sampled]:
+    """Cut and run ranges of each way, from graphs drawn by chance."""
     rng = random.Random(0)
-    highest = max(max(item) for item in sequences if item)
+    chosen = []
+    for number in rng.sample(range(num), num):
+        if len(chosen) < GRAPHS_RUN and is_small(graph(number)):
+            chosen.append(number)
+    drawn: dict[int, list[tuple[str, Interval]]] = defaultdict(list)
+    for way in ways:
+        found = [item for item in way.found if item.sequence in set(chosen)]
+        for item in rng.sample(found, min(NUM_RUN, len(found))):
+            drawn[item.sequence].append((way.name, (item.start, item.stop)))
+    sampled = {way.name: Sampled() for way in ways}
+    for done, (number, items) in enumerate(sorted(drawn.items()), start=1):
+        print(f"{done} of {len(drawn)} graphs run", end="\r", file=sys.stderr)
+        try:
+            outcomes = check(graph(number), [interval for _, interval in items])
+        except PassnetError as cause:
+            print(f"left out: {cause}", file=sys.stderr)
+            continue
+        for (name, interval), (num_trimmed, outcome) in zip(items, outcomes, strict=True):
+            _count(sampled[name], num_trimmed, outcome)
+            if isinstance(outcome, Checked) and outcome.status != "equal":
+                print(f"{name} {number} {interval}: {outcome}", file=sys.stderr)
+    return sampled
+
+
+def _count(into: Sampled, num_trimmed: int, outcome: Refusal | Checked) -> None:
+    into.ranges += 1
+    if isinstance(outcome, Checked):
+        into.cut += 1
+        into.trimmed += num_trimmed > 0
+        into.equal += outcome.status == "equal"
+
+
+def growth_table(sequences: Tokens) -> Table:
+    """The time of folding of corpora that double, made of graphs drawn by chance."""
+    table = Table(
+        "growth of folding",
+        ("ops", "16 patterns, W unlimited: CPU s", "us an op", "until nothing repeats: patterns",
+         "CPU s", "wall s", "us an op", "MiB"),
+        note="Each graph is taken once, in an order by chance; where there are no more, they come "
+        "again with a tenth of their ops drawn anew.",
+    )  # fmt: skip
     for wanted in GROWTH_OPS:
-        corpus: list[list[int]] = []
-        size = 0
-        while size < wanted:
-            item = list(rng.choice(sequences))[: wanted - size]
-            for _ in range(len(item) // 10):
-                item[rng.randrange(len(item))] = rng.randint(0, highest)
-            corpus.append(item)
-            size += len(item)
-        times = []
-        for most in (1, 16):
-            plan = replace(UNLIMITED, max_patterns=most)
-            start = time.perf_counter()
-            fold(corpus, plan)
-            times.append(time.perf_counter() - start)
-        peak = _peak_mib(lambda corpus=corpus: fold(corpus, replace(UNLIMITED, max_patterns=1)))
-        micros = f"{1e6 * times[1] / wanted:.2f}"
-        cells = (f"{times[0]:.2f}", f"{times[1]:.2f}", micros, f"{peak:.0f}")
-        table.rows.append((str(wanted), *cells))
+        corpus = _drawn(sequences, wanted)
+        some = _folded("", replace(UNLIMITED, max_patterns=16), corpus)
+        every = _folded("", COVERING, corpus)
+        assert some.cpu_s is not None and every.cpu_s is not None, "folding is timed"
+        table.rows.append(
+            (
+                str(wanted),
+                f"{some.cpu_s:.2f}",
+                f"{1e6 * some.cpu_s / wanted:.2f}",
+                str(every.num_patterns),
+                f"{every.cpu_s:.2f}",
+                f"{every.wall_s:.2f}",
+                f"{1e6 * every.cpu_s / wanted:.2f}",
+                f"{max(some.peak_mib or 0, every.peak_mib or 0):.0f}",
+            )
+        )
+        print(" ".join(table.rows[-1]), file=sys.stderr)
     return table
 
 
-def _windows(sequences: Sequence[Sequence[int]]) -> list[Range]:
+def _drawn(sequences: Tokens, wanted: int) -> list[list[int]]:
+    rng = random.Random(0)
+    highest = max(max(item) for item in sequences if item)
+    order = rng.sample(range(len(sequences)), len(sequences))
+    corpus: list[list[int]] = []
+    size = 0
+    while size < wanted:
+        is_again = len(corpus) >= len(order)
+        item = list(sequences[order[len(corpus) % len(order)]])[: wanted - size]
+        for _ in range(len(item) // 10 if is_again else 0):
+            item[rng.randrange(len(item))] = rng.randint(0, highest)
+        corpus.append(item)
+        size += len(item)
+    return corpus
+
+
+def _windows(sequences: Tokens, size: int) -> list[Range]:
     return [
-        Range(number, start, start + WINDOW, -1)
+        Range(number, start, start + size, -1)
         for number, item in enumerate(sequences)
-        for start in range(0, len(item) - WINDOW + 1, WINDOW)
+        for start in range(0, len(item) - size + 1, size)
     ]
 
 
-def _random(found: Sequence[Range], sequences: Sequence[Sequence[int]]) -> list[Range]:
+def _random(found: Sequence[Range], sequences: Tokens) -> list[Range]:
     """As many ranges in each graph, of the same sizes, where chance puts them."""
     rng = random.Random(0)
     placed: list[Range] = []
@@ -155,13 +264,14 @@ def _layers(programs: Sequence[Program]) -> list[Range]:
     found = []
     for number, program in enumerate(programs):
         names = {item.name for item in program.params}
+        ops = program.ops
         block, start = "", 0
-        for place, op in enumerate(program.ops):
+        for place, op in enumerate(ops):
             blocks = [_block(name) for name in op_refs(op) if name in names and _block(name)]
             if blocks and blocks[0] != block:
                 found += [Range(number, start, place, -1)] if block else []
                 block, start = blocks[0], place
-        found += [Range(number, start, len(program.ops), -1)] if block else []
+        found += [Range(number, start, len(ops), -1)] if block else []
     plan = FoldingPlan()
     return [item for item in found if plan.min_ops <= item.stop - item.start < plan.max_ops]
 
@@ -172,7 +282,31 @@ def _block(name: str) -> str:
     return match[0] if match else ""
 
 
-def _repeated(found: Sequence[Range], sequences: Sequence[Sequence[int]]) -> list[Range]:
+def _repeated(found: Sequence[Range], sequences: Tokens) -> list[Range]:
     texts = [tuple(sequences[item.sequence][item.start : item.stop]) for item in found]
     counts = Counter(texts)
     return [item for item, text in zip(found, texts, strict=True) if counts[text] > 1]
+
+
+def main(folder: Path) -> None:
+    """The table of ways with a sample of their ranges run, and that of growth."""
+    torch.set_num_threads(1)
+    if (folder / MANIFEST_FILE).exists():
+        rows = read_rows(folder)
+        graphs: Callable[[int], Graph] = lambda number: graph_of(rows[number])  # noqa: E731
+        num = len(rows)
+    else:
+        places = list(find_graphs(folder))
+        graphs = lambda number: read_sample(places[number]).graph  # noqa: E731
+        num = len(places)
+    programs = [graphs(number).program for number in range(num)]
+    sequences, _ = alphabet([[op.target for op in item.ops] for item in programs])
+    ways = _ways(programs, sequences)
+    sampled = sample_ways(ways, graphs, num)
+    console = Console(width=150)
+    print_table(console, _ways_table(ways, sequences, sampled))
+    print_table(console, growth_table(sequences))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

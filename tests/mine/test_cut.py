@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,13 +18,22 @@ from passnet.extract.capture import capture_values, describe
 from passnet.graph.build import build
 from passnet.graph.inputs import make_inputs
 from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
-from passnet.mine.cut import cut, infer, observe, single_assignment
+from passnet.mine.cut import (
+    Parent,
+    cut,
+    cut_range,
+    infer,
+    observe,
+    parent_of,
+    single_assignment,
+    trim,
+)
 from tests.extract.nets import mixed
 from tests.graph.programs import QUICK, program_of, programs
 
 
 @dataclass(frozen=True)
-class Parent:
+class Whole:
     """A graph in single-assignment form, its arguments, and its values after every op."""
 
     program: Program
@@ -31,7 +41,7 @@ class Parent:
     moments: tuple[dict[str, Any], ...]
 
 
-def record(graph: Graph, values: tuple[Any, ...]) -> Parent:
+def record(graph: Graph, values: tuple[Any, ...]) -> Whole:
     """Run a graph, keeping a copy of every value before the first op and after each one."""
     program = single_assignment(graph.program)
     held = {item.name: value for item, value in zip(program.params, values, strict=True)}
@@ -48,7 +58,7 @@ def record(graph: Graph, values: tuple[Any, ...]) -> Parent:
     seen = observe(Graph(program, graph.tensors), copies(values))
     with torch.no_grad():
         Recorder(build(program)).run(*values)
-    return Parent(program, seen, tuple(moments))
+    return Whole(program, seen, tuple(moments))
 
 
 def copied(values: dict[str, Any]) -> dict[str, Any]:
@@ -60,13 +70,13 @@ def copies(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @cache
-def parent() -> Parent:
+def parent() -> Whole:
     net, x = mixed()
     [captured] = capture_values(net, x)
     return record(captured.graph, copies(captured.values))
 
 
-def expected_outputs(whole: Parent, graph: Graph, start: int, stop: int) -> list[torch.Tensor]:
+def expected_outputs(whole: Whole, graph: Graph, start: int, stop: int) -> list[torch.Tensor]:
     """The parent's values, after the range, of what the cut graph returns."""
     inside = whole.program.ops[start:stop]
     places = {op.output: index for index, op in enumerate(graph.program.ops)}
@@ -191,6 +201,11 @@ WRITES = {
         "y = torch.nn.functional.relu(input=x, inplace=True)",
         "z = y * 2",
     ],
+    "an in-place argument by place": [
+        "x = a + b",
+        "y = torch.nn.functional.hardtanh(x, 0.0, 6.0, True)",
+        "z = y * 2",
+    ],
     "an index assignment": ["x = a + b", "x[0] = 1", "z = x"],
     "an output argument": ["x = a + b", "y = torch.add(a, b, out=x)", "z = y * 2"],
     "a view": ["x = a + b", "v = x.view(-1); v += 1", "z = v * 2"],
@@ -264,3 +279,81 @@ def test_shapes_are_inferred_as_they_are_observed():
     assert observed.keys() == inferred.keys()
     for name, spec in observed.items():
         assert (inferred[name].shape, inferred[name].dtype) == (spec.shape, spec.dtype)
+
+
+def parent_of_lines(*lines: str, returns: str = "(z,)") -> Parent:
+    program = single_assignment(program_of(*lines, returns=returns))
+    tensors = tuple(map(describe, "ab", [torch.ones(2, 3), torch.ones(2, 3)]))
+    return parent_of(program, infer(Graph(program, tensors)))
+
+
+SPLIT = ("t = torch.chunk(a, 2)", "x = t[0]", "y = t[1]", "w = x * y", "v = w + 1", "z = v * x")
+
+
+def test_a_range_that_takes_a_tuple_apart_is_trimmed_to_what_can_be_cut():
+    parent = parent_of_lines(*SPLIT)
+    with pytest.raises(CutError, match="t crosses the cut and is no tensor"):
+        cut_range(parent, 1, 6)
+    assert trim(parent, 1, 6, most=4, min_ops=2) == (3, 6)
+    assert trim(parent, 0, 6, most=4, min_ops=2) == (0, 6)
+
+
+def test_no_more_is_trimmed_than_allowed():
+    parent = parent_of_lines(*SPLIT)
+    assert trim(parent, 1, 6, most=1, min_ops=1) is None
+    assert trim(parent, 1, 6, most=4, min_ops=4) is None
+    assert trim(parent, 9, 12, most=1, min_ops=1) is None
+
+
+def test_a_range_under_vmap_or_autocast_is_refused():
+    lines = (
+        "x = a + b",
+        "s = torch.amp.autocast_mode._enter_autocast('cpu', torch.bfloat16, {}, None)",
+        "y = x @ b.T",
+        "e = torch.amp.autocast_mode._exit_autocast(s)",
+        "z = y * 2",
+    )
+    lines = (*lines[:2], "c = b.T", "y = torch.matmul(x, c)", *lines[3:])
+    on, off = (
+        parent_of_lines(*(line.format(state) for line in lines)) for state in ("True", "False")
+    )
+    with pytest.raises(CutError, match="lies where another op switches a state"):
+        cut_range(on, 2, 4)
+    assert len(cut_range(off, 2, 4).program.ops) == 2
+    assert cut_range(on, 0, 1).program.ops and cut_range(on, 5, 6).program.ops
+    vmap = parent_of_lines(
+        "level = torch._C._functorch._vmap_increment_nesting(2, 'error')",
+        "x = a + b",
+        "left = torch._C._functorch._vmap_decrement_nesting()",
+        "z = x * 2",
+    )
+    with pytest.raises(CutError, match="lies where another op switches a state"):
+        cut_range(vmap, 1, 2)
+    assert cut_range(vmap, 3, 4).program.ops
+
+
+def test_all_ops_of_a_long_program_are_cut_in_time_that_grows_with_it():
+    lines = ["x0 = a + b", *(f"x{n} = x{n - 1} + b" for n in range(1, 2000)), "z = x1999 + a"]
+    program = single_assignment(program_of(*lines, returns="(z,)"))
+    spec = TensorSpec("a", (2, 3), "float32")
+    parent = parent_of(program, dict.fromkeys(["a", "b", *(op.output for op in program.ops)], spec))
+    start = time.process_time()
+    for place in range(len(parent.ops)):
+        cut_range(parent, place, place + 1)
+    assert time.process_time() - start < 1.0
+
+
+def test_the_place_of_inplace_is_that_of_the_signatures():
+    import inspect
+
+    for name, function in vars(torch.nn.functional).items():
+        if not inspect.isfunction(function):
+            continue
+        names = list(inspect.signature(function).parameters)
+        if "inplace" not in names:
+            continue
+        args = ["x", *["0.5"] * (names.index("inplace") - 1), "True"]
+        line = f"y = torch.nn.functional.{name}({', '.join(args)})"
+        program = single_assignment(program_of("x = a + b", line, "z = y * 2", returns="(z,)"))
+        with pytest.raises(CutError, match="writes into x, made outside"):
+            cut(program, 1, 3, {})

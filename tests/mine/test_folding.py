@@ -16,7 +16,7 @@ from passnet.mine.folding import (
     ranges,
     unfolded,
 )
-from passnet.mine.repeats import best_repeat, disjoint, find_repeats
+from passnet.mine.repeats import disjoint
 
 TOKENS = st.lists(st.integers(0, 3), max_size=24)
 CORPUS = st.lists(TOKENS, min_size=1, max_size=4).filter(any)
@@ -32,11 +32,11 @@ def windows(tokens, longest):
     return {window: starts for window, starts in found.items() if len(starts) > 1}
 
 
-def plain_best(tokens, longest):
+def plain_best(tokens, longest, fits=lambda window: True):
     ranked = [
         ((len(window) - 1) * (len(starts) - 1), len(window), -starts[0], starts)
         for window, starts in windows(tokens, longest).items()
-        if starts[-1] - starts[0] >= len(window)
+        if starts[-1] - starts[0] >= len(window) and fits(window)
     ]
     return max(ranked)[1:] if ranked else None
 
@@ -47,9 +47,14 @@ def plain_fold(sequences, plan):
     for number, item in enumerate(sequences):
         tokens += [*item, -1 - number]
     symbol = max(tokens) + 1
+    sizes = dict.fromkeys(range(symbol), 1)
+
+    def fits(window):
+        return not plan.bounded or sum(sizes[item] for item in window) < plan.max_ops
+
     patterns = []
     while plan.max_patterns is None or len(patterns) < plan.max_patterns:
-        found = plain_best(tokens, plan.max_length)
+        found = plain_best(tokens, plan.max_length, fits)
         if found is None:
             break
         length, _, starts = found
@@ -59,28 +64,24 @@ def plain_fold(sequences, plan):
                 taken.append(start)
                 end = start + length
         patterns.append(tuple(tokens[taken[0] : taken[0] + length]))
+        sizes[symbol] = sum(sizes[item] for item in patterns[-1])
         for start in reversed(taken):
             tokens[start : start + length] = [symbol]
         symbol += 1
     return patterns, tokens
 
 
-@given(TOKENS, LENGTHS)
-@settings(max_examples=300, deadline=None)
-def test_the_best_repeat_is_that_of_an_exhaustive_search(tokens, longest):
-    found = best_repeat(find_repeats(np.array(tokens, np.int64)), longest)
-    expected = plain_best(tokens, longest)
-    if expected is None:
-        assert found is None
-    else:
-        assert found is not None
-        assert (found.length, found.starts.tolist()) == (expected[0], expected[2])
+BLOCKS = st.lists(st.sampled_from([[0, 1, 2], [0, 1], [2, 1, 3], [3], [0, 0]]), max_size=30).map(
+    lambda blocks: [token for block in blocks for token in block]
+)
+NESTED = st.lists(BLOCKS, min_size=1, max_size=3).filter(any)
+"""Sequences with patterns in patterns, which one suffix array does not decide."""
 
 
-@given(CORPUS, LENGTHS, st.sampled_from([None, 1, 3]))
-@settings(max_examples=200, deadline=None)
-def test_folding_is_that_of_a_plain_program(sequences, longest, most):
-    plan = FoldingPlan(longest, most)
+@given(CORPUS | NESTED, LENGTHS, st.sampled_from([None, 1, 3]), st.sampled_from([None, 4, 9]))
+@settings(max_examples=400, deadline=None)
+def test_folding_is_that_of_a_plain_program(sequences, longest, most, bound):
+    plan = FoldingPlan(longest, most, max_ops=bound or 64, bounded=bound is not None)
     folded = fold(sequences, plan)
     patterns, tokens = plain_fold(sequences, plan)
     assert [item.parts for item in folded.patterns] == patterns

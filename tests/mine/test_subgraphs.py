@@ -2,8 +2,9 @@
 
 import pytest
 
+from passnet.errors import GraphError
 from passnet.graph.canonical import op_sequence
-from passnet.mine.subgraphs import Refusal, Subgraph, subgraphs
+from passnet.mine.subgraphs import LONE_ELEMENT, Refusal, Subgraph, subgraphs
 from tests.mine.test_fusion import graph
 
 NET = graph(
@@ -55,3 +56,41 @@ def test_a_graph_that_has_no_plan_gives_its_other_kinds():
 def test_a_range_that_is_none_is_refused(classical):
     [item] = subgraphs(NET, classical=classical, kinds=["classical"])
     assert isinstance(item, Refusal)
+
+
+PARTS = graph(
+    "t = torch.chunk(x, 2)\na = t[0]\nb = t[1]\nc = torch.relu(a)\nd = c * b\ne = d + 1\n"
+    "f = e * 2\nu = torch.unbind(f)\ng = torch.tanh(d)\nh = u[0]\nreturn (g, h)",
+    x=(4, 4),
+)
+
+
+def test_a_single_op_that_makes_a_tuple_comes_with_the_ops_that_take_it_apart():
+    items = found(PARTS, kinds=["single"])
+    assert isinstance(items["single", 0, 3], Subgraph)
+    assert op_sequence(items["single", 0, 3].graph.program) == (
+        "torch.chunk",
+        "operator.getitem",
+        "operator.getitem",
+    )
+    assert ("single", 1, 2) not in items and isinstance(items["single", 3, 4], Subgraph)
+
+
+def test_an_element_far_from_its_tuple_is_no_single_op():
+    items = found(PARTS, kinds=["single"])
+    assert items["single", 9, 10].reason == LONE_ELEMENT
+    assert "no tensor" in items["single", 7, 8].reason
+
+
+def test_a_classical_range_loses_the_ops_that_keep_it_from_being_cut():
+    items = found(PARTS, classical=[(0, 3), (1, 7), (2, 8), (1, 5)], kinds=["classical"])
+    trimmed = [(key[1:], getattr(item, "num_trimmed", None)) for key, item in items.items()]
+    assert trimmed == [((0, 3), 0), ((3, 7), 2), ((1, 5), None)]
+    twice = list(subgraphs(PARTS, [(2, 8)], ["classical"]))
+    assert [(item.start, item.stop, item.num_trimmed) for item in twice] == [(3, 7, 2)]
+
+
+def test_a_graph_with_an_unknown_op_is_an_error_that_names_it():
+    target = graph("a = torch.relu(x)\nb = torch.no_such_op(a)\nreturn (b,)", x=(4,))
+    with pytest.raises(GraphError, match="torch.no_such_op is not on the list of allowed"):
+        list(subgraphs(target, kinds=["single"]))

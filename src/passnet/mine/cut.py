@@ -269,9 +269,25 @@ def _first(op: Op) -> tuple[str, ...]:
     return refs(op.args[0]) if is_plain else op_refs(op)
 
 
+_INPLACE_PLACE = {
+    **dict.fromkeys(("relu", "relu6", "silu", "selu", "mish", "hardswish", "hardsigmoid"), 1),
+    **dict.fromkeys(("elu", "celu", "leaky_relu"), 2),
+    **dict.fromkeys(("hardtanh", "threshold", "_threshold", "alpha_dropout"), 3),
+    **dict.fromkeys(("dropout", "dropout1d", "dropout2d", "dropout3d"), 3),
+    "feature_alpha_dropout": 3,
+    "rrelu": 4,
+}
+"""The place of `inplace` among the arguments of functions of torch.nn.functional, by last name.
+
+Source: their signatures in torch 2.13."""
+
+
 def _written(op: Op) -> tuple[str, ...]:
     """The values that a call writes into."""
     kwargs = dict(op.kwargs)
+    place = _INPLACE_PLACE.get(last_name(op.target), len(op.args))
+    if op.target.startswith("torch.nn.functional.") and len(op.args) > place:
+        kwargs["inplace"] = op.args[place]
     first = _first(op) if writes_first(op.target, kwargs) else ()
     return (*first, *refs(kwargs.get("out")))
 

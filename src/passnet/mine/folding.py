@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from passnet.errors import InputError
-from passnet.mine.repeats import Ints, best_repeat, disjoint, find_repeats
+from passnet.mine.folds import Batch
+from passnet.mine.repeats import Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
     """Fold a corpus.
 
     In each step the window is chosen that maximises (length - 1) (occurrences - 1), of those that
-    have two disjoint occurrences; see `best_repeat` for what happens among equals. Its occurrences,
+    have two disjoint occurrences; see below for equals. Its occurrences,
     taken greedily from the left, become a new symbol.
 
     Args:
@@ -114,17 +115,22 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
     tokens, num_tokens = _joined(sequences)
     sizes = [1] * num_tokens
     patterns: list[Pattern] = []
+    batch = Batch(tokens, _longest(tokens, sizes, plan), plan.max_length)
+    is_new = True
     while plan.max_patterns is None or len(patterns) < plan.max_patterns:
-        found = _choose(tokens, _longest(tokens, sizes, plan))
-        if found is None:
+        choice = batch.choose()
+        if choice is None and is_new:
             break
-        starts, length = found
-        symbol = num_tokens + len(patterns)
-        parts = tuple(tokens[starts[0] : starts[0] + length].tolist())
-        sizes.append(sum(sizes[part] for part in parts))
-        patterns.append(Pattern(symbol, parts, sizes[symbol], len(starts)))
-        tokens = _replace(tokens, starts, length, symbol)
-    return Folded(num_tokens, tuple(patterns), _split(tokens))
+        if choice is None:
+            tokens = batch.tokens()
+            batch = Batch(tokens, _longest(tokens, sizes, plan), plan.max_length)
+        else:
+            symbol = num_tokens + len(patterns)
+            batch.fold(choice, symbol)
+            sizes.append(sum(sizes[part] for part in choice.parts))
+            patterns.append(Pattern(symbol, choice.parts, sizes[symbol], len(choice.starts)))
+        is_new = choice is None
+    return Folded(num_tokens, tuple(patterns), _split(batch.tokens()))
 
 
 def _joined(sequences: Sequence[Sequence[int]]) -> tuple[Ints, int]:
@@ -149,30 +155,13 @@ def _split(tokens: Ints) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(part[part >= 0].tolist()) for part in np.split(tokens, ends + 1)[:-1])
 
 
-def _longest(tokens: Ints, sizes: Sequence[int], plan: FoldingPlan) -> Ints:
-    """The most symbols of a pattern, for every place where it may begin."""
-    most = len(tokens) if plan.max_length is None else plan.max_length
+def _longest(tokens: Ints, sizes: Sequence[int], plan: FoldingPlan) -> Ints | None:
+    """The most symbols of a pattern with few enough ops, for every place where it may begin."""
     if not plan.bounded:
-        return np.full(len(tokens), most)
+        return None
     ends = np.concatenate(([0], np.cumsum(np.asarray(sizes)[np.maximum(tokens, 0)])))
     fitting = np.searchsorted(ends, ends[:-1] + plan.max_ops, side="left") - 1
-    return np.minimum(fitting - np.arange(len(tokens)), most)
-
-
-def _choose(tokens: Ints, max_length: Ints) -> tuple[list[int], int] | None:
-    """The disjoint occurrences and the length of the window to fold; None where nothing folds."""
-    found = best_repeat(find_repeats(tokens), max_length)
-    return None if found is None else (disjoint(found.starts, found.length), found.length)
-
-
-def _replace(tokens: Ints, starts: list[int], length: int, symbol: int) -> Ints:
-    keep = np.ones(len(tokens), bool)
-    first = np.array(starts)
-    for offset in range(1, length):
-        keep[first + offset] = False
-    changed = tokens.copy()
-    changed[first] = symbol
-    return changed[keep]
+    return fitting - np.arange(len(tokens))
 
 
 def ranges(folded: Folded, plan: FoldingPlan) -> Iterator[Range]:

@@ -32,16 +32,26 @@ class Repeats:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
-    """A window of tokens that occurs `count` times, overlaps included, at the sorted `starts`."""
+class Windows:
+    """Windows of tokens that occur more than once, each as long as all its occurrences allow.
 
-    length: int
-    count: int
-    starts: Ints
+    The i-th stands where `order[low[i]:high[i]]` of a suffix array say, overlaps included; `first`
+    and `last` of these are the outermost.
+    """
+
+    low: Ints
+    high: Ints
+    length: Ints
+    first: Ints
+    last: Ints
 
 
-def find_repeats(tokens: Ints) -> Repeats:
+def find_repeats(tokens: Ints, longest: int | None = None) -> Repeats:
     """The suffixes of a sequence of tokens.
+
+    Args:
+        tokens: integers.
+        longest: suffixes need not be told apart by more tokens than this; None for any number.
 
     Raises:
         ValueError: there are more than `MAX_TOKENS` tokens.
@@ -72,6 +82,8 @@ def find_repeats(tokens: Ints) -> Repeats:
         rank = new
         levels.append(rank)
         width *= 2
+        if longest is not None and width >= longest:
+            break
     return Repeats(order, _common(order, levels))
 
 
@@ -94,54 +106,24 @@ def _common(order: Ints, levels: list[Ints]) -> Ints:
     return common
 
 
-def best_repeat(repeats: Repeats, max_length: int | Ints | None = None) -> Repeat | None:
-    """The window that maximises (length - 1) (count - 1), overlapping occurrences counted.
-
-    Only windows with two occurrences that do not overlap are looked at. Among equals the longest,
-    and of those the one that occurs first. None where there is no such window of two tokens or
-    more.
-
-    Source: PassNet paper, Recursive Folding, its choice of what to fold.
+def repeated_windows(repeats: Repeats, longest: Ints | None = None) -> Windows:
+    """The windows of two tokens or more that occur more than once.
 
     Args:
         repeats: of the tokens.
-        max_length: the longest window to look at, or the longest for every place where one may
-            begin, the same wherever the same tokens stand; None looks at all.
+        longest: the longest window to look at, for every place where one may begin, the same
+            wherever the same tokens stand; None looks at all.
     """
     common = repeats.common
-    if isinstance(max_length, np.ndarray):
-        common = np.minimum(common, max_length[repeats.order])
-    elif max_length is not None:
-        common = np.minimum(common, max_length)
+    if longest is not None:
+        common = np.minimum(common, longest[repeats.order])
     inner = np.flatnonzero(common >= 2)
-    if not len(inner):
-        return None
     before, after = _smaller(common)
     # Where neighbours have equally much in common, they say the same: the first one speaks.
     inner = inner[(inner == before[inner] + 1) | (common[inner - 1] != common[inner])]
-    highest = (common[inner] - 1) * (after[inner] - before[inner] - 1)
-    best: tuple[int, int, int] | None = None
-    found = (0, 0)
-    while len(inner):
-        # Two occurrences overlap no more than the first and the last do, so that a window is cut to
-        # what these allow. Its score may fall, and others, in order of what they can be, be better.
-        top = highest.max()
-        if best is not None and top < best[0]:
-            break
-        at = highest == top
-        tier, inner, highest = inner[at], inner[~at], highest[~at]
-        low, high = before[tier], after[tier]
-        first, last = _extremes(repeats.order, low, high)
-        length = np.minimum(common[tier], last - first)
-        score = (length - 1) * (high - low - 1)
-        place = np.lexsort((first, -length, -score))[0]
-        key = (int(score[place]), int(length[place]), -int(first[place]))
-        if length[place] >= 2 and (best is None or key > best):
-            best, found = key, (int(low[place]), int(high[place]))
-    if best is None:
-        return None
-    starts = np.sort(repeats.order[found[0] : found[1]])
-    return Repeat(best[1], len(starts), starts)
+    low, high = before[inner], after[inner]
+    first, last = _extremes(repeats.order, low, high)
+    return Windows(low, high, common[inner], first, last)
 
 
 def _extremes(order: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:

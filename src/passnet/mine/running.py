@@ -12,9 +12,10 @@ from passnet.errors import GraphError, boundary
 from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.fake import ValueShape, infer_shapes
-from passnet.graph.inputs import InputValue, make_inputs
+from passnet.graph.inputs import make_inputs
 from passnet.graph.meta import DTYPE_BYTES
-from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.spec import Graph
+from passnet.mine.verify import tensor
 
 MAX_RUN_BYTES = 2**30
 MAX_RUN_FLOPS = 4 * 10**9
@@ -65,16 +66,9 @@ def finite_outputs(graph: Graph, seed: int = 0) -> list[torch.Tensor]:
     """
     module = build(retarget(graph, "cpu").program)
     values = make_inputs(graph, "recorded", seed)
-    tensors = [_tensor(value, spec) for value, spec in zip(values, graph.tensors, strict=True)]
+    tensors = [tensor(value, spec) for value, spec in zip(values, graph.tensors, strict=True)]
     with boundary(GraphError, "running on the CPU"), torch.no_grad():
         torch.manual_seed(seed)
         results = torch.fx.Interpreter(module).run(*tensors)
     found = [item for item in results if isinstance(item, torch.Tensor)]
     return [item.isfinite() for item in found if item.is_floating_point()]
-
-
-def _tensor(value: InputValue, spec: TensorSpec) -> torch.Tensor | int:
-    if isinstance(value, int):
-        return value
-    made = torch.from_numpy(value)
-    return made.view(torch.bfloat16) if spec.dtype == "bfloat16" else made
