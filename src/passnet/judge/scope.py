@@ -17,8 +17,8 @@ NOT_COVERED = (
     "Cores are not limited: threads that are gone when the measurement ends are not counted.",
     "A candidate that keeps the machine busy makes its own trials unstable, which takes them out "
     "of the score; they are counted beside it.",
-    "Where several tasks are got ready at a time, a candidate that leaves a thread running in one can "
-    "slow what is timed in another; the thread is found where it runs.",
+    "Where several tasks are got ready at a time, a candidate that leaves a thread running in one "
+    "can slow what is timed in another; the thread is found where it runs.",
     "Of an ordinary call a few random places are looked at: work that leaves out a hundredth of an "
     "output in all calls but the audited ones escapes with a chance of one in three thousand.",
     "Inputs are contiguous, whatever their strides were in the net.",
