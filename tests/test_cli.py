@@ -81,7 +81,10 @@ def test_bench_list_and_show(tmp_path: Path) -> None:
     listed = passnet("bench", "list", "demo", "--json")
     assert len(json.loads(listed.stdout)) >= 12
     done = passnet("bench", "show", tmp_path)
-    assert done.returncode == 2 and "holds no trials.jsonl" in done.stderr
+    assert done.returncode == 2 and "holds no trials.jsonl of a run, and no suite" in done.stderr
+    shown = passnet("bench", "show", "demo", "--task", "rms_norm", "--svg", tmp_path / "svg")
+    assert shown.returncode == 0 and "rsqrt" in shown.stdout
+    assert len(list((tmp_path / "svg").glob("rms_norm-*.svg"))) == 6
 
 
 def test_cuda_is_refused_plainly(tmp_path: Path) -> None:

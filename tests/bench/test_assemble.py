@@ -72,6 +72,7 @@ def test_a_suite_holds_what_is_admitted_and_says_where_it_is_from(dataset, tmp_p
     assert known[HEAVY.full].error == "too much work"
 
 
+@pytest.mark.slow
 def test_more_tasks_than_are_admitted_are_refused_and_no_suite_is_left(dataset, tmp_path):
     path = tmp_path / "made.parquet"
     with pytest.raises(InputError, match="2 tasks fit the plan, and 4 are wanted"):
@@ -102,6 +103,7 @@ def test_a_subgraph_that_does_not_run_is_an_error_and_not_a_crash():
     assert record.error is not None and not record.is_admitted
 
 
+@pytest.mark.slow
 def test_the_command_makes_a_suite_and_counts(dataset, tmp_path):
     out = tmp_path / "made.parquet"
     args = ("bench", "make", dataset, "--out", out, "--tasks", "2", "--max-gflops", "1")

@@ -204,7 +204,15 @@ def bench_show(what: str, tasks: tuple[str, ...], svg: Path | None) -> None:
 
     path = Path(what)
     if not (path / RUN_FILE).exists() and not (path / TRIALS_FILE).exists():
-        show_suite(open_suite(what, tasks), svg)
+        try:
+            suite = open_suite(what, tasks)
+        except InputError as cause:
+            if not path.is_dir():
+                raise
+            raise InputError(
+                f"{path}: holds no {TRIALS_FILE} of a run, and no suite: {cause}"
+            ) from cause
+        show_suite(suite, svg)
         return
     if svg is not None:
         raise InputError(f"{path}: a run folder has no graphs to draw; give the suite")

@@ -172,9 +172,7 @@ def describe(name: str, value: torch.Tensor, sample: Sampler | None = None) -> T
             mean, std = _number(some.double().mean()), _number(some.double().std(correction=0))
     elif plain.numel():
         if plain.dtype.is_floating_point:
-            wide = plain.double()
-            mean = _number(wide.mean())
-            std = _number(wide.std(correction=0))
+            mean, std = _mean_and_std(plain)
         elif not plain.dtype.is_complex:
             low, high = int(plain.min()), int(plain.max())
         if (few or plain.dim() == 0) and not plain.dtype.is_complex:
@@ -183,6 +181,15 @@ def describe(name: str, value: torch.Tensor, sample: Sampler | None = None) -> T
     if low is not None:
         keys += ("min_val", "max_val")
     return TensorSpec(name, shape, dtype, str(value.device), mean, std, low, high, data, keys=keys)
+
+
+def _mean_and_std(values: torch.Tensor) -> tuple[float | None, float | None]:
+    """Both in one pass over the values, in twice the width where they are too large for that."""
+    for wide in (torch.float32, torch.float64):
+        std, mean = torch.std_mean(values.to(wide), correction=0)
+        if std.isfinite() and mean.isfinite():
+            break
+    return _number(mean), _number(std)
 
 
 def is_fake(value: torch.Tensor) -> bool:
