@@ -143,7 +143,6 @@ def cutting_table(rows: Sequence[GraphRow]) -> Table:
             "cut",
             "trimmed",
             "equal",
-            "folding s",
             "wall s",
             "cutting CPU s",
             "verifying CPU s",

@@ -207,3 +207,14 @@ def test_the_builtin_abs_is_that_of_torch():
     [captured] = capture_values(lambda x: abs(x) + 1, x)
     assert targets(captured.graph)[0] in ("torch.abs", "Tensor.abs")
     assert_same(rerun(captured), (torch.tensor([2.0, 3.0]),))
+
+
+def test_of_many_values_an_even_part_gives_mean_and_deviation():
+    torch.manual_seed(0)
+    many = torch.randn(1 << 21) * 3 + 5
+    many[::2] += 4  # what repeats with a power of two is seen whole
+    spec = describe("x", many)
+    assert spec.mean == pytest.approx(float(many.mean()), abs=0.05)
+    assert spec.std == pytest.approx(float(many.std()), abs=0.05)
+    few = torch.tensor([1.0, 3.0])
+    assert (describe("y", few).mean, describe("y", few).std) == (2.0, 1.0)

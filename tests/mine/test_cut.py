@@ -357,3 +357,10 @@ def test_the_place_of_inplace_is_that_of_the_signatures():
         program = single_assignment(program_of("x = a + b", line, "z = y * 2", returns="(z,)"))
         with pytest.raises(CutError, match="writes into x, made outside"):
             cut(program, 1, 3, {})
+
+
+def test_a_tuple_of_one_tensor_is_no_tensor():
+    parent = parent_of_lines("t = torch.split(a, 2)", "x = t[0]", "z = x + b")
+    assert "t" not in parent.seen and "x" in parent.seen
+    with pytest.raises(CutError, match="t crosses the cut and is no tensor"):
+        cut_range(parent, 0, 1)

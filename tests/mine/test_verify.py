@@ -162,8 +162,9 @@ def test_a_nan_equals_a_nan_and_nothing_else():
     assert max_error(torch.tensor([True, False]), torch.tensor([True, True])) == 1.0
 
 
-def test_outputs_that_share_memory_otherwise_differ():
+def test_outputs_that_share_memory_otherwise_or_are_no_tensors_differ():
     x = torch.ones(3)
     assert difference([x, x.view(3)], [x, x.view(3)], []) == (0.0, "")
     assert difference([x, x.view(3)], [x, x.clone()], []) == (0.0, "other outputs share memory")
+    assert difference([x], [(x,)], []) == (None, "output 0 is no tensor")
     assert difference([x.view(3)], [x.clone()], [x]) == (0.0, "other outputs share memory")

@@ -105,6 +105,13 @@ def observe(graph: Graph, values: Sequence[object]) -> dict[str, TensorSpec]:
     return seen
 
 
+_TUPLE_MAKERS = frozenset(
+    ["split", "split_with_sizes", "unsafe_split", "chunk", "unsafe_chunk", "unbind", "tensor_split"]
+    + ["hsplit", "vsplit", "dsplit", "broadcast_tensors", "meshgrid", "align_tensors"]
+)
+"""Last names of calls that make a tuple, even if of one tensor."""
+
+
 def infer(graph: Graph) -> dict[str, TensorSpec]:
     """The same as `observe`, from shapes and dtypes alone: no statistics of what ops make.
 
@@ -118,7 +125,8 @@ def infer(graph: Graph) -> dict[str, TensorSpec]:
     """
     seen = {item.name: item for item in graph.tensors}
     for op, shapes in zip(graph.program.ops, infer_shapes(graph), strict=True):
-        known = shapes[0] if len(shapes) == 1 else None
+        is_one = len(shapes) == 1 and last_name(op.target) not in _TUPLE_MAKERS
+        known = shapes[0] if is_one else None
         if op.output is None or known is None or known.shape is None or known.dtype is None:
             continue
         if -1 not in known.shape:

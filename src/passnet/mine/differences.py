@@ -28,6 +28,8 @@ def difference(
     largest = 0.0
     for number, (wanted, made) in enumerate(zip(expected, results, strict=True)):
         what = f"output {number}"
+        if not isinstance(wanted, torch.Tensor) or not isinstance(made, torch.Tensor):
+            return None, f"{what} is no tensor"
         for name in ("dtype", "shape"):
             if getattr(wanted, name) != getattr(made, name):
                 return None, f"{what}: {name} {getattr(made, name)}, not {getattr(wanted, name)}"
