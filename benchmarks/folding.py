@@ -26,6 +26,7 @@ from passnet.errors import PassnetError
 from passnet.extract.store import MANIFEST_FILE
 from passnet.graph.files import find_graphs, read_sample
 from passnet.graph.spec import Graph, Program, op_refs
+from passnet.mine.cut import single_assignment
 from passnet.mine.folding import (
     COVERING,
     UNLIMITED,
@@ -43,6 +44,9 @@ from passnet.report.tables import Table, print_table
 WINDOWS = (8, 16, 32)
 ATTEMPTS = 50
 GROWTH_OPS = (43_750, 87_500, 175_000, 350_000, 700_000, 1_400_000)
+MAX_REPEATED = 1.1
+"""Corpora are no larger than this many times the graphs: what is drawn anew is noise."""
+
 NUM_RUN = 200
 """How many ranges of each way are run."""
 
@@ -197,7 +201,8 @@ def growth_table(sequences: Tokens) -> Table:
         note="Each graph is taken once, in an order by chance; where there are no more, they come "
         "again with a tenth of their ops drawn anew.",
     )  # fmt: skip
-    for wanted in GROWTH_OPS:
+    most = MAX_REPEATED * sum(map(len, sequences))
+    for wanted in (size for size in GROWTH_OPS if size <= most):
         corpus = _drawn(sequences, wanted)
         some = _folded("", replace(UNLIMITED, max_patterns=16), corpus)
         every = _folded("", COVERING, corpus)
@@ -262,7 +267,8 @@ def _random(found: Sequence[Range], sequences: Tokens) -> list[Range]:
 def _layers(programs: Sequence[Program]) -> list[Range]:
     """Ops from the first use of a numbered block's parameters to that of the next block's."""
     found = []
-    for number, program in enumerate(programs):
+    for number, aliased in enumerate(programs):
+        program = single_assignment(aliased)
         names = {item.name for item in program.params}
         ops = program.ops
         block, start = "", 0
