@@ -30,6 +30,16 @@ class PassError(PassnetError):
     """Code of a pass failed while it was loaded, traced or applied."""
 
 
+class ActionError(InputError):
+    """An author asked for something that a tool cannot do; the text is what it is told."""
+
+
+class AuthorError(PassnetError):
+    """An author of passes could not go on: an llm without a key, of an unknown name, that refuses,
+    or a compiler that cannot lower the graph.
+    """
+
+
 class CaptureError(PassnetError):
     """A net could not be captured."""
 

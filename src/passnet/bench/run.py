@@ -124,10 +124,10 @@ def run_suite(
         for pool in pools:
             free.put(pool)
 
-        def judge_task(task: Task) -> None:
+        def work_on(task: Task) -> None:
             parents = free.get()
             unseen = held_out_graphs(held_out, task.name)
-            for item, trials in _judge_task(parents, task, entries, settings, unseen, finished):
+            for item, trials in judge_task(parents, task, entries, settings, unseen, finished):
                 with keeping:
                     for trial in trials:
                         writer.write(trial)
@@ -138,7 +138,7 @@ def run_suite(
 
         threads = stack.enter_context(ThreadPoolExecutor(num_workers))
         try:
-            for ended in as_completed(threads.submit(judge_task, task) for task in suite.tasks):
+            for ended in as_completed(threads.submit(work_on, task) for task in suite.tasks):
                 ended.result()
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
@@ -154,7 +154,7 @@ def held_out_graphs(held_out: Suite | None, task: str) -> list[SuiteGraph]:
     return [graph for other in tasks if other.name == task for graph in other.graphs]
 
 
-def _judge_task(
+def judge_task(
     parents: ParentPool,
     task: Task,
     entries: Sequence[Entry],

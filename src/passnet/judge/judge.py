@@ -275,6 +275,7 @@ class _Bench:
         finally:
             for item in timed:
                 item.close()
+        self._watch.seconds["waiting"] = self._turns.waited_s
         usual = self._reference.worker.num_threads()
         trials = {}
         for place, index in enumerate(indices, start=1):

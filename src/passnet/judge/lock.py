@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,13 +27,15 @@ class DeviceTurns:
 
     def __init__(self, device: str) -> None:
         self._path = Path(tempfile.gettempdir()) / f"passnet-{device.replace(':', '')}.lock"
+        self.waited_s = 0.0
+        """Seconds spent waiting for others."""
 
     def __enter__(self) -> DeviceTurns:
         try:
             self._fd = _opened(self._path)
         except OSError as cause:
             raise MeasureError(f"cannot open {self._path}: {cause.strerror}") from cause
-        fcntl.flock(self._fd, fcntl.LOCK_SH)
+        self._take(fcntl.LOCK_SH)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -41,11 +44,16 @@ class DeviceTurns:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the device for the length of the block; waits for all who get ready, or measure."""
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        self._take(fcntl.LOCK_EX)
         try:
             yield
         finally:
-            fcntl.flock(self._fd, fcntl.LOCK_SH)
+            self._take(fcntl.LOCK_SH)
+
+    def _take(self, kind: int) -> None:
+        start = time.perf_counter()
+        fcntl.flock(self._fd, kind)
+        self.waited_s += time.perf_counter() - start
 
 
 def _opened(path: Path) -> int:

@@ -61,7 +61,14 @@ class Arm(msgspec.Struct, frozen=True, tag=True):
     observed: frozenset[int] = frozenset()
 
 
-Request: TypeAlias = Load | Run | Fetch | Arm
+class Look(msgspec.Struct, frozen=True, tag=True):
+    """Apply the passes of a folder to a graph, and run neither."""
+
+    program: str
+    passes: str
+
+
+Request: TypeAlias = Load | Run | Fetch | Arm | Look
 
 
 class MissText(msgspec.Struct, frozen=True):
@@ -131,7 +138,13 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     text: str
 
 
-Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | Failed
+class Looked(msgspec.Struct, frozen=True, tag=True):
+    """Where the passes of a folder match."""
+
+    matches: tuple[MissText, ...]
+
+
+Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | Looked | Failed
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ from passnet.judge.messages import (
     InputLayout,
     Load,
     Loaded,
+    Look,
+    Looked,
     MissText,
     Observed,
     OutputForm,
@@ -42,8 +45,10 @@ from passnet.judge.messages import (
     Run,
 )
 from passnet.passes.backend import compile_with_inductor, passnet_backend
+from passnet.passes.folder import inspect_folder
+from passnet.passes.load import load_passes
 from passnet.passes.observe import Observer
-from passnet.passes.rewrite import PassReport
+from passnet.passes.rewrite import PassReport, apply_passes
 
 MAX_ERROR_CHARACTERS = 2000
 SWITCH_INTERVAL_S = 0.0005
@@ -121,6 +126,8 @@ class _Worker:
             return self._run(request)
         if isinstance(request, Fetch):
             return self._fetch(request, fds)
+        if isinstance(request, Look):
+            return _look(request)
         assert isinstance(request, Arm), "the judge sends requests only"
         return self._watch(request.observed, fds, channel)
 
@@ -161,10 +168,7 @@ class _Worker:
         return backend(module, self._args[0])
 
     def _note(self, reports: list[PassReport]) -> None:
-        self._matches += tuple(
-            MissText(item.name, item.num_matches, item.miss.sentence() if item.miss else None)
-            for item in reports
-        )
+        self._matches += _match_texts(reports)
 
     def _run(self, request: Run) -> Ran:
         assert self._call is not None, "the judge loads before it runs"
@@ -256,6 +260,19 @@ class _Worker:
             Observed(name, tuple(item.ops), item.same_as_pattern)
             for name, item in self._observer.seen.items()
         )
+
+
+def _look(request: Look) -> Looked:
+    passes = load_passes(inspect_folder(Path(request.passes)))
+    reports, _ = apply_passes(build(parse_program(request.program)), passes)
+    return Looked(_match_texts(reports))
+
+
+def _match_texts(reports: Sequence[PassReport]) -> tuple[MissText, ...]:
+    return tuple(
+        MissText(item.name, item.num_matches, item.miss.sentence() if item.miss else None)
+        for item in reports
+    )
 
 
 def _map(fd: int, num_bytes: int) -> mmap.mmap:

@@ -1,0 +1,158 @@
+"""The records of an attempt: what was said and done in it, how each state did, and what won."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from passnet.agent.files import Files
+from passnet.bench.environment import Environment
+from passnet.bench.run import RunSettings
+from passnet.judge.tolerance import CORRECT_AT
+from passnet.judge.trial import Trial
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+Ending: TypeAlias = Literal[
+    "submitted", "turns", "tokens", "time", "cost", "messages", "stalled", "error"
+]
+"""Why an attempt ended. stalled: the llm stopped calling tools. error: see `Attempt.error`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that an author made: `arguments` is a JSON object as text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of the chat, as the OpenAI format has it."""
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    reasoning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VariantResult:
+    """How a state of the folder did on one graph of the task; see `judge.trial.Trial`."""
+
+    graph: str
+    status: str
+    smallest_t: int | None
+    speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    error: str | None
+    matches: dict[str, int]
+    findings: tuple[str, ...]
+
+    @property
+    def is_correct(self) -> bool:
+        """Whether it ran, and its outputs are correct at t = -5."""
+        return self.status == "ok" and self.smallest_t is not None and self.smallest_t <= CORRECT_AT
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A state of the pass folder and how it did.
+
+    `score` is the AS of the task, None where nothing could be measured. `turn` counts what the
+    author said before, from 1. Times are of the evaluation as a whole, and of our own part of it:
+    without loading, compiling, running and timing the candidate and its reference.
+    """
+
+    turn: int
+    files: Files
+    variants: tuple[VariantResult, ...]
+    score: float | None
+    seconds: float
+    overhead_s: float
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether every graph is correct at t = -5."""
+        return all(item.is_correct for item in self.variants) and bool(self.variants)
+
+    @property
+    def exploits(self) -> tuple[str, ...]:
+        """The names of what was rejected as a cheat, each once."""
+        return tuple(sorted({name for item in self.variants for name in item.findings}))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTime:
+    """How long a tool took in a turn, in seconds; `own_s` without candidate code and reference."""
+
+    turn: int
+    tool: str
+    seconds: float
+    own_s: float
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt at a task.
+
+    `best` is the number of the evaluation that is submitted, the one with the highest score; None
+    where there is none, or where the author is guarded and nothing was faster than leaving the
+    graph alone. `score` is its AS. `judged` are its trials as they were measured anew at the end,
+    beside held-out shapes, and `final_score` the AS of these; None where nothing is submitted.
+    """
+
+    schema_version: int
+    task: str
+    suite: str
+    suite_hash: str
+    author: str
+    llm: str | None
+    seed: int
+    number: int
+    messages: tuple[Message, ...]
+    evaluations: tuple[Evaluation, ...]
+    best: int | None
+    score: float | None
+    final_score: float | None
+    ending: Ending
+    settings: RunSettings
+    environment: Environment
+    versions: dict[str, str]
+    started: str
+    seconds: float
+    num_turns: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    num_bad_actions: int = 0
+    tool_times: tuple[ToolTime, ...] = ()
+    judged: tuple[Trial, ...] = ()
+    error: str | None = None
+    details: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What makes it one attempt: task, author and number."""
+        return self.task, self.author, self.number
+
+    @property
+    def files(self) -> Files:
+        """The submitted pass folder, empty where there is none."""
+        return self.evaluations[self.best].files if self.best is not None else {}
+
+
+def num_flips(evaluations: tuple[Evaluation, ...]) -> int:
+    """How often an attempt that passed failed and passed again."""
+    flips, state = 0, ""
+    for item in evaluations:
+        if item.is_passing:
+            flips += state == "lost"
+            state = "passing"
+        elif state == "passing":
+            state = "lost"
+    return flips

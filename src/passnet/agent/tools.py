@@ -1,0 +1,167 @@
+"""The tools of an author: their names, what they are told to be for, and their arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+from passnet.errors import ActionError
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Show a file of the pass folder with line numbers, or without a name the list of its files."""
+
+    name: str = ""
+    first: int = 1
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Write a file of the pass folder, new or in place of the old one."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Exchange a piece of a file's text that is in it exactly once."""
+
+    name: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete a file of the pass folder."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowGraph:
+    """Show a graph of the task op by op: shapes, bytes, the least time of each op on this machine,
+    and which ops Inductor would compute together.
+    """
+
+    graph: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckMatch:
+    """Try where the passes of the folder match, without running or timing anything; for a miss,
+    how near it came.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """Judge the pass folder on all graphs of the task: correctness and speed, the score first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """End the attempt. The evaluated state with the highest score is what is submitted."""
+
+
+Action: TypeAlias = View | Create | Replace | Delete | ShowGraph | CheckMatch | Evaluate | Submit
+
+TOOLS: dict[str, type[Any]] = {
+    "view": View,
+    "create": Create,
+    "replace": Replace,
+    "delete": Delete,
+    "show_graph": ShowGraph,
+    "check_match": CheckMatch,
+    "evaluate": Evaluate,
+    "submit": Submit,
+}
+
+PARAMETERS: dict[str, str] = {
+    "name": "File name in the pass folder, such as FuseNorm.py.",
+    "text": "The whole text of the file.",
+    "old": "The text to look for, as it is in the file, spaces and line ends included.",
+    "new": "What to put in its place.",
+    "first": "The first line to show, from 1.",
+    "last": "The last line to show; left out for the end of the file.",
+    "graph": "Number of the graph in the table of the task, from 0.",
+}
+"""What each argument means, whichever tool has it."""
+
+
+def parse_action(tool: str, arguments: str | bytes) -> Action:
+    """The action that a call of a tool asks for.
+
+    Args:
+        tool: its name.
+        arguments: a JSON object; empty for none.
+
+    Raises:
+        ActionError: no such tool, or arguments that it does not take.
+    """
+    try:
+        value = msgspec.json.decode(arguments or b"{}")
+    except (msgspec.DecodeError, RecursionError) as cause:
+        raise ActionError(f"{tool}: the arguments are not JSON: {cause}") from cause
+    return make_action(tool, value)
+
+
+def make_action(tool: str, arguments: Any) -> Action:
+    """The same from arguments that are no text any more.
+
+    Raises:
+        ActionError: no such tool, or arguments that it does not take.
+    """
+    kind = TOOLS.get(tool)
+    if kind is None:
+        raise ActionError(f"there is no tool {tool[:60]!r}; there are {', '.join(TOOLS)}")
+    known = list(kind.__dataclass_fields__)
+    if not isinstance(arguments, dict):
+        raise ActionError(f"{tool}: the arguments must be an object with {_named(known)}")
+    unknown = [name for name in arguments if name not in known]
+    if unknown:
+        raise ActionError(f"{tool}: takes no {str(unknown[0])[:60]!r}; it takes {_named(known)}")
+    try:
+        return msgspec.convert(arguments, kind)
+    except msgspec.ValidationError as cause:
+        raise ActionError(f"{tool}: {cause}; it takes {_named(known)}") from cause
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names) or "no arguments"
+
+
+def tool_schemas() -> list[dict[str, Any]]:
+    """The tools in the form of the OpenAI chat format, as training data carries them."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": " ".join((kind.__doc__ or "").split()),
+                "parameters": _schema(kind),
+            },
+        }
+        for name, kind in TOOLS.items()
+    ]
+
+
+def _schema(kind: type[Any]) -> dict[str, Any]:
+    made = msgspec.json.schema(kind)
+    (reference,) = [made["$ref"].rsplit("/", 1)[-1]]
+    schema = made["$defs"][reference]
+    properties = {
+        name: {**value, "description": PARAMETERS[name]}
+        for name, value in schema.get("properties", {}).items()
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": schema.get("required", []),
+        "additionalProperties": False,
+    }

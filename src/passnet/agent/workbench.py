@@ -1,0 +1,102 @@
+"""Where states of a pass folder are judged: processes, and a place for the files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from passnet.agent.files import Files, write_files
+from passnet.bench.candidates import Entry
+from passnet.bench.run import RunSettings, judge_task
+from passnet.dataset.suite import SuiteGraph, Task
+from passnet.judge.candidate import Call, Candidate
+from passnet.judge.looking import GraphMatches, look
+from passnet.judge.pool import ParentPool
+from passnet.judge.sandbox import find_sandbox
+from passnet.judge.trial import Trial
+from passnet.passes.folder import inspect_folder
+
+NAME = "passes"
+"""The name of the candidate in the trials of an attempt."""
+
+
+class Workbench:
+    """Processes in which one state of a pass folder after another is judged.
+
+    Candidate code sees the folder of the state that is judged and nothing else of the attempt; all
+    of it runs in the judge's sandbox. One attempt at a time uses a workbench.
+
+    Args:
+        settings: how to judge; `sandbox` names what confines candidate code.
+        call: how candidates are called: "compiled", through torch.compile, or "direct".
+    """
+
+    def __init__(self, settings: RunSettings, call: Call = "compiled") -> None:
+        self.settings = settings
+        self._call: Call = call
+        self._number = 0
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Workbench:
+        made = tempfile.TemporaryDirectory(prefix="passnet-agent-")
+        self._root = Path(self._stack.enter_context(made)).resolve()
+        sandbox = find_sandbox(self.settings.sandbox)
+        pool = ParentPool(self.settings.num_threads, sandbox)
+        self._parents = self._stack.enter_context(pool)
+        self._parents.start([self._candidate(None)])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def close(self) -> None:
+        """End all processes at once, from any thread; what is being judged fails."""
+        self._parents.close()
+
+    @property
+    def root(self) -> str:
+        """The folder under which states are written, as it may appear in messages."""
+        return str(self._root)
+
+    def look(self, task: Task, files: Files) -> list[GraphMatches]:
+        """Where the passes of a state match in the graphs of a task.
+
+        Raises:
+            PassFolderError: the folder cannot be used at all.
+            WorkerError: our own machinery failed.
+        """
+        with self._written(files) as folder:
+            candidate = self._candidate(folder)
+            return list(look(self._parents, task.graphs, candidate, self.settings.judge))
+
+    def judge(self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = ()) -> list[Trial]:
+        """The trials of a state on the graphs of a task.
+
+        Args:
+            task: whose graphs.
+            files: the state.
+            unseen: graphs of the same task in other shapes; see `judge.held_out`.
+
+        Raises:
+            PassFolderError: the folder cannot be used at all.
+            MeasureError: our own machinery fails again and again.
+        """
+        with self._written(files) as folder:
+            entry = Entry(self._candidate(None), folder, inspect_folder(folder).code_hash)
+            judged = judge_task(self._parents, task, [entry], self.settings, unseen, ())
+            return [trial for _, trials in judged for trial in trials]
+
+    def _candidate(self, folder: Path | None) -> Candidate:
+        passes = None if folder is None else str(folder)
+        return Candidate(NAME, "passes", passes, self._call, root=str(self._root))
+
+    @contextmanager
+    def _written(self, files: Files) -> Iterator[Path]:
+        self._number += 1
+        with tempfile.TemporaryDirectory(dir=self._root, prefix=f"{self._number}-") as name:
+            folder = Path(name)
+            write_files(files, folder)
+            inspect_folder(folder)
+            yield folder
