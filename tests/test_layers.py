@@ -23,6 +23,7 @@ ORDER = (
     "score",
     "bench",
     "report",
+    "agent",
     "cli",
 )
 ENTRY_POINTS = {"__init__"}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from passnet.agent.attempt import Evaluation, VariantResult
+from passnet.dataset.suite import Task
 from passnet.judge.finding import Finding
 from passnet.judge.looking import GraphMatches
 from passnet.judge.trial import Trial
@@ -57,8 +58,8 @@ def plain(text: str, root: str) -> str:
     return text if len(text) <= MAX_PROBLEM else text[: MAX_PROBLEM - 1] + "…"
 
 
-def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task: str) -> str:
-    """The summary of an evaluation, then a line a graph."""
+def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task: Task) -> str:
+    """The summary of an evaluation, then a line a graph, by the numbers that the task has."""
     variants = evaluation.variants
     correct = sum(item.is_correct for item in variants)
     score = "not measured" if evaluation.score is None else f"{evaluation.score:.3f}"
@@ -68,9 +69,10 @@ def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task:
              + "".join(f", {count} {status}" for status, count in _others(variants)),
              "graph | status | smallest t | speedup | interval | matches | problem"]  # fmt: skip
     said: dict[str, str] = {}
+    numbers = _numbers(task)
     for item in variants:
-        name = item.graph.removeprefix(f"{task}-")
-        problem = item.error or ("slower than eager" if _is_slow(item) else "")
+        name = numbers[item.graph]
+        problem = item.error or _problem(item)
         if problem in said and len(problem) > 40:
             problem = f"as graph {said[problem]}"
         else:
@@ -82,6 +84,10 @@ def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task:
     return "\n".join(lines)
 
 
+def _numbers(task: Task) -> dict[str, str]:
+    return {item.name: str(number) for number, item in enumerate(task.graphs)}
+
+
 def _others(variants: Sequence[VariantResult]) -> Iterable[tuple[str, int]]:
     counts: dict[str, int] = {}
     for item in variants:
@@ -89,6 +95,13 @@ def _others(variants: Sequence[VariantResult]) -> Iterable[tuple[str, int]]:
             status = "wrong values" if item.status == "ok" else item.status
             counts[status] = counts.get(status, 0) + 1
     return counts.items()
+
+
+def _problem(item: VariantResult) -> str:
+    if item.status == "ok" and not item.is_correct:
+        from_t = item.smallest_t
+        return "outputs are wrong" if from_t is None else f"outputs agree from t = {from_t} on only"
+    return "slower than eager" if _is_slow(item) else ""
 
 
 def _is_slow(item: VariantResult) -> bool:
@@ -109,20 +122,21 @@ def _matches(matches: dict[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in matches.items()) or "–"
 
 
-def match_text(found: Sequence[GraphMatches], task: str, root: str) -> str:
+def match_text(found: Sequence[GraphMatches], task: Task, root: str) -> str:
     """The summary of a dry run, then a line a graph and pass that differs from those before."""
     matched = sum(item.has_any for item in found)
     lines = [f"{matched} of {len(found)} graphs have a match"]
     said: dict[str, str] = {}
+    numbers = _numbers(task)
     for item in found:
-        name = item.graph.removeprefix(f"{task}-")
+        name = numbers[item.graph]
         if item.error is not None:
             text = plain(item.error, root)
         else:
             text = "; ".join(
                 f"{each.name} matches {each.num_matches} times"
                 if each.num_matches or each.miss is None
-                else f"{each.name} does not match: {plain(each.miss, root)}"
+                else f"no match: {plain(each.miss, root)}"
                 for each in item.passes
             ) or "the list names no pass"  # fmt: skip
         if text in said:

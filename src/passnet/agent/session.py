@@ -56,10 +56,10 @@ class Session:
         self.evaluations: list[Evaluation] = []
         self.tool_times: list[ToolTime] = []
         self.num_bad_actions = 0
-        self.turn = 0
+        self.turn = 1
         self.is_submitted = False
         self._bench = bench
-        self._unseen = tuple(unseen)
+        self.unseen = tuple(unseen)
         self._guarded = guarded
 
     @property
@@ -142,11 +142,11 @@ class Session:
             found = self._bench.look(self.task, self.files)
         except PassFolderError as cause:
             raise ActionError(plain(str(cause), self._bench.root)) from cause
-        return match_text(found, self.task.name, self._bench.root)
+        return match_text(found, self.task, self._bench.root)
 
     def _evaluate(self, start: float) -> tuple[str, float]:
         try:
-            trials = self._bench.judge(self.task, self.files, self._unseen)
+            trials = self._bench.judge(self.task, self.files, self.unseen)
         except PassFolderError as cause:
             raise ActionError(plain(str(cause), self._bench.root)) from cause
         seconds = time.perf_counter() - start
@@ -162,23 +162,13 @@ class Session:
         )
         self.evaluations.append(evaluation)
         number = len(self.evaluations) - 1
-        return evaluation_text(evaluation, number, self.best, self.task.name), foreign_s
+        return evaluation_text(evaluation, number, self.best, self.task), foreign_s
 
     def _submitted(self) -> str:
         if self.best is None:
             return "submitted: nothing; no state was evaluated, or none won"
         score = self.evaluations[self.best].score
         return f"submitted: the state of evaluation {self.best}, with score {score:.3f}"
-
-    def judge_best(self) -> list[Trial]:
-        """The trials of what is submitted, measured anew; none where nothing is.
-
-        Raises:
-            MeasureError: our own machinery fails again and again.
-        """
-        if self.best is None:
-            return []
-        return self._bench.judge(self.task, self.evaluations[self.best].files, self._unseen)
 
 
 def _foreign_s(trial: Trial) -> float:

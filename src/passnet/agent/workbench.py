@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from passnet.agent.files import Files, write_files
@@ -12,11 +13,17 @@ from passnet.bench.candidates import Entry
 from passnet.bench.run import RunSettings, judge_task
 from passnet.dataset.suite import SuiteGraph, Task
 from passnet.judge.candidate import Call, Candidate
+from passnet.judge.finding import Finding
 from passnet.judge.looking import GraphMatches, look
 from passnet.judge.pool import ParentPool
+from passnet.judge.rules import METHOD, RULES
 from passnet.judge.sandbox import find_sandbox
-from passnet.judge.trial import Trial
+from passnet.judge.static import inspect_code
+from passnet.judge.trial import Trial, with_findings
 from passnet.passes.folder import inspect_folder
+
+UNDECIDED = METHOD[1]
+"""The name of findings that text alone cannot decide."""
 
 NAME = "passes"
 """The name of the candidate in the trials of an attempt."""
@@ -84,9 +91,28 @@ class Workbench:
             MeasureError: our own machinery fails again and again.
         """
         with self._written(files) as folder:
+            refused = self._refused(folder)
+            if refused:
+                return [
+                    with_findings(Trial(task.name, item.name, NAME, "cheat"), refused)
+                    for item in task.graphs
+                ]
             entry = Entry(self._candidate(None), folder, inspect_folder(folder).code_hash)
             judged = judge_task(self._parents, task, [entry], self.settings, unseen, ())
             return [trial for _, trials in judged for trial in trials]
+
+    def _refused(self, folder: Path) -> list[Finding]:
+        """What the code of a state may not use.
+
+        What the judge only marks, for a person to read, is refused here: an author is told, and
+        can do without. Only of tensor methods text cannot tell; the judge sees these when they run.
+        """
+        found = inspect_code(inspect_folder(folder), RULES[self.settings.judge.rules])
+        return [
+            replace(item, weight="reject")
+            for item in found
+            if item.weight == "reject" or (item.weight == "flag" and item.name != UNDECIDED)
+        ]
 
     def _candidate(self, folder: Path | None) -> Candidate:
         passes = None if folder is None else str(folder)

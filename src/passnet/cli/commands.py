@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from passnet import __version__
+from passnet.cli.agent import agent
 from passnet.cli.bench import bench
 from passnet.cli.dataset import dataset
 from passnet.cli.extract import extract
@@ -36,5 +37,5 @@ def main() -> None:
     """Find the graphs where a tensor compiler loses, write passes for them, prove their worth."""
 
 
-for _command in (extract, dataset, graph, pass_group, bench, judge_group):
+for _command in (extract, dataset, graph, pass_group, bench, judge_group, agent):
     main.add_command(_command)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passnet.errors import InputError
-
 if TYPE_CHECKING:
     from passnet.dataset.suite import Suite
 
@@ -41,16 +39,7 @@ jobs_option = click.option(
 
 def open_suite(name: str, tasks: tuple[str, ...]) -> Suite:
     """The suite of a name or path, all of it or some of its tasks."""
-    from dataclasses import replace
-
-    from passnet.dataset.suite import load_suite, make_suite
+    from passnet.dataset.suite import load_suite, only_tasks
 
     suite = load_suite(name)
-    if not tasks:
-        return suite
-    known = [task.name for task in suite.tasks]
-    for task in tasks:
-        if task not in known:
-            raise InputError(f"suite {suite.name} has no task {task!r}; it has {', '.join(known)}")
-    graphs = [item for task in suite.tasks if task.name in tasks for item in task.graphs]
-    return replace(make_suite(suite.name, graphs), notes=suite.notes)
+    return only_tasks(suite, tasks) if tasks else suite

@@ -126,6 +126,20 @@ def make_suite(name: str, graphs: Sequence[SuiteGraph]) -> Suite:
     return Suite(name, made, digest.hexdigest())
 
 
+def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
+    """Some tasks of a suite, in its order.
+
+    Raises:
+        InputError: it has no such task.
+    """
+    known = [task.name for task in suite.tasks]
+    for name in names:
+        if name not in known:
+            raise InputError(f"suite {suite.name} has no task {name!r}; it has {', '.join(known)}")
+    graphs = [item for task in suite.tasks if task.name in names for item in task.graphs]
+    return replace(make_suite(suite.name, graphs), notes=suite.notes)
+
+
 def write_suite(path: Path, suite: Suite) -> None:
     """Store a suite as Parquet, replacing the file whole or not at all."""
     rows = [_row(item) for task in suite.tasks for item in task.graphs]

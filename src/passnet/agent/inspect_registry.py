@@ -1,0 +1,72 @@
+"""What Inspect finds of passnet: `inspect eval passnet/passbench`, and the scripted llm."""
+
+from __future__ import annotations
+
+from inspect_ai import Task, task
+
+from passnet.agent.inspect_llm import ScriptedLlm
+from passnet.agent.inspect_task import make_task
+from passnet.agent.settings import AgentLimits, AgentSettings
+from passnet.bench.run import RunSettings
+from passnet.dataset.suite import load_suite, only_tasks
+from passnet.judge.candidate import Call
+from passnet.judge.clock import TimingPlan
+from passnet.judge.rules import RulesName
+from passnet.judge.sandbox import find_sandbox
+from passnet.judge.trial import JudgeSettings
+
+__all__ = ["ScriptedLlm", "passbench"]
+
+
+@task
+def passbench(
+    suite: str = "demo",
+    tasks: str = "",
+    turns: int = 50,
+    attempts: int = 1,
+    rules: RulesName = "strict",
+    call: Call = "compiled",
+    threads: int = 1,
+    seconds: float = 0.4,
+    seed: int = 0,
+    sandbox: str = "auto",
+    held_out: str = "",
+    guarded: bool = False,
+) -> Task:
+    """Write graph-compiler passes for the tasks of a suite.
+
+    Args:
+        suite: a shipped suite, a Parquet file, or a folder of graphs.
+        tasks: names of tasks, separated by commas; all where empty.
+        turns: how often the llm may speak.
+        attempts: at each task.
+        rules: what replacements may use: "strict", own kernels only, or "open".
+        call: how the rewritten graph is called: "compiled" or "direct".
+        threads: of candidate and reference.
+        seconds: to measure each graph.
+        seed: of inputs, and of the first attempt.
+        sandbox: what confines candidate code.
+        held_out: a suite of other shapes of the same tasks.
+        guarded: submit nothing that scores no better than leaving the graph alone.
+    """
+    chosen = load_suite(suite)
+    if tasks:
+        chosen = only_tasks(chosen, tuple(tasks.split(",")))
+    judge = JudgeSettings(seed=seed, timing=TimingPlan(seconds=seconds), rules=rules)
+    unseen = load_suite(held_out) if held_out else None
+    run = RunSettings(
+        judge,
+        threads,
+        find_sandbox(sandbox).name,  # type: ignore[arg-type]
+        unseen.content_hash if unseen else None,
+    )
+    settings = AgentSettings(
+        author="llm",
+        run=run,
+        call=call,
+        limits=AgentLimits(turns),
+        seed=seed,
+        num_attempts=attempts,
+        is_guarded=guarded,
+    )
+    return make_task(chosen, settings, unseen)

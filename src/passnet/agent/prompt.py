@@ -1,0 +1,74 @@
+"""What an llm is told: the rules and the task, once, from the templates in `prompts`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from string import Template
+
+from passnet.agent.claims import rules_text
+from passnet.agent.task_view import graph_text, variants_table
+from passnet.bench.run import RunSettings
+from passnet.dataset.suite import Task
+from passnet.passes.folder import LIST_FILE
+from passnet.score.es import SEVERE_PENALTY
+
+PROMPTS = Path(__file__).parent / "prompts"
+EXAMPLES = {"cpu": "example_cpp"}
+"""The folder of the worked example, by kind of device; one that is not there is left out."""
+
+
+def system_prompt(settings: RunSettings, num_turns: int) -> str:
+    """Who the llm is, what passes are, the rules in force, and what is rewarded."""
+    kind = settings.judge.device.split(":")[0]
+    return _filled(
+        "system.md",
+        rules=rules_text(settings.judge.rules, held_out=settings.held_out is not None),
+        language=_text(f"language_{kind}.md").strip(),
+        example=_example(kind),
+        penalty=f"{SEVERE_PENALTY:g}",
+        turns=str(num_turns),
+    )
+
+
+def task_prompt(task: Task, settings: RunSettings) -> str:
+    """The task: its calls, its graphs as a table, the first of them op by op.
+
+    Raises:
+        GraphError: shapes of the first graph cannot be inferred.
+    """
+    nets = {item.source.net for item in task.graphs if item.source}
+    return _filled(
+        "task.md",
+        task=task.name,
+        num_graphs=str(len(task.graphs)),
+        num_nets=str(max(len(nets), 1)),
+        device=settings.judge.device,
+        num_threads=str(settings.num_threads),
+        ops="\n".join(f"{number}. `{op}`" for number, op in enumerate(task.ops)),
+        variants=variants_table(task),
+        graph=graph_text(task.graphs[0], 0, len(task.graphs)),
+    )
+
+
+def _example(kind: str) -> str:
+    if kind not in EXAMPLES:
+        return ""
+    folder = PROMPTS / EXAMPLES[kind]
+    files = [
+        f"`{path.name}`:\n\n```python\n{path.read_text(encoding='utf-8').rstrip()}\n```"
+        for path in sorted(folder.glob("*.py"))
+    ]
+    return _filled(
+        "example.md",
+        graph=_text(f"{EXAMPLES[kind]}/graph.txt").rstrip(),
+        names=_text(f"{EXAMPLES[kind]}/{LIST_FILE}").rstrip(),
+        files="\n\n".join(files),
+    ).rstrip()
+
+
+def _text(name: str) -> str:
+    return (PROMPTS / name).read_text(encoding="utf-8")
+
+
+def _filled(name: str, **values: str) -> str:
+    return Template(_text(name)).substitute(values)

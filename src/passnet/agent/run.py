@@ -1,0 +1,199 @@
+"""A run of an author over a suite: every attempt on disk as soon as it has ended, and resumable."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TypeAlias
+
+from passnet.agent.attempt import Attempt
+from passnet.agent.files import write_files
+from passnet.agent.finish import Progress, finished
+from passnet.agent.session import Session
+from passnet.agent.settings import AgentSettings
+from passnet.agent.workbench import Workbench
+from passnet.bench.run import held_out_graphs
+from passnet.dataset.suite import Suite, Task
+from passnet.errors import AuthorError, InputError
+from passnet.records import SCHEMA_VERSION, LineWriter
+from passnet.resume import begin, last_records
+
+RUN_FILE = "agent.json"
+ATTEMPTS_FILE = "attempts.jsonl"
+LOGS_FOLDER = "logs"
+PASSES_FOLDER = "passes"
+
+Keep: TypeAlias = Callable[[Attempt], None]
+Author: TypeAlias = Callable[[Session, int], None]
+"""Writes passes in a session, with a seed, until it submits."""
+
+AUTHORS = {
+    "compiler": "passnet.agent.authors.compiler:compiler_author",
+    "search": "passnet.agent.authors.search:search_author",
+}
+"""The authors that are programs, imported on use."""
+
+
+@dataclass(frozen=True)
+class AgentRun:
+    """What a run was begun with."""
+
+    schema_version: int
+    suite: str
+    suite_hash: str
+    settings: AgentSettings
+
+
+def run_agent(
+    suite: Suite,
+    settings: AgentSettings,
+    out: Path,
+    resume: bool = False,
+    num_workers: int = 1,
+    held_out: Suite | None = None,
+    progress: Keep | None = None,
+) -> list[Attempt]:
+    """All attempts of an author at the tasks of a suite, made or found finished in `out`.
+
+    Args:
+        suite: the tasks.
+        settings: author, limits, and how is judged.
+        out: the folder of the run: the attempts, the best pass folder of each task under `passes`,
+            and for an llm Inspect's logs under `logs`.
+        resume: go on with what `out` holds; attempts that ended in an error are made again.
+        num_workers: attempts of an llm at a time; nothing else runs while one is timed.
+        held_out: shapes of the same tasks that no author sees.
+        progress: told about every attempt.
+
+    Raises:
+        InputError: `out` holds a run and `resume` is off, or another run.
+        AuthorError: the llm cannot be asked at all (no key, no such provider).
+    """
+    if settings.author == "llm" and settings.llm is None:
+        raise InputError("the author llm needs the name of one: give --llm provider/name")
+    held = held_out.content_hash if held_out else None
+    settings = replace(settings, run=replace(settings.run, held_out=held))
+    info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
+    begin(
+        out / RUN_FILE,
+        info,
+        resume,
+        "a run of an author",
+        "was made with another suite or other settings; choose another --out",
+    )
+    path = out / ATTEMPTS_FILE
+    known = _finished(path, suite)
+    lock = threading.Lock()
+    with LineWriter(path) as writer:
+
+        def keep(attempt: Attempt) -> None:
+            with lock:
+                writer.write(attempt)
+                known[attempt.task, attempt.number] = attempt
+                _keep_passes(out / PASSES_FOLDER, attempt, list(known.values()))
+                if progress is not None:
+                    progress(attempt)
+
+        if settings.author == "llm":
+            _ask_llm(suite, settings, held_out, set(known), keep, out, num_workers)
+        else:
+            _let_program(suite, settings, held_out, set(known), keep)
+    return [known[key] for key in sorted(known)]
+
+
+def _finished(path: Path, suite: Suite) -> dict[tuple[str, int], Attempt]:
+    """The attempts that need not be made again."""
+    names = {task.name for task in suite.tasks}
+    found = last_records(path, Attempt, lambda item: (item.task, item.number))
+    return {key: item for key, item in found.items() if item.ending != "error" and key[0] in names}
+
+
+def _keep_passes(folder: Path, attempt: Attempt, others: list[Attempt]) -> None:
+    """Leave the pass folder of an attempt under its task, if it is the best of the run there."""
+    if attempt.best is None:
+        return
+    scores = [_score(item) for item in others if item.task == attempt.task]
+    if _score(attempt) < max(scores):
+        return
+    target = folder / attempt.task
+    if target.exists():
+        for item in target.iterdir():
+            item.unlink()
+    write_files(attempt.files, target)
+
+
+def _score(attempt: Attempt) -> float:
+    if attempt.final_score is not None:
+        return attempt.final_score
+    return attempt.score if attempt.score is not None else 0.0
+
+
+def _ask_llm(
+    suite: Suite,
+    settings: AgentSettings,
+    held_out: Suite | None,
+    done: Collection[tuple[str, int]],
+    keep: Keep,
+    out: Path,
+    num_workers: int,
+) -> None:
+    try:
+        import inspect_ai
+    except ImportError as cause:
+        raise InputError("an llm as author needs the extra agent: pip install passnet[agent]") from (
+            cause
+        )
+    from passnet.agent.inspect_llm import open_llm
+    from passnet.agent.inspect_task import make_task
+
+    assert settings.llm is not None, "checked by run_agent"
+    task = make_task(suite, settings, held_out, done, keep)
+    if not len(task.dataset):
+        return
+    inspect_ai.eval(
+        task,
+        model=open_llm(settings.llm),
+        log_dir=str(out / LOGS_FOLDER),
+        display="none",
+        max_samples=num_workers,
+        max_connections=num_workers,
+        fail_on_error=False,
+    )
+
+
+def _let_program(
+    suite: Suite,
+    settings: AgentSettings,
+    held_out: Suite | None,
+    done: Collection[tuple[str, int]],
+    keep: Keep,
+) -> None:
+    """Attempts of an author that is a program, one after the other."""
+    wanted = [(task, number) for number in range(settings.num_attempts) for task in suite.tasks]
+    for task, number in wanted:
+        if (task.name, number) not in done:
+            keep(_attempt(suite, task, number, settings, held_out))
+
+
+def _attempt(
+    suite: Suite, task: Task, number: int, settings: AgentSettings, held_out: Suite | None
+) -> Attempt:
+    progress = Progress()
+    author = _author(settings.author)
+    with Workbench(settings.run, settings.call) as bench:
+        unseen = held_out_graphs(held_out, task.name)
+        session = Session(task, bench, unseen, settings.is_guarded)
+        try:
+            author(session, settings.seed + number)
+        except AuthorError as cause:
+            progress.ending, progress.error = "error", str(cause)
+    progress.num_turns = session.turn
+    return finished(session, progress, suite, settings, number)
+
+
+def _author(name: str) -> Author:
+    module, function = AUTHORS[name].split(":")
+    return getattr(import_module(module), function)

@@ -1,0 +1,86 @@
+"""What attempts are made with: the author, its limits, and how it is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from passnet.bench.run import RunSettings
+from passnet.judge.candidate import Call
+from passnet.judge.rules import RulesName
+from passnet.judge.trial import JudgeSettings
+
+AuthorName: TypeAlias = Literal["llm", "compiler", "search"]
+
+MAX_TURNS = 50
+"""The published number of turns."""
+
+AGENT_RULES: RulesName = "strict"
+
+
+@dataclass(frozen=True)
+class AgentLimits:
+    """What an attempt may take; None is no limit.
+
+    Args:
+        turns: times that the llm speaks; evaluations of an author that is none.
+        tokens: of input and output together.
+        seconds: of the attempt as a whole.
+        cost: in dollars, where the provider's prices are known.
+    """
+
+    turns: int = MAX_TURNS
+    tokens: int | None = None
+    seconds: int | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
+class LlmSettings:
+    """Which llm, where, and how it is asked.
+
+    Args:
+        name: as Inspect names it, `provider/name`; `scripted`, or `scripted/FILE`, plays a script.
+        base_url: of an OpenAI-compatible endpoint, if it is not the provider's own.
+        temperature: None leaves it to the provider.
+        max_output_tokens: of one answer; None leaves it to the provider.
+        num_retries: how often a request that failed is made again.
+        timeout_s: for one request.
+        emulates_tools: describe tools in the text, for endpoints that know none.
+    """
+
+    name: str
+    base_url: str | None = None
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    num_retries: int = 3
+    timeout_s: int = 600
+    emulates_tools: bool = False
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """How attempts are made and judged.
+
+    Args:
+        author: who writes the passes.
+        llm: which one, for the author "llm".
+        run: how states are judged.
+        call: how the rewritten graph is called.
+        limits: of one attempt.
+        seed: of the first attempt at a task; the others have the numbers after it.
+        num_attempts: how many at each task.
+        is_guarded: submit nothing that scores no better than leaving the graph alone.
+        is_judged_anew: measure what is submitted once more at the end, so that its score is not
+            the luckiest of several.
+    """
+
+    author: AuthorName
+    llm: LlmSettings | None = None
+    run: RunSettings = field(default_factory=lambda: RunSettings(JudgeSettings(rules=AGENT_RULES)))
+    call: Call = "compiled"
+    limits: AgentLimits = AgentLimits()
+    seed: int = 0
+    num_attempts: int = 1
+    is_guarded: bool = False
+    is_judged_anew: bool = True
