@@ -62,7 +62,7 @@ CLAIMS = (
     ),
     Claim(
         "No threads or processes of your own (OpenMP inside a kernel is fine).",
-        "from threading import Thread\n\ndef run(x):\n    Thread(target=print).start()\n    return x\n",
+        "import threading as t\n\ndef run(x):\n    t.Thread(target=print).start()\n    return x\n",
         "thread",
     ),
     Claim(

@@ -19,15 +19,29 @@ EXAMPLES = {"cpu": "example_cpp"}
 
 def system_prompt(settings: RunSettings, num_turns: int) -> str:
     """Who the llm is, what passes are, the rules in force, and what is rewarded."""
+    return _filled("system.md", passes=_passes(settings), turns=str(num_turns))
+
+
+def instruction(task: Task, settings: RunSettings) -> str:
+    """The same and the task in one text, for an author who works without our tools.
+
+    Raises:
+        GraphError: shapes of the first graph cannot be inferred.
+    """
+    task_text = task_prompt(task, settings).rstrip()
+    return _filled("instruction.md", passes=_passes(settings), task=task_text)
+
+
+def _passes(settings: RunSettings) -> str:
     kind = settings.judge.device.split(":")[0]
-    return _filled(
-        "system.md",
+    text = _filled(
+        "passes.md",
         rules=rules_text(settings.judge.rules, held_out=settings.held_out is not None),
         language=_text(f"language_{kind}.md").strip(),
         example=_example(kind),
         penalty=f"{SEVERE_PENALTY:g}",
-        turns=str(num_turns),
     )
+    return text.rstrip()
 
 
 def task_prompt(task: Task, settings: RunSettings) -> str:

@@ -143,16 +143,16 @@ def _ask_llm(
     try:
         import inspect_ai
     except ImportError as cause:
-        raise InputError("an llm as author needs the extra agent: pip install passnet[agent]") from (
-            cause
-        )
+        raise InputError(
+            "an llm as author needs the extra agent: pip install passnet[agent]"
+        ) from (cause)
     from passnet.agent.inspect_llm import open_llm
     from passnet.agent.inspect_task import make_task
 
     assert settings.llm is not None, "checked by run_agent"
-    task = make_task(suite, settings, held_out, done, keep)
-    if not len(task.dataset):
+    if len(done) == len(suite.tasks) * settings.num_attempts:
         return
+    task = make_task(suite, settings, held_out, done, keep)
     inspect_ai.eval(
         task,
         model=open_llm(settings.llm),

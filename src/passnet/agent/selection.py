@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import json
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-import msgspec
-
-from passnet.agent.attempt import Attempt, Message
-from passnet.agent.files import Files
+from passnet.agent.attempt import Attempt
+from passnet.agent.sameness import call_arguments, chat_digest, code_digest
 from passnet.agent.trajectories import exploits
 from passnet.dataset.splits import Part, Suites, leaks, num_near
 from passnet.dataset.suite import Suite, Task, make_suite
@@ -27,6 +21,7 @@ Form: TypeAlias = Literal["chat", "pairs"]
 Reason: TypeAlias = Literal[
     "nothing submitted",
     "ended before it submitted",
+    "not measured anew",
     "score too low",
     "exploit",
     "task of evaluation",
@@ -113,7 +108,7 @@ def select(
     dropped: Counter[Reason] = Counter()
     fit = []
     for attempt in attempts:
-        reason = _unfit(attempt, filters, form)
+        reason = _unfit(attempt, filters)
         if reason is None and _key(attempt) in kept_apart:
             reason = "task of evaluation"
         if reason is None and form == "chat":
@@ -122,9 +117,9 @@ def select(
             fit.append(Chosen(attempt, tasks[_key(attempt)]))
         else:
             dropped[reason] += 1
-    different = _each_once(fit, _code_key, "same code", dropped)
+    different = _each_once(fit, _same_code, "same code", dropped)
     if form == "chat":
-        different = _each_once(different, _messages_key, "same messages", dropped)
+        different = _each_once(different, _same_messages, "same messages", dropped)
     if not different:
         counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
         raise InputError(f"none of {len(attempts)} attempts is left to learn from: {counts}")
@@ -197,11 +192,13 @@ def _of_evaluation(
     return same | {key for key in tasks if key[1] in names}
 
 
-def _unfit(attempt: Attempt, filters: Filters, form: Form) -> Reason | None:
-    if attempt.best is None or attempt.final_score is None:
+def _unfit(attempt: Attempt, filters: Filters) -> Reason | None:
+    if attempt.best is None:
         return "nothing submitted"
     if filters.only_submitted and attempt.ending != "submitted":
         return "ended before it submitted"
+    if attempt.final_score is None:
+        return "not measured anew"
     if attempt.final_score < filters.min_score:
         return "score too low"
     return "exploit" if exploits(attempt) else None
@@ -216,32 +213,26 @@ def _no_chat(attempt: Attempt) -> Reason | None:
     return None
 
 
-def call_arguments(text: str) -> dict[str, Any] | None:
-    """The arguments of a tool call; None where the text is no JSON object.
-
-    Examples:
-        >>> call_arguments('{"name": "a.py"}'), call_arguments(""), call_arguments('{"name": ')
-        ({'name': 'a.py'}, {}, None)
-    """
-    try:
-        value = msgspec.json.decode(text or "{}")
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def _each_once(
     items: Iterable[Chosen],
-    key: Callable[[Chosen], str],
+    key: Callable[[Chosen], tuple[object, ...]],
     reason: Reason,
     dropped: Counter[Reason],
 ) -> list[Chosen]:
     """The best of those that are the same: the highest score, then the fewest turns."""
-    best: dict[str, Chosen] = {}
+    best: dict[tuple[object, ...], Chosen] = {}
     for item in sorted(items, key=lambda item: _worth(item.attempt)):
         if best.setdefault(key(item), item) is not item:
             dropped[reason] += 1
     return list(best.values())
+
+
+def _same_code(item: Chosen) -> tuple[object, ...]:
+    return item.task.ops, code_digest(item.attempt.files)
+
+
+def _same_messages(item: Chosen) -> tuple[object, ...]:
+    return (chat_digest(item.attempt.messages),)
 
 
 def _worth(attempt: Attempt) -> tuple[float, int, tuple[str | int, ...]]:
@@ -260,55 +251,3 @@ def _order(attempt: Attempt) -> tuple[str | int, ...]:
         attempt.started,
         attempt.suite_hash,
     )
-
-
-def _code_key(item: Chosen) -> str:
-    files = {name: normal_text(name, text) for name, text in item.attempt.files.items()}
-    return _digest([item.task.ops, normal_files(files)])
-
-
-def normal_files(files: Files) -> list[tuple[str, str]]:
-    """A pass folder in one order, each text in its normal form."""
-    return [(name, normal_text(name, files[name])) for name in sorted(files)]
-
-
-def normal_text(name: str, text: str) -> str:
-    """A text without what does not count: layout, comments and docstrings of Python, layout of
-    JSON, else empty lines and spaces at the ends of lines.
-
-    Examples:
-        >>> normal_text("a.py", "x = (1 +\\n  2)  # three") == normal_text("a.py", "x = 1 + 2")
-        True
-    """
-    try:
-        if name.endswith(".py"):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # odd escapes in strings
-                return ast.unparse(_without_docstrings(ast.parse(text)))
-        if name.endswith(".json"):
-            return json.dumps(json.loads(text), sort_keys=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass  # not what its name says; taken as plain text
-    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-        if isinstance(node, kinds) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-    return tree
-
-
-def _messages_key(item: Chosen) -> str:
-    return _digest([_said(message) for message in item.attempt.messages])
-
-
-def _said(message: Message) -> list[object]:
-    """What a message says, without the names of its calls, which are made up anew each time."""
-    calls = [(call.name, call_arguments(call.arguments)) for call in message.tool_calls]
-    return [message.role, message.content, calls, message.reasoning]
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()

@@ -19,6 +19,7 @@ from passnet.agent.tools import (
     ShowGraph,
     View,
     parse_action,
+    tool_name,
 )
 from passnet.agent.workbench import Workbench
 from passnet.bench.scores import Row, score_rows
@@ -128,8 +129,8 @@ class Session:
             return self._submitted()
         finally:
             seconds = time.perf_counter() - start
-            name = type(action).__name__
-            self.tool_times.append(ToolTime(self.turn, name, seconds, seconds - foreign_s))
+            times = ToolTime(self.turn, tool_name(action), seconds, seconds - foreign_s)
+            self.tool_times.append(times)
 
     def _show(self, number: int) -> str:
         graphs = self.task.graphs

@@ -136,6 +136,11 @@ def _named(names: list[str]) -> str:
     return ", ".join(names) or "no arguments"
 
 
+def tool_name(action: Action) -> str:
+    """The name of the tool that an action is of."""
+    return next(name for name, kind in TOOLS.items() if kind is type(action))
+
+
 def tool_schemas() -> list[dict[str, Any]]:
     """The tools in the form of the OpenAI chat format, as training data carries them."""
     return [

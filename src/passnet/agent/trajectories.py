@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passnet.agent.attempt import Attempt
+from passnet.agent.run import ATTEMPTS_FILE
 from passnet.errors import InputError
 from passnet.records import SCHEMA_VERSION
 from passnet.resume import last_records
-
-ATTEMPTS_FILE = "attempts.jsonl"
-"""One line an attempt, appended as soon as it has ended."""
 
 
 def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
@@ -37,7 +35,7 @@ def _file(path: Path) -> Path:
     file = path / ATTEMPTS_FILE if path.is_dir() else path
     if not file.is_file():
         missing = f"holds no {ATTEMPTS_FILE}" if path.is_dir() else "no such file"
-        raise InputError(f"{path}: {missing}; give the folder of a run of `passnet agent`")
+        raise InputError(f"{path}: {missing}; give the folder of a run of an author")
     return file
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from passnet.cli.options import POSITIVE, open_suite, suite_option, task_option
-from passnet.cli.output import print_json, print_tables
 from passnet.errors import InputError
+
+if TYPE_CHECKING:
+    from passnet.agent.attempt import Attempt
+    from passnet.agent.selection import Form
+    from passnet.agent.settings import AgentSettings, AuthorName
+    from passnet.judge.rules import RulesName
+
+paths_argument = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 
 
 @click.group()
@@ -85,7 +92,7 @@ def agent() -> None:
     help="What confines candidate code.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the statistics as JSON.")
-def agent_run(suite_name: str, tasks: tuple[str, ...], llm: str | None, author: str | None,
+def agent_run(suite_name: str, tasks: tuple[str, ...], llm: str | None, author: AuthorName | None,
               out: Path, resume: bool, jobs: int, held_out: str | None, as_json: bool,
               **options: Any) -> None:  # fmt: skip
     """Let an author write passes for the tasks of a suite; keep every attempt in a folder.
@@ -123,7 +130,7 @@ def agent_run(suite_name: str, tasks: tuple[str, ...], llm: str | None, author: 
     click.echo(f"written to {out}: {ATTEMPTS_FILE} and the best pass folders", err=as_json)
 
 
-def _settings(llm: str | None, author: str | None, options: dict[str, Any]) -> Any:
+def _settings(llm: str | None, author: AuthorName | None, options: dict[str, Any]) -> AgentSettings:
     from passnet.agent.settings import AgentLimits, AgentSettings, LlmSettings
     from passnet.bench.run import RunSettings
     from passnet.judge.clock import TimingPlan
@@ -167,5 +174,124 @@ def _settings(llm: str | None, author: str | None, options: dict[str, Any]) -> A
     )
 
 
-def _print_stats(attempts: list[Any], as_json: bool) -> None:
-    pass
+def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
+    from passnet.agent.report import stats_tables
+    from passnet.agent.stats import summarise
+    from passnet.cli.output import print_json, print_tables
+
+    stats = summarise(attempts)
+    if as_json:
+        print_json(stats)
+    else:
+        print_tables(stats_tables(stats))
+
+
+@agent.command("stats")
+@paths_argument
+@click.option("--figure", type=click.Path(path_type=Path), help="Draw the learning curves (SVG).")
+@click.option("--json", "as_json", is_flag=True, help="Print the statistics as JSON.")
+def agent_stats(paths: tuple[Path, ...], figure: Path | None, as_json: bool) -> None:
+    """Print what attempts in PATHS show: scores by evaluation, conduct, effort, our own time.
+
+    PATHS are run folders, or files of attempts.
+    """
+    from passnet.agent.report import draw_curves
+    from passnet.agent.stats import summarise
+    from passnet.agent.trajectories import read_attempts
+
+    attempts = read_attempts(paths)
+    _print_stats(attempts, as_json)
+    if figure is not None:
+        draw_curves(summarise(attempts), figure)
+        click.echo(f"written: {figure}", err=as_json)
+
+
+@agent.command("export")
+@paths_argument
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The JSON-lines file.")
+@click.option("--suite", "suites", multiple=True, required=True,
+              help="A suite that the attempts were made on (repeatable).")  # fmt: skip
+@click.option("--eval", "evaluation", multiple=True,
+              help="A suite of evaluation, whose tasks are left out (repeatable).")  # fmt: skip
+@click.option("--eval-task", "eval_tasks", multiple=True, help="A task that is left out.")
+@click.option("--form", default="chat", show_default=True, type=click.Choice(["chat", "pairs"]),
+              help="Whole chats with tool calls, or tasks with their passes.")  # fmt: skip
+@click.option("--min-score", default=1.0, show_default=True, help="The least final AS.")
+@click.option("--any-ending", is_flag=True, help="Also attempts that did not submit themselves.")
+@click.option("--until-best", is_flag=True, help="Cut chats after their best evaluation.")
+def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
+                 evaluation: tuple[str, ...], eval_tasks: tuple[str, ...], form: Form,
+                 min_score: float, any_ending: bool, until_best: bool) -> None:  # fmt: skip
+    """Make training data of the attempts in PATHS, in the chat format that TRL reads.
+
+    Left out are attempts with an exploit, below the least score, at tasks of evaluation, and
+    copies of others; how many for which reason is printed, and written beside the file.
+    """
+    from passnet.agent.prompt import instruction
+    from passnet.agent.report import training_table
+    from passnet.agent.selection import Filters, select
+    from passnet.agent.training_data import write_chats, write_pairs
+    from passnet.agent.trajectories import read_attempts
+    from passnet.cli.output import print_tables
+    from passnet.dataset.splits import read_suites
+
+    if until_best and form == "pairs":
+        raise InputError("--until-best cuts chats; it does not go with --form pairs")
+    attempts = read_attempts(paths)
+    chosen = select(
+        attempts,
+        [open_suite(name, ()) for name in suites],
+        read_suites(evaluation),
+        Filters(min_score, not any_ending, eval_tasks),
+        form,
+    )
+    if form == "chat":
+        info = write_chats(out, chosen, until_best)
+    else:
+        settings = attempts[0].settings
+        info = write_pairs(out, chosen, lambda task: instruction(task, settings))
+    print_tables([training_table(info)])
+    click.echo(f"written: {out}")
+
+
+@agent.command("harbor")
+@suite_option
+@task_option
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="A folder to make.")
+@click.option("--wheel", type=click.Path(path_type=Path),
+              help="passnet for the verifier (`pip wheel --no-deps .` makes one).")  # fmt: skip
+@click.option("--requirement", help="What pip installs as passnet, where an index has it.")
+@click.option("--solutions", type=click.Path(path_type=Path),
+              help="A pass folder, or a folder of them, one a task.")  # fmt: skip
+@click.option("--held-out", help="A suite of other shapes of the same tasks.")
+@click.option("--rules", default="strict", show_default=True,
+              type=click.Choice(["open", "strict"]), help="What replacements may use.")  # fmt: skip
+@click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1),
+              help="Threads of reference and candidate.")  # fmt: skip
+@click.option("--base-image", default="python:3.12-bookworm", show_default=True)
+def agent_harbor(suite_name: str, tasks: tuple[str, ...], out: Path, wheel: Path | None,
+                 requirement: str | None, solutions: Path | None, held_out: str | None,
+                 rules: RulesName, threads: int, base_image: str) -> None:  # fmt: skip
+    """Write the tasks of a suite as a Harbor dataset, judged by a separate verifier."""
+    from passnet.agent.harbor import HarborPlan, export_harbor
+    from passnet.agent.prompt import instruction
+    from passnet.bench.run import RunSettings
+    from passnet.judge.trial import JudgeSettings
+
+    unseen = open_suite(held_out, ()) if held_out else None
+    settings = RunSettings(
+        JudgeSettings(rules=rules), threads, held_out=unseen.content_hash if unseen else None
+    )
+    plan = HarborPlan(settings, base_image=base_image, wheel=wheel, passnet=requirement)
+    made = export_harbor(
+        open_suite(suite_name, tasks),
+        out,
+        lambda task: instruction(task, settings),
+        plan,
+        unseen,
+        solutions,
+    )
+    click.echo(
+        f"written to {out}: {made.num_tasks} tasks, {made.num_held_out} with held-out shapes, "
+        f"{made.num_solutions} with a solution"
+    )

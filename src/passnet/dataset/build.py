@@ -6,6 +6,7 @@ killed goes on.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ RUN_FILE = "build.json"
 RECORDS_FILE = "graphs.jsonl"
 PARTS_FOLDER = "parts"
 MAX_REASONS = 20
+OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 MAX_ERROR_CHARACTERS = 300
 
 
@@ -197,6 +199,8 @@ def ready(_: str) -> None:
 
 def mine_to(payload: str, folder: Path) -> None:
     """What runs in the process: mine, and leave record and subgraphs in a folder."""
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # the process is short; looking costs a fifth
     record, rows = mine(decode(payload, Mining))
     if rows:
         SUBGRAPHS.write(folder / ROWS_FILE, rows)

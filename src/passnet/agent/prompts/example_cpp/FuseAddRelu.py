@@ -1,3 +1,5 @@
+"""x + y and its relu, in one pass over memory."""
+
 import torch
 
 from passnet.passes import cpp

@@ -1,0 +1,366 @@
+"""Tasks of a suite as a dataset of Harbor, for agents and trainers that are not ours.
+
+Each task is a folder of plain files:
+
+- `instruction.md`, `task.toml`;
+- `environment/`: what the agent gets: its graphs as text, an empty pass folder, Python, torch and
+  g++. Neither passnet nor graphs that could be run are in it, nor any values.
+- `tests/`: an image of its own, for the separate verifier: our judge, the suite of the one task,
+  shapes that were held out. The agent's container is gone when it starts, and only the pass folder
+  is brought over (`artifacts`). The reward is the AS.
+- `solution/`: a pass folder that solves it, where one is given.
+
+Not covered: in a container without privileges the judge finds no sandbox, so code of a pass that
+is out to forge its own reward is confined by nothing but the verifier's container; and an agent
+with a network can fetch what is public.
+
+Source: Harbor 0.25.0, `harbor/models/task/config.py` (schema version 1.4: `environment_mode`,
+`[verifier.environment]`, `artifacts`), `models/task/verifier_mode.py` (a `tests/Dockerfile` must
+bring `/tests/test.sh` itself), `verifier/verifier.py` (reward files), and its page "Separate
+verifier".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from string import Template
+
+from passnet.agent import harbor_verify
+from passnet.agent.files import read_files, write_files
+from passnet.agent.task_view import graph_text
+from passnet.bench.run import RunSettings, held_out_graphs
+from passnet.dataset.suite import Suite, SuiteGraph, Task, make_suite, write_suite
+from passnet.dataset.whole import whole_folder
+from passnet.errors import InputError
+from passnet.judge.candidate import Call
+from passnet.passes.folder import LIST_FILE, inspect_folder, is_pass_folder
+
+SCHEMA_VERSION = "1.4"
+"""Of Harbor's task.toml."""
+
+WORK_FOLDER = "/app"
+PASSES = f"{WORK_FOLDER}/passes"
+AGENT_USER = "agent"
+SUITE_FILE = "task.parquet"
+HELD_OUT_FILE = "held-out.parquet"
+
+ShowGraph = Callable[[SuiteGraph, int, int], str]
+"""The text of a graph, its number and how many there are."""
+
+
+@dataclass(frozen=True)
+class HarborPlan:
+    """How tasks are written.
+
+    Args:
+        settings: how the verifier judges; its sandbox is the best that the container allows.
+        call: how the rewritten graph is called.
+        organisation: the first half of Harbor's names of the tasks.
+        base_image: with Python and g++, for the agent and for the verifier; one with a digest
+            stays the same.
+        torch: what pip installs in both; None for the version here.
+        wheel: of passnet, which the verifier installs.
+        passnet: what pip installs there instead, from an index that has it. One of both is needed:
+            on PyPI the name is nobody's, and whoever took it would write the rewards.
+        agent_timeout_s: for the agent.
+        verifier_timeout_s: for judging a task.
+        num_cpus: of each container.
+        memory_mib: of each container.
+        storage_mib: of each container.
+    """
+
+    settings: RunSettings = field(default_factory=RunSettings)
+    call: Call = "compiled"
+    organisation: str = "passnet"
+    base_image: str = "python:3.12-bookworm"
+    torch: str | None = None
+    wheel: Path | None = None
+    passnet: str | None = None
+    agent_timeout_s: float = 3600.0
+    verifier_timeout_s: float = 3600.0
+    num_cpus: int = 2
+    memory_mib: int = 16384
+    storage_mib: int = 20480
+
+
+@dataclass(frozen=True, slots=True)
+class HarborExport:
+    """How many tasks were written, with held-out shapes, and with a solution."""
+
+    num_tasks: int
+    num_held_out: int
+    num_solutions: int
+
+
+def export_harbor(
+    suite: Suite,
+    out: Path,
+    instruction: Callable[[Task], str],
+    plan: HarborPlan,
+    held_out: Suite | None = None,
+    solutions: Path | None = None,
+    show: ShowGraph = graph_text,
+) -> HarborExport:
+    """Write every task of a suite as a task of Harbor.
+
+    Args:
+        suite: the tasks.
+        out: the folder; must be empty or absent, and is there whole or not at all.
+        instruction: the text of a task; where things are and how to answer is added to it.
+        plan: how tasks are written.
+        held_out: shapes of the same tasks that agents do not see.
+        solutions: a pass folder for every task, or a folder with one a task under its name.
+        show: the text of a graph.
+
+    Raises:
+        InputError: two tasks have the same name for Harbor, the plan does not say where passnet
+            comes from or measures no time, or `out` is not empty.
+        GraphError: shapes of a graph cannot be inferred.
+        PassFolderError: a solution is no pass folder.
+    """
+    folders = _folders(suite.tasks)
+    torch, passnet = _requirements(plan)
+    num_held_out = num_solutions = 0
+    with whole_folder(out) as partial:
+        for task in suite.tasks:
+            folder = partial / folders[task.name]
+            unseen = held_out_graphs(held_out, task.name)
+            solution = _solution(solutions, task.name)
+            _write(folder / "instruction.md", _instruction(instruction(task)))
+            _write(folder / "task.toml", _task_toml(suite, task, folder.name, plan))
+            _write_environment(folder / "environment", task, plan, torch, show)
+            _write_tests(folder / "tests", task, unseen, plan, (torch, passnet))
+            if solution is not None:
+                _write_solution(folder / "solution", solution)
+            num_held_out += bool(unseen)
+            num_solutions += solution is not None
+        _write(partial / "README.md", _readme(suite, len(suite.tasks)))
+    return HarborExport(len(suite.tasks), num_held_out, num_solutions)
+
+
+def _folders(tasks: Sequence[Task]) -> dict[str, str]:
+    """The folder of every task, a name that Harbor takes."""
+    found: dict[str, str] = {}
+    for task in tasks:
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", task.name).strip("-_") or "task"
+        if name in found.values():
+            raise InputError(f"two tasks would both be named {name}; rename {task.name}")
+        found[task.name] = name
+    return found
+
+
+def _requirements(plan: HarborPlan) -> tuple[str, str]:
+    """What pip installs: torch, and passnet."""
+    torch = plan.torch or f"torch=={version('torch').split('+')[0]}"
+    if plan.passnet is not None and plan.wheel is None:
+        return torch, plan.passnet
+    if plan.wheel is None:
+        raise InputError(
+            "say where the verifier has passnet from: give a wheel (pip wheel --no-deps makes one "
+            "of the source), or a requirement such as passnet==0.1.0 for an index that has it"
+        )
+    if not plan.wheel.is_file():
+        raise InputError(f"{plan.wheel}: no such wheel")
+    return torch, f"/tests/{plan.wheel.name}"
+
+
+def _solution(solutions: Path | None, task: str) -> Path | None:
+    if solutions is None:
+        return None
+    folder = solutions if is_pass_folder(solutions) else solutions / task
+    if not folder.is_dir():
+        return None
+    inspect_folder(folder)
+    return folder
+
+
+_WHERE = Template("""
+## Where things are
+
+- `$work/graphs`: the graphs of the task, one text file each.
+- `$work/passes`: the pass folder, empty; leave your passes there, with `$list_file`. Nothing else
+  that you leave is looked at.
+- Python with torch, and g++, to try kernels with. Passes are judged elsewhere, when you are done.
+""")
+
+
+def _instruction(text: str) -> str:
+    return text.rstrip() + "\n" + _WHERE.substitute(work=WORK_FOLDER, list_file=LIST_FILE)
+
+
+def _task_toml(suite: Suite, task: Task, name: str, plan: HarborPlan) -> str:
+    resources: dict[str, object] = {
+        "build_timeout_sec": 1800.0,
+        "cpus": plan.num_cpus,
+        "memory_mb": plan.memory_mib,
+        "storage_mb": plan.storage_mib,
+    }
+    tables: dict[str, dict[str, object]] = {
+        "task": {
+            "name": f"{plan.organisation}/{name}",
+            "description": f"Write compiler passes for a sequence of {len(task.ops)} op(s), in "
+            f"{len(task.graphs)} graph(s), that are correct and faster than eager torch.",
+            "keywords": ["compilers", "kernels", "pytorch"],
+        },
+        "metadata": {
+            "suite": suite.name,
+            "suite_hash": suite.content_hash,
+            "task": task.name,
+            "num_graphs": len(task.graphs),
+            "ops": list(task.ops),
+        },
+        "agent": {"timeout_sec": plan.agent_timeout_s, "user": AGENT_USER},
+        "environment": {**resources, "workdir": WORK_FOLDER},
+        "verifier": {"timeout_sec": plan.verifier_timeout_s, "environment_mode": "separate"},
+        "verifier.environment": {**resources, "network_mode": "no-network"},
+    }
+    lines = [f"schema_version = {_toml(SCHEMA_VERSION)}", f"artifacts = {_toml([PASSES])}"]
+    for head, values in tables.items():
+        lines += ["", f"[{head}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    """A text, a number or a list in TOML, which writes these as JSON does."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+_ENVIRONMENT = Template("""\
+FROM $image
+
+RUN pip install --no-cache-dir $torch $numpy && useradd --create-home $user
+
+WORKDIR $work
+
+COPY files/ $work/
+RUN mkdir -p $passes && chown $user $passes
+""")
+
+_TESTS = Template("""\
+FROM $image
+
+COPY . /tests/
+RUN pip install --no-cache-dir $torch && pip install --no-cache-dir $passnet
+
+WORKDIR $work
+""")
+
+_TEST_SH = Template("""\
+#!/bin/bash
+# Judges the pass folder that the agent left; the reward is its AS, 1 for eager torch.
+tests="$$(cd "$$(dirname "$$0")" && pwd)"
+passes="$${PASSNET_PASSES:-$passes}"
+logs="$${PASSNET_LOGS:-/logs/verifier}"
+exec python "$$tests/verify.py" "$$tests/$suite" "$$passes" "$$logs" $call \\
+  $options
+""")
+
+_SOLVE_SH = Template("""\
+#!/bin/bash
+# Copies the solution into the pass folder.
+set -e
+passes="$${PASSNET_PASSES:-$passes}"
+mkdir -p "$$passes"
+cp "$$(dirname "$$0")"/passes/* "$$passes"/
+""")
+
+
+def _write_environment(
+    folder: Path, task: Task, plan: HarborPlan, torch: str, show: ShowGraph
+) -> None:
+    text = _ENVIRONMENT.substitute(
+        image=plan.base_image,
+        work=WORK_FOLDER,
+        passes=PASSES,
+        user=AGENT_USER,
+        torch=shlex.quote(torch),
+        numpy=f"numpy=={version('numpy')}",
+    )
+    _write(folder / "Dockerfile", text)
+    for number, item in enumerate(task.graphs):
+        shown = show(item, number, len(task.graphs)).rstrip() + "\n"
+        _write(folder / "files" / "graphs" / f"graph_{number}.txt", shown)
+
+
+def _write_tests(
+    folder: Path,
+    task: Task,
+    unseen: Sequence[SuiteGraph],
+    plan: HarborPlan,
+    requirements: tuple[str, str],
+) -> None:
+    torch, passnet = map(shlex.quote, requirements)
+    values = {"image": plan.base_image, "work": WORK_FOLDER}
+    _write(folder / "Dockerfile", _TESTS.substitute(values, torch=torch, passnet=passnet))
+    if plan.wheel is not None:
+        (folder / plan.wheel.name).write_bytes(plan.wheel.read_bytes())
+    _write(folder / "verify.py", Path(harbor_verify.__file__).read_text(encoding="utf-8"))
+    write_suite(folder / SUITE_FILE, make_suite(Path(SUITE_FILE).stem, task.graphs))
+    options = [shlex.quote(word) for word in bench_options(plan.settings)]
+    if unseen:
+        write_suite(folder / HELD_OUT_FILE, make_suite(Path(HELD_OUT_FILE).stem, unseen))
+        options += ["--held-out", f'"$tests/{HELD_OUT_FILE}"']
+    script = _TEST_SH.substitute(
+        passes=PASSES, suite=SUITE_FILE, call=plan.call, options=" ".join(options)
+    )
+    _write(folder / "test.sh", script, is_program=True)
+
+
+def bench_options(settings: RunSettings) -> list[str]:
+    """The options of `passnet bench run` that judge as settings say, in the sandbox that is there.
+
+    Raises:
+        InputError: the settings measure no time, so that there would be no score.
+    """
+    judge = settings.judge
+    if judge.timing is None:
+        raise InputError("the settings measure no time, and a reward needs it")
+    options: Mapping[str, object] = {
+        "--device": judge.device,
+        "--seed": judge.seed,
+        "--seconds": judge.timing.seconds,
+        "--threads": settings.num_threads,
+        "--memory-mib": judge.limits.memory_mib,
+        "--compile-timeout": judge.compile_timeout_s,
+        "--call-timeout": judge.call_timeout_s,
+        "--self-tolerance": judge.self_tolerance,
+        "--rules": judge.rules,
+        "--sandbox": "auto",
+    }
+    return [word for name, value in options.items() for word in (name, str(value))]
+
+
+def _write_solution(folder: Path, solution: Path) -> None:
+    write_files(read_files(solution), folder / "passes")
+    inspect_folder(folder / "passes")
+    _write(folder / "solve.sh", _SOLVE_SH.substitute(passes=PASSES), is_program=True)
+
+
+_README = Template("""\
+# $name
+
+$num tasks of compiler passes, in the format of Harbor (written for 0.25). To try them, from this
+folder:
+
+    harbor run -p . -a AGENT -m LLM --n-concurrent 1
+
+The reward of a task is its Error-aware Speedup Score AS: 1 is eager torch, more is faster, 0.1 is
+nothing that works. It is measured, so let one trial run at a time, on a quiet machine.
+""")
+
+
+def _readme(suite: Suite, num_tasks: int) -> str:
+    return _README.substitute(name=suite.name, num=num_tasks)
+
+
+def _write(path: Path, text: str, is_program: bool = False) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    if is_program:
+        path.chmod(0o755)

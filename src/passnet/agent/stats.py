@@ -1,0 +1,220 @@
+"""What attempts show about their authors: scores by turn, how they behaved, and what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passnet.agent.attempt import Attempt, Evaluation, num_flips
+from passnet.agent.trajectories import exploits
+from passnet.errors import InputError
+from passnet.score.es import SEVERE_PENALTY
+
+FAILED_SCORE = SEVERE_PENALTY
+"""The AS of a task on whose graphs nothing matches, and here of an author who has no state yet."""
+
+SOLVED_ABOVE = 1.0
+"""The AS of leaving the graphs alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Our own time in the calls of a tool, without candidate code and reference."""
+
+    tool: str
+    num_calls: int
+    median_s: float
+    p95_s: float
+
+
+@dataclass(frozen=True)
+class AuthorStats:
+    """What is known of one author, with one llm or none.
+
+    Attempts that ended in an error are counted in `num_attempts` and `endings`; no score has them.
+
+    Args:
+        num_attempts: all of them.
+        num_tasks: different tasks.
+        num_scored: attempts without an error.
+        num_submitted: of these, that submitted something.
+        solved_ratio: share of the scored whose final score is above 1.
+        tasks_solved_ratio: share of tasks of which an attempt solved one.
+        mean_score: AS of the best state as it was evaluated, over what was submitted.
+        geomean_score: the same as a geometric mean.
+        geomean_final_score: AS of the same states as they were measured anew at the end; it is
+            lower by what the best of several noisy measurements promises too much.
+        curve: the best AS after 1, 2, 3, ... evaluations, geometric mean over the scored; who has
+            ended keeps the last, who has no state yet counts `FAILED_SCORE`.
+        flipped_ratio: share of attempts that passed, failed, and passed again.
+        flips_per_attempt: how often they did.
+        exploit_attempts_ratio: share of attempts with an exploit at any turn or at the end.
+        exploit_evaluations_ratio: share of evaluations with one; None without evaluations.
+        exploits: attempts by the name of what was tried.
+        num_bad_actions: calls of tools that could not be done.
+        num_turns: in all.
+        input_tokens: in all.
+        output_tokens: in all.
+        cost: in all, of the attempts of which it is known; None where it is of none.
+        seconds: in all.
+        endings: attempts by why they ended.
+        own_s: our own time in a turn, the tool "turn", then in each tool.
+    """
+
+    author: str
+    llm: str | None
+    num_attempts: int
+    num_tasks: int
+    num_scored: int
+    num_submitted: int
+    solved_ratio: float | None
+    tasks_solved_ratio: float
+    mean_score: float | None
+    geomean_score: float | None
+    geomean_final_score: float | None
+    curve: tuple[float, ...]
+    flipped_ratio: float
+    flips_per_attempt: float
+    exploit_attempts_ratio: float
+    exploit_evaluations_ratio: float | None
+    exploits: dict[str, int]
+    num_bad_actions: int
+    num_turns: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    seconds: float
+    endings: dict[str, int]
+    own_s: tuple[Overhead, ...]
+
+    @property
+    def name(self) -> str:
+        """The author, with the llm where that says more."""
+        return self.author if self.llm in (None, self.author) else f"{self.author} {self.llm}"
+
+
+def summarise(attempts: Sequence[Attempt]) -> list[AuthorStats]:
+    """The statistics of every author, by author and llm.
+
+    Raises:
+        InputError: there are no attempts.
+    """
+    if not attempts:
+        raise InputError("there are no attempts to summarise")
+    groups: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
+    for attempt in attempts:
+        groups[attempt.author, attempt.llm or ""].append(attempt)
+    return [_summary(groups[key]) for key in sorted(groups)]
+
+
+def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
+    scored = [item for item in attempts if item.ending != "error"]
+    submitted = [item for item in scored if item.best is not None]
+    solved = [item for item in scored if is_solved(item)]
+    tasks = {(item.suite_hash, item.task) for item in attempts}
+    evaluations = [item for attempt in attempts for item in attempt.evaluations]
+    flips = [num_flips(item.evaluations) for item in attempts]
+    tried = [exploits(item) for item in attempts]
+    costs = [item.cost for item in attempts if item.cost is not None]
+    scores = [item.score for item in submitted if item.score is not None]
+    final_scores = [item.final_score for item in submitted if item.final_score is not None]
+    return AuthorStats(
+        author=attempts[0].author,
+        llm=attempts[0].llm,
+        num_attempts=len(attempts),
+        num_tasks=len(tasks),
+        num_scored=len(scored),
+        num_submitted=len(submitted),
+        solved_ratio=len(solved) / len(scored) if scored else None,
+        tasks_solved_ratio=len({(item.suite_hash, item.task) for item in solved}) / len(tasks),
+        mean_score=math.fsum(scores) / len(scores) if scores else None,
+        geomean_score=_geomean(scores) if scores else None,
+        geomean_final_score=_geomean(final_scores) if final_scores else None,
+        curve=learning_curve(scored),
+        flipped_ratio=sum(map(bool, flips)) / len(attempts),
+        flips_per_attempt=sum(flips) / len(attempts),
+        exploit_attempts_ratio=sum(map(bool, tried)) / len(attempts),
+        exploit_evaluations_ratio=(
+            sum(bool(item.exploits) for item in evaluations) / len(evaluations)
+            if evaluations
+            else None
+        ),
+        exploits=_counts(name for names in tried for name in names),
+        num_bad_actions=sum(item.num_bad_actions for item in attempts),
+        num_turns=sum(item.num_turns for item in attempts),
+        input_tokens=sum(item.input_tokens for item in attempts),
+        output_tokens=sum(item.output_tokens for item in attempts),
+        cost=math.fsum(costs) if costs else None,
+        seconds=math.fsum(item.seconds for item in attempts),
+        endings=_counts(item.ending for item in attempts),
+        own_s=_overheads(attempts),
+    )
+
+
+def is_solved(attempt: Attempt) -> bool:
+    """Whether what was submitted is faster than leaving the graphs alone."""
+    return attempt.final_score is not None and attempt.final_score > SOLVED_ABOVE
+
+
+def best_so_far(evaluations: Iterable[Evaluation]) -> list[float]:
+    """The best AS after each evaluation; `FAILED_SCORE` as long as nothing was measured."""
+    found: list[float] = []
+    best: float | None = None
+    for item in evaluations:
+        if item.score is not None:
+            best = item.score if best is None else max(best, item.score)
+        found.append(FAILED_SCORE if best is None else best)
+    return found
+
+
+def learning_curve(attempts: Sequence[Attempt]) -> tuple[float, ...]:
+    """The best AS after 1, 2, 3, ... evaluations, geometric mean over attempts.
+
+    It has a value for each evaluation of the longest attempt; who has ended keeps the last.
+    """
+    curves = [best_so_far(item.evaluations) or [FAILED_SCORE] for item in attempts]
+    length = max((len(item.evaluations) for item in attempts), default=0)
+    return tuple(
+        _geomean([curve[min(number, len(curve) - 1)] for curve in curves])
+        for number in range(length)
+    )
+
+
+def doublings(length: int) -> list[int]:
+    """The numbers of evaluations that a table of a curve shows.
+
+    Examples:
+        >>> doublings(6), doublings(0)
+        ([1, 2, 4, 6], [])
+    """
+    powers = [1 << number for number in range(length.bit_length())]
+    return sorted({min(power, length) for power in (*powers, length) if power and length})
+
+
+def _overheads(attempts: Sequence[Attempt]) -> tuple[Overhead, ...]:
+    turns: dict[tuple[int, int], float] = defaultdict(float)
+    tools: dict[str, list[float]] = defaultdict(list)
+    for place, attempt in enumerate(attempts):
+        for item in attempt.tool_times:
+            turns[place, item.turn] += item.own_s
+            tools[item.tool].append(item.own_s)
+    if not turns:
+        return ()
+    groups = {"turn": list(turns.values()), **{name: tools[name] for name in sorted(tools)}}
+    return tuple(
+        Overhead(name, len(values), *map(float, np.percentile(values, (50, 95))))
+        for name, values in groups.items()
+    )
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    """How often each name is there, the most frequent first."""
+    return dict(sorted(Counter(names).items(), key=lambda item: (-item[1], item[0])))
+
+
+def _geomean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))

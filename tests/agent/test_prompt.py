@@ -1,0 +1,133 @@
+"""The prompt: every claim of it about the harness is true."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from passnet.agent.claims import CLAIMS, Claim
+from passnet.agent.files import read_files
+from passnet.agent.prompt import EXAMPLES, PROMPTS, system_prompt, task_prompt
+from passnet.agent.tools import TOOLS
+from passnet.agent.workbench import UNDECIDED, Workbench
+from passnet.bench.run import RunSettings
+from passnet.dataset.suite import SuiteGraph, Task, load_suite
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.judge.clock import TimingPlan
+from passnet.judge.rules import RULES, RulesName
+from passnet.judge.sandbox import find_sandbox
+from passnet.judge.static import inspect_code
+from passnet.judge.trial import JudgeSettings
+from passnet.passes import cpp
+from passnet.passes.folder import inspect_folder
+from tests.judge.folders import PATTERN, small_graph, write_passes
+
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+
+
+def settings(rules: RulesName, device: str = "cpu") -> RunSettings:
+    timing = TimingPlan(seconds=0.01)
+    judge = JudgeSettings(device=device, timing=timing, self_tolerance=1e9, rules=rules)
+    return RunSettings(judge, 1, find_sandbox("auto").name)
+
+
+@pytest.fixture(scope="module")
+def benches() -> Iterator[dict[str, Workbench]]:
+    with Workbench(settings("strict"), "direct") as strict, Workbench(settings("open")) as opened:
+        yield {"strict": strict, "open": opened}
+
+
+def example_task() -> Task:
+    lines = (PROMPTS / "example_cpp" / "graph.txt").read_text(encoding="utf-8").splitlines()
+    head = (
+        "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, in_0, in_1):\n"
+    )
+    program = parse_program(head + "".join(f"        {line}\n" for line in lines))
+    graphs = []
+    for number, (dtype, shape) in enumerate(
+        [("float32", (3, 40)), ("bfloat16", (2, 5, 16)), ("float32", (7,))]
+    ):
+        specs = tuple(
+            TensorSpec(name, shape, dtype, mean=0.0, std=1.0) for name in ("in_0", "in_1")
+        )
+        graphs.append(SuiteGraph("example", f"example-{number}", Graph(program, specs)))
+    return Task("example", tuple(graphs))
+
+
+def test_the_worked_example_passes_the_judge_under_strict_rules(
+    benches: dict[str, Workbench],
+) -> None:
+    trials = benches["strict"].judge(example_task(), read_files(PROMPTS / EXAMPLES["cpu"]))
+    assert [
+        (item.status, item.smallest_t is not None and item.smallest_t <= -5) for item in trials
+    ] == [("ok", True)] * 3
+    assert not any(item.weight != "note" for trial in trials for item in trial.findings)
+
+
+@pytest.mark.parametrize("rules", ["strict", "open"])
+@pytest.mark.parametrize("claim", CLAIMS, ids=[item.finding + item.text[:20] for item in CLAIMS])
+def test_what_the_prompt_forbids_is_found(
+    claim: Claim, rules: RulesName, benches: dict[str, Workbench], tmp_path: Path
+) -> None:
+    if rules not in claim.rules:
+        pytest.skip("holds under other rules")
+    code = claim.code.replace("def run(x)", "def replacement(x, y)")
+    folder = write_passes(tmp_path / "passes", code)
+    if claim.weight == "flag":
+        found = inspect_code(inspect_folder(folder), RULES[rules])
+        assert claim.finding in [item.name for item in found if item.weight == "flag"]
+        return
+    task = Task("add_relu", (small_graph(),))
+    (trial,) = benches[rules].judge(task, read_files(folder))
+    names = [item.name for item in trial.findings if item.weight == "reject"]
+    if claim.finding == UNDECIDED and trial.status != "cheat":
+        # of what text cannot tell the judge sees what runs, if the values are right
+        right = folder / "Fuse.py"
+        right.write_text(PATTERN + "def replacement(x, y):\n    return (x + y).relu()\n")
+        (trial,) = benches[rules].judge(task, read_files(folder))
+        names = [item.name for item in trial.findings if item.weight == "reject"]
+    assert trial.status == "cheat" and claim.finding in names, trial
+
+
+def test_what_the_rules_allow_is_accepted(benches: dict[str, Workbench]) -> None:
+    files = read_files(PROMPTS / EXAMPLES["cpu"])
+    files["FuseAddRelu.py"] = files["FuseAddRelu.py"].replace(
+        "    out = torch.empty_like(x)",
+        "    torch.zeros(3).reshape(3, 1)\n"
+        "    out = torch.empty(x.shape, dtype=x.dtype).view(x.shape)",
+    )
+    trials = benches["strict"].judge(example_task(), files)
+    assert {item.status for item in trials} == {"ok"}
+
+
+def test_the_system_prompt_names_what_there_is() -> None:
+    text = system_prompt(settings("strict"), 12)
+    assert "You have 12 turns" in text and "$" not in text
+    header = (cpp.INCLUDE / "passnet_kernel.h").read_text(encoding="utf-8")
+    for name in ("bf16", "load", "store", "rounded", "exp", "sigmoid", "silu", "tanh", "erf"):
+        assert name in text and f"{name}(" in header or f"struct {name}" in header
+    assert "submit" in TOOLS and json.loads('["FuseAddRelu"]')[0] in text
+
+
+def test_rules_follow_the_settings() -> None:
+    strict, opened = (system_prompt(settings(rules), 5) for rules in ("strict", "open"))
+    assert "No operation of torch computes" in strict
+    assert "No operation of torch computes" not in opened and "are allowed" in opened
+    assert "not shown" not in strict
+
+
+def test_a_device_without_an_example_is_told_of_its_language() -> None:
+    text = system_prompt(settings("strict", "cuda"), 5)
+    assert "Triton" in text and "passnet_kernel.h" not in text
+
+
+def test_the_task_is_told_once_with_its_variants_as_a_table() -> None:
+    task = next(item for item in load_suite("demo").tasks if item.name == "residual_layer_norm")
+    text = task_prompt(task, settings("strict"))
+    assert text.count("torch.nn.functional.layer_norm(") == 1
+    assert (
+        len([line for line in text.splitlines() if line.startswith("| ")]) == len(task.graphs) + 1
+    )
+    assert len(text) < 4000 and "$" not in text

@@ -1,0 +1,200 @@
+"""Runs of an author from the command line: a scripted llm, what goes wrong, and going on."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passnet.agent.attempt import Attempt
+from passnet.agent.run import ATTEMPTS_FILE
+from passnet.records import read_lines
+from tests.bench.runs import command, write_small_suite
+from tests.judge.folders import GOOD, PATTERN
+
+pytest.importorskip("inspect_ai", reason="an llm as author needs the extra agent")
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+
+LIST = "sorted_output_pass_rule_names.json"
+
+
+def call(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool": tool, "arguments": arguments}
+
+
+def script(path: Path, *turns: list[dict[str, Any]]) -> str:
+    """A script of an llm with these calls in each turn; it is named as `--llm` has it."""
+    lines = []
+    for number, calls in enumerate(turns):
+        lines.append(f"[[turn]]\ntext = {json.dumps(f'turn {number}')}")
+        for item in calls:
+            lines.append(f"[[turn.call]]\ntool = {json.dumps(item['tool'])}")
+            arguments = item["arguments"]
+            if isinstance(arguments, str):
+                lines.append(f"arguments = {json.dumps(arguments)}")
+            else:
+                inner = ", ".join(
+                    f"{key} = {json.dumps(value)}" for key, value in arguments.items()
+                )
+                lines.append(f"arguments = {{ {inner} }}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return f"scripted/{path}"
+
+
+def run(out: Path, suite: Path, llm: str, *options: str, **environment: str) -> Any:
+    what = ("--suite", suite, "--task", "add_relu", "--llm", llm, "--out", out)
+    quick = ("--seconds", "0.01", "--rules", "open", "--call", "direct")
+    words = command("agent", "run", *what, *quick, *options)
+    left = {key: value for key, value in os.environ.items() if not key.endswith("API_KEY")}
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=240, check=False, env={**left, **environment}
+    )
+
+
+def attempts(out: Path) -> list[Attempt]:
+    return list(read_lines(out / ATTEMPTS_FILE, Attempt))
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    return write_small_suite(tmp_path / "small.parquet", 2)
+
+
+WRITE = [
+    call("create", name=LIST, text='["Fuse"]'),
+    call("create", name="Fuse.py", text=PATTERN + GOOD),
+]
+
+
+def test_an_llm_writes_a_pass_and_every_step_is_kept(tmp_path: Path, suite: Path) -> None:
+    wrong = "def replacement(x, y):\n    return x + y\n"
+    llm = script(
+        tmp_path / "s.toml",
+        [WRITE[0], call("create", name="Fuse.py", text=PATTERN + wrong), call("evaluate")],
+        [WRITE[1], call("evaluate")],
+        [call("submit")],
+    )
+    out = tmp_path / "out"
+    done = run(out, suite, llm, "--json")
+    assert done.returncode == 0, done.stderr
+    (attempt,) = attempts(out)
+    assert attempt.ending == "submitted" and attempt.num_turns == 3 and attempt.best == 1
+    assert [item.is_passing for item in attempt.evaluations] == [False, True]
+    assert [item.status for item in attempt.judged] == ["ok", "ok"]
+    assert attempt.final_score is not None and attempt.final_score > 0.1
+    assert [item.role for item in attempt.messages[:3]] == ["system", "user", "assistant"]
+    told = {item.tool_call_id for item in attempt.messages if item.role == "tool"}
+    asked = {item.id for message in attempt.messages for item in message.tool_calls}
+    assert told == asked and len(asked) == 6
+    best = out / "passes" / "add_relu"
+    assert (best / "Fuse.py").read_text(encoding="utf-8") == PATTERN + GOOD
+    assert list((out / "logs").glob("*.eval"))
+    statistics = json.loads(done.stdout)
+    assert statistics, "statistics are printed for a program to read"
+    again = run(out, suite, llm)
+    assert again.returncode == 2 and "add --resume" in again.stderr
+    more = run(out, suite, llm, "--resume", "--attempts", "1")
+    assert more.returncode == 0 and len(attempts(out)) == 1
+
+
+def test_nothing_that_an_llm_does_stops_the_run(tmp_path: Path, suite: Path) -> None:
+    llm = script(
+        tmp_path / "s.toml",
+        [
+            call("create", name="../../evil.py", text="x"),
+            call("create", name="/etc/evil.py", text="x"),
+            call("create", name="big.py", text="x" * 2_000_000),
+            {"tool": "create", "arguments": "{broken"},
+            {"tool": "create", "arguments": "[1, 2]"},
+            call("shell", command="ls"),
+            call("view", name="no.py"),
+            call("show_graph", graph=99),
+            call("evaluate"),
+        ],
+        [],
+        [*WRITE, call("evaluate")],
+    )
+    out = tmp_path / "out"
+    done = run(out, suite, llm)
+    assert done.returncode == 0, done.stderr
+    (attempt,) = attempts(out)
+    assert attempt.ending == "stalled" and attempt.best == 0 and attempt.num_bad_actions == 9
+    assert not (tmp_path / "evil.py").exists() and not Path("/etc/evil.py").exists()
+    answers = [item.content for item in attempt.messages if item.role == "tool"][:9]
+    assert all(item.startswith("error: ") and item.count("\n") == 0 for item in answers), answers
+    assert (out / ATTEMPTS_FILE).stat().st_size < 3_000_000
+
+
+@pytest.mark.slow
+def test_an_llm_that_repeats_itself_is_stopped(tmp_path: Path, suite: Path) -> None:
+    llm = script(tmp_path / "s.toml", *[[call("view")] for _ in range(40)])
+    run(tmp_path / "out", suite, llm)
+    (attempt,) = attempts(tmp_path / "out")
+    assert attempt.ending == "stalled" and attempt.num_turns == 6 and attempt.best is None
+
+
+@pytest.mark.slow
+def test_turns_are_limited_and_the_best_state_counts(tmp_path: Path, suite: Path) -> None:
+    llm = script(
+        tmp_path / "s.toml",
+        [*WRITE, call("evaluate")],
+        *[[call("view"), call("view", first=n)] for n in range(9)],
+    )
+    run(tmp_path / "out", suite, llm, "--turns", "4")
+    (attempt,) = attempts(tmp_path / "out")
+    assert attempt.ending == "turns" and attempt.num_turns == 4 and attempt.best == 0
+    assert attempt.final_score is not None
+
+
+@pytest.mark.slow
+def test_time_is_limited(tmp_path: Path, suite: Path) -> None:
+    slow = GOOD.replace("    return", "    import time\n    time.sleep(20)\n    return")
+    files = [WRITE[0], call("create", name="Fuse.py", text=PATTERN + slow)]
+    llm = script(tmp_path / "s.toml", [*files, call("evaluate")], [call("submit")])
+    run(tmp_path / "out", suite, llm, "--time", "15")
+    (attempt,) = attempts(tmp_path / "out")
+    assert attempt.ending == "time" and attempt.best is None
+
+
+@pytest.mark.parametrize(
+    ("llm", "options", "said"),
+    [
+        ("openai/gpt-x", [], "OPENAI_API_KEY"),
+        ("nobody/gpt-x", [], "nobody"),
+        ("scripted/no_such_file.toml", [], "no_such_file.toml"),
+    ],
+)
+def test_an_llm_that_cannot_be_asked_at_all_is_one_line(
+    tmp_path: Path, suite: Path, llm: str, options: list[str], said: str
+) -> None:
+    done = run(tmp_path / "out", suite, llm, *options)
+    assert done.returncode in (1, 2) and done.stderr.count("\n") == 1, done.stderr
+    assert said in done.stderr and not attempts(tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_a_wrong_endpoint_is_a_record_and_is_tried_again(tmp_path: Path, suite: Path) -> None:
+    out = tmp_path / "out"
+    done = run(out, suite, "openai/tiny", "--base-url", "http://127.0.0.1:9/v1", "--retries", "0")
+    (attempt,) = attempts(out)
+    assert attempt.ending == "error" and attempt.error is not None and "onnect" in attempt.error
+    assert done.returncode == 0 and "onnect" in done.stderr
+    run(
+        out,
+        suite,
+        "openai/tiny",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "--retries",
+        "0",
+        "--resume",
+    )
+    assert len(attempts(out)) == 2
+
+
+def test_who_writes_must_be_said(tmp_path: Path, suite: Path) -> None:
+    words = command("agent", "run", "--suite", suite, "--out", tmp_path / "out")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "give --llm" in done.stderr

@@ -1,0 +1,145 @@
+"""A session: actions and their answers, with the judge and its sandbox at work."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from passnet.agent.attempt import Evaluation, VariantResult, num_flips
+from passnet.agent.observe import evaluation_text, variant_result
+from passnet.agent.session import Session
+from passnet.agent.workbench import Workbench
+from passnet.bench.run import RunSettings
+from passnet.dataset.suite import Task
+from passnet.judge.clock import TimingPlan
+from passnet.judge.finding import Finding
+from passnet.judge.sandbox import find_sandbox
+from passnet.judge.trial import JudgeSettings, Trial
+from tests.judge.folders import GOOD, PATTERN, small_graph
+
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+
+GRAPHS = tuple(
+    replace(small_graph((32, 16 * number)), name=f"add_relu-{number}") for number in (1, 2)
+)
+TASK = Task("add_relu", GRAPHS)
+LIST = "sorted_output_pass_rule_names.json"
+
+
+def settings(**judge: object) -> RunSettings:
+    timing = TimingPlan(seconds=0.01)
+    made = JudgeSettings(timing=timing, self_tolerance=1e9, **judge)  # type: ignore[arg-type]
+    return RunSettings(made, 1, find_sandbox("auto").name)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Workbench]:
+    with Workbench(settings(), "direct") as made:
+        yield made
+
+
+def written(session: Session, body: str) -> None:
+    session.call("create", '{"name": "' + LIST + '", "text": "[\\"Fuse\\"]"}')
+    session.files = {**session.files, "Fuse.py": PATTERN + body}
+
+
+def test_a_session_goes_from_a_miss_to_a_submission(bench: Workbench) -> None:
+    session = Session(TASK, bench)
+    assert session.call("evaluate", "").startswith("error: ")
+    written(session, GOOD)
+    good = session.files["Fuse.py"]
+    session.files["Fuse.py"] = good.replace("torch.relu(x + y)", "torch.relu(x - y)")
+    missed = session.call("check_match", "").splitlines()
+    assert missed[0] == "0 of 2 graphs have a match"
+    assert "sub" in missed[1] and missed[2] == "graph 1: as graph 0"
+    session.files["Fuse.py"] = good.replace("x + y, min=0", "x + y, min=0.5")
+    wrong = session.call("evaluate", "").splitlines()
+    assert "0 of 2 graphs correct, 2 wrong values" in wrong[0]
+    session.files["Fuse.py"] = good
+    session.turn += 1
+    right = session.call("evaluate", "").splitlines()
+    assert right[0].startswith("evaluation 1: score ") and "2 of 2 graphs correct" in right[0]
+    assert len(right) == 4 and right[2].startswith("0 | ok | ")
+    assert session.best == 1
+    assert session.call("submit", "").startswith("submitted: the state of evaluation 1")
+    assert (
+        session.call("view", "") == "error: the attempt has ended; nothing can be changed any more"
+    )
+    assert [item.is_passing for item in session.evaluations] == [False, True]
+    assert [item.turn for item in session.evaluations] == [1, 2]
+
+
+def test_what_is_written_wrongly_is_told_without_names_of_folders(bench: Workbench) -> None:
+    session = Session(TASK, bench)
+    written(session, "def replacement(x, y):\n    return nothing(x)\n")
+    text = session.call("evaluate", "")
+    assert "NameError" in text and "runtime_error" in text
+    session.files["Fuse.py"] += "\nimport no_such_module\n"
+    text += session.call("check_match", "")
+    session.files["Fuse.py"] = "def ("
+    text += session.call("evaluate", "")
+    assert "not Python" in text and "no_such_module" in text
+    assert bench.root not in text and "/tmp" not in text and not re.search(r"/[\w.]+/[\w.]+/", text)
+
+
+def test_code_that_is_only_marked_elsewhere_is_refused_here(bench: Workbench) -> None:
+    session = Session(TASK, bench)
+    written(session, "import socket\n" + GOOD)
+    text = session.call("evaluate", "")
+    assert "2 cheat" in text and "network" in text and "Fuse.py:" in text
+    assert session.evaluations[0].exploits == ("network",)
+
+
+def test_a_guarded_session_submits_nothing_where_nothing_won(bench: Workbench) -> None:
+    slow = GOOD.replace(
+        "    return", "    for _ in range(200):\n        torch.clamp(x + y, min=0)\n    return"
+    )
+    for guarded, best in ((True, None), (False, 0)):
+        session = Session(TASK, bench, guarded=guarded)
+        written(session, slow)
+        session.call("evaluate", "")
+        assert session.best == best
+    assert Session(TASK, bench, guarded=True).call("submit", "").startswith("submitted: nothing")
+
+
+def test_held_out_shapes_are_judged_and_not_told(bench: Workbench) -> None:
+    unseen = replace(small_graph((7, 48)), name="secret-7x48")
+    session = Session(TASK, bench, unseen=[unseen])
+    body = """
+def replacement(x, y):
+    return torch.clamp(x + y, min=0) if x.shape[0] == 32 else torch.zeros_like(x)
+"""
+    written(session, body)
+    text = session.call("evaluate", "")
+    assert "2 cheat" in text and "wrong on other shapes of this task" in text
+    assert "secret" not in text and "48" not in text and "held-out" not in text
+
+
+def test_a_finding_of_the_run_is_named_and_not_explained() -> None:
+    finding = Finding("reject", "late_write", "at address 7ffe, 3.1 us after the call")
+    trial = Trial(
+        "add_relu", "add_relu-1", "passes", "cheat", error="late_write: at", findings=(finding,)
+    )
+    assert variant_result(trial, "/root").error == "rejected: late_write"
+
+
+def test_the_same_problem_is_told_once() -> None:
+    problem = "a long explanation of what went wrong in this graph"
+    variants = tuple(
+        VariantResult(item.name, "runtime_error", None, None, None, None, problem, {}, ())
+        for item in GRAPHS
+    )
+    text = evaluation_text(Evaluation(1, {}, variants, 0.1, 1.0, 0.1), 0, 0, TASK)
+    assert text.count(problem) == 1 and "as graph 0" in text
+
+
+def test_flips_are_counted() -> None:
+    def state(is_ok: bool) -> Evaluation:
+        t = -5 if is_ok else 1
+        return Evaluation(
+            1, {}, (VariantResult("g", "ok", t, 1.0, 1.0, 1.0, None, {}, ()),), 1.0, 1.0, 0.1
+        )
+
+    assert num_flips(tuple(map(state, (False, True, False, False, True, True, False)))) == 1
+    assert num_flips(tuple(map(state, (True, False, True, False, True)))) == 2

@@ -1,0 +1,44 @@
+"""The calls of tools: what is understood, and what is answered with one line."""
+
+import pytest
+
+from passnet.agent.tools import TOOLS, Create, Replace, ShowGraph, View, parse_action, tool_schemas
+from passnet.errors import ActionError
+
+
+def test_a_call_becomes_an_action() -> None:
+    assert parse_action("view", "") == View()
+    assert parse_action("show_graph", '{"graph": 2}') == ShowGraph(2)
+    assert parse_action("replace", '{"name":"a.py","old":"x","new":"y"}') == Replace(
+        "a.py", "x", "y"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("shell", "{}", "there is no tool 'shell'"),
+        ("create", "{", "not JSON"),
+        ("create", "[]", "must be an object"),
+        ("create", '{"name": "a.py"}', "missing required field `text`"),
+        ("create", '{"name": 1, "text": ""}', "Expected `str`"),
+        ("create", '{"name": "a.py", "text": "", "mode": "w"}', "takes no 'mode'"),
+        ("evaluate", '{"fast": true}', "takes no arguments"),
+    ],
+)
+def test_a_malformed_call_is_refused_in_one_line(tool: str, arguments: str, said: str) -> None:
+    with pytest.raises(ActionError) as caught:
+        parse_action(tool, arguments)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_every_tool_has_a_schema_with_every_argument_described() -> None:
+    schemas = {item["function"]["name"]: item["function"] for item in tool_schemas()}
+    assert list(schemas) == list(TOOLS)
+    assert schemas["create"]["parameters"]["required"] == ["name", "text"]
+    assert all(
+        value["description"] and ("type" in value or "anyOf" in value)
+        for item in schemas.values()
+        for value in item["parameters"]["properties"].values()
+    )
+    assert parse_action("create", '{"name":"a.py","text":"x"}') == Create("a.py", "x")

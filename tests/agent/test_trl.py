@@ -1,0 +1,82 @@
+"""TRL's trainer reads the chats that are exported; skipped where TRL is not installed."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passnet.agent.training_data import write_chats
+from passnet.extract.torchvision_ops import ready_torchvision
+from tests.agent.attempts import ATTEMPT, different, load_rows, selection
+
+pytest.importorskip("trl", reason="TRL is not installed (pip install trl)")
+pytestmark = pytest.mark.slow
+
+MARKS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
+UNTRAINED = -100
+
+
+@pytest.fixture
+def tokenizer() -> Any:
+    """One token a byte, with the chat template with which TRL trains Qwen 3."""
+    with suppress(ImportError):
+        ready_torchvision()  # transformers imports it where it is there
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+    from trl import chat_template_utils
+
+    letters = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *MARKS]
+    plain = Tokenizer(models.BPE({letter: number for number, letter in enumerate(letters)}, []))
+    plain.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    plain.decoder = decoders.ByteLevel()
+    plain.add_special_tokens(list(MARKS))
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=plain, eos_token="<|im_end|>", pad_token="<|endoftext|>"
+    )
+    folder = Path(chat_template_utils.__file__).parent / "chat_templates"
+    made.chat_template = (folder / "qwen3_training.jinja").read_text(encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def trainer(tokenizer: Any, tmp_path: Path) -> Any:
+    """TRL's trainer of a tiny llm on two chats."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+    from trl import SFTConfig, SFTTrainer
+
+    out = tmp_path / "chat.jsonl"
+    write_chats(out, selection(ATTEMPT, different(1)))
+    config = Qwen3Config(
+        vocab_size=len(tokenizer), hidden_size=8, intermediate_size=8, num_hidden_layers=1,
+        num_attention_heads=1, num_key_value_heads=1, head_dim=8,
+    )  # fmt: skip
+    arguments = SFTConfig(
+        output_dir=str(tmp_path / "out"), assistant_only_loss=True, max_length=None, max_steps=1,
+        per_device_train_batch_size=1, report_to=[], use_cpu=True, bf16=False,
+    )  # fmt: skip
+    return SFTTrainer(
+        model=Qwen3ForCausalLM(config),
+        args=arguments,
+        train_dataset=load_rows(out, tmp_path),
+        processing_class=tokenizer,
+    )
+
+
+def test_what_the_author_said_is_learned_and_nothing_else(trainer: Any, tokenizer: Any) -> None:
+    row = trainer.train_dataset[0]
+    pairs = zip(row["input_ids"], row["labels"], strict=True)
+    text = tokenizer.decode(row["input_ids"])
+    learned = tokenizer.decode([token for token, label in pairs if label != UNTRAINED])
+    for own in (
+        '{"name": "create", "arguments": {"name": "Fuse.py", "text": "x = 1\\n"}}',
+        '{"name": "submit", "arguments": {}}',
+    ):
+        assert own in learned
+    for other in ("You write passes.", "Task relu.", "answer to create", "Delete a file"):
+        assert other in text
+        assert other not in learned
+
+
+def test_a_step_can_be_made(trainer: Any) -> None:
+    assert trainer.train().global_step == 1
