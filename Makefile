@@ -41,8 +41,12 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
 
+# Which tables to print. There are also `variants` and `agent`, which take many minutes, and
+# `python -m benchmarks.query DATASET`.
+BENCH ?= spine fusion cutting
+
 bench: .venv/dev
-	$(RUN)/python -m benchmarks.spine
+	for each in $(BENCH); do $(RUN)/python -m benchmarks.$$each || exit 1; done
 
 clean:
 	rm -rf .venv runs

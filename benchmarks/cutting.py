@@ -1,7 +1,7 @@
 """Cutting and verifying: seconds for 1,000 subgraphs of captured graphs, in two processes.
 
-Run it with `python -m benchmarks.cutting FOLDER`, of a set of captured graphs. The goal is five
-minutes on two cores.
+Run it with `python -m benchmarks.cutting [FOLDER]`, of a set of captured graphs, by default those
+in `captures`. The goal is five minutes on two cores.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from passnet.mine.verify import Checked, verify
 from passnet.records import decode
 from passnet.report.tables import Table, print_table
 
+CAPTURES = Path(__file__).parents[1] / "captures"
 NUM_SUBGRAPHS = 1000
 NUM_PROCESSES = 2
 EACH = 20
@@ -169,4 +170,5 @@ def read_rows(folder: Path) -> list[GraphRow]:
 
 
 if __name__ == "__main__":
-    print_table(Console(width=120), cutting_table(read_rows(Path(sys.argv[1]))))
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else CAPTURES
+    print_table(Console(width=120), cutting_table(read_rows(folder)))

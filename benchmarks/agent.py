@@ -1,0 +1,104 @@
+"""What an agent costs beside its llm, and whether attempts side by side change scores.
+
+Run it with `python -m benchmarks.agent [NUM_ATTEMPTS [FOLDER]]`; the runs are kept in FOLDER, where
+one that is there already is not made again. The scripted llm plays its trajectory on one task of
+the suite `demo` some times one after the other, then as often at once; both runs judge the same
+passes, so that their scores are an A/A comparison. Needs the extra agent.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from passnet.agent.attempt import Attempt
+from passnet.agent.report import overhead_tables
+from passnet.agent.run import run_agent
+from passnet.agent.settings import AgentSettings, LlmSettings
+from passnet.agent.stats import summarise
+from passnet.bench.run import RunSettings
+from passnet.dataset.suite import load_suite, only_tasks
+from passnet.judge.clock import TimingPlan
+from passnet.judge.sandbox import find_sandbox
+from passnet.judge.trial import JudgeSettings
+from passnet.report.tables import Table, print_table
+
+TASK = "gelu_tanh"
+NUM_ATTEMPTS = 8
+SECONDS = 0.2
+
+
+def made(num_attempts: int, num_workers: int, out: Path) -> tuple[list[Attempt], float]:
+    """The attempts of a run, and its wall time in seconds."""
+    judge = JudgeSettings(timing=TimingPlan(seconds=SECONDS), rules="strict")
+    settings = AgentSettings(
+        author="llm",
+        llm=LlmSettings("scripted"),
+        run=RunSettings(judge, 1, find_sandbox("auto").name),
+        num_attempts=num_attempts,
+    )
+    suite = only_tasks(load_suite("demo"), [TASK])
+    start = time.perf_counter()
+    attempts = run_agent(suite, settings, out, resume=True, num_workers=num_workers)
+    return attempts, time.perf_counter() - start
+
+
+def state_scores(attempts: list[Attempt], number: int) -> list[float]:
+    """The score of the same state, evaluation `number`, in every attempt."""
+    states = [item.evaluations[number].score for item in attempts]
+    return [value for value in states if value is not None]
+
+
+def comparison_table(serial: list[Attempt], parallel: list[Attempt]) -> Table:
+    """The score of each evaluated state in both runs, with how far attempts scatter."""
+    table = Table(
+        f"The same passes, {len(serial)} attempts one by one and {len(parallel)} at once",
+        ("state", "one by one", "scatter %", "at once", "scatter %", "ratio", "± %"),
+        note="AS, geometric mean over attempts. Scatter: of one attempt, as the standard deviation "
+        "of its logarithm; ±: twice the standard error of the ratio.",
+    )
+    for number in range(min(len(item.evaluations) for item in (*serial, *parallel))):
+        logs = [
+            [math.log(value) for value in state_scores(run, number)] for run in (serial, parallel)
+        ]
+        means = [statistics.fmean(item) for item in logs]
+        spread = [statistics.stdev(item) for item in logs]
+        error = math.hypot(
+            *(each / math.sqrt(len(item)) for each, item in zip(spread, logs, strict=True))
+        )
+        table.rows.append(
+            (
+                f"evaluation {number}",
+                f"{math.exp(means[0]):.3f}",
+                f"{100 * spread[0]:.1f}",
+                f"{math.exp(means[1]):.3f}",
+                f"{100 * spread[1]:.1f}",
+                f"{math.exp(means[1] - means[0]):.3f}",
+                f"{200 * error:.1f}",
+            )
+        )
+    return table
+
+
+def main() -> None:
+    """Print the tables."""
+    num_attempts = int(sys.argv[1]) if len(sys.argv) > 1 else NUM_ATTEMPTS
+    console = Console()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(name)
+        serial, serial_s = made(num_attempts, 1, folder / "serial")
+        parallel, parallel_s = made(num_attempts, num_attempts, folder / "parallel")
+    for table in overhead_tables(summarise(serial)):
+        print_table(console, table)
+    print_table(console, comparison_table(serial, parallel))
+    console.print(f"{serial_s:.0f} s one by one, {parallel_s:.0f} s at once")
+
+
+if __name__ == "__main__":
+    main()
