@@ -15,7 +15,7 @@ from tests.bench.runs import command, write_small_suite
 from tests.judge.folders import GOOD, PATTERN
 
 pytest.importorskip("inspect_ai", reason="an llm as author needs the extra agent")
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("agent")  # they share parents of workers
 
 LIST = "sorted_output_pass_rule_names.json"
 

@@ -15,7 +15,8 @@ Python callable::
 `cpp.kernels` gives one callable a dtype, for a source that defines the function for each.
 
 The source may include `passnet_kernel.h`, which holds conversions of bfloat16, rounding as eager
-torch rounds between ops, and `exp`, `tanh`, `erf` that a compiler can vectorise. No header of torch
+torch rounds between ops, and `exp`, `tanh`, `erf` that a compiler can vectorise. Two more headers,
+`inductor_kernel.h` and `inductor_vector.h`, are for code that Inductor generated. No header of torch
 is needed, so that a kernel compiles in well under a second where torch's own extension builder
 takes 6 to 22; a call costs about a microsecond.
 """
@@ -38,7 +39,7 @@ import torch
 from passnet.errors import PassError
 
 INCLUDE = Path(__file__).parent / "include"
-"""Folder of the header that kernels may include."""
+"""Folder of the headers that kernels may include."""
 
 FLAGS = (
     "-std=c++17",
@@ -117,8 +118,7 @@ def build(source: str) -> Path:
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     if compiler is None:
         raise PassError("C++ kernels need g++; install it, or name another compiler in CXX")
-    header = (INCLUDE / "passnet_kernel.h").read_text(encoding="utf-8")
-    parts = [source, header, *FLAGS, _compiler_version(compiler), _cpu()]
+    parts = [source, *_headers(), *FLAGS, _compiler_version(compiler), _cpu()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = _cache_folder()
     target = folder / f"{key}.so"
@@ -151,6 +151,12 @@ def _cache_folder() -> Path:
         folder = Path(tempfile.gettempdir()) / "passnet" / "cpp"
         folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@cache
+def _headers() -> tuple[str, ...]:
+    """The text of every header that a source may include."""
+    return tuple(item.read_text(encoding="utf-8") for item in sorted(INCLUDE.glob("*.h")))
 
 
 @cache
