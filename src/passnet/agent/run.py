@@ -153,7 +153,7 @@ def _ask_llm(
     if len(done) == len(suite.tasks) * settings.num_attempts:
         return
     task = make_task(suite, settings, held_out, done, keep)
-    inspect_ai.eval(
+    logs = inspect_ai.eval(
         task,
         model=open_llm(settings.llm),
         log_dir=str(out / LOGS_FOLDER),
@@ -162,6 +162,11 @@ def _ask_llm(
         max_connections=num_workers,
         fail_on_error=False,
     )
+    if not logs or logs[0].status == "cancelled":
+        raise AuthorError(f"{out}: interrupted; what had ended is kept, go on with --resume")
+    if logs[0].status == "error":
+        text = logs[0].error.message if logs[0].error else "no reason was given"
+        raise AuthorError(f"llm {settings.llm.name}: {text}")
 
 
 def _let_program(

@@ -31,6 +31,7 @@ def main() -> None:
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
     start = time.perf_counter()
     _end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the judge's, who then ends this
     _prctl(_PR_SET_DUMPABLE, 0)  # workers, of the same user, must not trace it
     version = warm_up()
     gc.collect()
