@@ -16,16 +16,20 @@ from inspect_ai.model import (
     GenerateConfig,
     Model,
     ModelAPI,
+    ModelCost,
+    ModelInfo,
     ModelOutput,
     ModelUsage,
     get_model,
+    get_model_info,
     modelapi,
+    set_model_info,
 )
 from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
 
 from passnet.agent.scripted import DEFAULT_SCRIPT, read_script, scripted_calls
 from passnet.agent.settings import LlmSettings
-from passnet.errors import AuthorError, boundary
+from passnet.errors import AuthorError, InputError, boundary
 
 SCRIPTED = "scripted"
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -124,6 +128,26 @@ def open_llm(settings: LlmSettings) -> Model:
             text = " ".join(str(cause.__cause__.message).split())
             raise AuthorError(f"llm {settings.name}: {_unmarked(text)}") from cause
         raise
+
+
+def check_price(llm: Model, settings: LlmSettings) -> None:
+    """See that the cost of what an llm says can be known.
+
+    Raises:
+        InputError: neither the settings nor Inspect have prices.
+    """
+    if settings.price is not None:
+        paid_in, paid_out = settings.price
+        cost = ModelCost(
+            input=paid_in, output=paid_out, input_cache_read=paid_in, input_cache_write=paid_in
+        )
+        set_model_info(str(llm), ModelInfo(cost=cost))
+    info = get_model_info(llm)
+    if info is None or info.cost is None:
+        raise InputError(
+            f"the prices of {settings.name} are not known, so its cost cannot be limited; give "
+            "--price INPUT OUTPUT, dollars for a million tokens of each"
+        )
 
 
 def _is_own(url: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from passnet.agent.attempt import Attempt
 from passnet.agent.files import write_files
@@ -20,6 +21,10 @@ from passnet.dataset.suite import Suite, Task
 from passnet.errors import AuthorError, InputError
 from passnet.records import SCHEMA_VERSION, LineWriter
 from passnet.resume import begin, last_records
+
+if TYPE_CHECKING:
+    from inspect_ai import Task as InspectTask
+    from inspect_ai.model import Model
 
 RUN_FILE = "agent.json"
 ATTEMPTS_FILE = "attempts.jsonl"
@@ -72,8 +77,7 @@ def run_agent(
         InputError: `out` holds a run and `resume` is off, or another run.
         AuthorError: the llm cannot be asked at all (no key, no such provider).
     """
-    if settings.author == "llm" and settings.llm is None:
-        raise InputError("the author llm needs the name of one: give --llm provider/name")
+    llm = _open_llm(settings) if settings.author == "llm" else None
     held = held_out.content_hash if held_out else None
     settings = replace(settings, run=replace(settings.run, held_out=held))
     info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
@@ -97,10 +101,13 @@ def run_agent(
                 if progress is not None:
                     progress(attempt)
 
-        if settings.author == "llm":
-            _ask_llm(suite, settings, held_out, set(known), keep, out, num_workers)
-        else:
+        if llm is None:
             _let_program(suite, settings, held_out, set(known), keep)
+        elif len(known) < len(suite.tasks) * settings.num_attempts:
+            from passnet.agent.inspect_task import make_task
+
+            task = make_task(suite, settings, held_out, set(known), keep)
+            _ask_llm(llm, task, out, num_workers)
     return [known[key] for key in sorted(known)]
 
 
@@ -131,31 +138,36 @@ def _score(attempt: Attempt) -> float:
     return attempt.score if attempt.score is not None else 0.0
 
 
-def _ask_llm(
-    suite: Suite,
-    settings: AgentSettings,
-    held_out: Suite | None,
-    done: Collection[tuple[str, int]],
-    keep: Keep,
-    out: Path,
-    num_workers: int,
-) -> None:
-    try:
-        import inspect_ai
-    except ImportError as cause:
-        raise InputError(
-            "an llm as author needs the extra agent: pip install passnet[agent]"
-        ) from (cause)
-    from passnet.agent.inspect_llm import open_llm
-    from passnet.agent.inspect_task import make_task
+def _open_llm(settings: AgentSettings) -> Model:
+    """The llm of a run, before anything is written.
 
-    assert settings.llm is not None, "checked by run_agent"
-    if len(done) == len(suite.tasks) * settings.num_attempts:
-        return
-    task = make_task(suite, settings, held_out, done, keep)
+    Raises:
+        InputError: Inspect is not installed, or a limit of cost has no prices.
+        AuthorError: no such provider, or no key.
+    """
+    if importlib.util.find_spec("inspect_ai") is None:
+        raise InputError("an llm as author needs the extra agent: pip install 'passnet[agent]'")
+    from passnet.agent.inspect_llm import check_price, open_llm
+
+    if settings.llm is None:
+        raise InputError("the author llm needs the name of one: give --llm provider/name")
+    llm = open_llm(settings.llm)
+    if settings.limits.cost is not None:
+        check_price(llm, settings.llm)
+    return llm
+
+
+def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None:
+    """Let an llm make the attempts of a task of Inspect.
+
+    Raises:
+        AuthorError: it was interrupted, or Inspect failed.
+    """
+    import inspect_ai
+
     logs = inspect_ai.eval(
         task,
-        model=open_llm(settings.llm),
+        model=llm,
         log_dir=str(out / LOGS_FOLDER),
         display="none",
         max_samples=num_workers,
@@ -166,7 +178,7 @@ def _ask_llm(
         raise AuthorError(f"{out}: interrupted; what had ended is kept, go on with --resume")
     if logs[0].status == "error":
         text = logs[0].error.message if logs[0].error else "no reason was given"
-        raise AuthorError(f"llm {settings.llm.name}: {text}")
+        raise AuthorError(f"llm {llm}: {text}")
 
 
 def _let_program(

@@ -46,6 +46,8 @@ class LlmSettings:
         max_output_tokens: of one answer; None leaves it to the provider.
         num_retries: how often a request that failed is made again.
         timeout_s: for one request.
+        price: dollars for a million tokens of input and of output, for limits of cost; None where
+            Inspect knows them, or nobody asks.
         emulates_tools: describe tools in the text, for endpoints that know none.
     """
 
@@ -55,6 +57,7 @@ class LlmSettings:
     max_output_tokens: int | None = None
     num_retries: int = 3
     timeout_s: int = 600
+    price: tuple[float, float] | None = None
     emulates_tools: bool = False
 
 

@@ -57,6 +57,7 @@ def agent() -> None:
 @click.option("--tokens", type=click.IntRange(min=1), help="Most tokens of an attempt.")
 @click.option("--time", "seconds_limit", type=click.IntRange(min=1), help="Most seconds of one.")
 @click.option("--cost", type=POSITIVE, help="Most dollars of an attempt.")
+@click.option("--price", nargs=2, type=float, help="Dollars for a million tokens in, and out.")
 @click.option(
     "--attempts",
     default=1,
@@ -161,6 +162,7 @@ def _settings(llm: str | None, author: AuthorName | None, options: dict[str, Any
             options["temperature"],
             options["max_output_tokens"],
             options["retries"],
+            price=options["price"],
             emulates_tools=options["emulate_tools"],
         ),
         run=RunSettings(judge, options["threads"], confinement.name),
