@@ -68,9 +68,11 @@ def main() -> None:
         ratios = [two - one for one, two in zip(means[1], means[2], strict=True)]
         error = statistics.stdev(ratios) / math.sqrt(len(ratios))
         scatter = [
-            statistics.median(max(run[key] for run in runs) - min(run[key] for run in runs) for key in keys)
+            statistics.median(
+                max(run[key] for run in runs) - min(run[key] for run in runs) for key in keys
+            )
             for runs in (found[1], found[2])
-        ]  # fmt: skip
+        ]
         table.rows.append(
             (
                 candidate,
