@@ -40,12 +40,12 @@ def wrap_sites(
     for node, value in zip(params, example_inputs, strict=True):
         node.meta.setdefault("example_value", value)
     for site in sites:
-        _wrap(module.graph, site)
+        _wrap(site)
     module.graph.lint()
     module.recompile()
 
 
-def _wrap(graph: torch.fx.Graph, site: Site) -> None:
+def _wrap(site: Site) -> None:
     node = site.node
     read = [item for item in site.inputs if isinstance(item, torch.fx.Node)]
     values = list(dict.fromkeys(read + node.all_input_nodes))
@@ -58,16 +58,10 @@ def _wrap(graph: torch.fx.Graph, site: Site) -> None:
     _library.define(f"{name}({params}) -> {results}", tags=tags)
     _library.impl(name, _implementation(site, values), "CompositeExplicitAutograd")
     torch.library.register_fake(f"passnet::{name}", _fake(site, values), lib=_library)
-    op = getattr(torch.ops.passnet, name).default
-    users = list(node.users)
-    node.target = op
+    # The op's single result is bare, whatever the pattern's form; `only` after it hands that on.
+    node.target = getattr(torch.ops.passnet, name).default
     node.args = tuple(values)
     node.kwargs = {}
-    if num_outputs == 1:
-        for user in users:  # the op's single result is bare, whatever the pattern's form
-            if user.op == "call_function" and user.target is only:
-                user.replace_all_uses_with(node)
-                graph.erase_node(user)
 
 
 def _kind(node: torch.fx.Node) -> str:

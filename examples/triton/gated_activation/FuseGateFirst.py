@@ -1,0 +1,17 @@
+"""silu(first half) * second half, as Phi-3 has it."""
+
+import torch
+from pass_dir.kernel import gated
+
+
+def pattern(x):
+    gate, value = x.chunk(2, dim=-1)
+    return value * torch.nn.functional.silu(gate)
+
+
+def replacement_args(x):
+    return x, True
+
+
+def replacement_func():
+    return gated

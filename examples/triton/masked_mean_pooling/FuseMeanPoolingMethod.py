@@ -1,0 +1,17 @@
+"""Mean pooling with the sum as a method: the mask becomes float32."""
+
+import torch
+from pass_dir.kernel import masked_mean
+
+
+def pattern(hidden, mask, size: tuple, least: float):
+    kept = mask.unsqueeze(-1).expand(size).float()
+    return (hidden * kept).sum(1) / torch.clamp(kept.sum(1), min=least)
+
+
+def replacement_args(hidden, mask, size, least):
+    return hidden, mask, least, torch.float32
+
+
+def replacement_func():
+    return masked_mean

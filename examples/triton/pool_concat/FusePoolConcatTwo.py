@@ -1,0 +1,17 @@
+"""Inception's reduction with one other branch."""
+
+import torch
+from pass_dir.kernel import pool_concat
+
+
+def pattern(x, a, kernel: int, stride: int):
+    pooled = torch.nn.functional.max_pool2d(x, kernel, stride, 0, 1, False, False)
+    return torch.cat((a, pooled), 1)
+
+
+def replacement_args(x, a, kernel, stride):
+    return x, kernel, stride, a
+
+
+def replacement_func():
+    return pool_concat

@@ -1,0 +1,182 @@
+"""Passes on graphs under Triton's interpreter, on a CPU, in a process of its own.
+
+`python -m tests.passes.interpreted` reads jobs as JSON from its input and writes what came of them.
+Where it runs, `TRITON_INTERPRET` is set before Triton is imported.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+
+from passnet.graph.build import build
+from passnet.graph.inputs import InputKind, InputValue, make_inputs
+from passnet.graph.numbers import Array, from_storage, to_storage
+from passnet.graph.parse import parse_program
+from passnet.graph.render import render_program
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.judge.compare import same_order
+from passnet.judge.tolerance import smallest_t
+from passnet.passes.folder import inspect_folder
+from passnet.passes.load import load_passes
+from passnet.passes.rewrite import apply_passes
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A pass folder to try on a graph; with no kind of inputs it is rewritten and not run."""
+
+    name: str
+    folder: str
+    text: str
+    tensors: tuple[TensorSpec, ...]
+    kinds: tuple[InputKind, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a job: how often each pass matched, the smallest level at which all outputs
+    agree (None where they do at none, or it was not run), and what is wrong otherwise.
+    """
+
+    name: str
+    matches: dict[str, int]
+    t: int | None = None
+    problem: str | None = None
+
+
+def job(name: str, folder: Path, graph: Graph, *kinds: InputKind) -> Job:
+    """A job for a graph."""
+    return Job(name, str(folder), render_program(graph.program), graph.tensors, kinds)
+
+
+def run_interpreted(jobs: Sequence[Job], timeout_s: float = 600.0) -> dict[str, Result]:
+    """What comes of some jobs, by their names."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.passes.interpreted"],
+        input=msgspec.json.encode(jobs),
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        timeout=timeout_s,
+    )
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    results = msgspec.json.decode(done.stdout, type=list[Result])
+    return {item.name: item for item in results}
+
+
+def main() -> None:
+    """Do the jobs of the input; whatever the passes print goes to the error stream."""
+    jobs = msgspec.json.decode(sys.stdin.buffer.read(), type=list[Job])
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    correct_interpreter()
+    with torch.no_grad(), output:
+        output.write(msgspec.json.encode([_tried(item) for item in jobs]))
+
+
+def correct_interpreter() -> None:
+    """Let the interpreter treat bfloat16 as a GPU does, and do without one; as of Triton 3.7.
+
+    It holds bfloat16 as 16-bit integers, rounds to it by cutting bits off, where a GPU rounds to
+    nearest, and multiplies those integers in `tl.dot`. Autotuning asks for a GPU's clock: here the
+    first configuration is taken.
+    """
+    import triton.language as tl  # pyrefly: ignore
+    from triton.runtime import autotuner, interpreter  # pyrefly: ignore
+
+    convert: Callable[..., Any] = interpreter._convert_float
+    dot: Callable[..., Any] = interpreter.InterpreterBuilder.create_dot
+
+    def convert_float(values: Array, source: Any, target: Any, rounding: Any) -> Array:
+        if (source, target) == (tl.bfloat16, tl.float32):
+            return np.asarray(from_storage(values, "bfloat16"), np.float32)
+        if (source, target) == (tl.float32, tl.bfloat16):
+            return to_storage(values, "bfloat16")
+        return convert(values, source, target, rounding)
+
+    def create_dot(self: Any, a: Any, b: Any, *rest: Any) -> Any:
+        if a.dtype.scalar == tl.bfloat16:
+            a, b = (self.cast_impl(item, tl.float32) for item in (a, b))
+        return dot(self, a, b, *rest)
+
+    interpreter._convert_float = convert_float
+    interpreter.InterpreterBuilder.create_dot = create_dot
+    autotuner.Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]
+
+
+def _tried(item: Job) -> Result:
+    try:
+        return _result(item)
+    except Exception as cause:  # noqa: BLE001 (top loop: any failure is a result)
+        return Result(item.name, {}, None, f"{type(cause).__name__}: {cause}")
+
+
+def _result(item: Job) -> Result:
+    graph = Graph(parse_program(item.text), item.tensors)
+    module, original = build(graph.program), build(graph.program)
+    reports, _ = apply_passes(module, load_passes(inspect_folder(Path(item.folder))))
+    matches = {report.name: report.num_matches for report in reports}
+    if not any(matches.values()):
+        misses = [report.miss.sentence() for report in reports if report.miss]
+        return Result(item.name, matches, None, f"no match: {misses}")
+    worst = None
+    for kind in item.kinds:
+        values = make_inputs(graph, kind, seed=0)
+        expected = original(*tensors(graph, values))
+        given = tensors(graph, values)
+        t, problem = _compared(module(*given), expected)
+        for value, left in zip(values, given, strict=True):
+            if not np.array_equal(value, left if isinstance(left, int) else stored(left)):
+                problem = "an argument is written to"
+        if problem:
+            return Result(item.name, matches, None, f"{kind}: {problem}")
+        worst = t if worst is None or t is not None and t > worst else worst
+    return Result(item.name, matches, worst)
+
+
+def _compared(found: Sequence[Any], expected: Sequence[Any]) -> tuple[int | None, str | None]:
+    """The smallest level at which outputs agree, or what their difference is."""
+    if len(found) != len(expected):
+        return None, f"{len(found)} outputs, not {len(expected)}"
+    levels = []
+    for one, other in zip(found, expected, strict=True):
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            return None, f"{one.dtype} {one.shape}, not {other.dtype} {other.shape}"
+        if not same_order(one.shape, one.stride(), other.stride()):
+            return None, f"strides {one.stride()}, not {other.stride()}"
+        t = smallest_t(stored(one), stored(other), str(other.dtype).removeprefix("torch."))
+        if t is None:
+            return None, "the values agree at no level"
+        levels.append(t)
+    return max(levels), None
+
+
+def tensors(graph: Graph, values: list[InputValue]) -> list[torch.Tensor | int]:
+    """The arguments of a graph, fresh ones for each call."""
+    return [
+        value
+        if isinstance(value, int)
+        else torch.from_numpy(value.copy()).view(getattr(torch, spec.dtype))
+        for spec, value in zip(graph.tensors, values, strict=True)
+    ]
+
+
+def stored(tensor: torch.Tensor) -> Array:
+    """The storage of a tensor, bfloat16 as 16-bit integers."""
+    plain = tensor.contiguous()
+    return (plain.view(torch.uint16) if plain.dtype is torch.bfloat16 else plain).numpy()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""The passes in `examples/cuda` load without a GPU, are clean, and match their tasks' graphs.
+
+Nothing tests what they compute: that takes a GPU.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from passnet.dataset.suite import load_suite
+from passnet.graph.build import build
+from passnet.judge.rules import STRICT
+from passnet.judge.static import inspect_code
+from passnet.mine.dtypes import in_dtype
+from passnet.passes.folder import inspect_folder
+from passnet.passes.load import load_passes
+from passnet.passes.rewrite import apply_passes
+
+FOLDER = Path(__file__).parents[2] / "examples" / "cuda"
+FOLDERS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_is_clean_under_the_strict_rules(name: str) -> None:
+    folder = inspect_folder(FOLDER / name)
+    assert folder.passes and folder.unlisted == ()
+    assert {item.weight for item in inspect_code(folder, STRICT)} <= {"note"}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_pass_matches_every_graph_of_its_task_without_compiling(name: str) -> None:
+    [task] = [item for item in load_suite("demo").tasks if item.name == name]
+    passes = load_passes(inspect_folder(FOLDER / name))
+    graphs = [item.graph for item in task.graphs]
+    halves = [item.graph for item in task.graphs if item.name.endswith("bfloat16")]
+    graphs += [in_dtype(item, "float16") for item in halves]
+    for graph in graphs:
+        reports, _ = apply_passes(build(graph.program), passes)
+        assert [report.num_matches for report in reports] == [1], reports
