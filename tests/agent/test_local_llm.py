@@ -12,7 +12,7 @@ from tests.bench.runs import write_small_suite
 
 pytest.importorskip("fastapi", reason="the server of transformers needs fastapi and uvicorn")
 pytest.importorskip("uvicorn", reason="the server of transformers needs fastapi and uvicorn")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("agent")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("judge")]
 
 
 def test_an_llm_behind_a_server_solves_a_task(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder
 from tests.judge.folders import PATTERN, small_graph, write_passes
 
-pytestmark = pytest.mark.xdist_group("agent")  # they share parents of workers
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
 
 def settings(rules: RulesName, device: str = "cpu") -> RunSettings:

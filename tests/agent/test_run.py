@@ -15,7 +15,7 @@ from tests.bench.runs import command, write_small_suite
 from tests.judge.folders import GOOD, PATTERN
 
 pytest.importorskip("inspect_ai", reason="an llm as author needs the extra agent")
-pytestmark = pytest.mark.xdist_group("agent")  # they share parents of workers
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
 LIST = "sorted_output_pass_rule_names.json"
 
@@ -69,7 +69,7 @@ WRITE = [
 
 
 def test_an_llm_writes_a_pass_and_every_step_is_kept(tmp_path: Path, suite: Path) -> None:
-    wrong = "def replacement(x, y):\n    return x + y\n"
+    wrong = "def replacement(x, y):\n    return 100 + x + y\n"
     llm = script(
         tmp_path / "s.toml",
         [WRITE[0], call("create", name="Fuse.py", text=PATTERN + wrong), call("evaluate")],
@@ -99,6 +99,7 @@ def test_an_llm_writes_a_pass_and_every_step_is_kept(tmp_path: Path, suite: Path
     assert more.returncode == 0 and len(attempts(out)) == 1
 
 
+@pytest.mark.slow
 def test_nothing_that_an_llm_does_stops_the_run(tmp_path: Path, suite: Path) -> None:
     llm = script(
         tmp_path / "s.toml",

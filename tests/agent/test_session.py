@@ -18,7 +18,7 @@ from passnet.judge.sandbox import find_sandbox
 from passnet.judge.trial import JudgeSettings, Trial
 from tests.judge.folders import GOOD, PATTERN, small_graph
 
-pytestmark = pytest.mark.xdist_group("agent")  # they share parents of workers
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
 GRAPHS = tuple(
     replace(small_graph((32, 16 * number)), name=f"add_relu-{number}") for number in (1, 2)

@@ -1,0 +1,1 @@
+"""Authors that are programs: a compiler that writes passes, and a search that improves them."""

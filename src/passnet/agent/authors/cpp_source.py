@@ -1,0 +1,117 @@
+"""Generated code as one C++ source of a pass: its kernels, and a function that runs them in order.
+
+The source includes no header of torch, but `inductor_kernel.h` or `inductor_vector.h` of passnet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from passnet.agent.authors.inductor_code import GeneratedCode, Kernel
+from passnet.errors import AuthorError
+
+ENTRY = "launch"
+"""Name of the function that runs all kernels: pointers to the inputs, then to the outputs."""
+
+PREFIX = "#include <torch/csrc/inductor/cpp_prefix.h>"
+LINKAGE = re.compile(r'extern "C"\s+void\s+kernel\(')
+
+LOCAL = "static void kernel("
+"""What stands for it in a source that holds several."""
+
+CPP_TYPES = {
+    "float64": "double",
+    "float32": "float",
+    "float16": "at::Half",
+    "bfloat16": "at::BFloat16",
+    "int64": "int64_t",
+    "int32": "int32_t",
+    "int16": "int16_t",
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "bool": "bool",
+}
+"""The C++ type of a dtype's values."""
+
+
+def cpp_source(code: GeneratedCode, pragmas: Sequence[str] = ()) -> str:
+    """The C++ of what Inductor generated, with `ENTRY` as its only outside name.
+
+    Args:
+        code: from `generate`.
+        pragmas: lines that come first, such as `#pragma GCC optimize ("unroll-loops")`.
+
+    Raises:
+        AuthorError: a kernel has another form than known, or computes with a dtype that no kernel
+            may.
+    """
+    if code.vector_bytes:
+        head = f'#define PASSNET_VECTOR_BYTES {code.vector_bytes}\n#include "inductor_vector.h"'
+    else:
+        head = '#include "inductor_kernel.h"'
+    kernels = [_kernel(item, _is_apart(code, item.name)) for item in code.kernels]
+    return "\n".join([*pragmas, head, "", *kernels, _entry(code)])
+
+
+def _is_apart(code: GeneratedCode, kernel: str) -> bool:
+    """Whether the arguments of a kernel are memory of their own in every call of it."""
+    given = [
+        [place.memory for place in item.arguments] for item in code.calls if item.kernel == kernel
+    ]
+    return all(len(set(names)) == len(names) for names in given)
+
+
+def _kernel(kernel: Kernel, is_apart: bool) -> str:
+    """A kernel in a namespace of its own, its functions of float those that vectorise.
+
+    Args:
+        kernel: as Inductor wrote it.
+        is_apart: no two of its arguments share memory, which the compiler is told.
+    """
+    text = kernel.text.replace(PREFIX, "").replace("std::", "inductor::").strip()
+    if len(LINKAGE.findall(text)) != 1 or "#include" in text:
+        raise AuthorError(f"{kernel.name}: the generated C++ has another form than known")
+    before, after = LINKAGE.split(text)
+    params, _, body = after.partition(")")
+    if is_apart:
+        params = re.sub(r"\*\s*(\w+)(?=,|$)", r"* __restrict__ \1", params)
+    lines = f"{before}{LOCAL}{params}){body}".splitlines()
+    shorter = [_shorter(line) for line in lines if not line.lstrip().startswith("//")]
+    return "\n".join([f"namespace {kernel.name} {{", *shorter, "}", ""])
+
+
+def _shorter(line: str) -> str:
+    """A line with a fourth of its indentation."""
+    bare = line.lstrip(" ")
+    return " " * ((len(line) - len(bare)) // 4) + bare.rstrip()
+
+
+def _entry(code: GeneratedCode) -> str:
+    """The function that holds what only kernels see, and calls them."""
+    types = {name: _type(form.dtype) for name, form in code.inputs.items()}
+    types |= {name: _type(dtype) for name, (dtype, _) in code.buffers.items()}
+    results = [name for name, _ in code.outputs]
+    params = [f"const {types[name]}* {name}" for name in code.inputs]
+    params += [f"{types[name]}* {name}" for name in results]
+    lines = [f'extern "C" void {ENTRY}({", ".join(params)}) {{']
+    for name, (_, count) in code.buffers.items():
+        if name not in results:
+            lines.append(f"  inductor::Scratch<{types[name]}> {name}_memory({count});")
+            lines.append(f"  {types[name]}* {name} = {name}_memory.data;")
+    wanted = {item.name: item.types for item in code.kernels}
+    for call in code.calls:
+        given = []
+        for place, kind in zip(call.arguments, wanted[call.kernel], strict=True):
+            if place.memory in code.inputs and not kind.startswith("const "):
+                raise AuthorError(f"{call.kernel} writes into argument {place.memory}")
+            text = place.memory if not place.offset else f"{place.memory} + {place.offset}"
+            given.append(f"({kind})({text})")
+        lines.append(f"  {call.kernel}::kernel({', '.join(given)});")
+    return "\n".join([*lines, "}", ""])
+
+
+def _type(dtype: str) -> str:
+    if dtype not in CPP_TYPES:
+        raise AuthorError(f"there are no kernels in {dtype}")
+    return CPP_TYPES[dtype]

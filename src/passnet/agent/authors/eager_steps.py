@@ -1,0 +1,105 @@
+"""A graph in the steps in which eager torch computes it, where Inductor would take others.
+
+With `emulate_precision_casts` Inductor rounds to bfloat16 or float16 after every op, as eager torch
+does. Two ops it takes apart otherwise than eager torch, which shows where values cancel:
+
+- `pow(x, 3)` in a low dtype is two products, each rounded;
+- a batch norm that is not in training is one multiplication and one addition for each value, in
+  float32, with the channel's factor and summand computed before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from passnet.graph.spec import (
+    Arg,
+    Graph,
+    Op,
+    Program,
+    Ref,
+    Sequence,
+    Statement,
+    TensorSpec,
+    TorchName,
+)
+
+LOW_FLOATS = ("bfloat16", "float16")
+POWERS = ("torch.pow", "Tensor.pow", "operator.pow")
+BATCH_NORMS = ("torch.nn.functional.batch_norm", "torch.batch_norm")
+_BATCH_NORM_ARGS = ("input", "running_mean", "running_var", "weight", "bias", "training")
+_BATCH_NORM_ARGS += ("momentum", "eps")
+_DEFAULTS: dict[str, Arg] = {"weight": None, "bias": None, "training": False, "eps": 1e-5}
+
+
+def in_eager_steps(graph: Graph, seen: Mapping[str, TensorSpec]) -> Graph:
+    """A graph that computes the same values as another, in the steps of eager torch on a CPU.
+
+    Args:
+        graph: in single-assignment form.
+        seen: specs of its values, from `mine.cut.infer`.
+    """
+    body: list[Statement] = []
+    for op in graph.program.ops:
+        steps = list(_cube(op, seen) or _batch_norm(op, seen))
+        body += steps or [op]
+    return Graph(Program(graph.program.params, tuple(body), graph.program.outputs), graph.tensors)
+
+
+def _cube(op: Op, seen: Mapping[str, TensorSpec]) -> list[Op]:
+    """The two products of a cube in a low dtype; none if an op is something else."""
+    is_cube = op.target in POWERS and len(op.args) == 2 and not op.kwargs and op.args[1] == 3
+    base = op.args[0] if is_cube else None
+    if not isinstance(base, Ref) or base.name not in seen or op.output is None:
+        return []
+    if seen[base.name].dtype not in LOW_FLOATS:
+        return []
+    square = f"{op.output}_square"
+    return [
+        Op(square, "operator.mul", (base, base)),
+        Op(op.output, "operator.mul", (Ref(square), base)),
+    ]
+
+
+def _batch_norm(op: Op, seen: Mapping[str, TensorSpec]) -> Iterator[Op]:
+    """The steps of a batch norm that is not in training; none if an op is something else.
+
+    Source: batch_norm_cpu_collect_linear_and_constant_terms of torch 2.13; the results are those of
+    eager torch, bit by bit, where a product and a sum are rounded once.
+    """
+    given = {**_DEFAULTS, **dict(zip(_BATCH_NORM_ARGS, op.args, strict=False)), **dict(op.kwargs)}
+    tensors = [given.get(name) for name in ("input", "running_mean", "running_var")]
+    values = [item for item in tensors if isinstance(item, Ref) and item.name in seen]
+    if op.target not in BATCH_NORMS or given["training"] is not False or len(values) < 3:
+        return
+    assert op.output is not None, "a batch norm makes a value"
+    form = seen[values[0].name]
+    shape = Sequence("tuple", (1, -1, *(1 for _ in form.shape[2:])))
+
+    def step(name: str, target: str, *args: Arg) -> Op:
+        return Op(f"{op.output}_{name}", target, args)
+
+    def name(part: str) -> Ref:
+        return Ref(f"{op.output}_{part}")
+
+    yield step("x", "Tensor.to", values[0], TorchName("float32"))
+    yield step("mean", "Tensor.to", values[1], TorchName("float32"))
+    yield step("var", "Tensor.to", values[2], TorchName("float32"))
+    yield step("shifted", "operator.add", name("var"), given["eps"])
+    yield step("root", "torch.rsqrt", name("shifted"))
+    factor = name("root")
+    if given["weight"] is not None:
+        yield step("weight", "Tensor.to", given["weight"], TorchName("float32"))
+        yield step("factor", "operator.mul", factor, name("weight"))
+        factor = name("factor")
+    yield step("moved", "operator.mul", name("mean"), factor)
+    if given["bias"] is not None:
+        yield step("bias", "Tensor.to", given["bias"], TorchName("float32"))
+        yield step("summand", "operator.sub", name("bias"), name("moved"))
+    else:
+        yield step("summand", "operator.neg", name("moved"))
+    yield step("factors", "Tensor.view", factor, shape)
+    yield step("summands", "Tensor.view", name("summand"), shape)
+    yield step("scaled", "operator.mul", name("x"), name("factors"))
+    yield step("sum", "operator.add", name("scaled"), name("summands"))
+    yield Op(op.output, "Tensor.to", (name("sum"), TorchName(form.dtype)))

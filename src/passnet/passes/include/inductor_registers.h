@@ -1,0 +1,223 @@
+// Registers, and conversions between those of different types, for `inductor_vector.h`.
+//
+// A register has PASSNET_VECTOR_BYTES, in the vector extension of the compiler, which makes of it
+// what the processor has.
+#pragma once
+#include <utility>
+
+#include "inductor_kernel.h"
+
+#ifndef PASSNET_VECTOR_BYTES
+#define PASSNET_VECTOR_BYTES 64
+#endif
+#define __at_align__ alignas(PASSNET_VECTOR_BYTES)
+#define INLINE inline __attribute__((always_inline))
+
+namespace at::vec {
+
+template <int Bytes>
+struct IntOf;
+template <>
+struct IntOf<1> {
+  using type = int8_t;
+};
+template <>
+struct IntOf<2> {
+  using type = int16_t;
+};
+template <>
+struct IntOf<4> {
+  using type = int32_t;
+};
+template <>
+struct IntOf<8> {
+  using type = int64_t;
+};
+template <typename T>
+using int_of = typename IntOf<sizeof(T)>::type;
+
+// As what a value lies in a register.
+template <typename T>
+struct LaneOf {
+  using type = T;
+};
+template <>
+struct LaneOf<BFloat16> {
+  using type = uint16_t;
+};
+template <>
+struct LaneOf<Half> {
+  using type = uint16_t;
+};
+template <typename T>
+constexpr bool is_low = std::is_same_v<T, BFloat16> || std::is_same_v<T, Half>;
+
+template <typename L, int Bytes = PASSNET_VECTOR_BYTES>
+struct RegisterOf {
+  typedef L type __attribute__((vector_size(Bytes)));
+};
+template <typename L, int Bytes = PASSNET_VECTOR_BYTES>
+using Register = typename RegisterOf<L, Bytes>::type;
+
+template <typename To, typename From>
+INLINE To as(const From& value) {
+  static_assert(sizeof(To) == sizeof(From));
+  To result;
+  std::memcpy(&result, &value, sizeof(To));
+  return result;
+}
+
+// Some lanes of one value type as another's; bfloat16 to and from float is in `cast_all`.
+template <typename D, typename S, int Count>
+struct Cast {
+  using From = Register<typename LaneOf<S>::type, Count * sizeof(S)>;
+  using To = Register<typename LaneOf<D>::type, Count * sizeof(D)>;
+  static INLINE To apply(const From& from) {
+    if constexpr (is_low<S> || is_low<D>) {
+      To to;
+      for (int i = 0; i < Count; i++) {
+        S value = as<S>(typename LaneOf<S>::type(from[i]));
+        to[i] = as<typename LaneOf<D>::type>(c10::convert<D>(value));
+      }
+      return to;
+    } else {
+      return __builtin_convertvector(from, To);
+    }
+  }
+};
+
+// A part of a register, and parts put together.
+template <typename P, int Place, typename R, size_t... I>
+INLINE P part_of(const R& value, std::index_sequence<I...>) {
+  return __builtin_shufflevector(value, value, (Place * sizeof...(I) + I)...);
+}
+
+template <typename P, size_t... I>
+INLINE auto joined(const P& low, const P& high, std::index_sequence<I...>) {
+  return __builtin_shufflevector(low, high, I...);
+}
+
+template <typename R, typename P>
+INLINE R all_joined(const P* parts) {
+  if constexpr (sizeof(P) == sizeof(R)) {
+    return parts[0];
+  } else {
+    constexpr size_t width = 2 * sizeof(P) / sizeof(parts[0][0]);
+    using Pair = Register<std::decay_t<decltype(parts[0][0])>, 2 * sizeof(P)>;
+    Pair pairs[sizeof(R) / sizeof(Pair)];
+    for (size_t i = 0; i < sizeof(R) / sizeof(Pair); i++)
+      pairs[i] = joined(parts[2 * i], parts[2 * i + 1], std::make_index_sequence<width>());
+    return all_joined<R>(pairs);
+  }
+}
+
+// A register of bfloat16 as two of float: each value is the upper half of one.
+template <int Half, size_t... I>
+INLINE Register<float> widened(const Register<uint16_t>& value, std::index_sequence<I...>) {
+  constexpr int width = sizeof...(I);
+  Register<uint16_t> zero = {};
+  return as<Register<float>>(__builtin_shuffle(
+      zero, value, Register<int16_t>{int16_t(I % 2 ? width + Half * width / 2 + I / 2 : 0)...}));
+}
+
+// The nearest values of bfloat16, as floats; and two registers of such floats as one of bfloat16.
+INLINE Register<float> nearest(const Register<float>& value) {
+  using Words = Register<uint32_t>;
+  Words bits = as<Words>(value), quiet = Words{} + 0x7FC00000u;
+  Words rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) & 0xFFFF0000u;
+  return as<Register<float>>(value == value ? rounded : quiet);
+}
+
+template <size_t... I>
+INLINE Register<uint16_t> packed(const Register<float>& low, const Register<float>& high,
+                                 std::index_sequence<I...>) {
+  using R = Register<uint16_t>;
+  return __builtin_shuffle(as<R>(low), as<R>(high), Register<int16_t>{int16_t(2 * I + 1)...});
+}
+
+// Registers of a narrow type as more of a wider one.
+template <typename D, int DN, typename S, int SN, size_t... I>
+INLINE void cast_wider(const Register<typename LaneOf<S>::type>* from,
+                       Register<typename LaneOf<D>::type>* to, std::index_sequence<I...>) {
+  constexpr int count = PASSNET_VECTOR_BYTES / sizeof(D), num_parts = sizeof(D) / sizeof(S);
+  using Step = Cast<D, S, count>;
+  Register<typename LaneOf<S>::type> none = {};
+  ((to[I] = Step::apply(part_of<typename Step::From, I % num_parts>(
+        I / num_parts < SN ? from[I / num_parts] : none, std::make_index_sequence<count>()))),
+   ...);
+}
+
+// All lanes of some registers as another value type's, as many as both have.
+template <typename D, int DN, typename S, int SN>
+INLINE void cast_all(const Register<typename LaneOf<S>::type>* from,
+                     Register<typename LaneOf<D>::type>* to) {
+  using DR = Register<typename LaneOf<D>::type>;
+  if constexpr (std::is_same_v<S, BFloat16> && std::is_same_v<D, float>) {
+    constexpr auto lanes = std::make_index_sequence<PASSNET_VECTOR_BYTES / 2>();
+    for (int i = 0; i < DN; i++)
+      to[i] = i >= 2 * SN ? DR{} : i % 2 ? widened<1>(from[i / 2], lanes)
+                                         : widened<0>(from[i / 2], lanes);
+  } else if constexpr (std::is_same_v<S, float> && std::is_same_v<D, BFloat16>) {
+    constexpr auto lanes = std::make_index_sequence<PASSNET_VECTOR_BYTES / 2>();
+    Register<float> none = {};  // the floats are values of bfloat16 already
+    for (int i = 0; i < DN; i++)
+      to[i] = packed(2 * i < SN ? from[2 * i] : none, 2 * i + 1 < SN ? from[2 * i + 1] : none,
+                     lanes);
+  } else if constexpr (sizeof(D) == sizeof(S)) {
+    constexpr int count = PASSNET_VECTOR_BYTES / sizeof(D);
+    for (int i = 0; i < DN; i++) to[i] = i < SN ? Cast<D, S, count>::apply(from[i]) : DR{};
+  } else if constexpr (sizeof(D) > sizeof(S)) {
+    cast_wider<D, DN, S, SN>(from, to, std::make_index_sequence<DN>());
+  } else {
+    constexpr int count = PASSNET_VECTOR_BYTES / sizeof(S), num_parts = sizeof(S) / sizeof(D);
+    for (int i = 0; i < DN; i++) {
+      typename Cast<D, S, count>::To parts[num_parts];
+      for (int j = 0; j < num_parts; j++) {
+        int place = i * num_parts + j;
+        parts[j] = place < SN ? Cast<D, S, count>::apply(from[place])
+                              : typename Cast<D, S, count>::To{};
+      }
+      to[i] = all_joined<DR>(parts);
+    }
+  }
+}
+
+template <typename L>
+INLINE Register<L> load_register(const void* p, int64_t count) {
+  constexpr int64_t width = PASSNET_VECTOR_BYTES / sizeof(L);
+  Register<L> result = {};
+  if (count >= width)
+    std::memcpy(&result, p, sizeof(result));
+  else if (count > 0)
+    std::memcpy(&result, p, count * sizeof(L));
+  return result;
+}
+
+template <typename L>
+INLINE void store_register(const Register<L>& value, void* p, int64_t count) {
+  constexpr int64_t width = PASSNET_VECTOR_BYTES / sizeof(L);
+  if (count >= width)
+    std::memcpy(p, &value, sizeof(value));
+  else if (count > 0)
+    std::memcpy(p, &value, count * sizeof(L));
+}
+
+template <int Step, typename R, size_t... I>
+INLINE R exchanged(const R& value, std::index_sequence<I...>) {
+  using L = std::decay_t<decltype(value[0])>;
+  return __builtin_shuffle(value, Register<int_of<L>>{int_of<L>(I ^ Step)...});
+}
+
+// One register from which every lane can be taken, its lanes combined by `f`.
+template <typename R, typename F, int Step = PASSNET_VECTOR_BYTES / sizeof(R{}[0]) / 2>
+INLINE R combined(R value, const F& f) {
+  if constexpr (Step == 0) {
+    return value;
+  } else {
+    constexpr int width = PASSNET_VECTOR_BYTES / sizeof(value[0]);
+    R other = exchanged<Step>(value, std::make_index_sequence<width>());
+    return combined<R, F, Step / 2>(f(value, other), f);
+  }
+}
+
+}  // namespace at::vec

@@ -1,0 +1,236 @@
+"""The compiler as author: what it writes keeps the rules, computes the same, and leaves out what
+calls a library.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from passnet.agent.authors.compiler import compiler_author
+from passnet.agent.authors.cpp_source import cpp_source
+from passnet.agent.authors.eager_steps import in_eager_steps
+from passnet.agent.authors.folder_text import Written, pass_folder
+from passnet.agent.authors.inductor_code import generate
+from passnet.agent.authors.pieces import GraphPieces
+from passnet.agent.files import write_files
+from passnet.agent.session import Session
+from passnet.agent.workbench import Workbench
+from passnet.bench.run import RunSettings
+from passnet.dataset.suite import SuiteGraph, Task
+from passnet.errors import AuthorError
+from passnet.graph.build import build
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.judge.clock import TimingPlan
+from passnet.judge.rules import STRICT
+from passnet.judge.sandbox import find_sandbox
+from passnet.judge.static import inspect_code
+from passnet.judge.trial import JudgeSettings
+from passnet.mine.cut import infer
+from passnet.passes import cpp
+from passnet.passes.folder import inspect_folder
+from tests.graph.programs import graph_of, program_of
+
+pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+
+ROUNDED = (("emulate_precision_casts", True),)
+SILU = program_of("x = torch.nn.functional.silu(a)", "y = x * b", returns="(y,)")
+NORM = program_of(
+    "x = a + b",
+    "y = torch.nn.functional.layer_norm(x, (40,), c, d, 1e-05)",
+    params="a, b, c, d",
+    returns="(x, y)",
+)
+LINEAR = program_of(
+    "x = torch.relu(a)",
+    "y = x * 2.0",
+    "z = torch.matmul(y, b)",
+    "u = torch.tanh(z)",
+    "v = u + 1.0",
+    returns="(v,)",
+)
+HALVES = program_of(
+    "x = a * c", "y = torch.tanh(x)", "z = b * c", "w = torch.tanh(z)",
+    params="a, b, c", returns="(y, w)",
+)  # fmt: skip
+
+
+def settings(**judge: object) -> RunSettings:
+    made = JudgeSettings(
+        timing=TimingPlan(seconds=0.05), self_tolerance=1e9, rules="strict", **judge
+    )  # type: ignore[arg-type]
+    return RunSettings(made, 1, find_sandbox("auto").name)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Workbench]:
+    with Workbench(settings(), "direct") as made:
+        yield made
+
+
+def folder_of(graph: Graph, options: tuple[tuple[str, object], ...] = ()) -> dict[str, str]:
+    pieces = GraphPieces(graph, "graph")
+    found = [pieces.piece(span, options) for span in pieces.largest(options)]
+    return pass_folder([Written(item, cpp_source(item.code)) for item in found if item])
+
+
+def specs(**forms: tuple[tuple[int, ...], str]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(name, shape, dtype) for name, (shape, dtype) in forms.items())
+
+
+def run(graph: Graph, inputs: list[torch.Tensor], **options: object) -> list[torch.Tensor]:
+    """The results of the kernels that are generated for a graph, called in this process."""
+    code = generate(in_eager_steps(graph, infer(graph)), options=options)
+    results = [
+        torch.empty_strided(form.shape, form.stride, dtype=getattr(torch, form.dtype))
+        for _, form in code.outputs
+    ]
+    kernel = cpp.kernel(cpp_source(code), "launch", "p" * (len(inputs) + len(results)))
+    kernel(*(item.data_ptr() for item in (*inputs, *results)))
+    return results
+
+
+def test_generated_code_is_data_about_kernels_and_memory() -> None:
+    graph = Graph(NORM, specs(a=((5, 40), "float32"), b=((5, 40), "float32"),
+                              c=((40,), "float32"), d=((40,), "float32")))  # fmt: skip
+    code = generate(graph)
+    assert list(code.inputs) == ["a", "b", "c", "d"] and len(code.outputs) == 2
+    assert all(form.shape == (5, 40) for _, form in code.outputs)
+    held = {name for name, _ in code.outputs}
+    assert held < set(code.buffers), "the mean of a row is in a buffer that nobody sees"
+    used = {place.memory for call in code.calls for place in call.arguments}
+    assert used <= {*code.inputs, *code.buffers}
+    assert "torch/" not in cpp_source(code)
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        (program_of("y = torch.matmul(a, b)", returns="(y,)"), "calls a library"),
+        (program_of("y = a.view(-1)", params="a", returns="(y,)"), "view of an argument"),
+        (
+            program_of("x = a * 2.0", "y = x.view(-1)", params="a", returns="(x, y)"),
+            "two of one value",
+        ),
+    ],
+)
+def test_what_is_no_kernel_of_its_own_is_refused(program, why: str) -> None:
+    with pytest.raises(AuthorError, match=why):
+        generate(graph_of(program, (8, 8)))
+
+
+@pytest.mark.parametrize("options", [{}, {"cpp.simdlen": 1}])
+@pytest.mark.parametrize("size", [7, 64, 77])
+def test_kernels_compute_what_eager_torch_does_at_every_width(size: int, options: dict) -> None:
+    graph = graph_of(SILU, (3, size))
+    inputs = [torch.randn(3, size) * 4 for _ in range(2)]
+    (result,) = run(graph, inputs, **options)
+    torch.testing.assert_close(result, build(SILU)(*inputs)[0])
+
+
+def test_kernels_for_several_threads_compute_the_same() -> None:
+    program = program_of("y = torch.softmax(a, -1)", params="a", returns="(y,)")
+    x = torch.randn(64, 512)
+    (result,) = run(graph_of(program, (64, 512)), [x], **{"cpp.threads": 2})
+    torch.testing.assert_close(result, torch.softmax(x, -1))
+
+
+@pytest.mark.parametrize("cube", ["torch.pow(a, 3.0)", "a ** 3", "a.pow(3)"])
+def test_a_cube_in_a_low_dtype_is_rounded_between_its_products(cube: str) -> None:
+    program = program_of(f"y = {cube}", params="a", returns="(y,)")
+    x = torch.randn(1000).to(torch.bfloat16)
+    (result,) = run(graph_of(program, (1000,), "bfloat16"), [x], emulate_precision_casts=True)
+    assert torch.equal(result, build(program)(x)[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_batch_norm_is_that_of_eager_torch_bit_by_bit(dtype: str) -> None:
+    text = "torch.nn.functional.batch_norm(a, b, c, d, e, False, 0.1, 1e-05)"
+    program = program_of(f"y = {text}", params="a, b, c, d, e", returns="(y,)")
+    shapes = {"a": (2, 32, 9, 9), **dict.fromkeys("bcde", (32,))}
+    graph = Graph(program, specs(**{name: (shape, dtype) for name, shape in shapes.items()}))
+    inputs = [torch.randn(shape).to(getattr(torch, dtype)) for shape in shapes.values()]
+    inputs[2] = inputs[2].abs() + 0.1
+    (result,) = run(graph, inputs, emulate_precision_casts=True)
+    assert torch.equal(result, build(program)(*inputs)[0])
+
+
+def test_a_folder_passes_the_strict_rules_and_goes_around_a_product(tmp_path: Path) -> None:
+    files = folder_of(graph_of(LINEAR, (16, 16)))
+    write_files(files, tmp_path)
+    folder = inspect_folder(tmp_path)
+    assert inspect_code(folder, STRICT) == []
+    assert [item.name for item in folder.passes] == ["Fused0", "Fused1"]
+    patterns = [files[f"Fused{number}.py"].split("def replacement_args")[0] for number in (0, 1)]
+    assert not any("matmul" in text for text in patterns)
+    assert "relu" in "".join(patterns) and "tanh" in "".join(patterns)
+
+
+def test_halves_of_a_pattern_may_be_given_in_either_order() -> None:
+    graph = Graph(HALVES, specs(a=((4, 8), "float32"), b=((2, 8), "float32"), c=((8,), "float32")))
+    pieces = GraphPieces(graph, "graph")
+    (span,) = pieces.largest(())
+    piece = pieces.piece(span, ())
+    assert piece is not None
+    for order in piece.orders:
+        shapes = [list(piece.code.inputs.values())[place].shape for place in order.arguments]
+        results = [piece.code.outputs[place][1].shape for place in order.results]
+        assert sorted(results) == sorted([(4, 8), (2, 8)]) and (8,) in shapes
+
+
+@pytest.mark.slow
+def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Workbench) -> None:
+    forms = (((4, 16, 40), "float32"), ((3, 7, 40), "float32"), ((3, 7, 40), "bfloat16"))
+    graphs = tuple(
+        SuiteGraph(
+            "norm",
+            f"norm-{number}",
+            Graph(NORM, specs(a=(shape, dtype), b=(shape, dtype), c=((40,), dtype),
+                              d=((40,), dtype))),
+        )
+        for number, (shape, dtype) in enumerate(forms)
+    )  # fmt: skip
+    session = Session(Task("norm", graphs), bench)
+    compiler_author(session)
+    assert session.is_submitted and session.best is not None
+    best = session.evaluations[session.best]
+    assert best.is_passing, best.variants
+    assert all(item.matches == {"Fused0": 1} for item in best.variants)
+    assert not any(item.findings for item in best.variants)
+
+
+@pytest.mark.slow
+def test_halves_that_are_found_exchanged_are_computed_right(bench: Workbench) -> None:
+    graphs = tuple(
+        SuiteGraph(
+            "halves",
+            f"halves-{number}",
+            Graph(HALVES, specs(a=((4, size), "float32"), b=((2, size), "float32"),
+                                c=((size,), "float32"))),
+        )
+        for number, size in enumerate((8, 24))
+    )  # fmt: skip
+    session = Session(Task("halves", graphs), bench)
+    compiler_author(session)
+    assert session.best is not None and session.evaluations[session.best].is_passing
+
+
+@pytest.mark.slow
+def test_a_guarded_compiler_submits_nothing_where_nothing_wins(bench: Workbench) -> None:
+    program = program_of("y = a + b", returns="(y,)")  # eager torch is as fast as can be
+    graph = SuiteGraph("add", "add-0", graph_of(program, (2, 2)))
+    session = Session(Task("add", (graph,)), bench, guarded=True)
+    compiler_author(session)
+    assert session.is_submitted and session.evaluations[-1].is_passing
+    score = session.evaluations[-1].score
+    assert score is not None and (session.best is None) == (score <= 1)
+
+
+def test_a_task_without_a_kernel_is_an_error_that_says_so(bench: Workbench) -> None:
+    program = program_of("y = torch.matmul(a, b)", returns="(y,)")
+    session = Session(
+        Task("product", (SuiteGraph("product", "p", graph_of(program, (8, 8))),)), bench
+    )
+    with pytest.raises(AuthorError, match="nothing to write"):
+        compiler_author(session)
