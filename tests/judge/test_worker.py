@@ -59,7 +59,7 @@ def test_forking_a_worker_takes_milliseconds_not_an_import_of_torch(parent: Work
 def test_closing_a_worker_ends_it(parent: WorkerParent) -> None:
     worker = parent.fork(Limits(512))
     pid = worker._pid
-    assert worker.close() == -9
+    assert worker.close() in (0, -9)  # gone by itself when its channel closed, or killed
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert worker.close() == 0  # a second time does nothing
