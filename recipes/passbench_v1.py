@@ -1,9 +1,9 @@
 """PassBench v1: 200 tasks of fusible subgraphs, and 100 each of classical and single-op subgraphs.
 
 Run it with `python recipes/passbench_v1.py DATASET FOLDER`, where DATASET is what `passnet dataset
-build captures` made. It takes about an hour on two cores and goes on where it was stopped. How tasks
-are selected and admitted stands in docs/suites.md; of which dataset the shipped suites were made, in
-docs/passbench.md.
+build captures` made. It takes some hours on two cores and goes on where it was stopped. How tasks
+are selected and admitted stands in docs/suites.md; of which dataset the shipped suites were made,
+in docs/passbench.md.
 """
 
 from __future__ import annotations

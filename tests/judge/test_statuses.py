@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from passnet.dataset.suite import SuiteGraph
+from passnet.graph.inputs import make_inputs
 from passnet.graph.parse import parse_program
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import Candidate
 from passnet.judge.clock import TimingPlan
 from passnet.judge.judge import judge_graph
@@ -355,3 +357,26 @@ def test_the_baselines_run_and_agree(parent: ParentPool) -> None:
         assert trial.speedup_low is not None and trial.speedup_high is not None
         assert trial.speedup_low <= (trial.speedup or 0) <= trial.speedup_high
         assert len(trial.candidate_rounds_ms) == 3
+
+
+LOOKS_UP = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, in_0: torch.Tensor):
+        tmp_0 = torch.abs(in_0)
+        tmp_1 = tmp_0.to(torch.int64)
+        tmp_2 = torch.arange(100)
+        tmp_3 = tmp_2[tmp_1]
+        return (tmp_3,)
+"""
+
+
+def test_a_graph_that_refuses_extreme_inputs_is_judged_on_the_others(parent: ParentPool) -> None:
+    spec = TensorSpec("in_0", (64, 64), "float32", mean=0.0, std=1.0)
+    graph = Graph(parse_program(LOOKS_UP), (spec,))
+    (extreme,) = make_inputs(graph, "extreme", 2)
+    assert np.max(np.abs(extreme)) > 100  # out of range
+    candidates = [Candidate("eager", "eager", call="direct")]
+    (trial,) = judge_graph(parent, SuiteGraph("look-up", "look-up-0", graph), candidates, QUICK)
+    assert (trial.status, trial.smallest_t) == ("ok", -10), trial.error

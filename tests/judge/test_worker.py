@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from passnet.graph.inputs import make_inputs
-from passnet.judge.candidate import REFERENCE
+from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
 from passnet.judge.clock import Measurement, TimingPlan, interleave
 from passnet.judge.fresh import FreshInputs
@@ -63,6 +63,20 @@ def test_closing_a_worker_ends_it(parent: WorkerParent) -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert worker.close() == 0  # a second time does nothing
+
+
+def test_workers_of_a_warm_parent_compile_with_inductor_and_it_stays_single_threaded() -> None:
+    with WorkerParent() as parent:
+        parent.warm_inductor()
+        parent.warm_inductor()  # a second time does nothing
+        assert len(list(Path(f"/proc/{parent._process.pid}/task").iterdir())) == 1
+        graph = small_graph().graph
+        problem = make_problem(graph, [make_inputs(graph, "fresh", 0)])
+        candidate = Candidate("inductor", "inductor")
+        with Subject(parent, problem, candidate, Limits(4096), 120, 10) as subject:
+            x, y = make_inputs(graph, "fresh", 0)
+            outcome = subject.outcome(subject.run(0), 0)
+            np.testing.assert_array_equal(outcome.outputs[0], np.maximum(x + y, 0))
 
 
 HANGS = """

@@ -18,6 +18,7 @@ from passnet.judge.finding import Finding
 from passnet.judge.messages import OutputForm
 from passnet.judge.precision import Accuracy, not_finite, precision_findings, worst_accuracy
 from passnet.judge.probe import Pair, outputs_in
+from passnet.judge.process import WorkerFailureError
 from passnet.judge.subject import Exact, Outcome, Problem, Subject
 from passnet.judge.tolerance import LEVELS, smallest_t
 
@@ -47,14 +48,22 @@ class Expected:
         reference: loaded.
 
     Raises:
-        WorkerFailureError: the reference failed.
+        WorkerFailureError: the reference failed on inputs that are graded. One that refuses extreme
+            inputs (an index made of them is out of range) is not asked for them.
     """
 
     def __init__(self, problem: Problem, reference: Subject) -> None:
         self._problem = problem
-        self.outcomes = [_outcome(reference, number) for number in range(len(KINDS))]
+        self.outcomes = [_outcome(reference, number) for number in range(NUM_GRADED)]
+        try:
+            self.outcomes.append(_outcome(reference, EXTREME))
+        except WorkerFailureError as failure:
+            if failure.status in ("crash", "timeout"):
+                raise
+            reference.restore(EXTREME)
         self.exact: dict[int, Exact | None] = {
-            number: reference.exact(number) for number in (FRESH, EXTREME)
+            number: reference.exact(number) if number < len(self.outcomes) else None
+            for number in (FRESH, EXTREME)
         }
 
     @property
@@ -76,7 +85,7 @@ class Expected:
         """
         verdict = Verdict("ok", LEVELS[0])
         seen: dict[int, Outcome] = {}
-        for number in range(len(KINDS)):
+        for number in range(len(self.outcomes)):
             forms = subject.run(number)
             same = compare_forms(forms, self.outcomes[number].forms)
             if same.status != "ok":

@@ -164,6 +164,12 @@ class Spawn(msgspec.Struct, frozen=True, tag=True):
     limits: Limits
 
 
+class WarmInductor(msgspec.Struct, frozen=True, tag=True):
+    """To the parent of workers: compile with Inductor once, so that workers start out warm; it
+    answers that it is ready.
+    """
+
+
 class Spawned(msgspec.Struct, frozen=True, tag=True):
     """A worker was forked; a descriptor of its process comes with the message."""
 
@@ -192,5 +198,5 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     seconds: float
 
 
-ParentRequest: TypeAlias = Spawn | End
+ParentRequest: TypeAlias = Spawn | End | WarmInductor
 ParentReply: TypeAlias = Ready | Spawned | Ended

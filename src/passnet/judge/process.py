@@ -26,6 +26,7 @@ from passnet.judge.messages import (
     Reply,
     Spawn,
     Spawned,
+    WarmInductor,
 )
 from passnet.judge.sandbox import NO_SANDBOX, Sandbox
 from passnet.judge.status import Status
@@ -74,6 +75,7 @@ class WorkerParent:
         self._sandbox = sandbox
         self._visible = visible
         self._is_ready = False
+        self._knows_inductor = False
 
     def __enter__(self) -> WorkerParent:
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -125,6 +127,16 @@ class WorkerParent:
         if not self._is_ready:
             self._ask(None, Ready, START_TIMEOUT_S)
             self._is_ready = True
+
+    def warm_inductor(self) -> None:
+        """Let this process compile with Inductor once, which its workers then need not begin with.
+
+        For a parent whose workers run no code but torch's: it loads what was compiled.
+        """
+        if not self._knows_inductor:
+            self.wait_ready()
+            self._ask(WarmInductor(), Ready, START_TIMEOUT_S)
+            self._knows_inductor = True
 
     def fork(self, limits: Limits) -> Worker:
         """A fresh worker; close it (or use it as a context manager)."""

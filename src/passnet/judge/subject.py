@@ -115,6 +115,8 @@ class Subject:
         num_bytes = problem.content.nbytes
         self._memory = SharedMemory(INPUT_MEMORY, num_bytes)
         granted = limits.memory_mib + (num_bytes >> 20)
+        if candidate.kind == "inductor":
+            parent.warm_inductor()
         self.worker: Worker = parent.fork(msgspec.structs.replace(limits, memory_mib=granted))
 
     def __enter__(self) -> Subject:

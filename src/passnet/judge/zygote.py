@@ -34,8 +34,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the judge's, who then ends this
     _prctl(_PR_SET_DUMPABLE, 0)  # workers, of the same user, must not trace it
     version = warm_up()
-    gc.collect()
-    gc.freeze()  # workers collect what they make, not the million objects they start with
+    _freeze()
     channel.send(Ready(version, time.perf_counter() - start))
     while True:
         try:
@@ -50,6 +49,11 @@ def main() -> None:
                 os.close(fd)
         elif isinstance(request, End):
             channel.send(_end(request.pid))
+        else:
+            start = time.perf_counter()
+            warm_inductor()
+            _freeze()
+            channel.send(Ready(version, time.perf_counter() - start))
 
 
 def warm_up() -> str:
@@ -70,6 +74,33 @@ def warm_up() -> str:
         torch.compile(_example, backend="passnet", dynamic=False)(torch.ones(2, 2))
     torch._dynamo.reset()
     return str(torch.__version__)
+
+
+def warm_inductor() -> None:
+    """Compile small graphs with Inductor: it imports much of itself at the first, and makes the
+    header that its kernels share.
+
+    A machine where that fails says so in the worker that needs it.
+    """
+    import torch
+
+    for dtype in (torch.float32, torch.bfloat16):
+        with torch.no_grad(), suppress(Exception):
+            torch.compile(_larger_example, dynamic=False)(torch.ones(4, 4, dtype=dtype))
+    torch._dynamo.reset()
+
+
+def _larger_example(value):  # type: ignore[no-untyped-def]
+    import torch
+
+    normed = torch.nn.functional.layer_norm(value @ value, (4,))
+    return torch.softmax(torch.nn.functional.gelu(normed), -1)
+
+
+def _freeze() -> None:
+    """Let workers collect what they make, not the million objects they start with."""
+    gc.collect()
+    gc.freeze()
 
 
 def _example(value):  # type: ignore[no-untyped-def]
