@@ -122,6 +122,7 @@ def _author(
             )
             attempts[state.uuid] = (session, progress)
             try:
+                await anyio.to_thread.run_sync(bench.prepare, task)
                 prompt = await anyio.to_thread.run_sync(task_prompt, task, settings.run)
                 state.messages = [
                     ChatMessageSystem(content=system_prompt(settings.run, settings.limits.turns)),

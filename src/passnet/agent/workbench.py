@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +12,11 @@ from passnet.agent.files import Files, write_files
 from passnet.bench.candidates import Entry
 from passnet.bench.run import RunSettings, judge_task
 from passnet.dataset.suite import SuiteGraph, Task
+from passnet.errors import GraphError
 from passnet.judge.candidate import Call, Candidate
 from passnet.judge.finding import Finding
+from passnet.judge.judge import problem_of
+from passnet.judge.lock import DeviceTurns
 from passnet.judge.looking import GraphMatches, look
 from passnet.judge.pool import ParentPool
 from passnet.judge.rules import METHOD, RULES
@@ -27,6 +30,9 @@ UNDECIDED = METHOD[1]
 
 NAME = "passes"
 """The name of the candidate in the trials of an attempt."""
+
+KEPT_BYTES = 1 << 30
+"""Of inputs that stay for the next evaluation: drawing them takes longer than all else of ours."""
 
 
 class Workbench:
@@ -50,7 +56,7 @@ class Workbench:
         made = tempfile.TemporaryDirectory(prefix="passnet-agent-")
         self._root = Path(self._stack.enter_context(made)).resolve()
         sandbox = find_sandbox(self.settings.sandbox)
-        pool = ParentPool(self.settings.num_threads, sandbox)
+        pool = ParentPool(self.settings.num_threads, sandbox, KEPT_BYTES)
         self._parents = self._stack.enter_context(pool)
         self._parents.start([self._candidate(None)])
         return self
@@ -61,6 +67,16 @@ class Workbench:
     def close(self) -> None:
         """End all processes at once, from any thread; what is being judged fails."""
         self._parents.close()
+
+    def prepare(self, task: Task) -> None:
+        """Make the inputs of a task's graphs, which evaluations then need not wait for.
+
+        A graph whose inputs cannot be made is left to its evaluation, which says so.
+        """
+        judge = self.settings.judge
+        for item in task.graphs:
+            with DeviceTurns(judge.device), suppress(GraphError):
+                problem_of(self._parents, item, judge)
 
     @property
     def root(self) -> str:

@@ -77,6 +77,21 @@ def judge_graph(
     return [with_findings(trials[name], findings) for name, findings in found.items()]
 
 
+def problem_of(parents: ParentPool, item: SuiteGraph, settings: JudgeSettings) -> Problem:
+    """A graph with its inputs, as these parents keep it or newly made.
+
+    Raises:
+        GraphError: its inputs cannot be made.
+    """
+
+    def make() -> Problem:
+        graph = retarget(item.graph, settings.device)
+        kinds = enumerate(KINDS, settings.seed)
+        return make_problem(graph, [make_inputs(graph, kind, seed) for seed, kind in kinds])
+
+    return parents.problems.get(item.graph, settings.device, settings.seed, make)
+
+
 def _inspect(candidate: Candidate, rules: RulesName) -> tuple[Finding, ...]:
     """What the code of a candidate's pass folder uses; of a folder that is broken, nothing."""
     if candidate.passes is None:
@@ -98,17 +113,10 @@ def _judge_accepted(
     settings: JudgeSettings,
     turns: DeviceTurns,
 ) -> list[Trial]:
-    graph = retarget(item.graph, settings.device)
     watch = _Stopwatch()
     try:
         with watch.phase("inputs"):
-            problem = make_problem(
-                graph,
-                [
-                    make_inputs(graph, kind, settings.seed + number)
-                    for number, kind in enumerate(KINDS)
-                ],
-            )
+            problem = problem_of(parents, item, settings)
         with ExitStack() as stack:
             with watch.phase("reference"):
                 reference = stack.enter_context(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from passnet.errors import MeasureError
 from passnet.judge.candidate import Candidate
+from passnet.judge.problems import Problems
 from passnet.judge.process import WorkerParent
 from passnet.judge.sandbox import NO_SANDBOX, Sandbox
 from passnet.passes.folder import INPUT_FOLDER
@@ -22,9 +23,13 @@ class ParentPool:
     Args:
         num_threads: threads of every worker.
         sandbox: what confines candidate code.
+        kept_bytes: of problems to keep, for graphs that are judged again and again.
     """
 
-    def __init__(self, num_threads: int = 1, sandbox: Sandbox = NO_SANDBOX) -> None:
+    def __init__(
+        self, num_threads: int = 1, sandbox: Sandbox = NO_SANDBOX, kept_bytes: int = 0
+    ) -> None:
+        self.problems = Problems(kept_bytes)
         self.sandbox = sandbox
         self.num_threads = num_threads
         self._is_closed = False
