@@ -56,7 +56,8 @@ class Workbench:
         made = tempfile.TemporaryDirectory(prefix="passnet-agent-")
         self._root = Path(self._stack.enter_context(made)).resolve()
         sandbox = find_sandbox(self.settings.sandbox)
-        pool = ParentPool(self.settings.num_threads, sandbox, KEPT_BYTES)
+        judge = self.settings.judge
+        pool = ParentPool(self.settings.num_threads, sandbox, judge.device, KEPT_BYTES)
         self._parents = self._stack.enter_context(pool)
         self._parents.start([self._candidate(None)])
         return self

@@ -11,10 +11,23 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
+class Gpu:
+    """Facts about the first visible GPU; clocks in MHz, as it may run at most. What is not known is
+    empty or 0.
+    """
+
+    name: str = ""
+    driver: str = ""
+    memory_mib: int = 0
+    sm_clock_mhz: int = 0
+    memory_clock_mhz: int = 0
+
+
+@dataclass(frozen=True)
 class Environment:
     """Facts about the machine and the software of a run.
 
-    `load` is the 1-minute load average when the run began.
+    `load` is the 1-minute load average when the run began; `gpu` is None in a run on the CPU.
     """
 
     python: str
@@ -26,9 +39,10 @@ class Environment:
     memory_mib: int
     compiler: str
     load: float
+    gpu: Gpu | None = None
 
 
-def describe_environment() -> Environment:
+def describe_environment(with_gpu: bool = False) -> Environment:
     """The environment of this process."""
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return Environment(
@@ -41,7 +55,30 @@ def describe_environment() -> Environment:
         memory_mib=pages * size >> 20,
         compiler=_compiler(),
         load=round(os.getloadavg()[0], 2),
+        gpu=describe_gpu() if with_gpu else None,
     )
+
+
+def describe_gpu() -> Gpu:
+    """The first visible GPU, as `nvidia-smi` describes it."""
+    wanted = "name,driver_version,memory.total,clocks.max.sm,clocks.max.memory"
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] or "0"
+    command = [
+        "nvidia-smi", f"--query-gpu={wanted}", "--format=csv,noheader,nounits", f"--id={visible}"
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        lines = done.stdout.splitlines()
+    except (OSError, subprocess.TimeoutExpired):
+        return Gpu()
+    return gpu_of(lines[0]) if done.returncode == 0 and lines else Gpu()
+
+
+def gpu_of(line: str) -> Gpu:
+    """The GPU that a line of `nvidia-smi` describes."""
+    name, driver, *numbers = [part.strip() for part in line.split(",")]
+    memory, sm_clock, memory_clock = [int(part) if part.isdecimal() else 0 for part in numbers]
+    return Gpu(name, driver, memory, sm_clock, memory_clock)
 
 
 def _version(package: str) -> str:

@@ -17,6 +17,7 @@ from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.dataset.suite import Suite, SuiteGraph, Task
 from passnet.errors import InputError, MeasureError, WorkerError
 from passnet.judge.candidate import Candidate
+from passnet.judge.device import find_device, kind_of
 from passnet.judge.finding import Finding
 from passnet.judge.held_out import held_out_findings
 from passnet.judge.judge import judge_graph
@@ -38,7 +39,7 @@ Findings: TypeAlias = dict[str, tuple[Finding, ...]]
 """What was found out about each candidate."""
 
 MAX_RESTARTS = 3
-SAME_ENVIRONMENT = ("cpu", "python", "torch", "passnet", "compiler")
+SAME_ENVIRONMENT = ("cpu", "python", "torch", "passnet", "compiler", "gpu")
 """What must not change between the parts of one run."""
 
 
@@ -107,6 +108,7 @@ def run_suite(
         MeasureError: our own machinery fails again and again.
     """
     settings = replace(settings, held_out=held_out.content_hash if held_out else None)
+    find_device(settings.judge.device)
     info = _run_info(suite, entries, settings)
     _prepare(out, info, resume)
     path = out / TRIALS_FILE
@@ -117,7 +119,7 @@ def run_suite(
     keeping = threading.Lock()
     with LineWriter(path) as writer, ExitStack() as stack:
         pools = [
-            stack.enter_context(ParentPool(settings.num_threads, sandbox))
+            stack.enter_context(ParentPool(settings.num_threads, sandbox, settings.judge.device))
             for _ in range(num_workers)
         ]
         free: SimpleQueue[ParentPool] = SimpleQueue()
@@ -193,7 +195,7 @@ def _run_info(suite: Suite, entries: Sequence[Entry], settings: RunSettings) -> 
         tuple(entry.template for entry in entries),
         {entry.name: entry.code_hash for entry in entries if entry.code_hash},
         settings,
-        describe_environment(),
+        describe_environment(kind_of(settings.judge.device) == "cuda"),
     )
 
 

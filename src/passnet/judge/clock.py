@@ -40,6 +40,16 @@ EARLY_READS = 20
 this many times the reference's median, and ten microseconds. Noise makes some readings slow, not
 all of them."""
 
+LATE_WORK = "late_work"
+LATE_RATIO = 1.25
+LATE_MS = 0.005
+"""On a device, outputs are delivered after the call. A worker has put work off until then if its
+median delivery takes longer than this many times the reference's, and five microseconds. Chosen,
+not measured: no GPU was at hand."""
+
+HOT_CALLS = 20
+"""Calls in a row, on the same inputs, of which the time of one is taken on a device."""
+
 STALE_SHARE = 0.125
 """Share of calls whose inputs are replaced at the last moment, after the worker has read them. They
 do not count, as they find their inputs in another core's cache."""
@@ -83,7 +93,8 @@ class Measurement:
     the median of that turn's calls. `verdicts[i]` compares what was seen of its outputs with the
     reference's, `findings[i]` is what its audited calls prove, `observed[i]` what torch ops its
     replacements used. `shared` says which outputs of the reference share memory (`probe.shared`).
-    `failures` maps workers that failed on the way to how; their times are empty.
+    `failures` maps workers that failed on the way to how; their times are empty. `hot_ms[i]` is the
+    time of one of many calls in a row, on a device; None elsewhere.
     """
 
     rounds: tuple[Rounds, ...]
@@ -93,6 +104,7 @@ class Measurement:
     observed: tuple[tuple[Observed, ...], ...]
     shared: frozenset[Pair]
     failures: Mapping[int, WorkerFailureError]
+    hot_ms: tuple[float | None, ...] = ()
 
 
 def interleave(
@@ -120,6 +132,8 @@ def interleave(
     findings: list[dict[str, Finding]] = [{} for _ in workers]
     observed: list[dict[str, Observed]] = [{} for _ in workers]
     warm_ms: list[list[float]] = [[] for _ in workers]
+    delivery_ms: list[list[float]] = [[] for _ in workers]
+    hot_ms: list[float | None] = [None for _ in workers]
     failures: dict[int, WorkerFailureError] = {}
 
     def visit(index: int, action: Callable[[TimedWorker], TurnResult | None]) -> TurnResult | None:
@@ -144,6 +158,7 @@ def interleave(
             findings[index].update({item.name: item for item in _findings(result.audit)})
             observed[index].update({item.name: item for item in result.observed})
             warm_ms[index] += result.warm_ms
+            delivery_ms[index] += result.delivery_ms
         return there
 
     for index in range(len(workers)):
@@ -166,8 +181,12 @@ def interleave(
             samples[index].append((there[index].ms, back[index].ms))
     final = turn(range(len(workers)), last=True)[0].audit
     for index in range(1, len(workers)):
-        early = _early_work(warm_ms[index], warm_ms[0])
-        findings[index].update({item.name: item for item in early})
+        found = _early_work(warm_ms[index], warm_ms[0])
+        found += _late_work(delivery_ms[index], delivery_ms[0])
+        findings[index].update({item.name: item for item in found})
+    for index, item in enumerate(workers):
+        if item.is_on_device:
+            visit(index, lambda worker, place=index: _burst(worker, hot_ms, place))
     for index in failures:
         samples[index].clear()
     return Measurement(
@@ -178,7 +197,12 @@ def interleave(
         tuple(tuple(item.values()) for item in observed),
         final.shared if final else frozenset(),
         failures,
+        tuple(hot_ms),
     )
+
+
+def _burst(worker: TimedWorker, into: list[float | None], index: int) -> None:
+    into[index] = worker.burst_ms(HOT_CALLS)
 
 
 def _plan_calls(
@@ -242,6 +266,20 @@ def _early_work(mine_ms: Sequence[float], theirs_ms: Sequence[float]) -> list[Fi
         f"the reference most often takes {theirs * 1e3:.1f} us to read them"
     )
     return [Finding("reject", EARLY_WORK, text)]
+
+
+def _late_work(mine_ms: Sequence[float], theirs_ms: Sequence[float]) -> list[Finding]:
+    """Whether a worker does more after its calls than deliver outputs, as the reference does."""
+    if not mine_ms or not theirs_ms:
+        return []
+    mine, theirs = float(np.median(mine_ms)), float(np.median(theirs_ms))
+    if mine <= LATE_RATIO * theirs + LATE_MS:
+        return []
+    text = (
+        f"{mine * 1e3:.1f} us to deliver the outputs of a call, the reference takes "
+        f"{theirs * 1e3:.1f} us for the same bytes"
+    )
+    return [Finding("reject", LATE_WORK, text)]
 
 
 def _findings(audit: Audit | None) -> list[Finding]:

@@ -34,10 +34,11 @@ def main() -> None:
     parser.add_argument("--private", action="append", default=[], help="a folder to make private")
     parser.add_argument("--size", type=int, required=True, help="largest size of each, in bytes")
     parser.add_argument("--show", action="append", default=[], help="a folder to keep, read-only")
+    parser.add_argument("--device", action="append", default=[], help="a file in /dev to keep")
     parser.add_argument("--own-users", action="store_true", help="the user namespace is its own")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
-    _confine(options.private, options.size, options.show, options.own_users)
+    _confine(options.private, options.size, options.show, options.device, options.own_users)
     os.setsid()
     os.chdir("/tmp")
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec would keep that
@@ -45,8 +46,10 @@ def main() -> None:
     os.execvp(options.command[0], options.command)
 
 
-def _confine(private: list[str], size_bytes: int, shown: list[str], own_users: bool) -> None:
-    devices = {f"/dev/{name}": _copy(f"/dev/{name}") for name in _DEVICES}
+def _confine(
+    private: list[str], size_bytes: int, shown: list[str], kept: list[str], own_users: bool
+) -> None:
+    devices = {path: _copy(path) for path in (*[f"/dev/{name}" for name in _DEVICES], *kept)}
     _mount("proc", "/proc")
     if own_users:  # in one below it, the command would have capabilities again
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
@@ -58,6 +61,7 @@ def _confine(private: list[str], size_bytes: int, shown: list[str], own_users: b
     for name, target in _LINKS.items():
         Path("/dev", name).symlink_to(Path("/proc/self/fd", target))
     for path, tree in devices.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).touch()
         _place(tree, path)
     _restrict("/dev", _READ_ONLY)

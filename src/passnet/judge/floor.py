@@ -68,6 +68,10 @@ class Floor:
         return Finding("reject", "physical_floor", text)
 
 
+NO_FLOOR = Floor(0, 0.0, 0, 0.0, 1)
+"""That of a device which was not measured: it proves nothing."""
+
+
 def make_floor(num_bytes: int, flops: int, num_threads: int) -> Floor:
     """The floor of a graph on this machine, measured now."""
     return Floor(

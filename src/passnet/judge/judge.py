@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,16 @@ from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import KINDS, NUM_GRADED, Checked, Expected, num_written
-from passnet.judge.clock import EARLY_WORK, Measurement, TimingPlan, interleave
+from passnet.judge.clock import EARLY_WORK, HOT_CALLS, Measurement, TimingPlan, interleave
 from passnet.judge.compare import worse
 from passnet.judge.conduct import company_findings, floor_findings, torch_findings
 from passnet.judge.estimate import low_mean, self_ratio, speedup
+from passnet.judge.device import kind_of
 from passnet.judge.finding import Finding
-from passnet.judge.floor import make_floor
+from passnet.judge.floor import NO_FLOOR, Floor, make_floor
 from passnet.judge.fresh import FreshInputs
 from passnet.judge.lock import DeviceTurns
+from passnet.judge.messages import Profiled
 from passnet.judge.pool import ParentPool
 from passnet.judge.process import WorkerFailureError, WorkerParent
 from passnet.judge.rules import RULES, RulesName
@@ -85,7 +88,7 @@ def problem_of(parents: ParentPool, item: SuiteGraph, settings: JudgeSettings) -
     """
 
     def make() -> Problem:
-        graph = retarget(item.graph, settings.device)
+        graph = retarget(item.graph, kind_of(settings.device))
         kinds = enumerate(KINDS, settings.seed)
         return make_problem(graph, [make_inputs(graph, kind, seed) for seed, kind in kinds])
 
@@ -145,6 +148,7 @@ def _subject(
         settings.limits,
         settings.compile_timeout_s,
         settings.call_timeout_s,
+        settings.device,
     )
 
 
@@ -278,8 +282,9 @@ class _Bench:
         try:
             with self._turns.alone(), self._watch.phase("timing"):
                 measured = self._measure(timed, plan)
+                profiles = self._profiles(subjects)
                 num_bytes = num_written(self._reference.forms, measured.shared)
-                floor = make_floor(num_bytes, self._expected.flops, self._parents.num_threads)
+                floor = self._floor(num_bytes)
         finally:
             for item in timed:
                 item.close()
@@ -296,8 +301,19 @@ class _Bench:
                 *floor_findings(floor, measured.rounds[place], measured.rounds[0]),
             )
             trial = self._trial(candidates[index], subject, checked, measured, place)
+            trial = replace(trial, profile=profiles[place], reference_profile=profiles[0])
             trials[index] = with_findings(trial, findings)
         return trials
+
+    def _profiles(self, subjects: Sequence[Subject]) -> list[Profiled | None]:
+        if kind_of(self._settings.device) == "cpu":
+            return [None for _ in subjects]
+        return [item.profile(HOT_CALLS) for item in subjects]
+
+    def _floor(self, num_bytes: int) -> Floor:
+        if kind_of(self._settings.device) != "cpu":
+            return NO_FLOOR
+        return make_floor(num_bytes, self._expected.flops, self._parents.num_threads)
 
     def _measure(self, timed: list[TimedWorker], plan: TimingPlan) -> Measurement:
         random = np.random.default_rng(secrets.randbits(128))
@@ -348,6 +364,8 @@ class _Bench:
             calls_per_turn=measured.calls_per_turn,
             reference_ms=float(low_mean(theirs.reshape(-1))),
             candidate_ms=float(low_mean(mine.reshape(-1))),
+            reference_hot_ms=measured.hot_ms[0],
+            candidate_hot_ms=measured.hot_ms[place],
         )
         if not self._is_stable(measured):
             shared["error"] = "the reference differs from itself; the machine is too busy"

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from passnet.errors import MeasureError
+from passnet.judge.device import lock_name
 
 
 class DeviceTurns:
@@ -19,14 +20,14 @@ class DeviceTurns:
     Entering waits for whoever measures; inside, others get ready as well.
 
     Args:
-        device: "cpu", "cuda:0", …
+        device: "cpu" or "cuda"; which GPU the latter is, CUDA_VISIBLE_DEVICES says.
 
     Raises:
         MeasureError: the lock file cannot be opened.
     """
 
     def __init__(self, device: str) -> None:
-        self._path = Path(tempfile.gettempdir()) / f"passnet-{device.replace(':', '')}.lock"
+        self._path = Path(tempfile.gettempdir()) / f"passnet-{lock_name(device)}.lock"
         self.waited_s = 0.0
         """Seconds spent waiting for others."""
 

@@ -9,6 +9,7 @@ from passnet.dataset.suite import SuiteGraph
 from passnet.graph.device import retarget
 from passnet.graph.render import render_program
 from passnet.judge.candidate import Candidate
+from passnet.judge.device import kind_of
 from passnet.judge.lock import DeviceTurns
 from passnet.judge.messages import Look, Looked, MissText
 from passnet.judge.pool import ParentPool
@@ -45,7 +46,7 @@ def look(
     """
     assert candidate.passes is not None, "only a pass folder has passes"
     for item in graphs:
-        program = render_program(retarget(item.graph, settings.device).program)
+        program = render_program(retarget(item.graph, kind_of(settings.device)).program)
         request = Look(program, candidate.passes)
         with (
             DeviceTurns(settings.device),

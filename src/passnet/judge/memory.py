@@ -81,13 +81,18 @@ class ControlPage:
     The judge writes a command, then counts `GO` up. The worker works, writes the addresses of its
     outputs from `OUTPUTS` on, and sets `DONE` to the same number. The judge looks at the outputs
     and sets `FREE`; the worker lets go of them, or where `KEEP` says so holds them until the next
-    call is free, and sets `READY`. `WARM` and `STOP` have no outputs and end with `DONE`.
+    call is free, and sets `READY`. `WARM`, `BURST` and `STOP` have no outputs and end with `DONE`.
+    Where outputs lie on a device, the judge has them delivered before it sets `FREE`.
     """
 
-    GO, DONE, FREE, READY, COMMAND, KEEP, OUTPUTS = 0, 1, 2, 3, 4, 5, 8
+    GO, DONE, FREE, READY, COMMAND, KEEP, COUNT, OUTPUTS = 0, 1, 2, 3, 4, 5, 6, 8
     CALL, NOTHING, WARM, STOP = 0, 1, 2, 3
-    """Commands: call the graph; do all of a call but the call; read the inputs, so that they lie in
-    the cache; leave the page."""
+    """Commands: call the graph; do all of a call but the call; get the inputs ready; leave the
+    page."""
+
+    BURST, DELIVER, DELIVER_ALL, DELIVER_HELD = 4, 5, 6, 7
+    """More commands: call the graph `COUNT` times in a row; copy the outputs to where the judge can
+    read them; the arguments too; copy the outputs that are still held."""
 
     def __init__(self, page: mmap.mmap) -> None:
         self.words = memoryview(page).cast("q")

@@ -22,8 +22,9 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     """Build the graph and get ready to call it.
 
     `kind` is what to run: eager, null, inductor, or passes from the folder `passes`. `call` is
-    compiled (through torch.compile) or direct; `residual` eager or inductor. One file descriptor
-    comes with it: the input memory, of `num_bytes`.
+    compiled (through torch.compile) or direct; `residual` eager or inductor. `device` is where to
+    run, and `device_mib` the memory that may be used there. One file descriptor comes with it: the
+    input memory, of `num_bytes`.
     """
 
     program: str
@@ -33,6 +34,8 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     passes: str | None = None
     call: Literal["compiled", "direct"] = "compiled"
     residual: Literal["eager", "inductor"] = "eager"
+    device: str = "cpu"
+    device_mib: int = 0
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):
@@ -52,7 +55,8 @@ class Fetch(msgspec.Struct, frozen=True, tag=True):
 
 
 class Arm(msgspec.Struct, frozen=True, tag=True):
-    """Wait for calls on the control page, which comes with the first of these messages.
+    """Wait for calls on the control page, which comes with the first of these messages; so does the
+    memory that outputs are delivered to, where they lie on a device.
 
     `observed` are the numbers of those, from 0, in which torch ops are noted. They stand here, and
     not on the page, because code that is called knows where the page lies.
@@ -68,7 +72,13 @@ class Look(msgspec.Struct, frozen=True, tag=True):
     passes: str
 
 
-Request: TypeAlias = Load | Run | Fetch | Arm | Look
+class Profile(msgspec.Struct, frozen=True, tag=True):
+    """Call the graph so many times on a GPU, and say what runs there."""
+
+    num_calls: int
+
+
+Request: TypeAlias = Load | Run | Fetch | Arm | Look | Profile
 
 
 class MissText(msgspec.Struct, frozen=True):
@@ -90,9 +100,12 @@ class OutputForm(msgspec.Struct, frozen=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, tag=True):
-    """The graph is ready; `seconds` went into loading and building."""
+    """The graph is ready; `seconds` went into loading and building. `addresses` are those of the
+    arguments of timed calls, where they lie on a device.
+    """
 
     seconds: float
+    addresses: tuple[int, ...] = ()
 
 
 class Ran(msgspec.Struct, frozen=True, tag=True):
@@ -144,18 +157,31 @@ class Looked(msgspec.Struct, frozen=True, tag=True):
     matches: tuple[MissText, ...]
 
 
-Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | Looked | Failed
+class Profiled(msgspec.Struct, frozen=True, tag=True):
+    """Of one call on a GPU, as the worker saw it (a note, never the measurement): the time between
+    two events around it, the time that its kernels ran, and how many there were.
+    """
+
+    event_ms: float
+    kernel_ms: float
+    num_kernels: float
+
+
+Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | Looked | Profiled | Failed
 
 
 class Limits(msgspec.Struct, frozen=True):
     """What a worker may use: memory beyond what it starts with, seconds of processor time, size of
-    a file it writes, processes and threads of its user (Linux exempts root from the last).
+    a file it writes, processes and threads of its user (Linux exempts root from the last). A process
+    with a CUDA context maps more addresses than any such limit: its address space must be unbound,
+    and its memory on the host is not limited then.
     """
 
     memory_mib: int
     cpu_s: int = 3600
     file_mib: int = 1024
     num_processes: int = 512
+    is_address_space_bound: bool = True
 
 
 class Spawn(msgspec.Struct, frozen=True, tag=True):

@@ -23,12 +23,18 @@ class ParentPool:
     Args:
         num_threads: threads of every worker.
         sandbox: what confines candidate code.
+        device: that the workers run on.
         kept_bytes: of problems to keep, for graphs that are judged again and again.
     """
 
     def __init__(
-        self, num_threads: int = 1, sandbox: Sandbox = NO_SANDBOX, kept_bytes: int = 0
+        self,
+        num_threads: int = 1,
+        sandbox: Sandbox = NO_SANDBOX,
+        device: str = "cpu",
+        kept_bytes: int = 0,
     ) -> None:
+        self.device = device
         self.problems = Problems(kept_bytes)
         self.sandbox = sandbox
         self.num_threads = num_threads
@@ -76,5 +82,6 @@ class ParentPool:
             raise MeasureError("the run was stopped")
         if key not in self._parents:
             there = [path for path in visible if path.is_dir()]
-            self._parents[key] = WorkerParent(self.num_threads, sandbox, there).__enter__()
+            parent = WorkerParent(self.num_threads, sandbox, there, self.device)
+            self._parents[key] = parent.__enter__()
         return self._parents[key]

@@ -16,6 +16,7 @@ from typing import Any
 
 from passnet.errors import WorkerError
 from passnet.judge.channel import Channel, ChannelClosedError, ChannelTimeoutError, channel_pair
+from passnet.judge.device import device_environment, device_nodes
 from passnet.judge.messages import (
     End,
     Ended,
@@ -66,11 +67,17 @@ class WorkerParent:
         num_threads: threads of every worker, for torch's and a kernel's own loops.
         sandbox: what confines it and its workers.
         visible: folders that the workers must be able to read.
+        device: that its workers run on.
     """
 
     def __init__(
-        self, num_threads: int = 1, sandbox: Sandbox = NO_SANDBOX, visible: Sequence[Path] = ()
+        self,
+        num_threads: int = 1,
+        sandbox: Sandbox = NO_SANDBOX,
+        visible: Sequence[Path] = (),
+        device: str = "cpu",
     ) -> None:
+        self._device = device
         self._num_threads = num_threads
         self._sandbox = sandbox
         self._visible = visible
@@ -89,12 +96,12 @@ class WorkerParent:
                 **_STEADY_MALLOC,
                 "TORCHINDUCTOR_COMPILE_THREADS": "1",
                 "PYTHONDONTWRITEBYTECODE": "1",
-                "CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
+                **device_environment(self._device),
             }
         )
         argv = [sys.executable, "-m", "passnet.judge.zygote", str(theirs.fileno())]
         self._process = subprocess.Popen(
-            self._sandbox.command(argv, self._visible),
+            self._sandbox.command(argv, self._visible, device_nodes(self._device)),
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,

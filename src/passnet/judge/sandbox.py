@@ -49,12 +49,15 @@ class Sandbox:
     reason: str = ""
     own_users: bool = True
 
-    def command(self, argv: Sequence[str], visible: Sequence[Path] = ()) -> list[str]:
+    def command(
+        self, argv: Sequence[str], visible: Sequence[Path] = (), devices: Sequence[Path] = ()
+    ) -> list[str]:
         """The command that runs `argv` confined; inherited descriptors stay open in it.
 
         Args:
             argv: the command.
             visible: folders below private ones that it must see, read-only.
+            devices: files in /dev that it must be able to open.
         """
         if self.name == "none":
             return list(argv)
@@ -62,8 +65,8 @@ class Sandbox:
         private = set(map(Path, _PRIVATE))
         shown = [str(path) for path in folders if private.intersection(path.parents)]
         if self.name == "bubblewrap":
-            return [*_bubblewrap(shown), *argv]
-        return [*_unshare(shown, self.own_users), *argv]
+            return [*_bubblewrap(shown, devices), *argv]
+        return [*_unshare(shown, devices, self.own_users), *argv]
 
     def environment(self, extra: dict[str, str]) -> dict[str, str]:
         """The environment of a confined process: what it needs, and `extra`."""
@@ -130,12 +133,14 @@ def _failure(way: Sandbox) -> str:
     return ""
 
 
-def _bubblewrap(shown: Sequence[str]) -> list[str]:
+def _bubblewrap(shown: Sequence[str], devices: Sequence[Path]) -> list[str]:
     words = [
         "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1",
         "--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
-        "--remount-ro", "/proc", "--remount-ro", "/dev",
     ]  # fmt: skip
+    for device in devices:
+        words += ["--dev-bind", str(device), str(device)]
+    words += ["--remount-ro", "/proc", "--remount-ro", "/dev"]
     for path in _PRIVATE:
         words += ["--size", str(PRIVATE_BYTES), "--tmpfs", path]
     for path in shown:
@@ -143,7 +148,7 @@ def _bubblewrap(shown: Sequence[str]) -> list[str]:
     return [*words, "--chdir", "/tmp", "--"]
 
 
-def _unshare(shown: Sequence[str], own_users: bool) -> list[str]:
+def _unshare(shown: Sequence[str], devices: Sequence[Path], own_users: bool) -> list[str]:
     words = ["setpriv", "--pdeathsig=KILL", "unshare", "--kill-child=KILL"]
     words += ["--mount", "--net", "--pid", "--ipc", "--uts"]
     if own_users:
@@ -152,6 +157,7 @@ def _unshare(shown: Sequence[str], own_users: bool) -> list[str]:
     words += ["--own-users"] if own_users else []
     words += [f"--private={path}" for path in _PRIVATE]
     words += [f"--show={path}" for path in shown]
+    words += [f"--device={path}" for path in devices]
     words += [f"--size={PRIVATE_BYTES}", "--"]
     return [*words, "setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
 

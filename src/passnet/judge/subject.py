@@ -13,6 +13,7 @@ from passnet.graph.numbers import Array, storage
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import Candidate
+from passnet.judge.device import kind_of
 from passnet.judge.memory import SharedMemory, aligned, lay_out
 from passnet.judge.messages import (
     Fetch,
@@ -23,6 +24,8 @@ from passnet.judge.messages import (
     Loaded,
     MissText,
     OutputForm,
+    Profile,
+    Profiled,
     Ran,
     Run,
 )
@@ -89,6 +92,7 @@ class Subject:
         limits: what it may use; the inputs' memory is granted beyond them.
         compile_timeout_s: for loading and for the first call, which compiles.
         call_timeout_s: for every later call.
+        device: where the graph runs; "cuda" grants `limits.memory_mib` of its memory.
 
     Raises:
         WorkerFailureError: the worker could not load.
@@ -102,22 +106,29 @@ class Subject:
         limits: Limits,
         compile_timeout_s: float,
         call_timeout_s: float,
+        device: str = "cpu",
     ) -> None:
         self.problem = problem
+        self.device = device
         self.matches: tuple[MissText, ...] = ()
         self.forms: tuple[OutputForm, ...] = ()
         self.load_s = 0.0
         self.first_call_s = 0.0
         self._candidate = candidate
+        self._limits = limits
+        self._addresses: tuple[int, ...] = ()
         self._timeouts_s = (compile_timeout_s, call_timeout_s)
         self._output_memory: SharedMemory | None = None
         self._num_calls = 0
         num_bytes = problem.content.nbytes
         self._memory = SharedMemory(INPUT_MEMORY, num_bytes)
         granted = limits.memory_mib + (num_bytes >> 20)
-        if candidate.kind == "inductor":
+        if candidate.kind == "inductor" and kind_of(device) == "cpu":
             parent.warm_inductor()
-        self.worker: Worker = parent.fork(msgspec.structs.replace(limits, memory_mib=granted))
+        granted_limits = msgspec.structs.replace(
+            limits, memory_mib=granted, is_address_space_bound=kind_of(device) == "cpu"
+        )
+        self.worker: Worker = parent.fork(granted_limits)
 
     def __enter__(self) -> Subject:
         self._fill()
@@ -129,6 +140,8 @@ class Subject:
             self._candidate.passes,
             self._candidate.call,
             self._candidate.residual,
+            self.device,
+            self._limits.memory_mib,
         )
         try:
             reply = self.worker.ask(request, Loaded, self._timeouts_s[0], (self._memory.fd,))
@@ -136,6 +149,7 @@ class Subject:
             self.__exit__()
             raise
         self.load_s = reply.seconds
+        self._addresses = reply.addresses
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -171,9 +185,12 @@ class Subject:
         base = self.worker.mapped_at(INPUT_MEMORY)
         if base is None:
             return {}
+        there = self._addresses or [
+            base + layout.offsets[-1] if layout.offsets else 0 for layout in self.problem.layouts
+        ]
         starts = {
-            index: (base + layout.offsets[-1], self._num_bytes(layout))
-            for index, layout in enumerate(self.problem.layouts)
+            index: (start, self._num_bytes(layout))
+            for index, (layout, start) in enumerate(zip(self.problem.layouts, there, strict=False))
             if layout.offsets
         }
         return {index: range(start, start + size) for index, (start, size) in starts.items()}
@@ -210,6 +227,13 @@ class Subject:
                 raise
             return None
 
+    def profile(self, num_calls: int) -> Profiled | None:
+        """What a GPU is busy with in a call, as the worker says; None where it cannot tell."""
+        try:
+            return self.worker.ask(Profile(num_calls), Profiled, self._timeouts_s[0])
+        except WorkerFailureError:
+            return None
+
     def outcome(self, forms: tuple[OutputForm, ...], input_set: int) -> Outcome:
         """The values of the last outputs, copied out, and of the arguments that were changed.
 
@@ -220,7 +244,7 @@ class Subject:
 
     def _fetched(self, forms: tuple[OutputForm, ...]) -> tuple[Array | None, ...]:
         """The values of the last outputs, None for what is no tensor."""
-        offsets, num_bytes = _output_offsets(forms)
+        offsets, num_bytes = output_offsets(forms)
         if num_bytes > MAX_OUTPUT_BYTES:
             raise WorkerFailureError("out_of_memory", "TooLarge", f"outputs of {num_bytes} bytes")
         if self._output_memory is None or self._output_memory.num_bytes < num_bytes:
@@ -247,8 +271,8 @@ class Subject:
         return changed
 
 
-def _output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
-    """Where the worker puts every output (None for what is no tensor), and the bytes of all."""
+def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
+    """Where a worker copies every output to (None for what is no tensor), and the bytes of all."""
     position = 0
     offsets: list[int | None] = []
     for form in forms:

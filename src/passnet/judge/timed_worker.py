@@ -21,15 +21,12 @@ from passnet.judge.messages import Arm, Armed, Disarmed, Observed, OutputForm
 from passnet.judge.probe import (
     Pair,
     Places,
-    as_arrays,
     outputs_in,
-    read_places,
-    read_whole,
     shared,
 )
-from passnet.judge.subject import Subject
+from passnet.judge.sight import NS_PER_MS, Delivered, InMemory, Sight
+from passnet.judge.subject import Subject, output_offsets
 
-NS_PER_MS = 1_000_000
 SHORTEST_MS = 1e-4
 """A time below 0.1 microseconds is the clock's own grain."""
 
@@ -85,11 +82,13 @@ class Turn:
 @dataclass(slots=True)
 class TurnResult:
     """What came of a turn: the median time of its counted calls, the times in which the worker read
-    its inputs, what was seen, and the arguments that were written to.
+    its inputs, and delivered outputs that lie on a device, what was seen, and the arguments that
+    were written to.
     """
 
     ms: float = 0.0
     warm_ms: list[float] = field(default_factory=list)
+    delivery_ms: list[float] = field(default_factory=list)
     seen: list[list[bytes]] = field(default_factory=list)
     changed: set[int] = field(default_factory=set)
     audit: Audit | None = None
@@ -127,11 +126,22 @@ class TimedWorker:
         self._page = SharedMemory("passnet-control", mmap.PAGESIZE)
         self._words = ControlPage(self._page.map).words
         self._sent = False
+        self._delivery: SharedMemory | None = None
+        self._sight: Sight = InMemory(subject)
+        if subject.device != "cpu":
+            _, num_bytes = output_offsets(subject.forms)
+            self._delivery = SharedMemory("passnet-delivery", num_bytes)
+            self._sight = Delivered(subject, self._delivery, self._start)
 
     @property
     def forms(self) -> Sequence[OutputForm]:
         """The forms of its outputs."""
         return self._subject.forms
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether its graph runs in memory that the judge cannot reach."""
+        return self._delivery is not None
 
     @property
     def num_inputs(self) -> int:
@@ -141,9 +151,12 @@ class TimedWorker:
     def close(self) -> None:
         """Give the control page back; the worker stays."""
         self._page.close()
+        if self._delivery is not None:
+            self._delivery.close()
 
     def _arm(self, observed: frozenset[int] = frozenset()) -> None:
-        fds = () if self._sent else (self._page.fd,)
+        memories = [] if self._sent else [self._page, self._delivery]
+        fds = tuple(item.fd for item in memories if item is not None)
         self._sent = True
         self.worker.ask(Arm(observed), Armed, self._timeout_ns / 1e9, fds)
 
@@ -171,6 +184,14 @@ class TimedWorker:
         self._disarm()
         return min(min(empty) / NS_PER_MS, _LARGEST_EMPTY_MS)
 
+    def burst_ms(self, num_calls: int) -> float:
+        """The time of one of so many calls in a row, on the inputs that lie there."""
+        self._arm()
+        self._words[ControlPage.COUNT] = num_calls
+        elapsed = self._start(ControlPage.BURST)
+        self._disarm()
+        return elapsed / NS_PER_MS / num_calls
+
     def take(self, turn: Turn, fresh: FreshInputs) -> TurnResult:
         """The calls of a turn."""
         result = TurnResult()
@@ -178,7 +199,8 @@ class TimedWorker:
         self._arm(
             frozenset(number for number, call in enumerate(turn.calls) if call.kind == "observed")
         )
-        held: tuple[list[int], list[bytes]] | None = None
+        self._sight.delivery_ms.clear()
+        held: list[bytes] | None = None
         for number, call in enumerate(turn.calls):
             self._write(fresh, call.stale or call.draw)
             result.warm_ms.append(self._start(ControlPage.WARM) / NS_PER_MS)
@@ -188,17 +210,21 @@ class TimedWorker:
             if number > 0 and call.is_counted:
                 times.append(elapsed_ms)
             pointers = self._pointers()
-            result.seen.append(read_places(self.worker, pointers, self.forms, turn.places))
-            self._look_at_inputs(turn, call, fresh, result.changed)
+            self._sight.look(pointers)
+            result.seen.append(self._sight.places(turn.places))
             if held is not None and result.audit is not None:
-                again = read_whole(self.worker, held[0], self.forms)
-                result.audit.overwritten = _differ(held[1], again, result.audit.shared)
+                again = self._sight.held()
+                result.audit.overwritten = _differ(held, again, result.audit.shared)
                 held = None
             if call.kind in ("audited", "held"):
                 result.audit, last = self._audit(pointers)
-                held = (pointers, last) if call.kind == "held" else None
+                if call.kind == "held":
+                    self._sight.hold()
+                    held = last
+            self._look_at_inputs(turn, call, fresh, result.changed)
             self._free(keep=held is not None)
         result.observed = self._disarm()
+        result.delivery_ms = list(self._sight.delivery_ms)
         times.sort()
         result.ms = max(times[len(times) // 2] - self.empty_ms, SHORTEST_MS)
         return result
@@ -218,11 +244,11 @@ class TimedWorker:
 
     def _audit(self, pointers: list[int]) -> tuple[Audit, list[bytes]]:
         """What the outputs of the call that has just ended show, and their bytes at the end."""
-        whole = read_whole(self.worker, pointers, self.forms)
+        whole = self._sight.whole()
         arguments = self._subject.argument_addresses()
-        audit = Audit(as_arrays(whole, self.forms), shared(pointers, self.forms, arguments))
+        audit = Audit(self._sight.arrays(whole), shared(pointers, self.forms, arguments))
         time.sleep(LATE_WAIT_S)
-        again = read_whole(self.worker, pointers, self.forms)
+        again = self._sight.whole()
         audit.written_late = _differ(whole, again, audit.shared)
         return audit, again
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from passnet.judge.clock import Rounds, TimingPlan
 from passnet.judge.finding import Finding
-from passnet.judge.messages import Limits
+from passnet.judge.messages import Limits, Profiled
 from passnet.judge.rules import RulesName
 from passnet.judge.sandbox import SandboxName
 from passnet.judge.status import Status
@@ -21,7 +21,7 @@ class JudgeSettings:
     """How graphs are judged.
 
     Args:
-        device: "cpu".
+        device: "cpu", "cuda", or for tests `device.STAGED`.
         seed: of the inputs.
         timing: how long to measure; None compares only, and gives no speedup.
         limits: what a worker may use.
@@ -49,7 +49,8 @@ class Trial:
 
     `speedup` with the bounds of its 95 % interval is None unless the status is ok. `self_ratio` is
     the reference against itself in the same rounds. `matches` maps each pass to how often it did.
-    Times are kept by round and turn.
+    Times are kept by round and turn; the hot ones are of one of many calls in a row, on a device.
+    `profile` says what the worker saw a GPU do in a call, `reference_profile` the reference's.
     `phases_s` says where the judge's time on this trial went. `sandbox` is what confined the
     candidate, "none" also for a baseline, which needs none. `findings` is what was found out about
     its honesty; one that rejects makes the status `cheat`. `relative_error` is that of the least
@@ -72,6 +73,10 @@ class Trial:
     reference_rounds_ms: Rounds = ()
     candidate_rounds_ms: Rounds = ()
     calls_per_turn: int | None = None
+    reference_hot_ms: float | None = None
+    candidate_hot_ms: float | None = None
+    reference_profile: Profiled | None = None
+    profile: Profiled | None = None
     relative_error: float | None = None
     eager_error: float | None = None
     load_s: float | None = None

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from passnet.errors import PassError, PassFolderError
@@ -24,7 +23,7 @@ from passnet.graph.build import build
 from passnet.graph.parse import parse_program
 from passnet.judge.channel import Channel, ChannelClosedError
 from passnet.judge.exact import run_exact
-from passnet.judge.memory import ControlPage, aligned
+from passnet.judge.memory import ControlPage
 from passnet.judge.messages import (
     Arm,
     Armed,
@@ -32,7 +31,6 @@ from passnet.judge.messages import (
     Failed,
     Fetch,
     Fetched,
-    InputLayout,
     Load,
     Loaded,
     Look,
@@ -40,10 +38,13 @@ from passnet.judge.messages import (
     MissText,
     Observed,
     OutputForm,
+    Profile,
+    Profiled,
     Ran,
     Request,
     Run,
 )
+from passnet.judge.placement import Placement, copy_out, pin, place
 from passnet.passes.backend import compile_with_inductor, passnet_backend
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
@@ -111,12 +112,12 @@ class _Worker:
 
     def __init__(self) -> None:
         self._call: Callable[..., Any] | None = None
-        self._args: list[list[Any]] = []
+        self._placement: Placement | None = None
         self._outputs: Any = ()
         self._nothing: tuple[Any, ...] = ()  # what an empty bracket "returns"
         self._matches: tuple[MissText, ...] = ()
         self._control: ControlPage | None = None
-        self._timed_inputs = np.empty(0, np.uint64)
+        self._delivery: mmap.mmap | None = None
         self._observer = Observer()
 
     def answer(self, request: Any, fds: list[int], channel: Channel) -> Any:
@@ -128,26 +129,24 @@ class _Worker:
             return self._fetch(request, fds)
         if isinstance(request, Look):
             return _look(request)
+        if isinstance(request, Profile):
+            return self._profile(request.num_calls)
         assert isinstance(request, Arm), "the judge sends requests only"
         return self._watch(request.observed, fds, channel)
 
     def _load(self, request: Load, fds: list[int]) -> Loaded:
         start = time.perf_counter()
         memory = _map(fds[0], request.num_bytes)
-        num_sets = max([len(item.offsets) for item in request.inputs], default=1) or 1
-        self._args = [
-            [_argument(item, memory, number) for item in request.inputs]
-            for number in range(num_sets)
-        ]
-        first = min([item.offsets[-1] for item in request.inputs if item.offsets], default=0)
-        self._timed_inputs = np.frombuffer(
-            memory, np.uint64, (request.num_bytes - first) // 8, first
-        )
+        if request.device.startswith("cuda"):
+            _get_ready_for_cuda(request.device_mib)
+        self._placement = place(request.inputs, memory, request.num_bytes, request.device)
         module = build(parse_program(request.program))
-        self._call = self._ready(module, request)
-        return Loaded(time.perf_counter() - start)
+        self._call = self._ready(module, request, self._placement.give(0))
+        return Loaded(time.perf_counter() - start, self._placement.addresses())
 
-    def _ready(self, module: torch.fx.GraphModule, request: Load) -> Callable[..., Any]:
+    def _ready(
+        self, module: torch.fx.GraphModule, request: Load, arguments: list[Any]
+    ) -> Callable[..., Any]:
         if request.kind == "eager":
             return module.forward
         # The method and not the module is compiled: the layers that torch.compile puts around a
@@ -155,7 +154,7 @@ class _Worker:
         if request.kind == "inductor":
             if request.call == "compiled":
                 return torch.compile(module.forward, dynamic=False)
-            return compile_with_inductor(module, self._args[0])
+            return compile_with_inductor(module, arguments)
         options = {
             "passes": request.passes,
             "residual": request.residual,
@@ -165,36 +164,53 @@ class _Worker:
         backend = partial(passnet_backend, options=options)
         if request.call == "compiled":
             return torch.compile(module.forward, backend=backend, dynamic=False)
-        return backend(module, self._args[0])
+        return backend(module, arguments)
 
     def _note(self, reports: list[PassReport]) -> None:
         self._matches += _match_texts(reports)
 
     def _run(self, request: Run) -> Ran:
-        assert self._call is not None, "the judge loads before it runs"
+        placement = self._placement
+        assert self._call is not None and placement is not None, "the judge loads before it runs"
         torch.manual_seed(request.seed)
         self._outputs = ()
-        arguments, flops = self._args[request.input_set], 0
+        arguments, flops = placement.give(request.input_set), 0
         start = time.perf_counter()
         if request.exact:
             self._outputs, flops = run_exact(self._call, arguments)
         else:
             self._outputs = self._call(*arguments)
+        if placement.wait is not None:
+            placement.wait()
         seconds = time.perf_counter() - start
+        placement.settle(request.input_set)
         return Ran(_forms(self._outputs), self._matches, seconds, flops)
 
     def _fetch(self, request: Fetch, fds: list[int]) -> Fetched:
-        memory = _map(fds[0], request.num_bytes)
-        position = 0
-        for item in self._outputs:
-            if isinstance(item, torch.Tensor):
-                if item.numel():
-                    target = torch.frombuffer(
-                        memory, dtype=item.dtype, count=item.numel(), offset=position
-                    )
-                    target.view(item.shape).copy_(item)
-                position = aligned(position + item.numel() * item.element_size())
+        copy_out(_as_tuple(self._outputs), _map(fds[0], request.num_bytes))
         return Fetched()
+
+    def _profile(self, num_calls: int) -> Profiled:
+        assert self._call is not None and self._placement is not None, (
+            "profiled before it was loaded"
+        )
+        arguments = self._placement.give(-1)
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(num_calls):
+            self._call(*arguments)
+        stop.record()
+        stop.synchronize()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+            for _ in range(num_calls):
+                self._call(*arguments)
+            torch.cuda.synchronize()
+        times_us = [event.device_time for event in seen.events() if event.device_time > 0]
+        return Profiled(
+            start.elapsed_time(stop) / num_calls,
+            sum(times_us) / 1e3 / num_calls,
+            len(times_us) / num_calls,
+        )
 
     def _watch(self, observed: frozenset[int], fds: list[int], channel: Channel) -> Disarmed:
         """Call the graph as the control page says, until it says stop.
@@ -205,13 +221,19 @@ class _Worker:
         """
         if fds:
             self._control = ControlPage(_map(fds[0], mmap.PAGESIZE))
-        assert self._control is not None and self._call is not None, "armed before it was loaded"
-        words, call, args = self._control.words, self._call, self._args[-1]
+        if len(fds) > 1:
+            self._delivery = _map(fds[1], os.fstat(fds[1]).st_size)
+            if self._placement is not None and self._placement.wait is not None:
+                pin(self._delivery)
+        placement = self._placement
+        assert self._control is not None, "armed without a page"
+        assert self._call is not None and placement is not None, "armed before it was loaded"
+        words, call, args = self._control.words, self._call, placement.give(-1)
         go, done, free, ready, command, keep, first = (
             ControlPage.GO, ControlPage.DONE, ControlPage.FREE, ControlPage.READY,
             ControlPage.COMMAND, ControlPage.KEEP, ControlPage.OUTPUTS,
         )  # fmt: skip
-        inputs, read = self._timed_inputs, np.bitwise_xor.reduce
+        warm, wait, delivery = placement.warm, placement.wait, self._delivery
         self._nothing = tuple(self._outputs) or self._nothing
         self._outputs = outputs = held = ()
         self._observer.seen.clear()
@@ -227,8 +249,16 @@ class _Worker:
                 seen = words[go]
                 order = words[command]
                 if order == ControlPage.WARM:
-                    read(inputs)
+                    warm()
                     words[done] = seen
+                    continue
+                if order == ControlPage.BURST:
+                    for _ in range(words[ControlPage.COUNT]):
+                        outputs = call(*args)
+                    if wait is not None:
+                        wait()
+                    words[done] = seen
+                    outputs = ()
                     continue
                 if order == ControlPage.STOP:
                     words[done] = seen
@@ -243,13 +273,22 @@ class _Worker:
                     else:
                         outputs = call(*args)
                     number += 1
-                place = first
+                if wait is not None:
+                    wait()
+                spot = first
                 for item in outputs:
-                    words[place] = item.data_ptr() if isinstance(item, torch.Tensor) else 0
-                    place += 1
+                    words[spot] = item.data_ptr() if isinstance(item, torch.Tensor) else 0
+                    spot += 1
                 words[done] = seen
                 while words[free] != seen:
-                    pass
+                    if words[go] != seen:  # to be delivered, while they are held
+                        seen = words[go]
+                        assert delivery is not None, "there is nowhere to deliver to"
+                        late = words[command] == ControlPage.DELIVER_HELD
+                        copy_out(held if late else outputs, delivery)
+                        if words[command] == ControlPage.DELIVER_ALL:
+                            placement.settle(-1)
+                        words[done] = seen
                 held, outputs = (outputs if words[keep] else ()), ()
                 words[ready] = seen
         finally:
@@ -281,22 +320,19 @@ def _map(fd: int, num_bytes: int) -> mmap.mmap:
     return memory
 
 
-def _argument(layout: InputLayout, memory: mmap.mmap, number: int) -> Any:
-    if layout.number is not None:
-        return layout.number
-    dtype = getattr(torch, layout.dtype)
-    count = 1
-    for size in layout.shape:
-        count *= size
-    if count == 0:
-        return torch.empty(layout.shape, dtype=dtype)
-    flat = torch.frombuffer(memory, dtype=dtype, count=count, offset=layout.offsets[number])
-    return flat.view(layout.shape)
+def _get_ready_for_cuda(device_mib: int) -> None:
+    """Make this process's CUDA context, and bound what torch may allocate in it."""
+    torch.cuda.init()
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(min(1.0, device_mib * 2**20 / total))
+
+
+def _as_tuple(outputs: Any) -> Sequence[Any]:
+    return outputs if isinstance(outputs, (tuple, list)) else (outputs,)
 
 
 def _forms(outputs: Any) -> tuple[OutputForm, ...]:
-    items: Sequence[Any] = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
-    return tuple(_form(item) for item in items)
+    return tuple(_form(item) for item in _as_tuple(outputs))
 
 
 def _form(item: Any) -> OutputForm:

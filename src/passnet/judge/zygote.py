@@ -134,8 +134,9 @@ def _limit(limits: Limits) -> None:
     """Set the limits; the address space is bound to what is mapped now and the given memory."""
     with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123
         mapped = int(stream.read().split()[0]) * resource.getpagesize()
+    space = mapped + limits.memory_mib * 2**20
     for kind, limit in (
-        (resource.RLIMIT_AS, mapped + limits.memory_mib * 2**20),
+        (resource.RLIMIT_AS, space if limits.is_address_space_bound else resource.RLIM_INFINITY),
         (resource.RLIMIT_CPU, limits.cpu_s),
         (resource.RLIMIT_FSIZE, limits.file_mib * 2**20),
         (resource.RLIMIT_NPROC, limits.num_processes),
@@ -143,7 +144,8 @@ def _limit(limits: Limits) -> None:
     ):
         hard = resource.getrlimit(kind)[1]
         bound = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(kind, (bound, bound))
+        if bound != resource.RLIM_INFINITY:
+            resource.setrlimit(kind, (bound, bound))
 
 
 def _end_with_parent() -> None:

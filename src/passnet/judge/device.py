@@ -1,0 +1,84 @@
+"""Devices that graphs are judged on, as far as the judge itself has to know them; torch stays out.
+
+The judge has no CUDA context, and neither has a parent of workers: a process with one cannot be
+forked. Each worker makes its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from passnet.errors import InputError
+
+STAGED = "staged"
+"""A device for tests: tensors in ordinary memory that the judge does not share, handled like those
+of a GPU."""
+
+_NODES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm*", "nvidia-modeset", "nvidia-caps/*")
+"""Files in /dev that CUDA opens."""
+
+_PROBE_TIMEOUT_S = 120.0
+
+_PROBE = "import torch; torch.cuda.init(); print(torch.cuda.get_device_name(0))"
+
+
+def kind_of(device: str) -> str:
+    """What graphs name as their device: "cpu" or "cuda"."""
+    return "cuda" if device.startswith("cuda") else "cpu"
+
+
+def lock_name(device: str) -> str:
+    """A name for the device that two users of it share; of a GPU the first one that is visible."""
+    if kind_of(device) == "cpu":
+        return device
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    return "cuda-" + (re.sub(r"[^\w-]", "", visible) or "0")
+
+
+def device_environment(device: str) -> dict[str, str]:
+    """Variables of the environment for a parent of workers."""
+    if kind_of(device) == "cpu":
+        return {"CUDA_VISIBLE_DEVICES": ""}
+    kept = os.environ.get("CUDA_VISIBLE_DEVICES")
+    # To ask through NVML makes no CUDA context, which the forks of the parent could not use.
+    asked = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    return asked if kept is None else {**asked, "CUDA_VISIBLE_DEVICES": kept}
+
+
+def device_nodes(device: str) -> list[Path]:
+    """Files in /dev that the workers of a device must be able to open."""
+    if kind_of(device) == "cpu":
+        return []
+    return sorted(path for pattern in _NODES for path in Path("/dev").glob(pattern))
+
+
+@cache
+def find_device(device: str) -> str:
+    """The name of the device's hardware; empty for a CPU.
+
+    Raises:
+        InputError: this machine has no such device, or torch cannot use it.
+    """
+    if kind_of(device) == "cpu":
+        return ""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _PROBE],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PROBE_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired as cause:
+        raise InputError(f"device {device}: torch did not find out in {cause.timeout:.0f} s") from (
+            cause
+        )
+    if done.returncode:
+        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise InputError(f"device {device} is not on this machine ({words[-1]}); use --device cpu")
+    return done.stdout.strip()
