@@ -99,16 +99,16 @@ def test_strided_outputs_views_and_written_arguments_come_back(parents: ParentPo
 
 BODIES = {
     "an output that is wrong in timed calls only": (
-        "mismatch",
+        "wrong",
         "calls = []\n"
         "def replacement(x, y):\n"
         "    calls.append(1)\n"
         "    out = torch.relu(x + y)\n"
-        "    return out if len(calls) < 5 else out + 1\n",
+        "    return out if len(calls) < 5 else 1e6 - out\n",
         "of a timed call is wrong",
     ),
     "an argument that is left with other values": (
-        "mismatch",
+        "wrong",
         "calls = []\n"
         "def replacement(x, y):\n"
         "    calls.append(1)\n"
@@ -122,7 +122,7 @@ BODIES = {
         "cheat",
         "buffer = torch.empty(64, 64)\n"
         "def replacement(x, y):\n"
-        "    return torch.relu(torch.add(x, y, out=buffer), out=buffer).view(64, 64)\n",
+        "    return torch.clamp(torch.add(x, y, out=buffer), min=0, out=buffer).view(64, 64)\n",
         "static_buffer",
     ),
     "a thread that finishes later": (
@@ -132,10 +132,9 @@ BODIES = {
         "    time.sleep(0.002)\n"
         "    out.copy_(torch.relu(x + y))\n"
         "def replacement(x, y):\n"
-        "    out = torch.relu(x + y)\n"
-        "    keep = out.clone()\n"
+        "    out = torch.relu(x + y) * 1.0000001\n"
         "    threading.Thread(target=late, args=(x, y, out)).start()\n"
-        "    return out.fill_(0) if False else out.mul_(1.0000001)\n",
+        "    return out\n",
         "late_write",
     ),
     "work that is put off until the outputs are delivered": (
@@ -162,13 +161,15 @@ BODIES = {
 def test_what_is_wrong_on_a_device_is_found(parents: ParentPool, root: Path, name: str) -> None:
     status, body, words = BODIES[name]
     trial = judge(parents, root, "import torch\n" + body)
-    assert trial.status == status, (trial.status, trial.error)
+    seen = "wrong" if trial.status == "ok" and trial.smallest_t is None else trial.status
+    assert seen == status, (trial.status, trial.smallest_t, trial.error)
     assert words in (trial.error or ""), trial.error
 
 
 def test_late_work_is_more_than_a_quarter_and_five_microseconds() -> None:
     assert not _late_work([], [])
-    assert not _late_work([0.012] * 9, [0.010] * 9)
-    assert not _late_work([1.2] * 9, [1.0] * 9)
-    (found,) = _late_work([0.020] * 9, [0.010] * 9)
+    assert not _late_work([0.012] * 40, [0.010] * 40)
+    assert not _late_work([1.2] * 40, [1.0] * 40)
+    assert not _late_work([0.020] * 9, [0.010] * 9)  # too few to tell
+    (found,) = _late_work([0.020] * 40, [0.010] * 40)
     assert found.weight == "reject" and "20.0 us" in found.evidence

@@ -19,11 +19,18 @@ from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import KINDS, NUM_GRADED, Checked, Expected, num_written
-from passnet.judge.clock import EARLY_WORK, HOT_CALLS, Measurement, TimingPlan, interleave
+from passnet.judge.clock import (
+    EARLY_WORK,
+    HOT_CALLS,
+    LATE_WORK,
+    Measurement,
+    TimingPlan,
+    interleave,
+)
 from passnet.judge.compare import worse
 from passnet.judge.conduct import company_findings, floor_findings, torch_findings
-from passnet.judge.estimate import low_mean, self_ratio, speedup
 from passnet.judge.device import kind_of
+from passnet.judge.estimate import low_mean, self_ratio, speedup
 from passnet.judge.finding import Finding
 from passnet.judge.floor import NO_FLOOR, Floor, make_floor
 from passnet.judge.fresh import FreshInputs
@@ -321,9 +328,9 @@ class _Bench:
         fresh = FreshInputs(self._problem.tensors, graded, random)
         for _ in range(self._settings.max_repeats):
             measured = interleave(timed, plan, fresh, random)
-            early = [item for found in measured.findings for item in found]
-            if self._is_stable(measured) and EARLY_WORK not in [item.name for item in early]:
-                break  # a busy machine can look like early work, but not again and again
+            found = {item.name for findings in measured.findings for item in findings}
+            if self._is_stable(measured) and not found & {EARLY_WORK, LATE_WORK}:
+                break  # a busy machine can look like either, but not again and again
         return measured
 
     def _is_stable(self, measured: Measurement) -> bool:

@@ -172,9 +172,9 @@ Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | Looked | Profiled
 
 class Limits(msgspec.Struct, frozen=True):
     """What a worker may use: memory beyond what it starts with, seconds of processor time, size of
-    a file it writes, processes and threads of its user (Linux exempts root from the last). A process
-    with a CUDA context maps more addresses than any such limit: its address space must be unbound,
-    and its memory on the host is not limited then.
+    a file it writes, processes and threads of its user (Linux exempts root from the last). A
+    process with a CUDA context maps more addresses than any such limit: its address space must be
+    unbound, and its memory on the host is not limited then.
     """
 
     memory_mib: int

@@ -1,4 +1,4 @@
-"""Where a worker's arguments lie: in the memory it shares with the judge, or on a device of its own.
+"""Where a worker's arguments lie: in the memory it shares with the judge, or on a device.
 
 On a CPU the judge writes arguments and reads outputs in place. A device has memory that the judge
 cannot reach: there the worker copies arguments up before a call, and outputs down after it, into
@@ -44,10 +44,10 @@ class Placement(Protocol):
         """Get the arguments of a timed call, the last set, ready for it."""
 
     def addresses(self) -> tuple[int, ...]:
-        """Where the arguments of timed calls lie, 0 for what is no tensor; empty if the judge knows."""
+        """Where the arguments of timed calls lie, 0 for numbers; nothing if the judge knows."""
 
 
-class InPlace:
+class _InPlace:
     """Arguments that lie in the shared memory itself."""
 
     wait: Callable[[], None] | None = None
@@ -70,7 +70,7 @@ class InPlace:
         return ()
 
 
-class OnDevice:
+class _OnDevice:
     """Arguments in a device's memory, one copy for all sets.
 
     Args:
@@ -125,8 +125,8 @@ def place(
 ) -> Placement:
     """Where the arguments of a graph lie on a device."""
     if device == "cpu":
-        return InPlace(layouts, memory, num_bytes)
-    return OnDevice(layouts, memory, device)
+        return _InPlace(layouts, memory, num_bytes)
+    return _OnDevice(layouts, memory, device)
 
 
 def host_arguments(layouts: Sequence[InputLayout], memory: mmap.mmap) -> list[list[Any]]:
@@ -154,8 +154,9 @@ def pin(memory: mmap.mmap) -> None:
     Where that is not allowed, copies are slower.
     """
     address = torch.frombuffer(memory, dtype=torch.uint8).data_ptr()
+    runtime: Any = torch.cuda.cudart()
     with suppress(RuntimeError):
-        torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(address, len(memory), 0))
+        torch.cuda.check_error(runtime.cudaHostRegister(address, len(memory), 0))
 
 
 def _argument(layout: InputLayout, memory: mmap.mmap, number: int) -> Any:

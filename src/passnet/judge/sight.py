@@ -46,7 +46,21 @@ class Sight(Protocol):
         """What `whole` gave, as arrays; None for what is no tensor."""
 
 
-class InMemory:
+def sight_of(subject: Subject, memory: SharedMemory | None, order: Callable[[int], int]) -> Sight:
+    """How the judge sees a worker's outputs.
+
+    Args:
+        subject: whose outputs they are.
+        memory: where they are delivered to, if they lie on a device.
+        order: gives a command of the control page, waits for its end, and returns the nanoseconds
+            between.
+    """
+    if memory is None:
+        return _InMemory(subject)
+    return _Delivered(subject, memory, order)
+
+
+class _InMemory:
     """Outputs in the worker's memory."""
 
     def __init__(self, subject: Subject) -> None:
@@ -74,15 +88,8 @@ class InMemory:
         return as_arrays(whole, self._subject.forms)
 
 
-class Delivered:
-    """Outputs on a device.
-
-    Args:
-        subject: whose outputs they are.
-        memory: where they are delivered to.
-        order: gives a command of the control page, waits for its end, and returns the nanoseconds
-            between.
-    """
+class _Delivered:
+    """Outputs on a device; see `sight_of`."""
 
     def __init__(self, subject: Subject, memory: SharedMemory, order: Callable[[int], int]) -> None:
         self.delivery_ms: list[float] = []

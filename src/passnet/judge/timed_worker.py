@@ -24,7 +24,7 @@ from passnet.judge.probe import (
     outputs_in,
     shared,
 )
-from passnet.judge.sight import NS_PER_MS, Delivered, InMemory, Sight
+from passnet.judge.sight import NS_PER_MS, sight_of
 from passnet.judge.subject import Subject, output_offsets
 
 SHORTEST_MS = 1e-4
@@ -127,11 +127,10 @@ class TimedWorker:
         self._words = ControlPage(self._page.map).words
         self._sent = False
         self._delivery: SharedMemory | None = None
-        self._sight: Sight = InMemory(subject)
         if subject.device != "cpu":
             _, num_bytes = output_offsets(subject.forms)
             self._delivery = SharedMemory("passnet-delivery", num_bytes)
-            self._sight = Delivered(subject, self._delivery, self._start)
+        self._sight = sight_of(subject, self._delivery, self._start)
 
     @property
     def forms(self) -> Sequence[OutputForm]:
