@@ -7,7 +7,7 @@ PIP_ARGS ?=
 BIN := .venv/bin
 RUN := OMP_NUM_THREADS=1 $(BIN)
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all lint bench gpu clean
 
 # With torch fixed, no other package can replace it by a larger build.
 .venv/core: pyproject.toml
@@ -47,6 +47,15 @@ BENCH ?= spine fusion cutting
 
 bench: .venv/dev
 	for each in $(BENCH); do $(RUN)/python -m benchmarks.$$each || exit 1; done
+
+# All that needs a GPU: tests, how well times agree, Triton passes and baselines, exploits.
+gpu: .venv/dev
+	$(RUN)/python -m pytest -m gpu
+	$(RUN)/python -m benchmarks.gpu
+	$(BIN)/passnet judge audit --device cuda tests/exploits/gpu
+	$(BIN)/passnet bench run --suite demo --device cuda --out runs/gpu --resume \
+	  --candidate eager --candidate null --candidate inductor --candidate inductor@direct \
+	  --candidate examples/triton --candidate examples/triton@direct
 
 clean:
 	rm -rf .venv runs

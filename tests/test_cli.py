@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 from passnet.graph.files import GraphSample, write_sample
 from tests.bench.runs import passnet
@@ -87,10 +88,12 @@ def test_bench_list_and_show(tmp_path: Path) -> None:
     assert len(list((tmp_path / "svg").glob("rms_norm-*.svg"))) == 6
 
 
-def test_cuda_is_refused_plainly(tmp_path: Path) -> None:
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_cuda_is_refused_plainly_where_there_is_none(tmp_path: Path) -> None:
     done = passnet("bench", "run", "--candidate", "eager", "--device", "cuda", "--out",
                    tmp_path / "run")  # fmt: skip
-    assert done.returncode == 2 and "cuda is not supported yet" in done.stderr
+    assert done.returncode == 2 and "device cuda is not on this machine" in done.stderr
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_capture_written_to_a_folder_can_be_checked_and_judged(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from passnet.cli.output import print_json
+from passnet.errors import InputError
 
 
 @click.group("judge")
@@ -23,22 +24,30 @@ def judge_group() -> None:
     show_default=True,
     help="What confines candidate code: auto, or the name of a sandbox.",
 )
+@click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]),
+              help="Judge the cases for this device.")  # fmt: skip
 @click.pass_context
-def judge_audit(ctx: click.Context, paths: tuple[Path, ...], as_json: bool, sandbox: str) -> None:
+def judge_audit(
+    ctx: click.Context, paths: tuple[Path, ...], as_json: bool, sandbox: str, device: str
+) -> None:
     """Judge the corpora PATHS of exploits and honest passes; print both rates.
 
     A corpus is a folder of pass folders with a case.json each. Exits 1 if an exploit gained or went
     under a wrong name, or an honest pass was rejected, flagged or found wrong.
     """
     from passnet.judge.audit import audit, find_cases
+    from passnet.judge.device import find_device
     from passnet.judge.pool import ParentPool
     from passnet.judge.sandbox import find_sandbox
     from passnet.judge.trial import JudgeSettings
     from passnet.report.progress import progress
 
-    cases = find_cases(paths)
+    find_device(device)
+    cases = {path: case for path, case in find_cases(paths).items() if case.device == device}
+    if not cases:
+        raise InputError(f"no case for device {device} there; see --device")
     with (
-        ParentPool(sandbox=find_sandbox(sandbox)) as parents,
+        ParentPool(sandbox=find_sandbox(sandbox), device=device) as parents,
         progress("auditing", len(cases)) as step,
     ):
         audited = list(audit(parents, cases, JudgeSettings(), step))

@@ -43,6 +43,7 @@ class Case:
         caught_by: for an exploit, the outcome that it must have; see `outcomes`.
         families: for an exploit, the numbers of the families it belongs to.
         rules: those it is judged under.
+        device: that it is judged on.
         call: how it is called.
         held_out: graph directories with other shapes that its author has not seen.
         needs: modules without which it cannot run.
@@ -54,6 +55,7 @@ class Case:
     caught_by: tuple[str, ...] = ()
     families: tuple[int, ...] = ()
     rules: RulesName = "open"
+    device: Literal["cpu", "cuda"] = "cpu"
     call: Call = "direct"
     held_out: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
@@ -121,12 +123,13 @@ def audit(
     settings: JudgeSettings,
     done: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Audited]:
-    """Judge every case that can run here, each in a worker of its own.
+    """Judge every case that can run here on the device of these parents, each in a worker of its
+    own.
 
     One parent serves all cases of a corpus.
     """
     for path, case in cases.items():
-        if case.missing is None:
+        if case.missing is None and case.device == parents.device:
             yield audit_case(parents, path, case, settings)
         done(path.name)
 
@@ -137,7 +140,7 @@ def audit_case(parents: ParentPool, path: Path, case: Case, settings: JudgeSetti
         SuiteGraph(path.name, name, read_sample(path.parent / GRAPH_FOLDER / name).graph)
         for name in (case.graph, *case.held_out)
     ]
-    settings = replace(settings, rules=case.rules)
+    settings = replace(settings, rules=case.rules, device=case.device)
     candidate = Candidate("case", "passes", str(path), case.call, root=str(path.parent))
     findings = held_out_findings(parents, unseen, [candidate], settings)
     [trial] = judge_graph(parents, item, [candidate], settings)

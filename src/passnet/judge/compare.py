@@ -46,6 +46,9 @@ def _compare_form(mine: OutputForm, theirs: OutputForm, what: str) -> Verdict | 
     if mine.dtype != theirs.dtype:
         text = f"{what} has dtype {mine.dtype}, the reference's {theirs.dtype}"
         return Verdict("wrong_dtype", None, text)
+    if mine.device != theirs.device:
+        text = f"{what} lies on {mine.device}, the reference's on {theirs.device}"
+        return Verdict("wrong_dtype", None, text)
     if mine.shape != theirs.shape:
         text = f"{what} has shape {list(mine.shape)}, the reference's {list(theirs.shape)}"
         return Verdict("wrong_shape", None, text)

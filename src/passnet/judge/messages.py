@@ -90,13 +90,16 @@ class MissText(msgspec.Struct, frozen=True):
 
 
 class OutputForm(msgspec.Struct, frozen=True):
-    """What one output is; `number` holds the text of a value that is no tensor."""
+    """What one output is; `number` holds the text of a value that is no tensor, `device` the kind of
+    device that a tensor lies on.
+    """
 
     kind: Literal["tensor", "number", "other"]
     dtype: str = ""
     shape: tuple[int, ...] = ()
     stride: tuple[int, ...] = ()
     number: str = ""
+    device: str = ""
 
 
 class Loaded(msgspec.Struct, frozen=True, tag=True):

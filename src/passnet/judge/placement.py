@@ -8,6 +8,7 @@ takes is measured, as work that is put off until then shows in it.
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -94,6 +95,7 @@ class _OnDevice:
             pin(memory)
             num_bytes = FLUSHED_SHARE * torch.cuda.get_device_properties(where).L2_cache_size
             self._flushed = torch.empty(num_bytes, dtype=torch.uint8, device=where)
+            self._forget = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
 
     def give(self, number: int) -> list[Any]:
         for mine, host in zip(self._mine, self._hosts[number], strict=True):
@@ -111,6 +113,7 @@ class _OnDevice:
     def warm(self) -> None:
         self.give(-1)
         if self._flushed is not None and self.wait is not None:
+            self._forget()  # lines that a kernel asked to be kept would survive the flush
             self._flushed.zero_()
             self.wait()
 

@@ -22,6 +22,9 @@ NOT_COVERED = (
     "Of an ordinary call a few random places are looked at: work that leaves out a hundredth of an "
     "output in all calls but the audited ones escapes with a chance of one in three thousand.",
     "Inputs are contiguous, whatever their strides were in the net.",
-    "Devices other than the CPU.",
+    "On a GPU the worker itself copies arguments and outputs, waits for the device and flushes its "
+    "cache: code that takes that over gains what a warm cache gives, or hides work up to a quarter "
+    "of the time it takes to copy the outputs, and five microseconds.",
+    "On a GPU no physical floor is measured, and kernels that go on between calls are not seen.",
 )
 """One sentence each; `docs/judging.md` and `run.json` have the same."""

@@ -342,6 +342,7 @@ def _form(item: Any) -> OutputForm:
             str(item.dtype).removeprefix("torch."),
             tuple(item.shape),
             tuple(item.stride()),
+            device=item.device.type,
         )
     if isinstance(item, (bool, int, float)):
         return OutputForm("number", dtype=type(item).__name__, number=repr(item))

@@ -1,0 +1,60 @@
+"""What the judge knows of devices, without one."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from passnet.bench.environment import Gpu, gpu_of
+from passnet.errors import InputError
+from passnet.judge.device import (
+    device_environment,
+    device_nodes,
+    find_device,
+    kind_of,
+    lock_name,
+)
+from passnet.judge.sandbox import Sandbox
+
+
+def test_each_gpu_has_a_lock_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert (lock_name("cpu"), lock_name("cuda")) == ("cpu", "cuda-0")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
+    assert lock_name("cuda") == "cuda-3"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8a/../b")
+    assert lock_name("cuda") == "cuda-GPU-8ab"
+    assert (kind_of("cuda"), kind_of("staged"), kind_of("cpu")) == ("cuda", "cpu", "cpu")
+
+
+def test_workers_of_the_cpu_see_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
+    assert device_environment("cpu") == {"CUDA_VISIBLE_DEVICES": ""}
+    assert device_environment("cuda")["CUDA_VISIBLE_DEVICES"] == "2"
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    # Without NVML, to ask whether there is a GPU makes a context, which no fork can use.
+    assert device_environment("cuda") == {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "unshare"])
+def test_a_sandbox_shows_the_files_of_a_device_and_keeps_dev_read_only(name: str) -> None:
+    words = Sandbox(name).command(["true"], devices=[Path("/dev/nvidia0")])  # type: ignore[arg-type]
+    assert any("/dev/nvidia0" in word for word in words)
+    assert not any("/dev/nvidia0" in word for word in Sandbox(name).command(["true"]))  # type: ignore[arg-type]
+    if name == "bubblewrap":
+        remounted = [place for place, word in enumerate(words) if word == "--remount-ro"]
+        assert words.index("/dev/nvidia0") < remounted[-1]
+    assert device_nodes("cpu") == []
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_named() -> None:
+    with pytest.raises(InputError, match="device cuda is not on this machine .*use --device cpu"):
+        find_device("cuda")
+    assert find_device("cpu") == ""
+
+
+def test_a_gpu_is_described_by_its_line() -> None:
+    line = "NVIDIA H200, 570.86.15, 143771, 1980, 3201"
+    assert gpu_of(line) == Gpu("NVIDIA H200", "570.86.15", 143771, 1980, 3201)
+    assert gpu_of("Some, 1.0, [N/A], 10, [N/A]") == Gpu("Some", "1.0", 0, 10, 0)
