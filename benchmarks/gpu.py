@@ -58,8 +58,8 @@ def main() -> None:
     table = Table(
         f"relu(x + y), eager against itself on {find_device('cuda')}, medians of {num_rounds}",
         ("size", "cold µs", "hot µs", "events µs", "kernels µs", "ratio %", "spread %", "other s"),
-        note="ratio: eager over reference, less one; spread: its standard deviation. other: what two "
-        "trials take beside timing.",
+        note="ratio: eager over reference, less one; spread: its standard deviation. other: what "
+        "two trials take beside timing.",
     )
     with ParentPool(device="cuda") as parents:
         for name, num_elements in SIZES.items():

@@ -90,8 +90,8 @@ class MissText(msgspec.Struct, frozen=True):
 
 
 class OutputForm(msgspec.Struct, frozen=True):
-    """What one output is; `number` holds the text of a value that is no tensor, `device` the kind of
-    device that a tensor lies on.
+    """What one output is; `number` holds the text of a value that is no tensor, `device` the kind
+    of device that a tensor lies on.
     """
 
     kind: Literal["tensor", "number", "other"]
