@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+import passnet.bench.assemble as assemble_module
 from passnet.bench.assemble import (
     RECORDS_FILE,
     AssemblyPlan,
@@ -117,3 +118,16 @@ def test_the_command_makes_a_suite_and_counts(dataset, tmp_path):
     assert len(list((tmp_path / "svg").glob("*.svg"))) == 3
     bad = passnet("bench", "make", dataset, "--out", tmp_path / "x.txt")
     assert bad.returncode != 0 and "is a .parquet file" in bad.stderr
+
+
+def test_ops_that_compute_nothing_are_not_tried_again_and_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(assemble_module, "ENOUGH_TRIES", 2)
+    body = "a = x.contiguous()\nreturn (a,)\n"
+    idle = [row(body, x=(2, 16**power)) for power in range(1, 5)]
+    write_dataset(tmp_path, sorted([GOOD[0], *idle], key=lambda item: item.full), {})
+    asked = AssemblyPlan(SelectionPlan(num_tasks=2, max_graphs=1), 1.0, LIMITS)
+    work = tmp_path / "work"
+    with pytest.raises(InputError, match="1 tasks"):
+        assemble(tmp_path, asked, tmp_path / "made.parquet", work)
+    tried = [record.wrong for record in read_admissions(work).values() if record.computes_nothing]
+    assert len(tried) == 2

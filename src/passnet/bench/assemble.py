@@ -6,6 +6,7 @@ subgraph is tried in a process of its own; what is known is kept, so that it can
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -32,6 +33,10 @@ from passnet.resume import Outcome, begin, keep_each, last_records
 INFO_FILE = "assembly.json"
 RECORDS_FILE = "admissions.jsonl"
 MAX_ERROR_CHARACTERS = 200
+
+ENOUGH_TRIES = 4
+"""Subgraphs with one op sequence that compute nothing, after which no others of it are tried. A
+dataset of single ops holds views of thousands of shapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,11 @@ class AdmissionRecord:
     wrong: tuple[str, ...] = ()
     gflops: float | None = None
     error: str | None = None
+
+    @property
+    def computes_nothing(self) -> bool:
+        """Whether every output is an argument of it."""
+        return any(reason.startswith("nothing_to_compute") for reason in self.wrong)
 
     @property
     def is_admitted(self) -> bool:
@@ -143,7 +153,25 @@ def _selected(
     rows: Sequence[Eligible], plan: SelectionPlan, known: Mapping[str, AdmissionRecord]
 ) -> list[TaskRows]:
     refused = {name for name, record in known.items() if not record.is_admitted}
-    return list(select(tasks_of(rows, plan, refused), plan.num_tasks))
+    barren = _barren(rows, known)
+    fruitful = [item for item in rows if item.row.op_sequence not in barren]
+    return list(select(tasks_of(fruitful, plan, refused), plan.num_tasks))
+
+
+def _barren(rows: Sequence[Eligible], known: Mapping[str, AdmissionRecord]) -> set[tuple[str, ...]]:
+    """Op sequences that compute nothing (a view, a reshape), as far as it was tried: often enough,
+    and with no subgraph that was admitted.
+    """
+    tried: dict[tuple[str, ...], list[AdmissionRecord]] = defaultdict(list)
+    for item in rows:
+        if item.row.full in known:
+            tried[item.row.op_sequence].append(known[item.row.full])
+    return {
+        ops
+        for ops, records in tried.items()
+        if sum(record.computes_nothing for record in records) >= ENOUGH_TRIES
+        and not any(record.is_admitted for record in records)
+    }
 
 
 def _admit(
