@@ -189,6 +189,15 @@ def test_an_output_that_is_an_argument_is_noted_unless_it_is_all() -> None:
     assert found(admit(returns="in_0"), "nothing_to_compute") == {("all outputs", BOTH)}
 
 
+def test_views_of_arguments_are_nothing_to_compute_unless_one_is_written_to() -> None:
+    views = admit("a = in_0.transpose(0, 1)", "b = in_1[1:]", returns="a, b")
+    assert found(views, "nothing_to_compute") == {("all outputs", BOTH)}
+    copied = admit("a = in_0.transpose(0, 1)", "b = a.contiguous()", returns="b")
+    assert (copied.degenerate, copied.partial) == ((), ())
+    written = admit("a = in_0.mul_(2.0)", "b = a.transpose(0, 1)", returns="b")
+    assert not found(written, "nothing_to_compute")
+
+
 def test_a_wrong_program_that_cannot_run_fails() -> None:
     square = (TensorSpec("in_0", (8, 8), "float32", mean=0.0, std=5.0),)
     admission = admit("a = torch._C._linalg.linalg_inv(in_0)", given=square, returns="a")

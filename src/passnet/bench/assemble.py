@@ -76,7 +76,7 @@ class AdmissionRecord:
 
     @property
     def computes_nothing(self) -> bool:
-        """Whether every output is an argument of it."""
+        """Whether every output is an argument of it, or a view of one."""
         return any(reason.startswith("nothing_to_compute") for reason in self.wrong)
 
     @property

@@ -143,7 +143,8 @@ def _admit(item: SuiteGraph, seed: int) -> Admission:
     for output, name in through:
         notes.append(Note("passed_through", f"{output}: {name}"))
         passed.pop(("identity", f"{output}: {name}"))
-    if _computed(rounds) <= {output for output, _ in through}:
+    views = {value.name for value in rounds[0].truth if value.is_view}
+    if _computed(rounds) <= {output for output, _ in through} | views:
         passed["nothing_to_compute", "all outputs"] = list(KINDS)
     reasons = [Reason(*found, tuple(kinds)) for found, kinds in passed.items()]
     return Admission(

@@ -43,12 +43,15 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An output, or an argument as it was left: the storage of a tensor, else a number as text."""
+    """An output, or an argument as it was left: the storage of a tensor, else a number as text.
+    `is_view`: an output that lies in the memory of an argument.
+    """
 
     name: str
     dtype: str
     array: Array | None
     number: str | None = None
+    is_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,11 @@ def run(
     with torch.no_grad(), boundary(GraphError, "running the graph"):
         torch.manual_seed(0)
         outputs = _Edited(programs.module, edit).run(*arguments)
-        values = [_value(f"output {number}", item) for number, item in enumerate(outputs)]
+        given = {_memory(item) for item in arguments} - {None}
+        values = [
+            _value(f"output {number}", item, _memory(item) in given)
+            for number, item in enumerate(outputs)
+        ]
         params = zip(programs.graph.program.params, arguments, strict=True)
         return (*values, *(_value(f"argument {param.name}", item) for param, item in params))
 
@@ -116,13 +123,18 @@ def _tensor(value: InputValue, dtype: str) -> Any:
     return torch.from_numpy(value.copy()).view(getattr(torch, dtype))
 
 
-def _value(name: str, item: Any) -> Value:
+def _memory(item: Any) -> int | None:
+    is_there = isinstance(item, torch.Tensor) and item.numel() > 0
+    return item.untyped_storage().data_ptr() if is_there else None
+
+
+def _value(name: str, item: Any, is_view: bool = False) -> Value:
     if not isinstance(item, torch.Tensor):
         return Value(name, type(item).__name__, None, repr(item))
     bits = item.detach().contiguous()
     if bits.dtype is torch.bfloat16:
         bits = bits.view(torch.uint16)
-    return Value(name, str(item.dtype).removeprefix("torch."), bits.numpy())
+    return Value(name, str(item.dtype).removeprefix("torch."), bits.numpy(), is_view=is_view)
 
 
 def wrong_values(right: Value, seed: int) -> Iterator[tuple[OutputKind, Array]]:
