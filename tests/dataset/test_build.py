@@ -20,6 +20,7 @@ from passnet.mine.dtypes import DTYPES
 from passnet.mine.folding import FoldingPlan
 from passnet.mine.subgraphs import KINDS
 from passnet.records import encode
+from tests.bench.runs import passnet
 from tests.mine.test_fusion import graph
 
 BLOCK = "a{k} = torch.matmul({x}, w)\nb{k} = torch.relu(a{k})\nc{k} = b{k} * y\n"
@@ -154,3 +155,16 @@ def test_a_build_gives_the_same_bytes_whatever_happened_on_the_way(tmp_path):
 def test_a_set_without_graphs_is_an_error(tmp_path):
     with pytest.raises(InputError, match="holds no graph to mine"):
         build_dataset([captured(tmp_path / "in", [])], tmp_path / "out", SETTINGS)
+
+
+def test_the_command_makes_the_dtypes_that_are_asked_for(tmp_path):
+    folder = captured(tmp_path / "captured", TWO[:1])
+    refused = passnet("dataset", "build", folder, "--out", tmp_path / "no", "--dtype", "float8")
+    assert refused.returncode == 2 and "float32, float16, bfloat16, or none" in refused.stderr
+    assert not (tmp_path / "no").exists()
+    for asked, expected in (("none", {""}), ("bfloat16", {"", "bfloat16"})):
+        out = tmp_path / asked
+        done = passnet("dataset", "build", folder, "--out", out, "--dtype", asked)
+        assert done.returncode == 0, done.stderr
+        _, files = read_dataset(out)
+        assert {item.variant for file in files for item in SUBGRAPHS.read(file)} == expected

@@ -49,6 +49,13 @@ def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
 @click.option(
     "--kind", "kinds", multiple=True, help="classical, fusible or single (repeatable; else all)."
 )
+@click.option(
+    "--dtype",
+    "dtypes",
+    multiple=True,
+    help="float32, float16 or bfloat16, to make subgraphs in besides that of their net; or none "
+    "(repeatable; else all).",
+)
 @click.option("--resume", is_flag=True, help="Go on with what the folder holds.")
 @click.option("--executor", "place", default="local", show_default=True, help="local or ray.")
 @click.option("--json", "as_json", is_flag=True, help="Print records as JSON instead.")
@@ -57,6 +64,7 @@ def build_command(
     out: Path,
     jobs: int,
     kinds: tuple[str, ...],
+    dtypes: tuple[str, ...],
     resume: bool,
     place: str,
     as_json: bool,
@@ -70,13 +78,22 @@ def build_command(
 
     from passnet.dataset.build import BuildSettings, build_dataset
     from passnet.executors import executor
+    from passnet.mine.dtypes import DTYPES
     from passnet.mine.subgraphs import KINDS
     from passnet.report.progress import progress
 
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
         raise InputError(f"no kind {unknown[0]!r} of subgraphs; there are {', '.join(KINDS)}")
-    settings = BuildSettings(kinds=tuple(kind for kind in KINDS if kind in kinds or not kinds))
+    unknown = [dtype for dtype in dtypes if dtype not in (*DTYPES, "none")]
+    if unknown or ("none" in dtypes and len(dtypes) > 1):
+        raise InputError(
+            f"--dtype {' '.join(dtypes)}: there are {', '.join(DTYPES)}, or none and no other"
+        )
+    settings = BuildSettings(
+        kinds=tuple(kind for kind in KINDS if kind in kinds or not kinds),
+        dtypes=tuple(dtype for dtype in DTYPES if dtype in dtypes or not dtypes),
+    )
     with ExitStack() as stack:
         records, manifest = build_dataset(
             folders,
