@@ -99,7 +99,7 @@ class WorkerParent:
                 **device_environment(self._device),
             }
         )
-        argv = [sys.executable, "-m", "passnet.judge.zygote", str(theirs.fileno())]
+        argv = [sys.executable, "-m", "passnet.judge.zygote", str(theirs.fileno()), self._device]
         self._process = subprocess.Popen(
             self._sandbox.command(argv, self._visible, device_nodes(self._device)),
             pass_fds=[theirs.fileno()],

@@ -205,7 +205,11 @@ class _Worker:
             for _ in range(num_calls):
                 self._call(*arguments)
             torch.cuda.synchronize()
-        times_us = [event.device_time for event in seen.events() or () if event.device_time > 0]
+        times_us = [
+            event.device_time
+            for event in seen.events() or ()
+            if event.device_type == torch.autograd.DeviceType.CUDA
+        ]
         return Profiled(
             start.elapsed_time(stop) / num_calls,
             sum(times_us) / 1e3 / num_calls,

@@ -1,6 +1,6 @@
 """The warm parent of workers: imports torch once, then forks a worker in milliseconds.
 
-It is started as `python -m passnet.judge.zygote <fd>`, never runs candidate code itself, and is
+It is started as `python -m passnet.judge.zygote <fd> [<device>]`, never runs candidate code itself, and is
 single-threaded, so that forking it is safe. As the first process of a process namespace it cannot
 be killed by its workers, and adopts what they leave behind.
 """
@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from passnet.judge.channel import Channel, ChannelClosedError
+from passnet.judge.device import kind_of
 from passnet.judge.messages import End, Ended, Limits, ParentRequest, Ready, Spawn, Spawned
 
 _PR_SET_PDEATHSIG = 1
@@ -27,13 +28,15 @@ _FIRST_PID = 1
 
 
 def main() -> None:
-    """Serve the judge on the socket whose descriptor is the first argument."""
+    """Serve the judge on the socket whose descriptor is the first argument; workers run on the
+    device that the second one names.
+    """
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
     start = time.perf_counter()
     _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the judge's, who then ends this
     _prctl(_PR_SET_DUMPABLE, 0)  # workers, of the same user, must not trace it
-    version = warm_up()
+    version = warm_up(sys.argv[2] if len(sys.argv) > 2 else "cpu")
     _freeze()
     channel.send(Ready(version, time.perf_counter() - start))
     while True:
@@ -56,8 +59,12 @@ def main() -> None:
             channel.send(Ready(version, time.perf_counter() - start))
 
 
-def warm_up() -> str:
-    """Import and use once what a worker needs; the version of torch."""
+def warm_up(device: str = "cpu") -> str:
+    """Import and use once what a worker needs; the version of torch.
+
+    For a GPU it is only imported: a compilation would make a CUDA context here, which no fork could
+    use.
+    """
     import torch
     import torch._dynamo
     import torch._inductor.compile_fx
@@ -70,9 +77,11 @@ def warm_up() -> str:
 
     # A fork must not find threads: Inductor would start a pool of compilers.
     torch._inductor.config.compile_threads = 1
-    with torch.no_grad():
-        torch.compile(_example, backend="passnet", dynamic=False)(torch.ones(2, 2))
-    torch._dynamo.reset()
+    if kind_of(device) == "cpu":
+        with torch.no_grad():
+            torch.compile(_example, backend="passnet", dynamic=False)(torch.ones(2, 2))
+        torch._dynamo.reset()
+    assert not torch.cuda.is_initialized(), "a parent of workers has a CUDA context"
     return str(torch.__version__)
 
 
