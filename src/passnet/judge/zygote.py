@@ -1,8 +1,8 @@
 """The warm parent of workers: imports torch once, then forks a worker in milliseconds.
 
-It is started as `python -m passnet.judge.zygote <fd> [<device>]`, never runs candidate code itself, and is
-single-threaded, so that forking it is safe. As the first process of a process namespace it cannot
-be killed by its workers, and adopts what they leave behind.
+It is started as `python -m passnet.judge.zygote <fd> [<device>]`, never runs candidate code itself,
+and is single-threaded, so that forking it is safe. As the first process of a process namespace it
+cannot be killed by its workers, and adopts what they leave behind.
 """
 
 from __future__ import annotations
