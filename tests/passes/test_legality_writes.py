@@ -73,6 +73,29 @@ def test_the_end_of_a_residual_block_is_replaced() -> None:
     )
 
 
+def test_views_of_the_result_of_a_write_are_views_of_what_takes_its_place() -> None:
+    def body(x, mean, var):
+        return F.relu(F.batch_norm(x, mean, var, None, None, False, 0.1, 1e-5), inplace=True)
+
+    def net(x, mean, var):
+        a = body(x, mean, var)
+        b, c = a.split(2, dim=1)
+        return b, c.flatten(1), a.view(-1)[1:]
+
+    check_rewrite(net, body, [X, MEAN, VAR], None)
+
+
+def view_before_the_write(x, y):
+    a = x.exp()
+    v = a.view(-1)
+    b = operator.iadd(a, y)
+    return torch.relu(b).view(-1), v[1:]
+
+
+def test_a_view_of_what_was_there_before_a_write_is_not() -> None:
+    check_rewrite(view_before_the_write, add_relu, [X, Y], "writes into a value from outside")
+
+
 def test_batch_norm_in_training_is_refused_since_it_updates_its_statistics() -> None:
     def net(x, mean, var):
         return F.batch_norm(x, mean, var, None, None, True).exp()

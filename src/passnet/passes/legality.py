@@ -175,8 +175,10 @@ def _lost_write(inside: Inside, index: GraphIndex) -> Refusal | None:
         wanted = inside.get(node)
         if wanted is None:
             continue
-        for other in index.members(index.group(node)):
-            if other in inside:
+        members = index.members(index.group(node))
+        through = _seen_through_results(node, members, inside)
+        for other in members:
+            if other in inside or other in through:
                 continue
             seen_by = [user for user in other.users if user not in inside and node < user]
             if other.op in ("placeholder", "get_attr") or seen_by:
@@ -189,6 +191,23 @@ def _lost_write(inside: Inside, index: GraphIndex) -> Refusal | None:
                     "the call writes into a value from outside the match",
                 )
     return None
+
+
+def _seen_through_results(
+    writer: torch.fx.Node, members: Iterable[torch.fx.Node], inside: Inside
+) -> set[torch.fx.Node]:
+    """The values made after a write of views of nothing but what the match returns: they will be
+    views of what takes its place.
+    """
+    sharing = set(members)
+    through: set[torch.fx.Node] = set()
+    for other in sorted(sharing):
+        if other in inside or other < writer:
+            continue
+        sources = [item for item in other.all_input_nodes if item in sharing]
+        if sources and all(item in inside or item in through for item in sources):
+            through.add(other)
+    return through
 
 
 def _stale_read(
