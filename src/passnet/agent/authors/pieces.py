@@ -12,6 +12,7 @@ import torch.fx
 from passnet.agent.authors.eager_steps import in_eager_steps
 from passnet.agent.authors.inductor_code import GeneratedCode, generate
 from passnet.agent.authors.symmetry import Order, orders
+from passnet.agent.authors.triton_source import triton_source
 from passnet.errors import (
     AuthorError,
     CutError,
@@ -56,6 +57,8 @@ class Piece:
 class GraphPieces:
     """Cuts pieces out of one graph and lowers them, each but once for the same options.
 
+    `refused` says why a span cannot be cut out, lowered or written.
+
     Args:
         graph: on the device that it is run on.
         where: named in errors.
@@ -78,6 +81,7 @@ class GraphPieces:
         self._strides = _strides(single, device)
         self._spans = _between_libraries(single, where, device)
         self._known: dict[tuple[Span, Options], Piece | None] = {}
+        self.refused: dict[Span, str] = {}
 
     @property
     def num_ops(self) -> int:
@@ -97,9 +101,11 @@ class GraphPieces:
         """The piece of a span; None where it cannot be cut out or lowered."""
         key = (span, options)
         if key not in self._known:
-            self._known[key] = None
-            with suppress(AuthorError, CutError, GraphError, PassError):
+            try:
                 self._known[key] = self._lowered(span, options)
+            except (AuthorError, CutError, GraphError, PassError) as cause:
+                self._known[key] = None
+                self.refused[span] = str(cause)
         return self._known[key]
 
     def _cover(self, start: int, stop: int, options: Options) -> list[Span]:
@@ -127,6 +133,8 @@ class GraphPieces:
         steps = in_eager_steps(cut, infer(cut), self._device)
         where = f"{self._where}{list(span)}"
         code = generate(steps, strides, dict(options), where, self._device)
+        if self._device == "cuda":
+            triton_source(code)  # refuses what uses a function that we have not
         return Piece(span, cut, code, tuple(orders(cut, self._program, span[0])))
 
 

@@ -152,7 +152,7 @@ def online_softmax_reduce(top, total, axis, fast: tl.constexpr):
     return highest, tl.sum(total * grown(below, fast), axis)
 
 
-# Within 1 ulp: what remains of a power of 2 is exp2 of at most a half. The power of 2 is multiplied
+# Within 1.5 ulp: what remains of a power of 2 is exp2 of at most a half. The power of 2 is multiplied
 # by in two steps, as it may be too large or too small for one.
 @triton.jit
 def exp(x):
@@ -171,22 +171,21 @@ def expm1(x):
     return tl.where(tl.abs(x) < 1.0, near, exp(x) - 1.0)
 
 
+# Of a half, squared: the exp of all of it may be too large.
 @triton.jit
 def sinh(x):
     a = tl.abs(x)
-    power = exp(tl.where(a > 88.0, a - 0.69314718, a))
     e = expm1(tl.where(a < 1.0, a, 1.0))
     small = 0.5 * (e + e / (e + 1.0))
-    large = tl.where(a > 88.0, power, 0.5 * (power - 1.0 / power))
-    size = tl.where(a < 1.0, small, large)
+    root = exp(0.5 * a)
+    size = tl.where(a < 1.0, small, 0.5 * root * root - 0.5 / root / root)
     return tl.where(x < 0.0, -size, size)
 
 
 @triton.jit
 def cosh(x):
-    a = tl.abs(x)
-    power = exp(tl.where(a > 88.0, a - 0.69314718, a))  # half of it where all of it may be too much
-    return tl.where(a > 88.0, power, 0.5 * (power + 1.0 / power))
+    root = exp(0.5 * tl.abs(x))
+    return 0.5 * root * root + 0.5 / root / root
 
 
 # Within 1.5 ulp. Below 1 it is a polynomial times x, that of inductor_kernel.h.
