@@ -1,4 +1,4 @@
-"""The compiler as author for CUDA: the Triton that it writes, read without a GPU and without Triton.
+"""The compiler as author for CUDA: the Triton that it writes, read without a GPU or Triton.
 
 What it computes is in `test_triton_author_runs.py`.
 """
@@ -26,7 +26,9 @@ from tests.graph.programs import graph_of, program_of
 
 
 def kernels_of(name: str, **options: object) -> list[TritonKernel]:
-    return [read_kernel(item) for item in generate(graph(name), None, options, device="cuda").kernels]
+    return [
+        read_kernel(item) for item in generate(graph(name), None, options, device="cuda").kernels
+    ]
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -22,7 +22,7 @@ from passnet.judge.rules import STRICT
 from passnet.judge.static import inspect_code
 from passnet.judge.tolerance import CORRECT_AT
 from passnet.passes.folder import inspect_folder
-from tests.agent.triton_graphs import FORMS, ROUNDED, compiler_for, folder_of, graph
+from tests.agent.triton_graphs import FORMS, compiler_for, folder_of, graph
 from tests.graph.programs import graph_of, program_of
 from tests.passes.assembled import run_assembled
 from tests.passes.interpreted import Job, Result, job, run_interpreted
@@ -98,25 +98,31 @@ def test_every_kernel_compiles_for_a_gpu(capability: int, jobs: list[Job], tmp_p
 @pytest.mark.slow
 def test_every_move_of_the_search_gives_other_folders_that_are_right(tmp_path: Path) -> None:
     graphs = {f"{name}-{dtype}": graph(name, dtype) for name in FORMS for dtype in DTYPES}
-    large = graph_of(program_of("y = a * b", returns="(y,)"), (1024, 512))
+    large = graph_of(program_of("y = a * b", returns="(y,)"), (2048, 1024))
     compiler = compiler_for(*graphs.values(), large)
-    jobs = []
+    jobs, unrounded = [], set()
     for place, move in enumerate(moves_for("cuda")):
         num_changed = 0
         for number, (name, made) in enumerate([*graphs.items(), ("large", large)]):
             before = compiler.ways[number]
             way = move.change(number, before)
-            texts = [[item.source for item in compiler.written(number, one)] for one in (before, way)]
+            texts = [
+                [item.source for item in compiler.written(number, one)] for one in (before, way)
+            ]
             if texts[0] == texts[1]:
                 continue
             num_changed += 1
-            if name != "large":
+            if name != "large":  # which only needs other blocks
                 root = tmp_path / f"{place}-{number}"
                 jobs.append(job_of(f"{place} {name}", folder_of(made, way), made, root))
+            if ("emulate_precision_casts", False) in way.options:
+                unrounded.add(f"{place} {name}")
         assert num_changed, f"{move.change(0, Way())} changes nothing"
     for result in run_interpreted(jobs, timeout_s=1800).values():
-        if "emulate_precision_casts" not in result.name:
-            assert result.problem is None, result
+        if result.name in unrounded:  # differs from eager torch where values cancel
+            assert result.t is not None, result
+        else:
+            assert_right(result)
 
 
 FUNCTIONS = {

@@ -1,4 +1,4 @@
-"""Small graphs whose generated Triton has every form that is written, and tasks of them for CUDA."""
+"""Small graphs whose generated Triton has every form that is written, and tasks of them."""
 
 from passnet.agent.authors.folder_text import pass_folder
 from passnet.agent.authors.pieces import GraphPieces, Options
@@ -37,6 +37,9 @@ FORMS: dict[str, tuple[list[str], str, dict[str, tuple[int, ...]]]] = {
     "product": (["y = torch.prod(a, -1)"], "(y,)", {"a": (7, 9)}),
     "any": (["x = a > 2.5", "y = torch.any(x, -1)"], "(y,)", {"a": (7, 40)}),
     "scan": (["y = torch.cumsum(a, -1)"], "(y,)", {"a": (7, 40)}),
+    "looped scan": (
+        ["x = a > 0.0", "y = torch.cumsum(x, -1)"], "(y,)", {"a": (3, 3000)}
+    ),
     "parts of a buffer": (
         ["x = torch.nn.functional.max_pool2d(a, 3, 2)", "y = torch.cat((b, c, x), 1)"],
         "(y,)",
@@ -77,9 +80,7 @@ ROUNDED: Options = (("emulate_precision_casts", True),)
 def graph(name: str, dtype: str = "float32") -> Graph:
     """A graph of `FORMS`."""
     calls, returns, shapes = FORMS[name]
-    tensors = (
-        TensorSpec(item, shape, dtype, mean=0.0, std=1.0) for item, shape in shapes.items()
-    )
+    tensors = (TensorSpec(item, shape, dtype, mean=0.0, std=1.0) for item, shape in shapes.items())
     return Graph(program_of(*calls, params=", ".join(shapes), returns=returns), tuple(tensors))
 
 

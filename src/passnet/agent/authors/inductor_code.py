@@ -273,15 +273,13 @@ _IGNORED += ("LineContext", "NullLine")
 """Lines that free, describe, or make a GPU the current one."""
 
 _ALIGNING = re.compile(r"(\w+) = copy_if_misaligned\(\1\)")
-"""A line of text that lays an argument out at a multiple of 16 bytes, which our kernels need not."""
+"""A line of text that moves an argument to a multiple of 16 bytes, which our kernels need not."""
 
 
 class _Reader:
     """Reads the lines of a generated module, which are records of Inductor, one after the other."""
 
-    def __init__(
-        self, found: _Found, inputs: dict[str, Form], where: str, device: Device
-    ) -> None:
+    def __init__(self, found: _Found, inputs: dict[str, Form], where: str, device: Device) -> None:
         self._found = found
         self._where = where
         self._device: Device = device

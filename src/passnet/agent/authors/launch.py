@@ -12,9 +12,9 @@ from math import prod
 from passnet.agent.authors.triton_kernel import TritonKernel
 from passnet.errors import AuthorError
 
-MAX_BLOCK = 1024
-"""The largest block along an axis of a grid: generated code leaves masks out where an axis is a
-multiple of some power of 2, of which this is the least."""
+MAX_BLOCKS = {"XBLOCK": 4096, "YBLOCK": 1024, "ZBLOCK": 1024}
+"""The largest block along each axis of a grid. Generated code has no masks along an axis whose size
+is a multiple of it (torch/_inductor/runtime/hints.py of torch 2.13)."""
 
 MAX_PROGRAMS = 65_535
 """The most programs along the second and third axis of a grid (CUDA C++ Programming Guide)."""
@@ -79,20 +79,20 @@ def launch_of(kernel: TritonKernel, blocks: Blocks) -> Launch:
 def _pointwise(kernel: TritonKernel, blocks: Blocks) -> dict[str, int]:
     """Blocks as near to a cube as the axes allow, the first axis the longest."""
     most = {
-        f"{axis.upper()}BLOCK": min(_power(numel), MAX_BLOCK)
-        for axis, numel in kernel.numels.items()
+        name: min(_power(kernel.numels.get(name[0].lower(), 1)), largest)
+        for name, largest in MAX_BLOCKS.items()
     }
     sizes = {name: kernel.fixed.get(name, 1) for name in (*kernel.given, *kernel.fixed)}
-    open_to_growth = [name for name in ("XBLOCK", "YBLOCK", "ZBLOCK") if name in kernel.given]
+    axes = [name for name in MAX_BLOCKS if name in kernel.given]
     while prod(sizes.values()) < blocks.values:
-        smaller = [name for name in open_to_growth if sizes[name] < most[name]]
+        smaller = [name for name in axes if sizes[name] < most[name]]
         if not smaller:
             break
         sizes[min(smaller, key=lambda name: sizes[name])] *= 2
-    while open_to_growth and prod(sizes.values()) > LEAST_VALUES:
+    while axes and prod(sizes.values()) > LEAST_VALUES:
         if prod(_grid(kernel, sizes)) >= ENOUGH_PROGRAMS:
             break
-        longest = max(reversed(open_to_growth), key=lambda name: sizes[name])
+        longest = max(reversed(axes), key=lambda name: sizes[name])
         sizes[longest] //= 2
     return sizes
 
@@ -106,7 +106,7 @@ def _reduction(kernel: TritonKernel, blocks: Blocks) -> dict[str, int]:
         sizes["R0_BLOCK"] = min(_power(kernel.numels["r0_"]), room)
     if "XBLOCK" in kernel.given:
         columns = max(blocks.row // sizes.get("R0_BLOCK", 1), least)
-        sizes["XBLOCK"] = min(columns, _power(kernel.numels["x"]), MAX_BLOCK)
+        sizes["XBLOCK"] = min(columns, _power(kernel.numels["x"]), MAX_BLOCKS["XBLOCK"])
         while sizes["XBLOCK"] > least and prod(_grid(kernel, sizes)) < ENOUGH_PROGRAMS:
             sizes["XBLOCK"] //= 2
     return sizes

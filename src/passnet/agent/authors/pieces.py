@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -172,9 +172,11 @@ def _strides(graph: Graph, device: Device) -> dict[str, tuple[int, ...]]:
     running = boundary(AuthorError, "cannot run under fake tensors")
     answering = answering_for_gpu() if device == "cuda" else nullcontext()
     program = retarget(graph, device, None if device == "cpu" else 0).program
-    with suppress(AuthorError), running, restored_state(), answering, torch.no_grad():
-        with DevicelessMode():
-            with torch.device(device if device == "cpu" else "cuda:0"):
-                inputs = [fake_input(item, annotations[item.name]) for item in graph.tensors]
-            Recorder(build(program)).run(*inputs)
+    modes = (restored_state(), answering, DevicelessMode(), torch.no_grad())
+    with suppress(AuthorError), running, ExitStack() as stack:
+        for mode in modes:
+            stack.enter_context(mode)
+        with torch.device(device if device == "cpu" else "cuda:0"):
+            inputs = [fake_input(item, annotations[item.name]) for item in graph.tensors]
+        Recorder(build(program)).run(*inputs)
     return found

@@ -1,10 +1,10 @@
 """The search as author: begins with what the compiler writes, varies it, and keeps what is faster.
 
-A move changes how the kernels of some graphs are made: tiling, fusion, rounding, for a CPU vector
-width, threads and flags of the C++ compiler, for CUDA blocks, warps and how reductions go over their
-rows, or where the ranges of ops that are replaced begin and end. It
-is tried on all graphs of the task at once and kept for each graph by itself; a change of ranges is
-kept for all graphs with the same program, since patterns do not see shapes.
+A move changes how the kernels of some graphs are made: tiling, fusion, rounding; for a CPU vector
+width, threads and flags of the C++ compiler, for CUDA blocks, warps and how a reduction goes over
+its rows; or where the ranges of ops that are replaced begin and end. It is tried on all graphs of
+the task at once and kept for each graph by itself; a change of ranges is kept for all graphs with
+the same program, since patterns do not see shapes.
 """
 
 from __future__ import annotations

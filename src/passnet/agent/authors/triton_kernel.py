@@ -1,4 +1,4 @@
-"""A Triton kernel that Inductor generated, read: its function, its sizes, and what a launch gives."""
+"""A Triton kernel that Inductor generated, read: its function, its sizes, what a launch gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Triton that Inductor generates names beside `triton.language`, without a module of torch.
+"""What the Triton that Inductor generates names beside `triton.language`, without torch.
 
 A pass folder gets a copy of the functions that its kernels use. They are for float32 where nothing
 else is said, and made of what Triton's interpreter knows too, so that a machine without a GPU can
@@ -76,6 +76,11 @@ def min_with_index(value, index, axis):
 
 
 @triton.jit
+def select_one(value, mask, dim: tl.constexpr, keep_dims: tl.constexpr):
+    return tl.sum(tl.where(mask, value, 0), dim, keep_dims).to(value.dtype)
+
+
+@triton.jit
 def promote_to_tensor(value):
     return value + tl.full([1], 0, tl.int1)
 
@@ -126,8 +131,7 @@ def welford(mean, m2, weight, axis):
 def grown(distance, fast: tl.constexpr):
     if fast:
         return tl.exp(distance)
-    else:
-        return exp(distance)
+    return exp(distance)
 
 
 @triton.jit
@@ -152,8 +156,8 @@ def online_softmax_reduce(top, total, axis, fast: tl.constexpr):
     return highest, tl.sum(total * grown(below, fast), axis)
 
 
-# Within 1.5 ulp: what remains of a power of 2 is exp2 of at most a half. The power of 2 is multiplied
-# by in two steps, as it may be too large or too small for one.
+# Within 1.5 ulp: what remains of a power of 2 is exp2 of at most a half. The power of 2 itself is
+# multiplied by in two steps, as it may be too large or too small for one.
 @triton.jit
 def exp(x):
     clamped = tl.where(x > 89.0, 89.0, tl.where(x < -104.0, -104.0, x))
