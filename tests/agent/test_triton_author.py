@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from passnet.agent.authors.inductor_code import KernelCall, Place, generate
+from passnet.agent.authors.language import device_of
 from passnet.agent.authors.launch import MAX_PROGRAMS, Blocks, launch_of
 from passnet.agent.authors.pieces import GraphPieces
-from passnet.agent.authors.task_compiler import Way, device_of
+from passnet.agent.authors.task_compiler import Way
 from passnet.agent.authors.triton_kernel import TritonKernel, read_kernel
 from passnet.agent.authors.triton_source import functions_text, triton_source
 from passnet.agent.files import write_files

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from passnet.agent.authors.folder_text import pass_folder
 from passnet.agent.authors.search import moves_for
 from passnet.agent.authors.task_compiler import Way
 from passnet.agent.authors.triton_source import functions_text
@@ -34,6 +35,14 @@ pytestmark = pytest.mark.xdist_group("triton")  # the processes that interpret r
 DTYPES = ("float32", "bfloat16")
 DEMO = [f"{start}-{dtype}" for start in SMALL for dtype in DTYPES]
 FORM_NAMES = [f"{name}-{dtype}" for name in FORMS for dtype in DTYPES]
+
+
+MOVED = {
+    **dict.fromkeys(("tiles", "looped", "outer sum", "split sum", "online softmax"), "float32"),
+    **dict.fromkeys(("persistent", "parts of a buffer", "read often"), "bfloat16"),
+    "order of loops": "float32",
+}
+"""Graphs on which the moves of the search are tried, and their dtype."""
 
 
 def all_graphs() -> dict[str, Graph]:
@@ -97,7 +106,7 @@ def test_every_kernel_compiles_for_a_gpu(capability: int, jobs: list[Job], tmp_p
 
 @pytest.mark.slow
 def test_every_move_of_the_search_gives_other_folders_that_are_right(tmp_path: Path) -> None:
-    graphs = {f"{name}-{dtype}": graph(name, dtype) for name in FORMS for dtype in DTYPES}
+    graphs = {name: graph(name, dtype) for name, dtype in MOVED.items()}
     large = graph_of(program_of("y = a * b", returns="(y,)"), (2048, 1024))
     compiler = compiler_for(*graphs.values(), large)
     jobs, unrounded = [], set()
@@ -106,15 +115,13 @@ def test_every_move_of_the_search_gives_other_folders_that_are_right(tmp_path: P
         for number, (name, made) in enumerate([*graphs.items(), ("large", large)]):
             before = compiler.ways[number]
             way = move.change(number, before)
-            texts = [
-                [item.source for item in compiler.written(number, one)] for one in (before, way)
-            ]
-            if texts[0] == texts[1]:
+            written = compiler.written(number, way)
+            if pass_folder(written) == pass_folder(compiler.written(number, before)):
                 continue
             num_changed += 1
-            if name != "large":  # which only needs other blocks
+            if name != "large":  # which is there to have other blocks
                 root = tmp_path / f"{place}-{number}"
-                jobs.append(job_of(f"{place} {name}", folder_of(made, way), made, root))
+                jobs.append(job_of(f"{place} {name}", pass_folder(written), made, root))
             if ("emulate_precision_casts", False) in way.options:
                 unrounded.add(f"{place} {name}")
         assert num_changed, f"{move.change(0, Way())} changes nothing"

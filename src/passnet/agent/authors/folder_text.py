@@ -3,7 +3,7 @@
 Graphs of a task differ in shapes and dtypes, and patterns do not see these. So pieces of the same
 ops share a pass, whose replacement looks up the kernel by the shapes and dtypes of its arguments,
 and raises for those that none was made for. A kernel is compiled when it is called for the first
-time. `LANGUAGES` holds what differs between C++ for a CPU and Triton for CUDA.
+time.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passnet.agent.authors import cpp_source, triton_source
+from passnet.agent.authors import triton_source
 from passnet.agent.authors.inductor_code import Form, contiguous
+from passnet.agent.authors.language import FUNCTIONS_IMPORT, LANGUAGES, Language
 from passnet.agent.authors.pieces import Piece
 from passnet.agent.authors.symmetry import Order
 from passnet.agent.files import MAX_FILE_CHARACTERS, Files
 from passnet.errors import AuthorError
 from passnet.graph.render import render_statement
 from passnet.graph.spec import Graph, refs
-from passnet.mine.schedule import Device
 from passnet.passes.folder import LIST_FILE
 
 HEAD = '''\
@@ -56,66 +56,6 @@ def replacement({params}):
 def replacement_func():
     return replacement
 """
-
-
-FUNCTIONS_IMPORT = f"from pass_dir import {triton_source.FUNCTIONS}\n"
-
-CPP_PRELUDE = f'''\
-@functools.cache
-def kernel(source, num_pointers):
-    return cpp.kernel(source, "{cpp_source.ENTRY}", "p" * num_pointers)
-
-
-'''
-
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """How kernels stand in a folder.
-
-    `modules` is the name of the modules with sources, `head` is how each begins. `source` is how a
-    source stands there and `place` what a pass calls it, by its number. `imports` and `prelude` are
-    those of a pass; `call` gives a kernel its memory, written as `memory` for each tensor; `made`
-    is what a tensor is made with.
-    """
-
-    modules: str
-    head: str
-    source: str
-    place: str
-    imports: str
-    prelude: str
-    call: str
-    memory: str
-    made: str
-
-
-LANGUAGES: dict[Device, Language] = {
-    "cpu": Language(
-        "sources",
-        '"""C++ that Inductor generated, in the vocabulary of passnet."""\n',
-        'SOURCE_{number} = r"""\n{text}"""\n',
-        "SOURCE_{number}",
-        "import functools\n\nimport torch\n\n{modules}\nfrom passnet.passes import cpp",
-        CPP_PRELUDE,
-        "kernel({place}, {count})({memory})",
-        "{name}.data_ptr()",
-        "dtype=torch.{dtype}",
-    ),
-    "cuda": Language(
-        "kernels",
-        '"""Triton that Inductor generated."""\n\nimport torch\nimport triton\n'
-        "import triton.language as tl\n{functions}\n",
-        "{text}",
-        f"{triton_source.ENTRY}_{{number}}",
-        "import torch\n\n{modules}",
-        "",
-        "{place}({memory})",
-        "{name}",
-        "dtype=torch.{dtype}, device={device}.device",
-    ),
-}
-"""The language of a device. Triton launches on the current stream of torch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from passnet.agent.attempt import VariantResult
 from passnet.agent.authors.cpp_source import cpp_source
-from passnet.agent.authors.folder_text import LANGUAGES, Written, pass_folder, pattern_text
+from passnet.agent.authors.folder_text import Written, pass_folder, pattern_text
+from passnet.agent.authors.language import device_of
 from passnet.agent.authors.launch import Blocks
 from passnet.agent.authors.pieces import GraphPieces, Options, Piece, Span
 from passnet.agent.authors.triton_source import triton_source
@@ -63,20 +64,6 @@ def written_in(piece: Piece, way: Way) -> Written:
         return Written(piece, cpp_source(piece.code, way.pragmas))
     source = triton_source(piece.code, way.blocks)
     return Written(piece, source.text, source.functions)
-
-
-def device_of(name: str) -> Device:
-    """The kind of a device that kernels are generated for.
-
-    Raises:
-        AuthorError: there is no language for it.
-    """
-    for device in LANGUAGES:
-        if name.split(":")[0] == device:
-            return device
-    raise AuthorError(
-        f"the authors compiler and search write for {' and '.join(LANGUAGES)}, not for {name}"
-    )
 
 
 class TaskCompiler:

@@ -30,7 +30,7 @@ FUNCTIONS = "functions"
 
 MATH = frozenset(["abs", "ceil", "cos", "erf", "exp2", "floor", "fma", "rsqrt", "sin"])
 MATH |= frozenset(["sqrt", "sqrt_rn", "div_rn"])
-"""Functions of libdevice that `triton.language` has by the same name, as accurate."""
+"""Functions of libdevice that `triton.language` has by the same name."""
 
 
 @dataclass(frozen=True, slots=True)
