@@ -8,7 +8,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,12 +151,14 @@ FUNCTIONS = {
 
 EDGES = [0.0, -0.0, 0.5, 1.0, -1.0, 1.5, 2.5, np.inf, -np.inf, np.nan, 1e-20, 3e38]
 
-SCRIPT = """
+HEAD = """
 import json, sys
 import torch, triton, triton.language as tl
 sys.path.insert(0, sys.argv[1])
 import functions
+"""
 
+SCRIPT = """
 @triton.jit
 def kernel(x_ptr, out_ptr, function: tl.constexpr, block: tl.constexpr):
     at = tl.arange(0, block)
@@ -168,23 +172,57 @@ for name, given in json.load(sys.stdin).items():
 """
 
 
-def test_our_functions_are_those_of_numpy(tmp_path: Path) -> None:
-    (tmp_path / "functions.py").write_text(functions_text(FUNCTIONS), "utf-8")
-    (tmp_path / "script.py").write_text(SCRIPT, "utf-8")
-    draw = np.random.default_rng(0)
-    given = {
-        name: np.float32([*EDGES, *draw.uniform(low, high, 1024 - len(EDGES))]).tolist()
-        for name, (_, low, high) in FUNCTIONS.items()
-    }
+EXTREMES = """
+@triton.jit
+def kernel(x_ptr, out_ptr, place_ptr):
+    at = tl.arange(0, 4)
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr, functions.max2(x, 0))
+    tl.store(out_ptr + 1, functions.min2(x, 0))
+    value, place = functions.max_with_index(x, at, 0)
+    tl.store(place_ptr, place)
+    tl.store(place_ptr + 1, functions.remainder_integer(place - 9, 4))
+    tl.store(place_ptr + 2, functions.div_floor_integer(place - 9, 4))
+
+for given in json.load(sys.stdin):
+    out, place = torch.zeros(2), torch.zeros(3, dtype=torch.int32)
+    kernel[(1,)](torch.tensor(given), out, place)
+    print(json.dumps([out.tolist(), place.tolist()]))
+"""
+
+
+def printed(script: str, given: object, names: Iterable[str], root: Path) -> list[list[Any]]:
+    """What a script prints that is interpreted beside some of our functions."""
+    (root / "functions.py").write_text(functions_text(names), "utf-8")
+    (root / "script.py").write_text(HEAD + script, "utf-8")
     done = subprocess.run(
-        [sys.executable, str(tmp_path / "script.py"), str(tmp_path)],
+        [sys.executable, str(root / "script.py"), str(root)],
         input=json.dumps(given).encode(),
         env={**os.environ, "TRITON_INTERPRET": "1"},
         capture_output=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()[-3000:]
-    found = dict(json.loads(line) for line in done.stdout.decode().splitlines())
+    return [json.loads(line) for line in done.stdout.decode().splitlines()]
+
+
+def test_extremes_are_the_first_of_equals_and_keep_nan(tmp_path: Path) -> None:
+    names = ("max2", "min2", "max_with_index", "remainder_integer", "div_floor_integer")
+    nan = float("nan")
+    rows = [[1.0, 7.0, 7.0, -2.0], [1.0, nan, 9.0, 3.0], [nan, 1.0, nan, 2.0]]
+    plain, inside, several = printed(EXTREMES, rows, names, tmp_path)
+    assert plain == [[7.0, -2.0], [1, 0, -2]]
+    assert np.isnan([*inside[0], *several[0]]).all()
+    assert (inside[1], several[1]) == ([1, 0, -2], [0, 3, -3])
+
+
+def test_our_functions_are_those_of_numpy(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    given = {
+        name: np.float32([*EDGES, *draw.uniform(low, high, 1024 - len(EDGES))]).tolist()
+        for name, (_, low, high) in FUNCTIONS.items()
+    }
+    found = dict(printed(SCRIPT, given, FUNCTIONS, tmp_path))
     for name, (exact, _, _) in FUNCTIONS.items():
         with np.errstate(all="ignore"):
             expected = np.float32(exact(np.float64(given[name])))
