@@ -19,10 +19,13 @@ from passnet.judge.clock import TimingPlan
 from passnet.judge.rules import RULES, RulesName
 from passnet.judge.sandbox import find_sandbox
 from passnet.judge.static import inspect_code
+from passnet.judge.tolerance import CORRECT_AT
 from passnet.judge.trial import JudgeSettings
 from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder
 from tests.judge.folders import PATTERN, small_graph, write_passes
+from tests.passes.assembled import run_assembled
+from tests.passes.interpreted import Job, job, run_interpreted
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
@@ -39,8 +42,8 @@ def benches() -> Iterator[dict[str, Workbench]]:
         yield {"strict": strict, "open": opened}
 
 
-def example_task() -> Task:
-    lines = (PROMPTS / "example_cpp" / "graph.txt").read_text(encoding="utf-8").splitlines()
+def example_task(kind: str = "cpu") -> Task:
+    lines = (PROMPTS / EXAMPLES[kind] / "graph.txt").read_text(encoding="utf-8").splitlines()
     head = (
         "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, in_0, in_1):\n"
     )
@@ -64,6 +67,29 @@ def test_the_worked_example_passes_the_judge_under_strict_rules(
         (item.status, item.smallest_t is not None and item.smallest_t <= -5) for item in trials
     ] == [("ok", True)] * 3
     assert not any(item.weight != "note" for trial in trials for item in trial.findings)
+
+
+def test_the_worked_example_for_cuda_is_clean_under_strict_rules() -> None:
+    assert inspect_code(inspect_folder(PROMPTS / EXAMPLES["cuda"]), RULES["strict"]) == []
+
+
+def example_jobs() -> list[Job]:
+    folder = PROMPTS / EXAMPLES["cuda"]
+    return [job(item.name, folder, item.graph, "fresh") for item in example_task("cuda").graphs]
+
+
+def test_the_worked_example_for_cuda_is_right_under_the_interpreter() -> None:
+    pytest.importorskip("triton", reason="triton is not installed")
+    results = run_interpreted(example_jobs()).values()
+    assert [(item.problem, item.matches) for item in results] == [(None, {"FuseAddRelu": 1})] * 3
+    assert all(item.t is not None and item.t <= CORRECT_AT for item in results)
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+def test_the_worked_example_for_cuda_compiles_for_a_gpu(capability: int, tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="triton is not installed")
+    kernels = run_assembled(example_jobs(), capability, tmp_path)
+    assert list(kernels.values()) == [["add_relu_kernel"]] * 3
 
 
 @pytest.mark.parametrize("rules", ["strict", "open"])
@@ -118,9 +144,10 @@ def test_rules_follow_the_settings() -> None:
     assert "not shown" not in strict
 
 
-def test_a_device_without_an_example_is_told_of_its_language() -> None:
+def test_a_device_is_told_of_its_language_with_an_example_in_it() -> None:
     text = system_prompt(settings("strict", "cuda"), 5)
     assert "Triton" in text and "passnet_kernel.h" not in text
+    assert "def add_relu_kernel(x_ptr" in text and "$" not in text
 
 
 def test_the_task_is_told_once_with_its_variants_as_a_table() -> None:

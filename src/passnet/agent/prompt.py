@@ -13,8 +13,8 @@ from passnet.passes.folder import LIST_FILE
 from passnet.score.es import SEVERE_PENALTY
 
 PROMPTS = Path(__file__).parent / "prompts"
-EXAMPLES = {"cpu": "example_cpp"}
-"""The folder of the worked example, by kind of device; one that is not there is left out."""
+EXAMPLES = {"cpu": "example_cpp", "cuda": "example_triton"}
+"""The folder of the worked example, by kind of device."""
 
 
 def system_prompt(settings: RunSettings, num_turns: int) -> str:
@@ -65,8 +65,6 @@ def task_prompt(task: Task, settings: RunSettings) -> str:
 
 
 def _example(kind: str) -> str:
-    if kind not in EXAMPLES:
-        return ""
     folder = PROMPTS / EXAMPLES[kind]
     files = [
         f"`{path.name}`:\n\n```python\n{path.read_text(encoding='utf-8').rstrip()}\n```"

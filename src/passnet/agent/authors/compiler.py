@@ -23,8 +23,8 @@ def compiler_author(session: Session, seed: int = 0) -> None:
         seed: not used, as nothing is drawn.
 
     Raises:
-        AuthorError: Inductor computes no op of the task in a kernel of its own, or the task is not
-            for a CPU.
+        AuthorError: Inductor computes no op of the task in a kernel of its own, or there is no
+            language for the task's device.
     """
     TaskCompiler(session).make_correct()
     session.act(Submit())

@@ -4,8 +4,8 @@ With `emulate_precision_casts` Inductor rounds to bfloat16 or float16 after ever
 does. Two ops it takes apart otherwise than eager torch, which shows where values cancel:
 
 - `pow(x, 3)` in a low dtype is two products, each rounded;
-- a batch norm that is not in training is one multiplication and one addition for each value, in
-  float32, with the channel's factor and summand computed before.
+- a batch norm that is not in training is on a CPU one multiplication and one addition for each
+  value, in float32, with the channel's factor and summand computed before.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from passnet.graph.spec import (
     TensorSpec,
     TorchName,
 )
+from passnet.mine.schedule import Device
 
 LOW_FLOATS = ("bfloat16", "float16")
 POWERS = ("torch.pow", "Tensor.pow", "operator.pow")
@@ -32,16 +33,19 @@ _BATCH_NORM_ARGS += ("momentum", "eps")
 _DEFAULTS: dict[str, Arg] = {"weight": None, "bias": None, "training": False, "eps": 1e-5}
 
 
-def in_eager_steps(graph: Graph, seen: Mapping[str, TensorSpec]) -> Graph:
-    """A graph that computes the same values as another, in the steps of eager torch on a CPU.
+def in_eager_steps(graph: Graph, seen: Mapping[str, TensorSpec], device: Device = "cpu") -> Graph:
+    """A graph that computes the same values as another, in the steps of eager torch.
 
     Args:
         graph: in single-assignment form.
         seen: specs of its values, from `mine.cut.infer`.
+        device: where eager torch would run it.
     """
     body: list[Statement] = []
     for op in graph.program.ops:
-        steps = list(_cube(op, seen) or _batch_norm(op, seen))
+        steps = _cube(op, seen)
+        if device == "cpu":
+            steps = steps or list(_batch_norm(op, seen))
         body += steps or [op]
     return Graph(Program(graph.program.params, tuple(body), graph.program.outputs), graph.tensors)
 

@@ -12,8 +12,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passnet.agent.authors.cpp_source import ENTRY
+from passnet.agent.authors import triton_source
 from passnet.agent.authors.inductor_code import Form, contiguous
+from passnet.agent.authors.language import FUNCTIONS_IMPORT, LANGUAGES, Language
 from passnet.agent.authors.pieces import Piece
 from passnet.agent.authors.symmetry import Order
 from passnet.agent.files import MAX_FILE_CHARACTERS, Files
@@ -25,20 +26,10 @@ from passnet.passes.folder import LIST_FILE
 HEAD = '''\
 """{num_ops} ops in kernels that Inductor generated, for {num_forms} forms of their arguments."""
 
-import functools
-
-import torch
-
 {imports}
-from passnet.passes import cpp
 
 
-@functools.cache
-def kernel(source, num_pointers):
-    return cpp.kernel(source, "{entry}", "p" * num_pointers)
-
-
-def pattern({params}):
+{prelude}def pattern({params}):
 {pattern}
 
 
@@ -69,10 +60,11 @@ def replacement_func():
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A piece and the C++ source that computes it."""
+    """A piece, the source that computes it, and which functions of ours a source in Triton uses."""
 
     piece: Piece
     source: str
+    functions: frozenset[str] = frozenset()
 
 
 def pattern_text(cut: Graph) -> str:
@@ -99,7 +91,12 @@ def pass_folder(pieces: Sequence[Written]) -> Files:
     for item in pieces:
         by_pattern.setdefault(pattern_text(item.piece.cut), []).append(item)
     groups = sorted(by_pattern.items(), key=lambda group: -_num_ops(group[1][0]))
-    modules, places = _source_modules([item.source for item in pieces])
+    language = LANGUAGES[pieces[0].piece.code.device]
+    used = frozenset(name for item in pieces for name in item.functions)
+    head = language.head.format(functions=FUNCTIONS_IMPORT if used else "")
+    modules, places = _source_modules([item.source for item in pieces], language, head)
+    if used:
+        modules[f"{triton_source.FUNCTIONS}.py"] = triton_source.functions_text(used)
     files: Files = {LIST_FILE: json.dumps([f"Fused{number}" for number in range(len(groups))])}
     for number, (pattern, items) in enumerate(groups):
         files[f"Fused{number}.py"] = _pass_text(pattern, items, places)
@@ -110,23 +107,30 @@ def _num_ops(item: Written) -> int:
     return len(item.piece.cut.program.ops)
 
 
-def _source_modules(sources: Sequence[str]) -> tuple[Files, dict[str, str]]:
-    """Modules that hold sources, and the dotted name of each source."""
+def _source_modules(
+    sources: Sequence[str], language: Language, head: str
+) -> tuple[Files, dict[str, str]]:
+    """Modules that hold sources, each below a head, and the dotted name of each source."""
     texts: list[list[str]] = []
     places: dict[str, str] = {}
     room = 0
     for source in dict.fromkeys(sources):
         number = len(places)
-        text = f'SOURCE_{number} = r"""\n{source}"""\n'
+        numbered = source.replace(triton_source.NUMBER, f"_{number}")
+        text = language.source.format(number=number, text=numbered)
         if '"""' in source or len(text) > MAX_FILE_CHARACTERS // 2:
             raise AuthorError(f"a generated source of {len(source)} characters fits no file")
         if len(text) > room:
-            texts.append(['"""C++ that Inductor generated, in the vocabulary of passnet."""\n'])
+            texts.append([head])
             room = MAX_FILE_CHARACTERS // 2
         texts[-1].append(text)
         room -= len(text)
-        places[source] = f"sources_{len(texts) - 1}.SOURCE_{number}"
-    return {f"sources_{number}.py": "\n".join(text) for number, text in enumerate(texts)}, places
+        module = f"{language.modules}_{len(texts) - 1}"
+        places[source] = f"{module}.{language.place.format(number=number)}"
+    files = {
+        f"{language.modules}_{number}.py": "\n".join(text) for number, text in enumerate(texts)
+    }
+    return files, places
 
 
 def _pass_text(pattern: str, items: Sequence[Written], places: dict[str, str]) -> str:
@@ -135,12 +139,14 @@ def _pass_text(pattern: str, items: Sequence[Written], places: dict[str, str]) -
     for item in items:
         for order in item.piece.orders:
             by_key.setdefault(_key(item.piece, order), (item, order))
+    language = LANGUAGES[items[0].piece.code.device]
     modules = sorted({places[item.source].split(".")[0] for item in items})
+    imports = "\n".join(f"from pass_dir import {name}" for name in modules)
     head = HEAD.format(
         num_ops=_num_ops(items[0]),
         num_forms=len(by_key),
-        imports="\n".join(f"from pass_dir import {name}" for name in modules),
-        entry=ENTRY,
+        imports=language.imports.format(modules=imports),
+        prelude=language.prelude,
         params=", ".join(params),
         pattern="\n".join(f"    {line}" for line in pattern.splitlines()),
     )
@@ -164,30 +170,34 @@ def _key(piece: Piece, order: Order) -> str:
 def _form_text(number: int, item: Written, order: Order, source: str) -> str:
     """The function that calls the kernel for one form of the arguments, given in some order."""
     code = item.piece.code
+    language = LANGUAGES[code.device]
     names = list(code.inputs)
     given = [names[place] for place in order.arguments]
     lines = [f"def form_{number}({', '.join(given)}):"]
     for name, form in code.inputs.items():
-        lines += _laid_out(name, form)
+        lines += _laid_out(name, form, language)
     outputs = [f"out_{place}" for place in range(len(code.outputs))]
     for name, (_, form) in zip(outputs, code.outputs, strict=True):
-        lines.append(
-            f"    {name} = torch.empty_strided({form.shape}, {form.stride}, "
-            f"dtype=torch.{form.dtype})"
-        )
-    pointers = [f"{name}.data_ptr()" for name in (*names, *outputs)]
-    lines.append(f"    kernel({source}, {len(pointers)})({', '.join(pointers)})")
+        lines.append(f"    {name} = {_made(form, names[0], language)}")
+    memory = [language.memory.format(name=name) for name in (*names, *outputs)]
+    call = language.call.format(place=source, count=len(memory), memory=", ".join(memory))
+    lines.append(f"    {call}")
     lines.append(f"    return {', '.join(outputs[place] for place in order.results)}")
     return "\n".join(lines) + "\n\n\n"
 
 
-def _laid_out(name: str, form: Form) -> list[str]:
+def _laid_out(name: str, form: Form, language: Language) -> list[str]:
     """Lines that give an argument the strides that its kernel reads."""
     if form.stride == contiguous(form.shape):
         return [f"    {name} = {name}.contiguous()"]
     return [
         f"    if {name}.stride() != {form.stride}:",
-        f"        laid_out = torch.empty_strided({form.shape}, {form.stride}, "
-        f"dtype=torch.{form.dtype})",
+        f"        laid_out = {_made(form, name, language)}",
         f"        {name} = laid_out.copy_({name})",
     ]
+
+
+def _made(form: Form, beside: str, language: Language) -> str:
+    """The text that makes a tensor of a form on the device of another."""
+    made = language.made.format(dtype=form.dtype, device=beside)
+    return f"torch.empty_strided({form.shape}, {form.stride}, {made})"

@@ -1,35 +1,50 @@
-"""The code that Inductor generates for a graph on a CPU, as data: kernels, calls and memory.
+"""The code that Inductor generates for a graph, as data: kernels, calls and memory.
 
 A graph is lowered under fake tensors and stopped where the generated module would be written out.
-No C++ is compiled and nothing is run.
+Nothing is compiled or run: for a CPU it takes no C++ compiler, for CUDA neither a GPU nor Triton.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
+from unittest.mock import patch
 
 import torch
 import torch.fx
 
 from passnet.errors import AuthorError, boundary
 from passnet.graph.build import build
+from passnet.graph.device import retarget
 from passnet.graph.fake import SYMBOL_ANNOTATION
 from passnet.graph.spec import Graph
-from passnet.mine.gpu import DevicelessMode
+from passnet.mine.gpu import DevicelessMode, answering_for_gpu
+from passnet.mine.schedule import GPU_SETTINGS, Device
 
 SETTINGS: dict[str, Any] = {
     "fx_graph_cache": False,
     "shape_padding": False,
     "compile_threads": 1,
-    "cpp.threads": 1,
-    "cpp.vec_isa_ok": True,
 }
-"""Settings of Inductor before the options: no code of another run, no processes to compile in, and
-no program compiled to find out what the processor can do, which it says of itself."""
+"""Settings of Inductor before the options: no code of another run, no processes to compile in."""
+
+DEVICE_SETTINGS: dict[Device, dict[str, Any]] = {
+    "cpu": {"cpp.threads": 1, "cpp.vec_isa_ok": True},
+    "cuda": {
+        **GPU_SETTINGS,
+        "combo_kernels": False,
+        "triton.cooperative_reductions": False,
+        "triton.mix_order_reduction": False,
+        "triton.multi_kernel": 0,
+    },
+}
+"""More for a device. For a CPU no program is compiled to find out what the processor can do, which
+it says of itself; for CUDA no kernel waits for another within a launch, or is chosen by timing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +66,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A C++ function: the types of its arguments, and the text that defines it as `kernel`."""
+    """A generated kernel. For a CPU the text defines the C++ function `kernel`, with arguments of
+    these `types`; for CUDA it is a Python module with a Triton function of the kernel's name.
+    """
 
     name: str
     types: tuple[str, ...]
@@ -60,7 +77,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A kernel with what it gets, in order."""
+    """A kernel with what it gets, in order, but for sizes, which the text of a kernel holds."""
 
     kernel: str
     arguments: tuple[Place, ...]
@@ -72,9 +89,11 @@ class GeneratedCode:
 
     `inputs` are by the names of the graph's arguments, in their order. `buffers` maps memory that
     the code allocates to its dtype and number of elements. Each of `outputs` names the buffer that
-    holds it, and holds all of. `vector_bytes` is the width of the vectors that kernels use, 0 where
-    they use none.
+    holds it, and holds all of. `vector_bytes` is the width of the vectors that C++ uses, 0 where it
+    uses none.
     """
+
+    device: Device
 
     inputs: dict[str, Form]
     buffers: dict[str, tuple[str, int]]
@@ -89,14 +108,16 @@ def generate(
     strides: Mapping[str, tuple[int, ...]] | None = None,
     options: Mapping[str, Any] | None = None,
     where: str = "graph",
+    device: Device = "cpu",
 ) -> GeneratedCode:
-    """What Inductor generates for a graph on a CPU.
+    """What Inductor generates for a graph: C++ for a CPU, Triton for CUDA.
 
     Args:
         graph: with the specs of its arguments.
         strides: of arguments that are not contiguous.
         options: settings of Inductor (`torch._inductor.config`) by name, beside `SETTINGS`.
         where: named in errors.
+        device: what the code is for; it need not be there.
 
     Raises:
         AuthorError: Inductor cannot lower it, or calls a library for a part of it; an argument is
@@ -116,16 +137,20 @@ def generate(
     with contextlib.ExitStack() as stack:
         stack.enter_context(boundary(AuthorError, f"{where}: Inductor cannot lower it"))
         stack.enter_context(torch.no_grad())
-        stack.enter_context(config.patch(SETTINGS | dict(options or {})))
-        module = build(graph.program, where)
-        with mode, torch.device("cpu"):
+        settings = SETTINGS | DEVICE_SETTINGS[device] | dict(options or {})
+        stack.enter_context(config.patch(settings))
+        if device == "cuda":
+            stack.enter_context(answering_for_gpu())
+            stack.enter_context(_without_triton())
+        module = build(retarget(graph, device, None if device == "cpu" else 0).program, where)
+        with mode, torch.device(device if device == "cpu" else "cuda:0"):
             fakes = [
                 torch.empty_strided(item.shape, item.stride, dtype=getattr(torch, item.dtype))
                 for item in inputs.values()
             ]
             expected = _results(module, fakes, where)
         found = _lowered(module, fakes, mode, where)
-    code = _Reader(found, inputs, where).code()
+    code = _Reader(found, inputs, where, device).code()
     _check_outputs(code, expected, where)
     return code
 
@@ -222,7 +247,7 @@ def _stopping() -> Iterator[None]:
             for line in wrapper.lines
             if type(line).__name__ == "AllocateLine"
         }
-        isa = pick_vec_isa()
+        isa = None if "cuda" in lowering.device_types else pick_vec_isa()
         raise _StopError(_Found(lowering, wrapper, storage, isa.bit_width() // 8 if isa else 0))
 
     own = GraphLowering.codegen
@@ -233,17 +258,31 @@ def _stopping() -> Iterator[None]:
         GraphLowering.codegen = own  # type: ignore[method-assign]
 
 
+@contextlib.contextmanager
+def _without_triton() -> Iterator[None]:
+    """Inside, Inductor does not ask Triton's driver of a GPU for the key of a cache."""
+    from torch.utils import _triton
+
+    with patch.object(_triton, "triton_hash_with_backend", lambda: ""):
+        yield
+
+
 _IGNORED = ("AssertSizeStrideLine", "CommentLine", "FreeIfNotReusedLine", "FreeLine")
+_IGNORED += ("EnterDeviceContextManagerLine", "ExitDeviceContextManagerLine")
 _IGNORED += ("LineContext", "NullLine")
-"""Lines that free or describe."""
+"""Lines that free, describe, or make a GPU the current one."""
+
+_ALIGNING = re.compile(r"(\w+) = copy_if_misaligned\(\1\)")
+"""A line of text that moves an argument to a multiple of 16 bytes, which our kernels need not."""
 
 
 class _Reader:
     """Reads the lines of a generated module, which are records of Inductor, one after the other."""
 
-    def __init__(self, found: _Found, inputs: dict[str, Form], where: str) -> None:
+    def __init__(self, found: _Found, inputs: dict[str, Form], where: str, device: Device) -> None:
         self._found = found
         self._where = where
+        self._device: Device = device
         self._inputs = inputs
         names = [str(name) for name in found.lowering.graph_input_names]
         self._places = {own: Place(name) for own, name in zip(names, inputs, strict=True)}
@@ -259,6 +298,7 @@ class _Reader:
         if len({name for name, _ in outputs}) < len(outputs):
             raise AuthorError(f"{self._where}: two results share memory")
         return GeneratedCode(
+            self._device,
             self._inputs,
             self._buffers,
             outputs,
@@ -283,8 +323,11 @@ class _Reader:
             case "KernelDefinitionLine":
                 self._kernels.append(_kernel(line.kernel_name, line.kernel_body, self._where))
             case "KernelCallLine":
-                arguments = tuple(self._place(item) for item in line.call_args)
+                given = [item for item in line.call_args if not isinstance(item, Integral)]
+                arguments = tuple(self._place(item) for item in given)
                 self._calls.append(KernelCall(line.kernel_name, arguments))
+            case "str" if _ALIGNING.fullmatch(line):
+                pass
             case other if other not in _IGNORED:
                 raise AuthorError(
                     f"{self._where}: a part of it is no generated kernel ({other}); leave the op "
@@ -321,11 +364,18 @@ def _dtype(node: Any) -> str:
 
 
 def _kernel(name: str, body: str, where: str) -> Kernel:
-    """A kernel from its definition, `async_compile.cpp_pybinding([types], text)`."""
+    """A kernel from its definition, `async_compile.cpp_pybinding([types], text)` for a CPU or
+    `async_compile.triton(name, text, device_str="cuda")`.
+    """
     match ast.parse(body, mode="eval").body:
         case ast.Call(
             func=ast.Attribute(attr="cpp_pybinding"),
             args=[ast.List(elts=types), ast.Constant(value=str(text))],
         ):
             return Kernel(name, tuple(ast.literal_eval(item) for item in types), text)
-    raise AuthorError(f"{where}: kernel {name} is no C++ function for a CPU")
+        case ast.Call(
+            func=ast.Attribute(attr="triton"),
+            args=[ast.Constant(value=str(called)), ast.Constant(value=str(text))],
+        ) if called == name:
+            return Kernel(name, (), text)
+    raise AuthorError(f"{where}: kernel {name} is neither C++ nor Triton of a known form")

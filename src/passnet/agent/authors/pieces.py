@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ import torch.fx
 from passnet.agent.authors.eager_steps import in_eager_steps
 from passnet.agent.authors.inductor_code import GeneratedCode, generate
 from passnet.agent.authors.symmetry import Order, orders
+from passnet.agent.authors.triton_source import triton_source
 from passnet.errors import (
     AuthorError,
     CutError,
@@ -21,11 +22,13 @@ from passnet.errors import (
     boundary,
 )
 from passnet.graph.build import build
+from passnet.graph.device import retarget
 from passnet.graph.fake import fake_input, restored_state
 from passnet.graph.spec import Graph
 from passnet.mine.cut import Parent, cut_range, infer, parent_of, single_assignment
 from passnet.mine.fusion import fusion_plan
-from passnet.mine.gpu import DevicelessMode
+from passnet.mine.gpu import DevicelessMode, answering_for_gpu
+from passnet.mine.schedule import Device
 
 Span: TypeAlias = tuple[int, int]
 """Ops [start, stop) of a graph in single-assignment form."""
@@ -54,16 +57,20 @@ class Piece:
 class GraphPieces:
     """Cuts pieces out of one graph and lowers them, each but once for the same options.
 
+    `refused` says why a span cannot be cut out, lowered or written.
+
     Args:
-        graph: on the CPU.
+        graph: on the device that it is run on.
         where: named in errors.
+        device: what kernels are generated for; it need not be there.
 
     Raises:
         AuthorError: its shapes cannot be inferred.
     """
 
-    def __init__(self, graph: Graph, where: str) -> None:
+    def __init__(self, graph: Graph, where: str, device: Device = "cpu") -> None:
         self._where = where
+        self._device: Device = device
         single = Graph(single_assignment(graph.program), graph.tensors)
         try:
             seen = infer(single)
@@ -71,9 +78,10 @@ class GraphPieces:
             raise AuthorError(f"{where}: {cause}") from cause
         self._program = single.program
         self._parent: Parent = parent_of(single.program, seen)
-        self._strides = _strides(single)
-        self._spans = _between_libraries(single, where)
+        self._strides = _strides(single, device)
+        self._spans = _between_libraries(single, where, device)
         self._known: dict[tuple[Span, Options], Piece | None] = {}
+        self.refused: dict[Span, str] = {}
 
     @property
     def num_ops(self) -> int:
@@ -93,9 +101,11 @@ class GraphPieces:
         """The piece of a span; None where it cannot be cut out or lowered."""
         key = (span, options)
         if key not in self._known:
-            self._known[key] = None
-            with suppress(AuthorError, CutError, GraphError, PassError):
+            try:
                 self._known[key] = self._lowered(span, options)
+            except (AuthorError, CutError, GraphError, PassError) as cause:
+                self._known[key] = None
+                self.refused[span] = str(cause)
         return self._known[key]
 
     def _cover(self, start: int, stop: int, options: Options) -> list[Span]:
@@ -120,16 +130,19 @@ class GraphPieces:
             for item in cut.tensors
             if item.original_name in self._strides
         }
-        steps = in_eager_steps(cut, infer(cut))
-        code = generate(steps, strides, dict(options), f"{self._where}{list(span)}")
+        steps = in_eager_steps(cut, infer(cut), self._device)
+        where = f"{self._where}{list(span)}"
+        code = generate(steps, strides, dict(options), where, self._device)
+        if self._device == "cuda":
+            triton_source(code)  # refuses what uses a function that we have not
         return Piece(span, cut, code, tuple(orders(cut, self._program, span[0])))
 
 
-def _between_libraries(graph: Graph, where: str) -> tuple[Span, ...]:
+def _between_libraries(graph: Graph, where: str, device: Device) -> tuple[Span, ...]:
     """The ranges of ops between those that Inductor leaves to a library."""
     num_ops = len(graph.program.ops)
     try:
-        plan = fusion_plan(graph, where)
+        plan = fusion_plan(graph, where, device)
     except FusionError:
         return ((0, num_ops),)  # a part of it may be lowered yet
     calls = sorted({op for kernel in plan.kernels if kernel.is_extern for op in kernel.ops})
@@ -139,7 +152,7 @@ def _between_libraries(graph: Graph, where: str) -> tuple[Span, ...]:
     )
 
 
-def _strides(graph: Graph) -> dict[str, tuple[int, ...]]:
+def _strides(graph: Graph, device: Device) -> dict[str, tuple[int, ...]]:
     """The strides of every tensor of a graph, by name; none where it cannot run under fake tensors,
     as the code that is generated copies what has others than expected.
     """
@@ -157,7 +170,13 @@ def _strides(graph: Graph) -> dict[str, tuple[int, ...]]:
 
     annotations = {item.name: item.annotation for item in graph.program.params}
     running = boundary(AuthorError, "cannot run under fake tensors")
-    with suppress(AuthorError), running, restored_state(), DevicelessMode(), torch.no_grad():
-        inputs = [fake_input(item, annotations[item.name]) for item in graph.tensors]
-        Recorder(build(graph.program)).run(*inputs)
+    answering = answering_for_gpu() if device == "cuda" else nullcontext()
+    program = retarget(graph, device, None if device == "cpu" else 0).program
+    modes = (restored_state(), answering, DevicelessMode(), torch.no_grad())
+    with suppress(AuthorError), running, ExitStack() as stack:
+        for mode in modes:
+            stack.enter_context(mode)
+        with torch.device(device if device == "cpu" else "cuda:0"):
+            inputs = [fake_input(item, annotations[item.name]) for item in graph.tensors]
+        Recorder(build(program)).run(*inputs)
     return found

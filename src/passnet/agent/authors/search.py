@@ -1,9 +1,10 @@
 """The search as author: begins with what the compiler writes, varies it, and keeps what is faster.
 
-A move changes how the kernels of some graphs are made: vector width, tiling, fusion, threads,
-rounding, flags of the C++ compiler, or where the ranges of ops that are replaced begin and end. It
-is tried on all graphs of the task at once and kept for each graph by itself; a change of ranges is
-kept for all graphs with the same program, since patterns do not see shapes.
+A move changes how the kernels of some graphs are made: tiling, fusion, rounding; for a CPU vector
+width, threads and flags of the C++ compiler, for CUDA blocks, warps and how a reduction goes over
+its rows; or where the ranges of ops that are replaced begin and end. It is tried on all graphs of
+the task at once and kept for each graph by itself; a change of ranges is kept for all graphs with
+the same program, since patterns do not see shapes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from passnet.agent.session import Session
 from passnet.agent.tools import Submit
 from passnet.graph.render import render_program
 from passnet.mine.cut import single_assignment
+from passnet.mine.schedule import Device
 
 BUDGET = 12
 
@@ -31,18 +33,34 @@ NUM_ROUNDS = 3
 LEAST_GAIN = 1.02
 """What a move must gain to be kept."""
 
-OPTIONS: tuple[Options, ...] = (
-    (("emulate_precision_casts", False),),
-    (("cpp.simdlen", 256),),
-    (("cpp.simdlen", 1),),
-    (("cpp.enable_tiling_heuristics", False),),
-    (("cpp.enable_loop_tail_vec", False),),
-    (("max_fusion_size", 1),),
-    (("realize_reads_threshold", 1), ("realize_cpu_opcount_threshold", 2)),
-    (("realize_reads_threshold", 64), ("realize_cpu_opcount_threshold", 1000)),
-    (("pick_loop_orders", False),),
-)
-"""Settings of Inductor that change precision, vectors, tiles, fusion and the order of loops."""
+OPTIONS: dict[Device, tuple[Options, ...]] = {
+    "cpu": (
+        (("emulate_precision_casts", False),),
+        (("cpp.simdlen", 256),),
+        (("cpp.simdlen", 1),),
+        (("cpp.enable_tiling_heuristics", False),),
+        (("cpp.enable_loop_tail_vec", False),),
+        (("max_fusion_size", 1),),
+        (("realize_reads_threshold", 1), ("realize_cpu_opcount_threshold", 2)),
+        (("realize_reads_threshold", 64), ("realize_cpu_opcount_threshold", 1000)),
+        (("pick_loop_orders", False),),
+    ),
+    "cuda": (
+        (("emulate_precision_casts", False),),
+        (("triton.persistent_reductions", False),),
+        (("split_reductions", False),),
+        (("online_softmax", False),),
+        (("triton.max_tiles", 1),),
+        (("triton.prefer_nd_tiling", True),),
+        (("max_fusion_size", 1),),
+        (("force_pointwise_cat", True),),
+        (("realize_reads_threshold", 1), ("realize_opcount_threshold", 2)),
+        (("realize_reads_threshold", 64), ("realize_opcount_threshold", 1000)),
+        (("pick_loop_orders", False),),
+    ),
+}
+"""Settings of Inductor that change precision, vectors, tiles, fusion, reductions and the order of
+loops."""
 
 THREADS: tuple[Options, ...] = (
     (("cpp.threads", 1),),
@@ -55,6 +73,14 @@ PRAGMAS = (
     '#pragma GCC optimize ("unroll-loops")',
     '#pragma GCC optimize ("fp-contract=off")',
 )
+
+BLOCKS: tuple[tuple[tuple[str, int], ...], ...] = (
+    *((("values", size),) for size in (256, 512, 2048, 4096)),
+    *((("row", size),) for size in (512, 1024, 4096, 8192)),
+    *((("num_warps", count),) for count in (1, 2, 4, 8, 16)),
+    *((("num_stages", count),) for count in (1, 2, 4)),
+)
+"""What the launches of Triton are chosen from, by the fields of `Blocks`."""
 
 State: TypeAlias = tuple[tuple[str, ...], ...]
 """What tells one folder from another: the pieces of each graph."""
@@ -122,9 +148,7 @@ class _Search:
     def moves(self) -> Iterator[Move]:
         """All settings in a drawn order, and between them ranges divided, shortened, left out."""
         several = self.compiler.num_threads > 1
-        options = [*OPTIONS, *(THREADS if several else ())]
-        changes: list[Move] = [Move(_with_options(item)) for item in options]
-        changes += [Move(_with_pragma(item)) for item in PRAGMAS]
+        changes = moves_for(self.compiler.device, several)
         self.draw.shuffle(changes)
         for _ in range(NUM_ROUNDS):
             for change in changes:
@@ -209,6 +233,15 @@ class _Search:
         return change
 
 
+def moves_for(device: Device, several_threads: bool = False) -> list[Move]:
+    """The moves that change settings, in the order in which they are written down."""
+    moves = [Move(_with_options(item)) for item in OPTIONS[device]]
+    if device == "cuda":
+        return moves + [Move(_with_blocks(item)) for item in BLOCKS]
+    moves += [Move(_with_options(item)) for item in (THREADS if several_threads else ())]
+    return moves + [Move(_with_pragma(item)) for item in PRAGMAS]
+
+
 def _with_options(options: Options) -> Change:
     def change(_: int, way: Way) -> Way:
         changed: dict[str, Any] = {**dict(way.options), **dict(options)}
@@ -222,6 +255,13 @@ def _with_pragma(pragma: str) -> Change:
         if pragma in way.pragmas:
             return way
         return replace(way, pragmas=(*way.pragmas, pragma))
+
+    return change
+
+
+def _with_blocks(blocks: tuple[tuple[str, int], ...]) -> Change:
+    def change(_: int, way: Way) -> Way:
+        return replace(way, blocks=replace(way.blocks, **dict(blocks)))
 
     return change
 

@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from passnet.agent.attempt import VariantResult
 from passnet.agent.authors.cpp_source import cpp_source
 from passnet.agent.authors.folder_text import Written, pass_folder, pattern_text
-from passnet.agent.authors.pieces import GraphPieces, Options, Span
+from passnet.agent.authors.language import device_of
+from passnet.agent.authors.launch import Blocks
+from passnet.agent.authors.pieces import GraphPieces, Options, Piece, Span
+from passnet.agent.authors.triton_source import triton_source
 from passnet.agent.files import Files
 from passnet.agent.session import Session
 from passnet.agent.tools import CheckMatch, Create, Delete, Evaluate
 from passnet.errors import ActionError, AuthorError
+from passnet.graph.device import retarget
 from passnet.graph.spec import Graph
+from passnet.mine.schedule import Device
 
 ROUNDED: Options = (("emulate_precision_casts", True),)
 """Round between ops as eager torch does."""
@@ -30,22 +35,35 @@ class Way:
     """How the kernels of a graph are made.
 
     `spans` are those that are replaced, None for the largest. `pragmas` are lines at the top of
-    the C++.
+    the C++; `blocks` is what the launches of Triton are chosen from.
     """
 
     options: Options = ()
     spans: tuple[Span, ...] | None = None
     pragmas: tuple[str, ...] = ()
+    blocks: Blocks = Blocks()
 
 
-def ways_of(graph: Graph) -> tuple[Way, ...]:
+def ways_of(graph: Graph, device: Device = "cpu") -> tuple[Way, ...]:
     """The ways to make the kernels of a graph, in the order in which they are tried.
 
-    In a low dtype first those that round as eager torch does.
+    In a low dtype first those that round as eager torch does; for CUDA in float32 too, last, as
+    products and sums are then rounded apart.
     """
-    if any(item.dtype in ("bfloat16", "float16") for item in graph.tensors):
+    is_low = any(item.dtype in ("bfloat16", "float16") for item in graph.tensors)
+    if device == "cuda":
+        return (Way(ROUNDED), Way()) if is_low else (Way(), Way(ROUNDED))
+    if is_low:
         return (Way(ROUNDED), Way(), Way(ROUNDED + SCALAR), Way(SCALAR))
     return (Way(), Way(SCALAR))
+
+
+def written_in(piece: Piece, way: Way) -> Written:
+    """A piece with the source that computes it, in the language of its device."""
+    if piece.code.device == "cpu":
+        return Written(piece, cpp_source(piece.code, way.pragmas))
+    source = triton_source(piece.code, way.blocks)
+    return Written(piece, source.text, source.functions)
 
 
 class TaskCompiler:
@@ -57,21 +75,21 @@ class TaskCompiler:
         session: with the task.
 
     Raises:
-        AuthorError: the task is not for a CPU, or shapes of a graph cannot be inferred.
+        AuthorError: there is no language for the device, or shapes of a graph cannot be inferred.
     """
 
     def __init__(self, session: Session) -> None:
         settings = session._bench.settings
-        if settings.judge.device != "cpu":
-            raise AuthorError(
-                f"the authors compiler and search write C++ for a CPU, and are not there yet for "
-                f"{settings.judge.device}"
-            )
+        self.device = device_of(settings.judge.device)
         self.session = session
         self.graphs = session.task.graphs
         self.num_threads = settings.num_threads
-        self.pieces = [GraphPieces(item.graph, item.name) for item in self.graphs]
-        self.ways = [ways_of(item.graph)[0] for item in self.graphs]
+        graphs = [retarget(item.graph, settings.judge.device) for item in self.graphs]
+        self.pieces = [
+            GraphPieces(graph, item.name, self.device)
+            for graph, item in zip(graphs, self.graphs, strict=True)
+        ]
+        self.ways = [ways_of(item.graph, self.device)[0] for item in self.graphs]
         self.dropped: frozenset[str] = frozenset()
 
     def spans(self, number: int) -> tuple[Span, ...]:
@@ -82,17 +100,19 @@ class TaskCompiler:
         return self.pieces[number].largest(self._options(way))
 
     def written(self, number: int, way: Way) -> list[Written]:
-        """The pieces of a graph in a way, with their C++, but for those that cannot be made."""
+        """The pieces of a graph in a way, with their source, but for those that cannot be made."""
         options = self._options(way)
         spans = self.pieces[number].largest(options) if way.spans is None else way.spans
         found = [self.pieces[number].piece(span, options) for span in spans]
         return [
-            Written(piece, cpp_source(piece.code, way.pragmas))
+            written_in(piece, way)
             for piece in found
             if piece is not None and pattern_text(piece.cut) not in self.dropped
         ]
 
     def _options(self, way: Way) -> Options:
+        if self.device != "cpu":
+            return way.options
         return tuple({"cpp.threads": self.num_threads, **dict(way.options)}.items())
 
     def evaluate(self, ways: Sequence[Way]) -> bool:
@@ -152,9 +172,10 @@ class TaskCompiler:
         num_measured = 0
         while True:
             if not self.evaluate(self.ways):
+                reasons = [text for item in self.pieces for text in item.refused.values()]
                 raise AuthorError(
                     f"task {self.session.task.name}: Inductor computes no op of it in a kernel of "
-                    "its own, so there is nothing to write"
+                    f"its own, so there is nothing to write{f' ({reasons[-1]})' if reasons else ''}"
                 )
             num_measured += 1
             failing = self.failing()
@@ -168,7 +189,7 @@ class TaskCompiler:
 
     def _climb(self, number: int, rungs: list[int]) -> bool:
         """Give a graph its next way, if there is one."""
-        ways = ways_of(self.graphs[number].graph)
+        ways = ways_of(self.graphs[number].graph, self.device)
         if rungs[number] + 1 >= len(ways):
             return False
         rungs[number] += 1

@@ -1,0 +1,82 @@
+"""What differs between the languages of pass folders: C++ for a CPU, Triton for CUDA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passnet.agent.authors import cpp_source, triton_source
+from passnet.errors import AuthorError
+from passnet.mine.schedule import Device
+
+FUNCTIONS_IMPORT = f"from pass_dir import {triton_source.FUNCTIONS}\n"
+
+CPP_PRELUDE = f'''\
+@functools.cache
+def kernel(source, num_pointers):
+    return cpp.kernel(source, "{cpp_source.ENTRY}", "p" * num_pointers)
+
+
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How kernels stand in a folder.
+
+    `modules` is the name of the modules with sources, `head` is how each begins. `source` is how a
+    source stands there and `place` what a pass calls it, by its number. `imports` and `prelude` are
+    those of a pass; `call` gives a kernel its memory, written as `memory` for each tensor; `made`
+    is what a tensor is made with.
+    """
+
+    modules: str
+    head: str
+    source: str
+    place: str
+    imports: str
+    prelude: str
+    call: str
+    memory: str
+    made: str
+
+
+LANGUAGES: dict[Device, Language] = {
+    "cpu": Language(
+        "sources",
+        '"""C++ that Inductor generated, in the vocabulary of passnet."""\n',
+        'SOURCE_{number} = r"""\n{text}"""\n',
+        "SOURCE_{number}",
+        "import functools\n\nimport torch\n\n{modules}\nfrom passnet.passes import cpp",
+        CPP_PRELUDE,
+        "kernel({place}, {count})({memory})",
+        "{name}.data_ptr()",
+        "dtype=torch.{dtype}",
+    ),
+    "cuda": Language(
+        "kernels",
+        '"""Triton that Inductor generated."""\n\nimport torch\nimport triton\n'
+        "import triton.language as tl\n{functions}\n",
+        "{text}",
+        f"{triton_source.ENTRY}_{{number}}",
+        "import torch\n\n{modules}",
+        "",
+        "{place}({memory})",
+        "{name}",
+        "dtype=torch.{dtype}, device={device}.device",
+    ),
+}
+"""The language of a device. Triton launches on the current stream of torch."""
+
+
+def device_of(name: str) -> Device:
+    """The kind of a device that kernels are generated for.
+
+    Raises:
+        AuthorError: there is no language for it.
+    """
+    for device in LANGUAGES:
+        if name.split(":")[0] == device:
+            return device
+    raise AuthorError(
+        f"the authors compiler and search write for {' and '.join(LANGUAGES)}, not for {name}"
+    )
