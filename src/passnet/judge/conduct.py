@@ -50,7 +50,7 @@ def company_findings(subject: Subject, usual_threads: int) -> list[Finding]:
         usual_threads: threads of the reference's worker; a kernel may have as many of its own.
     """
     threads = subject.worker.num_threads()
-    subject.worker.close()
+    subject.worker.close(is_awaited=False)
     found = []
     if threads > 2 * usual_threads - 1:
         text = f"{threads} threads at the end, the reference has {usual_threads}"

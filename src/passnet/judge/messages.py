@@ -206,9 +206,12 @@ class Spawned(msgspec.Struct, frozen=True, tag=True):
 
 
 class End(msgspec.Struct, frozen=True, tag=True):
-    """To the parent of workers: kill a worker with all it started, if it has not ended."""
+    """To the parent of workers: kill a worker with all it started, if it has not ended. The answer
+    comes when it is gone, or if that is not awaited when it cannot but go.
+    """
 
     pid: int
+    is_awaited: bool = True
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True):

@@ -156,9 +156,9 @@ class WorkerParent:
         host_pid = _host_pid(self._received_fds)
         return Worker(reply.pid, channel, log, self, host_pid, _open_memory(host_pid))
 
-    def end(self, pid: int) -> Ended:
-        """Kill a worker with all it started; how it ended."""
-        return self._ask(End(pid), Ended, FORK_TIMEOUT_S)
+    def end(self, pid: int, is_awaited: bool = True) -> Ended:
+        """Kill a worker with all it started; how it ended, if that is awaited."""
+        return self._ask(End(pid, is_awaited), Ended, FORK_TIMEOUT_S)
 
 
 class Worker:
@@ -189,14 +189,18 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> int:
-        """End the worker and all it started; its exit code."""
+    def close(self, is_awaited: bool = True) -> int:
+        """End the worker and all it started; its exit code.
+
+        Its memory takes a while to be taken apart. Who need not wait for that gets the code of a
+        worker that was killed.
+        """
         if not self._open:
             return 0
         self._open = False
         self._channel.close()
         os.close(self._memory)
-        ended = self._parent.end(self._pid)
+        ended = self._parent.end(self._pid, is_awaited)
         self.num_left = ended.num_left
         self._log.close()
         return ended.code

@@ -153,7 +153,7 @@ class Subject:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.worker.close()
+        self.worker.close(is_awaited=False)
         self._memory.close()
         if self._output_memory is not None:
             self._output_memory.close()

@@ -51,7 +51,12 @@ def main() -> None:
             for fd in (*fds, handle):
                 os.close(fd)
         elif isinstance(request, End):
-            channel.send(_end(request.pid))
+            num_left = _kill(request.pid)
+            if request.is_awaited:
+                channel.send(Ended(_reap(request.pid), num_left))
+            else:
+                channel.send(Ended(-signal.SIGKILL, num_left))
+                _reap(request.pid)
         else:
             start = time.perf_counter()
             warm_inductor()
@@ -166,22 +171,28 @@ def _prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _end(pid: int) -> Ended:
-    """Kill a worker and all it started; how it ended."""
+def _kill(pid: int) -> int:
+    """Kill a worker and all it started; how many processes it had left."""
     if os.getpid() != _FIRST_PID:
         for kill in (os.killpg, os.kill):
             with suppress(ProcessLookupError):
                 kill(pid, signal.SIGKILL)
-        return Ended(_wait(pid))
+        return 0
     others = {int(item.name) for item in Path("/proc").iterdir() if item.name.isdecimal()}
     num_left = len(others - {_FIRST_PID, pid})
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)  # all of this namespace but this process
+    return num_left
+
+
+def _reap(pid: int) -> int:
+    """Wait until a worker that was killed is gone; its exit code."""
     code = _wait(pid)
-    with suppress(ChildProcessError):
-        while True:
-            os.waitpid(-1, 0)
-    return Ended(code, num_left)
+    if os.getpid() == _FIRST_PID:
+        with suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
+    return code
 
 
 def _wait(pid: int) -> int:
