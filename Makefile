@@ -52,6 +52,7 @@ bench: .venv/dev
 gpu: .venv/dev
 	$(RUN)/python -m pytest -m gpu
 	$(RUN)/python -m benchmarks.gpu
+	$(RUN)/python -m benchmarks.fusion executed cuda
 	$(BIN)/passnet judge audit --device cuda tests/exploits/gpu
 	$(BIN)/passnet bench run --suite demo --device cuda --out runs/gpu --resume \
 	  --candidate eager --candidate null --candidate inductor --candidate inductor@direct \
