@@ -199,7 +199,7 @@ def main(words: list[str]) -> Table:
         graphs = ((name.split("/")[0], name, graph) for name, graph in captured(SMALL))
         return fusion_table(graphs, device)
     if names[0] == "executed":
-        # On a GPU one of each task and dtype; on a CPU, where a prefix compiles for seconds, a task.
+        # One a task; on a GPU, where prefixes compile faster, one of each dtype of it.
         first = {(task, name.split("-")[-1] if device == "cuda" else ""): (name, graph)
                  for task, name, graph in reversed(_suite("demo"))
                  if len(graph.program.ops) <= MAX_EXECUTED_OPS[device]}  # fmt: skip
