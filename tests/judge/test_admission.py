@@ -32,7 +32,11 @@ def admit(
         "import torch\n\nclass GraphModule(torch.nn.Module):\n"
         f"    def forward(self, {params}):\n{body}\n"
     )
-    return admit_graph(SuiteGraph("task", "graph", Graph(parse_program(text), given)))
+    item = SuiteGraph("task", "graph", Graph(parse_program(text), given))
+    admission = admit_graph(item)
+    brief = admit_graph(item, with_partial=False)
+    assert (brief.degenerate, brief.partial) == (admission.degenerate, ())
+    return admission
 
 
 def found(admission: Admission, program: str) -> set[tuple[str, tuple[InputKind, ...]]]:

@@ -102,10 +102,13 @@ def admit_suite(
     return admissions
 
 
-def admit_graph(item: SuiteGraph, seed: int = 0) -> Admission:
-    """The admission of one graph; one that cannot be run is degenerate for `reference_error`."""
+def admit_graph(item: SuiteGraph, seed: int = 0, with_partial: bool = True) -> Admission:
+    """The admission of one graph; one that cannot be run is degenerate for `reference_error`.
+
+    Without `partial` an edit of an op that fails on one set is not run on the others.
+    """
     try:
-        return _admit(item, seed)
+        return _admit(item, seed, with_partial)
     except GraphError as cause:
         reason = Reason("reference_error", str(cause), KINDS)
         return Admission(item.task, item.name, (reason,), (), ())
@@ -121,7 +124,7 @@ class _Round:
     other: list[Value]
 
 
-def _admit(item: SuiteGraph, seed: int) -> Admission:
+def _admit(item: SuiteGraph, seed: int, with_partial: bool) -> Admission:
     from passnet.judge.wrong_programs import make_wrong_programs
 
     graph = retarget(item.graph, "cpu")
@@ -135,9 +138,15 @@ def _admit(item: SuiteGraph, seed: int) -> Admission:
         for kind, mine, other in zip(KINDS, sets, others, strict=True)
     ]
     passed: dict[tuple[ProgramName, str], list[InputKind]] = {}
+    edits = programs.edits
     for one in rounds:
-        for found in (*_wrong_outputs(graph, one, seed), *_wrong_ops(programs, one)):
+        passing = tuple(edit for edit in edits if _passes(programs, one, edit))
+        for found in (
+            *_wrong_outputs(graph, one, seed),
+            *((edit.kind, edit.place) for edit in passing),
+        ):
             passed.setdefault(found, []).append(one.kind)
+        edits = edits if with_partial else passing
     notes = [Note("idle_op", edit.place) for edit in programs.idle]
     through = _passed_through(graph, rounds)
     for output, name in through:
@@ -151,7 +160,7 @@ def _admit(item: SuiteGraph, seed: int) -> Admission:
         item.task,
         item.name,
         tuple(reason for reason in reasons if reason.kinds == KINDS),
-        tuple(reason for reason in reasons if reason.kinds != KINDS),
+        tuple(reason for reason in reasons if reason.kinds != KINDS) if with_partial else (),
         (*notes, *_notes(graph, rounds)),
     )
 
@@ -203,14 +212,8 @@ def agrees(actual: Array, expected: Array, dtype: str) -> bool:
     return True
 
 
-def _wrong_ops(programs: WrongPrograms, one: _Round) -> Iterator[tuple[ProgramName, str]]:
-    """The edits that pass: every output, and every argument written to, agrees."""
-    for edit in programs.edits:
-        if _passes(programs, one, edit):
-            yield edit.kind, edit.place
-
-
 def _passes(programs: WrongPrograms, one: _Round, edit: Edit) -> bool:
+    """Whether an edit passes: every output, and every argument written to, agrees."""
     from passnet.judge.wrong_programs import run
 
     try:
