@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from passnet.graph.build import build
-from passnet.graph.inputs import InputKind, InputValue, make_inputs
+from passnet.graph.inputs import InputKind, make_inputs
 from passnet.graph.numbers import Array, from_storage, to_storage
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
@@ -27,6 +27,7 @@ from passnet.judge.tolerance import smallest_t
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.rewrite import apply_passes
+from tests.passes.values import stored, tensors
 
 ROOT = Path(__file__).parents[2]
 
@@ -160,22 +161,6 @@ def _compared(found: Sequence[Any], expected: Sequence[Any]) -> tuple[int | None
             return None, "the values agree at no level"
         levels.append(t)
     return max(levels), None
-
-
-def tensors(graph: Graph, values: list[InputValue]) -> list[torch.Tensor | int]:
-    """The arguments of a graph, fresh ones for each call."""
-    return [
-        value
-        if isinstance(value, int)
-        else torch.from_numpy(value.copy()).view(getattr(torch, spec.dtype))
-        for spec, value in zip(graph.tensors, values, strict=True)
-    ]
-
-
-def stored(tensor: torch.Tensor) -> Array:
-    """The storage of a tensor, bfloat16 as 16-bit integers."""
-    plain = tensor.contiguous()
-    return (plain.view(torch.uint16) if plain.dtype is torch.bfloat16 else plain).numpy()
 
 
 if __name__ == "__main__":

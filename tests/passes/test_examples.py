@@ -4,17 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from passnet.dataset.suite import Task, load_suite
 from passnet.graph.build import build
-from passnet.graph.inputs import InputValue, make_inputs
-from passnet.graph.numbers import Array
-from passnet.graph.spec import Graph
+from passnet.graph.inputs import make_inputs
 from passnet.judge.tolerance import smallest_t
 from passnet.passes.folder import PassFolder, inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.rewrite import apply_passes
+from tests.passes.values import stored, tensors
 
 FOLDER = Path(__file__).parents[2] / "examples" / "passes"
 FOLDERS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
@@ -23,22 +21,6 @@ FOLDERS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 @pytest.fixture(scope="module")
 def tasks() -> dict[str, Task]:
     return {task.name: task for task in load_suite("demo").tasks}
-
-
-def tensors(graph: Graph, values: list[InputValue]) -> list[torch.Tensor | int]:
-    """The arguments of a graph, fresh ones for each call."""
-    return [
-        value
-        if isinstance(value, int)
-        else torch.from_numpy(value.copy()).view(getattr(torch, spec.dtype))
-        for spec, value in zip(graph.tensors, values, strict=True)
-    ]
-
-
-def stored(tensor: torch.Tensor) -> Array:
-    """The storage of a tensor, bfloat16 as 16-bit integers."""
-    plain = tensor.contiguous()
-    return (plain.view(torch.uint16) if plain.dtype is torch.bfloat16 else plain).numpy()
 
 
 def test_every_task_of_the_demo_suite_has_a_folder(tasks: dict[str, Task]) -> None:

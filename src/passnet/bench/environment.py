@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from passnet.judge.device import first_gpu
+
 
 @dataclass(frozen=True)
 class Gpu:
@@ -62,10 +64,8 @@ def describe_environment(with_gpu: bool = False) -> Environment:
 def describe_gpu() -> Gpu:
     """The first visible GPU, as `nvidia-smi` describes it."""
     wanted = "name,driver_version,memory.total,clocks.max.sm,clocks.max.memory"
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] or "0"
-    command = [
-        "nvidia-smi", f"--query-gpu={wanted}", "--format=csv,noheader,nounits", f"--id={visible}"
-    ]  # fmt: skip
+    form = "--format=csv,noheader,nounits"
+    command = ["nvidia-smi", f"--query-gpu={wanted}", form, f"--id={first_gpu()}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
         lines = done.stdout.splitlines()

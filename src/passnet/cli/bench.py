@@ -121,13 +121,11 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
     from passnet.bench.candidates import parse_candidate
     from passnet.bench.run import RunSettings, run_suite
     from passnet.judge.clock import TimingPlan
-    from passnet.judge.device import find_device
     from passnet.judge.messages import Limits
     from passnet.judge.sandbox import find_sandbox
     from passnet.judge.trial import JudgeSettings
     from passnet.report.progress import progress
 
-    find_device(device)
     suite = open_suite(suite_name, tasks)
     unseen = open_suite(held_out, ()) if held_out else None
     entries = [parse_candidate(text, suite.tasks) for text in candidates]

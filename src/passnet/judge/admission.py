@@ -105,7 +105,7 @@ def admit_suite(
 def admit_graph(item: SuiteGraph, seed: int = 0, with_partial: bool = True) -> Admission:
     """The admission of one graph; one that cannot be run is degenerate for `reference_error`.
 
-    Without `partial` an edit of an op that fails on one set is not run on the others.
+    Without `with_partial` an edit of an op that fails on one set is not run on the others.
     """
     try:
         return _admit(item, seed, with_partial)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -82,6 +82,8 @@ class TimingPlan:
     audit_share: float = 0.02
 
 
+T = TypeVar("T")
+
 Rounds: TypeAlias = tuple[tuple[float, float], ...]
 """The times of a worker's two turns in every round, in milliseconds."""
 
@@ -105,7 +107,7 @@ class Measurement:
     observed: tuple[tuple[Observed, ...], ...]
     shared: frozenset[Pair]
     failures: Mapping[int, WorkerFailureError]
-    hot_ms: tuple[float | None, ...] = ()
+    hot_ms: tuple[float | None, ...]
 
 
 def interleave(
@@ -134,10 +136,9 @@ def interleave(
     observed: list[dict[str, Observed]] = [{} for _ in workers]
     warm_ms: list[list[float]] = [[] for _ in workers]
     delivery_ms: list[list[float]] = [[] for _ in workers]
-    hot_ms: list[float | None] = [None for _ in workers]
     failures: dict[int, WorkerFailureError] = {}
 
-    def visit(index: int, action: Callable[[TimedWorker], TurnResult | None]) -> TurnResult | None:
+    def visit(index: int, action: Callable[[TimedWorker], T]) -> T | None:
         try:
             return None if index in failures else action(workers[index])
         except WorkerFailureError as failure:
@@ -185,9 +186,10 @@ def interleave(
         found = _early_work(warm_ms[index], warm_ms[0])
         found += _late_work(delivery_ms[index], delivery_ms[0])
         findings[index].update({item.name: item for item in found})
-    for index, item in enumerate(workers):
-        if item.is_on_device:
-            visit(index, lambda worker, place=index: _burst(worker, hot_ms, place))
+    hot_ms = [
+        visit(index, lambda worker: worker.burst_ms(HOT_CALLS)) if item.is_on_device else None
+        for index, item in enumerate(workers)
+    ]
     for index in failures:
         samples[index].clear()
     return Measurement(
@@ -200,10 +202,6 @@ def interleave(
         failures,
         tuple(hot_ms),
     )
-
-
-def _burst(worker: TimedWorker, into: list[float | None], index: int) -> None:
-    into[index] = worker.burst_ms(HOT_CALLS)
 
 
 def _plan_calls(
@@ -257,11 +255,10 @@ def _compare(
 
 def _early_work(mine_ms: Sequence[float], theirs_ms: Sequence[float]) -> list[Finding]:
     """Whether a worker does more before its calls than read its inputs, as the reference does."""
-    if len(mine_ms) < EARLY_READS:
+    longer = _longer(mine_ms, theirs_ms, 0.0, EARLY_RATIO, EARLY_MS)
+    if longer is None:
         return []
-    mine, theirs = min(mine_ms), float(np.median(theirs_ms))
-    if mine <= EARLY_RATIO * theirs + EARLY_MS:
-        return []
+    mine, theirs = longer
     text = (
         f"at least {mine * 1e3:.1f} us between the writing of the inputs and the call, "
         f"the reference most often takes {theirs * 1e3:.1f} us to read them"
@@ -271,16 +268,31 @@ def _early_work(mine_ms: Sequence[float], theirs_ms: Sequence[float]) -> list[Fi
 
 def _late_work(mine_ms: Sequence[float], theirs_ms: Sequence[float]) -> list[Finding]:
     """Whether a worker does more after its calls than deliver outputs, as the reference does."""
-    if len(mine_ms) < EARLY_READS or not theirs_ms:
+    longer = _longer(mine_ms, theirs_ms, LATE_SHARE, LATE_RATIO, LATE_MS)
+    if longer is None:
         return []
-    mine, theirs = float(np.quantile(mine_ms, LATE_SHARE)), float(np.median(theirs_ms))
-    if mine <= LATE_RATIO * theirs + LATE_MS:
-        return []
+    mine, theirs = longer
     text = (
         f"most often more than {mine * 1e3:.1f} us to deliver the outputs of a call, the reference "
         f"takes {theirs * 1e3:.1f} us for the same bytes"
     )
     return [Finding("reject", LATE_WORK, text)]
+
+
+def _longer(
+    mine_ms: Sequence[float],
+    theirs_ms: Sequence[float],
+    share: float,
+    ratio: float,
+    slack_ms: float,
+) -> tuple[float, float] | None:
+    """The quantile `share` of a worker's times and the reference's median, where the first is more
+    than `ratio` times the second and `slack_ms`; None where it is not, or too few times tell.
+    """
+    if len(mine_ms) < EARLY_READS or not theirs_ms:
+        return None
+    mine, theirs = float(np.quantile(mine_ms, share)), float(np.median(theirs_ms))
+    return (mine, theirs) if mine > ratio * theirs + slack_ms else None
 
 
 def _findings(audit: Audit | None) -> list[Finding]:

@@ -36,8 +36,12 @@ def lock_name(device: str) -> str:
     """A name for the device that two users of it share; of a GPU the first one that is visible."""
     if kind_of(device) == "cpu":
         return device
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-    return "cuda-" + (re.sub(r"[^\w-]", "", visible) or "0")
+    return "cuda-" + (re.sub(r"[^\w-]", "", first_gpu()) or "0")
+
+
+def first_gpu() -> str:
+    """The number or name of the first GPU that is visible."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"
 
 
 def device_environment(device: str) -> dict[str, str]:

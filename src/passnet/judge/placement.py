@@ -54,7 +54,7 @@ class _InPlace:
     wait: Callable[[], None] | None = None
 
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, num_bytes: int) -> None:
-        self._sets = host_arguments(layouts, memory)
+        self._sets = _host_arguments(layouts, memory)
         first = min([item.offsets[-1] for item in layouts if item.offsets], default=0)
         self._timed = np.frombuffer(memory, np.uint64, (num_bytes - first) // 8, first)
 
@@ -81,8 +81,7 @@ class _OnDevice:
     """
 
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, device: str) -> None:
-        self._hosts = host_arguments(layouts, memory)
-        self._is_cuda = device != STAGED
+        self._hosts = _host_arguments(layouts, memory)
         where = torch.device("cpu" if device == STAGED else device)
         self._mine = [
             torch.empty_like(item, device=where) if isinstance(item, torch.Tensor) else item
@@ -90,7 +89,7 @@ class _OnDevice:
         ]
         self.wait: Callable[[], None] | None = None
         self._flushed: torch.Tensor | None = None
-        if self._is_cuda:
+        if device != STAGED:
             self.wait = torch._C._cuda_synchronize  # bound here, before any candidate's code
             pin(memory)
             num_bytes = FLUSHED_SHARE * torch.cuda.get_device_properties(where).L2_cache_size
@@ -132,7 +131,7 @@ def place(
     return _OnDevice(layouts, memory, device)
 
 
-def host_arguments(layouts: Sequence[InputLayout], memory: mmap.mmap) -> list[list[Any]]:
+def _host_arguments(layouts: Sequence[InputLayout], memory: mmap.mmap) -> list[list[Any]]:
     """The arguments of every set as they lie in the shared memory."""
     num_sets = max([len(item.offsets) for item in layouts], default=1) or 1
     return [[_argument(item, memory, number) for item in layouts] for number in range(num_sets)]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import msgspec
+
 from passnet.graph.numbers import Array
 from passnet.judge.memory import ControlPage, SharedMemory
 from passnet.judge.messages import OutputForm
@@ -19,16 +21,10 @@ NS_PER_MS = 1_000_000
 
 
 class Sight(Protocol):
-    """A look at outputs while the worker holds them.
+    """A look at outputs while the worker holds them."""
 
-    `delivery_ms` are the times that deliveries of outputs took, one a call; empty where there are
-    none.
-    """
-
-    delivery_ms: list[float]
-
-    def look(self, pointers: list[int]) -> None:
-        """A call has ended; its outputs lie there."""
+    def look(self, pointers: list[int]) -> float | None:
+        """A call has ended; its outputs lie there. The milliseconds that their delivery took."""
 
     def places(self, drawn: Sequence[Places]) -> list[bytes]:
         """What some places of them hold, as `probe.read_places` gives it."""
@@ -64,13 +60,13 @@ class _InMemory:
     """Outputs in the worker's memory."""
 
     def __init__(self, subject: Subject) -> None:
-        self.delivery_ms: list[float] = []
         self._subject = subject
         self._pointers: list[int] = []
         self._held: list[int] = []
 
-    def look(self, pointers: list[int]) -> None:
+    def look(self, pointers: list[int]) -> float | None:
         self._pointers = pointers
+        return None
 
     def places(self, drawn: Sequence[Places]) -> list[bytes]:
         return read_places(self._subject.worker, self._pointers, self._subject.forms, drawn)
@@ -92,14 +88,13 @@ class _Delivered:
     """Outputs on a device; see `sight_of`."""
 
     def __init__(self, subject: Subject, memory: SharedMemory, order: Callable[[int], int]) -> None:
-        self.delivery_ms: list[float] = []
-        self._forms = [dense(form) for form in subject.forms]
+        self._forms = [_dense(form) for form in subject.forms]
         self._offsets, _ = output_offsets(subject.forms)
         self._memory = memory
         self._order = order
 
-    def look(self, pointers: list[int]) -> None:
-        self.delivery_ms.append(self._order(ControlPage.DELIVER) / NS_PER_MS)
+    def look(self, pointers: list[int]) -> float | None:
+        return self._order(ControlPage.DELIVER) / NS_PER_MS
 
     def places(self, drawn: Sequence[Places]) -> list[bytes]:
         return [self._of(item) for item in drawn]
@@ -138,10 +133,10 @@ class _Delivered:
         return b"".join(found)
 
 
-def dense(form: OutputForm) -> OutputForm:
+def _dense(form: OutputForm) -> OutputForm:
     """The form of a contiguous copy."""
     strides, step = [], 1
     for size in reversed(form.shape):
         strides.append(step)
         step *= size
-    return OutputForm(form.kind, form.dtype, form.shape, tuple(reversed(strides)), form.number)
+    return msgspec.structs.replace(form, stride=tuple(reversed(strides)))

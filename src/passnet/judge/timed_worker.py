@@ -198,7 +198,6 @@ class TimedWorker:
         self._arm(
             frozenset(number for number, call in enumerate(turn.calls) if call.kind == "observed")
         )
-        self._sight.delivery_ms.clear()
         held: list[bytes] | None = None
         for number, call in enumerate(turn.calls):
             self._write(fresh, call.stale or call.draw)
@@ -209,7 +208,9 @@ class TimedWorker:
             if number > 0 and call.is_counted:
                 times.append(elapsed_ms)
             pointers = self._pointers()
-            self._sight.look(pointers)
+            delivery_ms = self._sight.look(pointers)
+            if delivery_ms is not None:
+                result.delivery_ms.append(delivery_ms)
             result.seen.append(self._sight.places(turn.places))
             if held is not None and result.audit is not None:
                 again = self._sight.held()
@@ -223,7 +224,6 @@ class TimedWorker:
             self._look_at_inputs(turn, call, fresh, result.changed)
             self._free(keep=held is not None)
         result.observed = self._disarm()
-        result.delivery_ms = list(self._sight.delivery_ms)
         times.sort()
         result.ms = max(times[len(times) // 2] - self.empty_ms, SHORTEST_MS)
         return result

@@ -1,6 +1,6 @@
 """The warm parent of workers: imports torch once, then forks a worker in milliseconds.
 
-It is started as `python -m passnet.judge.zygote <fd> [<device>]`, never runs candidate code itself,
+It is started as `python -m passnet.judge.zygote <fd> <device>`, never runs candidate code itself,
 and is single-threaded, so that forking it is safe. As the first process of a process namespace it
 cannot be killed by its workers, and adopts what they leave behind.
 """
@@ -36,7 +36,7 @@ def main() -> None:
     _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the judge's, who then ends this
     _prctl(_PR_SET_DUMPABLE, 0)  # workers, of the same user, must not trace it
-    version = warm_up(sys.argv[2] if len(sys.argv) > 2 else "cpu")
+    version = warm_up(sys.argv[2])
     _freeze()
     channel.send(Ready(version, time.perf_counter() - start))
     while True:
@@ -64,7 +64,7 @@ def main() -> None:
             channel.send(Ready(version, time.perf_counter() - start))
 
 
-def warm_up(device: str = "cpu") -> str:
+def warm_up(device: str) -> str:
     """Import and use once what a worker needs; the version of torch.
 
     For a GPU it is only imported: a compilation would make a CUDA context here, which no fork could

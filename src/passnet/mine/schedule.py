@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
+from unittest.mock import patch
 
 import torch
 
@@ -15,10 +16,12 @@ from passnet.graph.spec import Graph
 from passnet.mine.attention import attention_on_cuda
 from passnet.mine.gpu import DevicelessMode, answering_for_gpu
 
+T = TypeVar("T")
+
 Device: TypeAlias = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
-SETTINGS = {"fx_graph_cache": False, "shape_padding": False, "compile_threads": 1}
+SETTINGS: dict[str, Any] = {"fx_graph_cache": False, "shape_padding": False, "compile_threads": 1}
 """Settings of Inductor for a plan: it reads no plan of another run, leaves out the padding of
 matrix products, which it decides on by timing them, and starts no processes to compile in."""
 
@@ -52,24 +55,53 @@ def schedule(module: torch.fx.GraphModule, graph: Graph, device: Device, where: 
 
 
 def _lowered(module: torch.fx.GraphModule, graph: Graph, device: Device) -> list[Any]:
-    from torch._guards import TracingContext, tracing
     from torch._inductor import config
-    from torch._inductor.compile_fx import compile_fx
 
     mode = DevicelessMode()
     annotations = {item.name: item.annotation for item in graph.program.params}
     with mode, torch.device(device if device == "cpu" else "cuda:0"):
         inputs = [fake_input(item, annotations[item.name]) for item in graph.tensors]
+    with config.patch(SETTINGS if device == "cpu" else SETTINGS | GPU_SETTINGS):
+        nodes = lower(module, inputs, mode, lambda lowering: list(lowering.scheduler.nodes))
+    return nodes or []
+
+
+def lower(
+    module: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    mode: DevicelessMode,
+    take: Callable[[Any], T],
+) -> T | None:
+    """Let Inductor lower a module and decide on its kernels, and stop it where it would make code.
+
+    Args:
+        module: Inductor changes it.
+        inputs: fake ones.
+        mode: of the inputs.
+        take: given Inductor's lowering, gives what is wanted of it.
+
+    Returns:
+        What `take` gave; None where there is nothing to compute: all outputs are arguments, or
+        views of them.
+    """
+    from torch._guards import TracingContext, tracing
+    from torch._inductor.compile_fx import compile_fx
+    from torch._inductor.graph import GraphLowering
+
+    def stop(lowering: Any) -> Any:
+        lowering.init_wrapper_code()
+        lowering._update_scheduler()
+        raise _StopError(take(lowering))
+
     try:
-        settings = SETTINGS if device == "cpu" else SETTINGS | GPU_SETTINGS
-        with config.patch(settings), tracing(TracingContext(mode)), _stopping():
-            compile_fx(module, inputs)
+        with tracing(TracingContext(mode)), patch.object(GraphLowering, "codegen", stop):
+            compile_fx(module, list(inputs))
     except Exception as error:
-        stop = _stop_in(error)
-        if stop is None:
+        stopped = _stop_in(error)
+        if stopped is None:
             raise
-        return list(stop.scheduler.nodes)
-    return []  # there is nothing to compute: all outputs are arguments, or views of them
+        return stopped.taken
+    return None
 
 
 def _take_attention(module: torch.fx.GraphModule) -> None:
@@ -80,29 +112,11 @@ def _take_attention(module: torch.fx.GraphModule) -> None:
 
 
 class _StopError(Exception):
-    """Carries the schedule out of Inductor."""
+    """Carries out of Inductor what was taken of it."""
 
-    def __init__(self, scheduler: Any) -> None:
-        super().__init__("scheduled")
-        self.scheduler = scheduler
-
-
-@contextlib.contextmanager
-def _stopping() -> Iterator[None]:
-    """Lowering that ends as soon as the kernels are decided on."""
-    from torch._inductor.graph import GraphLowering
-
-    def stop(lowering: Any) -> Any:
-        lowering.init_wrapper_code()
-        lowering._update_scheduler()
-        raise _StopError(lowering.scheduler)
-
-    own = GraphLowering.codegen
-    GraphLowering.codegen = stop  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        GraphLowering.codegen = own  # type: ignore[method-assign]
+    def __init__(self, taken: Any) -> None:
+        super().__init__("lowered")
+        self.taken = taken
 
 
 def _stop_in(error: BaseException) -> _StopError | None:

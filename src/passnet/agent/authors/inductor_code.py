@@ -24,14 +24,7 @@ from passnet.graph.device import retarget
 from passnet.graph.fake import SYMBOL_ANNOTATION
 from passnet.graph.spec import Graph
 from passnet.mine.gpu import DevicelessMode, answering_for_gpu
-from passnet.mine.schedule import GPU_SETTINGS, Device
-
-SETTINGS: dict[str, Any] = {
-    "fx_graph_cache": False,
-    "shape_padding": False,
-    "compile_threads": 1,
-}
-"""Settings of Inductor before the options: no code of another run, no processes to compile in."""
+from passnet.mine.schedule import GPU_SETTINGS, SETTINGS, Device, lower
 
 DEVICE_SETTINGS: dict[Device, dict[str, Any]] = {
     "cpu": {"cpp.threads": 1, "cpp.vec_isa_ok": True},
@@ -149,7 +142,9 @@ def generate(
                 for item in inputs.values()
             ]
             expected = _results(module, fakes, where)
-        found = _lowered(module, fakes, mode, where)
+        found = lower(module, fakes, mode, _generated)
+        if found is None:
+            raise AuthorError(f"{where}: there is nothing to compute")
     code = _Reader(found, inputs, where, device).code()
     _check_outputs(code, expected, where)
     return code
@@ -202,60 +197,21 @@ class _Found:
     vector_bytes: int
 
 
-class _StopError(Exception):
-    """Carries the code out of Inductor."""
-
-    def __init__(self, found: _Found) -> None:
-        super().__init__("generated")
-        self.found = found
-
-
-def _lowered(
-    module: torch.fx.GraphModule, fakes: Sequence[Any], mode: DevicelessMode, where: str
-) -> _Found:
-    from torch._guards import TracingContext, tracing
-    from torch._inductor.compile_fx import compile_fx
-
-    try:
-        with tracing(TracingContext(mode)), _stopping():
-            compile_fx(module, list(fakes))
-    except Exception as error:
-        stop: BaseException | None = error
-        while stop is not None and not isinstance(stop, _StopError):
-            stop = stop.__cause__ or stop.__context__
-        if stop is None:
-            raise
-        return stop.found
-    raise AuthorError(f"{where}: there is nothing to compute")
-
-
-@contextlib.contextmanager
-def _stopping() -> Iterator[None]:
-    """Lowering that ends as soon as the code of the kernels is there."""
+def _generated(lowering: Any) -> _Found:
+    """The code of the kernels that were decided on."""
     from torch._inductor.cpu_vec_isa import pick_vec_isa
-    from torch._inductor.graph import GraphLowering
 
-    def stop(lowering: Any) -> Any:
-        lowering.init_wrapper_code()
-        lowering._update_scheduler()
-        wrapper = lowering.wrapper_code
-        wrapper.push_codegened_graph(lowering)
-        lowering.scheduler.codegen()
-        wrapper.run_wrapper_ir_passes(lowering.is_inference)
-        storage = {
-            line.node.get_name(): int(lowering.get_allocation_storage_size(line.node))
-            for line in wrapper.lines
-            if type(line).__name__ == "AllocateLine"
-        }
-        isa = None if "cuda" in lowering.device_types else pick_vec_isa()
-        raise _StopError(_Found(lowering, wrapper, storage, isa.bit_width() // 8 if isa else 0))
-
-    own = GraphLowering.codegen
-    GraphLowering.codegen = stop  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        GraphLowering.codegen = own  # type: ignore[method-assign]
+    wrapper = lowering.wrapper_code
+    wrapper.push_codegened_graph(lowering)
+    lowering.scheduler.codegen()
+    wrapper.run_wrapper_ir_passes(lowering.is_inference)
+    storage = {
+        line.node.get_name(): int(lowering.get_allocation_storage_size(line.node))
+        for line in wrapper.lines
+        if type(line).__name__ == "AllocateLine"
+    }
+    isa = None if "cuda" in lowering.device_types else pick_vec_isa()
+    return _Found(lowering, wrapper, storage, isa.bit_width() // 8 if isa else 0)
 
 
 @contextlib.contextmanager
