@@ -65,7 +65,11 @@ def test_closing_a_worker_ends_it(parent: WorkerParent) -> None:
     assert worker.close() == 0  # a second time does nothing
 
 
-def test_workers_of_a_warm_parent_compile_with_inductor_and_it_stays_single_threaded() -> None:
+def test_workers_of_a_warm_parent_compile_with_inductor_and_it_stays_single_threaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # what Inductor knows from earlier runs would spare it most of its work, and its threads
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     with WorkerParent() as parent:
         parent.warm_inductor()
         parent.warm_inductor()  # a second time does nothing

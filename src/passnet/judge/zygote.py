@@ -74,14 +74,17 @@ def warm_up(device: str) -> str:
     import torch._dynamo
     import torch._inductor.compile_fx
     import torch._inductor.config
+    import torch.hub
 
     import passnet.judge.worker
     import passnet.passes.backend
     import passnet.passes.cpp
     import passnet.passes.custom_op  # noqa: F401
 
-    # A fork must not find threads: Inductor would start a pool of compilers.
+    # A fork must not find threads: Inductor would start a pool of compilers, and the progress bar
+    # of the interpreter that it traces with, a monitor of itself.
     torch._inductor.config.compile_threads = 1
+    torch.hub.tqdm.monitor_interval = 0
     if kind_of(device) == "cpu":
         with torch.no_grad():
             torch.compile(_example, backend="passnet", dynamic=False)(torch.ones(2, 2))
