@@ -5,14 +5,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from passnet.dataset.suite import Suite, SuiteGraph, load_suite, make_suite
 from passnet.graph import inputs
-from passnet.graph.inputs import InputKind
+from passnet.graph.inputs import InputKind, InputValue
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.admission import KINDS, Admission, admit_graph, admit_suite
+from passnet.judge.wrong_programs import WrongPrograms, keep, make_wrong_programs, run
 from passnet.records import decode, encode
 from tests.judge.folders import small_graph
 
@@ -34,8 +36,9 @@ def admit(
     )
     item = SuiteGraph("task", "graph", Graph(parse_program(text), given))
     admission = admit_graph(item)
-    brief = admit_graph(item, with_partial=False)
-    assert (brief.degenerate, brief.partial) == (admission.degenerate, ())
+    brief = admit_graph(item, is_brief=True)
+    assert set(brief.degenerate) <= set(admission.degenerate)
+    assert (bool(brief.degenerate), brief.partial) == (bool(admission.degenerate), ())
     return admission
 
 
@@ -278,3 +281,57 @@ def test_no_graph_of_demo_is_degenerate() -> None:
     admissions = admit_suite(load_suite("demo"))
     counts = [len(programs(admissions, *kinds)) for kinds in (("recorded",), ("fresh",), BOTH)]
     assert counts == [36, 0, 0]
+
+
+BRANCHES = (
+    "a = in_0 + in_1",
+    "b = a.transpose(0, 1)",
+    "c = torch.relu(a)",
+    "d = torch.matmul(c, b)",
+    "parts = d.split(8, dim=1)",
+    "e = parts[0]",
+    "f = e * in_0",
+)
+
+
+def wrong_programs(*lines: str, returns: str) -> tuple[WrongPrograms, list[InputValue]]:
+    body = "\n".join(f"        {line}" for line in (*lines, f"return ({returns},)"))
+    text = (
+        "import torch\n\nclass GraphModule(torch.nn.Module):\n"
+        f"    def forward(self, in_0, in_1):\n{body}\n"
+    )
+    graph = Graph(parse_program(text), (spec("in_0"), spec("in_1")))
+    values = inputs.make_inputs(graph, "fresh", 0)
+    return make_wrong_programs(graph, [values]), values
+
+
+def test_an_edit_that_begins_with_kept_values_gives_what_it_gives_from_the_start() -> None:
+    programs, values = wrong_programs(*BRANCHES, returns="f, b, in_0")
+    kept = keep(programs, values)
+    assert kept is not None and len(programs.edits) > 10
+    right = run(programs, values)
+    for edit in programs.edits:
+        mine, whole = run(programs, values, edit, kept), run(programs, values, edit)
+        assert [(item.name, item.is_view) for item in mine] == [
+            (item.name, item.is_view) for item in whole
+        ]
+        for one, other in zip(mine, whole, strict=True):
+            assert one.array is not None and other.array is not None
+            np.testing.assert_array_equal(one.array, other.array)
+    again = run(programs, values, None, kept)
+    for one, other in zip(again, right, strict=True):
+        np.testing.assert_array_equal(one.array, other.array)  # no edit changed what was kept
+
+
+@pytest.mark.parametrize(
+    "line", ["a.mul_(2.0)", "c = torch.nn.functional.dropout(a, 0.5, True, False)", "a += in_1"]
+)
+def test_where_an_op_writes_or_draws_nothing_is_kept(line: str) -> None:
+    programs, values = wrong_programs("a = in_0 + in_1", line, "b = a + 1.0", returns="b")
+    assert keep(programs, values) is None
+
+
+def test_values_that_are_too_many_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, values = wrong_programs(*BRANCHES, returns="f")
+    monkeypatch.setattr("passnet.judge.wrong_programs.MAX_KEPT_BYTES", 2000)
+    assert keep(programs, values) is None

@@ -254,6 +254,6 @@ def admit(row: SubgraphRow, max_gflops: float) -> AdmissionRecord:
         return AdmissionRecord(row.full, error=str(cause)[:MAX_ERROR_CHARACTERS])
     if gflops > max_gflops:
         return AdmissionRecord(row.full, gflops=gflops, error="too much work")
-    found = admit_graph(SuiteGraph("", "", graph), with_partial=False)
+    found = admit_graph(SuiteGraph("", "", graph), is_brief=True)
     wrong = tuple(f"{item.program} ({item.place})" for item in found.degenerate)
     return AdmissionRecord(row.full, wrong, gflops)

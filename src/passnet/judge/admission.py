@@ -17,7 +17,7 @@ from passnet.graph.spec import Graph
 from passnet.judge.tolerance import CHUNK_ELEMENTS, CORRECT_AT, smallest_t
 
 if TYPE_CHECKING:
-    from passnet.judge.wrong_programs import Edit, Value, WrongPrograms
+    from passnet.judge.wrong_programs import Edit, Kept, Value, WrongPrograms
 
 KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
 """The input sets on which the judge compares all values, in its order; the seed grows by one from
@@ -102,13 +102,14 @@ def admit_suite(
     return admissions
 
 
-def admit_graph(item: SuiteGraph, seed: int = 0, with_partial: bool = True) -> Admission:
+def admit_graph(item: SuiteGraph, seed: int = 0, is_brief: bool = False) -> Admission:
     """The admission of one graph; one that cannot be run is degenerate for `reference_error`.
 
-    Without `with_partial` an edit of an op that fails on one set is not run on the others.
+    A brief one only tells whether the graph is degenerate: it ends at the first edit of an op that
+    passes on all sets, does not run one that fails on a set on the others, and has no `partial`.
     """
     try:
-        return _admit(item, seed, with_partial)
+        return _admit(item, seed, is_brief)
     except GraphError as cause:
         reason = Reason("reference_error", str(cause), KINDS)
         return Admission(item.task, item.name, (reason,), (), ())
@@ -116,15 +117,18 @@ def admit_graph(item: SuiteGraph, seed: int = 0, with_partial: bool = True) -> A
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """One set of inputs with the true outputs, and the true outputs of another such set."""
+    """One set of inputs with the true outputs, the true outputs of another such set, and the
+    values of the true run, if an edit can begin with them.
+    """
 
     kind: InputKind
     inputs: list[InputValue]
     truth: list[Value]
     other: list[Value]
+    kept: Kept | None
 
 
-def _admit(item: SuiteGraph, seed: int, with_partial: bool) -> Admission:
+def _admit(item: SuiteGraph, seed: int, is_brief: bool) -> Admission:
     from passnet.judge.wrong_programs import make_wrong_programs
 
     graph = retarget(item.graph, "cpu")
@@ -138,15 +142,9 @@ def _admit(item: SuiteGraph, seed: int, with_partial: bool) -> Admission:
         for kind, mine, other in zip(KINDS, sets, others, strict=True)
     ]
     passed: dict[tuple[ProgramName, str], list[InputKind]] = {}
-    edits = programs.edits
     for one in rounds:
-        passing = tuple(edit for edit in edits if _passes(programs, one, edit))
-        for found in (
-            *_wrong_outputs(graph, one, seed),
-            *((edit.kind, edit.place) for edit in passing),
-        ):
+        for found in _wrong_outputs(graph, one, seed):
             passed.setdefault(found, []).append(one.kind)
-        edits = edits if with_partial else passing
     notes = [Note("idle_op", edit.place) for edit in programs.idle]
     through = _passed_through(graph, rounds)
     for output, name in through:
@@ -155,24 +153,47 @@ def _admit(item: SuiteGraph, seed: int, with_partial: bool) -> Admission:
     views = {value.name for value in rounds[0].truth if value.is_view}
     if _computed(rounds) <= {output for output, _ in through} | views:
         passed["nothing_to_compute", "all outputs"] = list(KINDS)
+    if not is_brief or all(len(kinds) < len(KINDS) for kinds in passed.values()):
+        passed.update(_passing_edits(programs, rounds, is_brief))
     reasons = [Reason(*found, tuple(kinds)) for found, kinds in passed.items()]
     return Admission(
         item.task,
         item.name,
         tuple(reason for reason in reasons if reason.kinds == KINDS),
-        tuple(reason for reason in reasons if reason.kinds != KINDS) if with_partial else (),
+        () if is_brief else tuple(reason for reason in reasons if reason.kinds != KINDS),
         (*notes, *_notes(graph, rounds)),
     )
+
+
+def _passing_edits(
+    programs: WrongPrograms, rounds: Sequence[_Round], is_brief: bool
+) -> dict[tuple[ProgramName, str], list[InputKind]]:
+    """The edits that pass, with the sets on which they do; in brief, up to the first on all."""
+    passed: dict[tuple[ProgramName, str], list[InputKind]] = {}
+    for edit in reversed(programs.edits) if is_brief else programs.edits:  # the quickest first
+        kinds: list[InputKind] = []
+        for one in rounds:
+            if _passes(programs, one, edit):
+                kinds.append(one.kind)
+            elif is_brief:
+                break
+        if kinds:
+            passed[edit.kind, edit.place] = kinds
+        if is_brief and len(kinds) == len(rounds):
+            break
+    return passed
 
 
 def _round(
     programs: WrongPrograms, kind: InputKind, inputs: list[InputValue], other: list[InputValue]
 ) -> _Round:
-    from passnet.judge.wrong_programs import run
+    from passnet.judge.wrong_programs import keep, run
 
     truth, again = run(programs, inputs), run(programs, other)
     places = _places(inputs, truth)
-    return _Round(kind, inputs, [truth[i] for i in places], [again[i] for i in places])
+    is_written = len(places) > len(truth) - len(inputs)
+    kept = None if is_written else keep(programs, inputs)
+    return _Round(kind, inputs, [truth[i] for i in places], [again[i] for i in places], kept)
 
 
 def _places(inputs: Sequence[InputValue], values: Sequence[Value]) -> list[int]:
@@ -217,7 +238,7 @@ def _passes(programs: WrongPrograms, one: _Round, edit: Edit) -> bool:
     from passnet.judge.wrong_programs import run
 
     try:
-        found = {value.name: value for value in run(programs, one.inputs, edit)}
+        found = {value.name: value for value in run(programs, one.inputs, edit, one.kept)}
     except GraphError:
         return False
     return all(_equal(found[right.name], right) for right in one.truth)

@@ -13,7 +13,7 @@ import torch
 
 from passnet.errors import GraphError, boundary
 from passnet.graph.build import build
-from passnet.graph.effects import writes_first
+from passnet.graph.effects import has_state, is_random, writes_first
 from passnet.graph.inputs import InputValue
 from passnet.graph.numbers import Array, from_storage, is_float, to_storage
 from passnet.graph.spec import Graph, Op
@@ -21,6 +21,12 @@ from passnet.graph.spec import Graph, Op
 EditKind: TypeAlias = Literal["skipped_op", "zeroed_op", "ignored_argument"]
 
 OutputKind: TypeAlias = Literal["zeros", "ones", "random", "constant", "mean"]
+
+MAX_KEPT_BYTES = 512 * 2**20
+"""Most values of a run that are kept; two runs are kept at a time."""
+
+Kept: TypeAlias = Mapping[torch.fx.Node, Any]
+"""The value of every node of a right run, so that an edit runs only what follows from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +97,50 @@ def make_wrong_programs(graph: Graph, input_sets: Sequence[Sequence[InputValue]]
     return WrongPrograms(graph, module, edits, idle)
 
 
+def keep(programs: WrongPrograms, inputs: Sequence[InputValue]) -> Kept | None:
+    """All values of a right run, for edits on the same inputs.
+
+    None where an edit has to run everything again: the values are too many, or an op writes into
+    one, draws random numbers or switches a state.
+
+    Raises:
+        GraphError: it cannot be run.
+    """
+    for op in programs.graph.program.ops:
+        if writes_first(op.target, dict(op.kwargs)) or is_random(op.target) or has_state(op.target):
+            return None
+    keeper = _Keeper(programs.module)
+    with torch.no_grad(), boundary(GraphError, "running the graph"):
+        keeper.run(*_arguments(programs.graph, inputs))
+    return keeper.kept
+
+
 def run(
-    programs: WrongPrograms, inputs: Sequence[InputValue], edit: Edit | None = None
+    programs: WrongPrograms,
+    inputs: Sequence[InputValue],
+    edit: Edit | None = None,
+    kept: Kept | None = None,
 ) -> tuple[Value, ...]:
     """The outputs of the graph and, behind them, all its arguments as they are left.
+
+    Args:
+        programs: a graph and its edits.
+        inputs: what to run it on.
+        edit: what is done wrong; None for the right values.
+        kept: the values of a right run on these inputs, if they were kept.
 
     Raises:
         GraphError: it cannot be run so.
     """
-    arguments = _arguments(programs.graph, inputs)
+    known = None if kept is None or edit is None else _unaffected(programs.module, kept, edit)
+    arguments = (
+        _arguments(programs.graph, inputs)
+        if known is None
+        else [known[node] for node in programs.module.graph.find_nodes(op="placeholder")]
+    )
     with torch.no_grad(), boundary(GraphError, "running the graph"):
         torch.manual_seed(0)
-        outputs = _Edited(programs.module, edit).run(*arguments)
+        outputs = _Edited(programs.module, edit).run(*arguments, initial_env=known)
         given = {_memory(item) for item in arguments} - {None}
         values = [
             _value(f"output {number}", item, _memory(item) in given)
@@ -110,6 +148,15 @@ def run(
         ]
         params = zip(programs.graph.program.params, arguments, strict=True)
         return (*values, *(_value(f"argument {param.name}", item) for param, item in params))
+
+
+def _unaffected(module: torch.fx.GraphModule, kept: Kept, edit: Edit) -> dict[torch.fx.Node, Any]:
+    """The values that an edit leaves as they are: all but its op's and what is computed from it."""
+    affected: set[torch.fx.Node] = set()
+    for node in module.graph.nodes:
+        if _number(node) == edit.op or not affected.isdisjoint(node.all_input_nodes):
+            affected.add(node)
+    return {node: value for node, value in kept.items() if node not in affected}
 
 
 def _arguments(graph: Graph, inputs: Sequence[InputValue]) -> list[Any]:
@@ -180,6 +227,25 @@ class _Edited(torch.fx.Interpreter):
         if self._edit is None or _number(n) != self._edit.op:
             return super().run_node(n)
         return _wrong_result(self, n, self._edit)
+
+
+class _Keeper(torch.fx.Interpreter):
+    """Runs a graph as it is, and keeps all values if they are not too many."""
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        super().__init__(module)
+        self.kept: dict[torch.fx.Node, Any] | None = {}
+        self._num_bytes = 0
+
+    def run_node(self, n: torch.fx.Node) -> Any:
+        value = super().run_node(n)
+        if self.kept is not None and n.op != "output":
+            if isinstance(value, torch.Tensor):
+                self._num_bytes += value.untyped_storage().nbytes()
+            self.kept[n] = value
+            if self._num_bytes > MAX_KEPT_BYTES:
+                self.kept = None
+        return value
 
 
 class _Observer(torch.fx.Interpreter):
