@@ -12,6 +12,7 @@ ORDER = (
     "resume",
     "pages",
     "parquet",
+    "lifetime",
     "isolated",
     "executors",
     "graph",

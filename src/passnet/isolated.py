@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from passnet.errors import WorkerError
+from passnet.lifetime import end_with_parent
 from passnet.records import decode, encode, read_json
 from passnet.resume import Outcome
 
@@ -183,7 +184,9 @@ def main() -> None:
     os.dup2(2, 1)  # what libraries print is no answer
     _function(sys.argv[1])(sys.argv[2])
     while line := tasks.readline():
-        ended = _fork(decode(line, Task), (tasks.fileno(), answers.fileno()))
+        ended = _fork(decode(line, Task), tasks.fileno(), answers.fileno())
+        if ended is None:
+            return
         answers.write(encode(ended) + b"\n")
 
 
@@ -192,14 +195,16 @@ def _function(name: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), attribute)
 
 
-def _fork(task: Task, private: tuple[int, ...]) -> Ended:
+def _fork(task: Task, tasks: int, answers: int) -> Ended | None:
+    """Let a child work on a task; None if whoever wants it is gone meanwhile."""
     start = time.monotonic()
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
+            end_with_parent()
             os.setsid()
-            for fd in private:
+            for fd in (tasks, answers):
                 os.close(fd)
             _work(task)
             status = 0
@@ -209,16 +214,18 @@ def _fork(task: Task, private: tuple[int, ...]) -> Ended:
         finally:
             os._exit(status)
     handle = os.pidfd_open(pid)
-    in_time, _, _ = select.select([handle], [], [], task.limits.seconds)
+    ready, _, _ = select.select([handle, tasks], [], [], task.limits.seconds)
     os.close(handle)
-    if not in_time:
+    if handle not in ready:
         _kill(pid)
     _, status, usage = os.wait4(pid, 0)
     _kill(pid)  # what it left behind
+    if tasks in ready:  # the next task comes after the answer: this is the end of the input
+        return None
     by_signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
     wall_s = time.monotonic() - start
-    return Ended(code, by_signal, not in_time, wall_s, usage.ru_maxrss / 1024)
+    return Ended(code, by_signal, not ready, wall_s, usage.ru_maxrss / 1024)
 
 
 def _kill(group: int) -> None:

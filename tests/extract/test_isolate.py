@@ -2,7 +2,12 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -63,3 +68,55 @@ def test_a_parent_that_is_gone_is_started_again(worker):
     assert worker._parent is not None
     os.kill(worker._parent.pid, signal.SIGKILL)
     assert capture_isolated(worker, f"{HERE}:small", SETTINGS).record.status == "captured"
+
+
+RUNS_A_TASK = """
+import sys
+from passnet.isolated import Isolated, Limits, Task
+task = Task("waiting:waits", "", sys.argv[1], Limits(60.0, 1024))
+with Isolated() as worker:
+    worker.run(task, "waiting:nothing", "")
+"""
+WAITS = """
+import time
+
+def nothing(_):
+    pass
+
+def waits(payload, folder):
+    (folder / "begun").touch()
+    time.sleep(60)
+"""
+
+
+def soon(holds: Callable[[], bool]) -> bool:
+    for _ in range(600):
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def children(pid: int) -> list[int]:
+    return [int(item) for item in os.popen(f"ps -o pid= --ppid {pid}").read().split()]
+
+
+def is_gone(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status")
+    return not status.exists() or "State:\tZ" in status.read_text()
+
+
+@pytest.mark.parametrize("victim", ["its user", "its parent"])
+def test_a_task_ends_with_whoever_wants_it_and_with_its_parent(victim: str, tmp_path: Path) -> None:
+    (tmp_path / "waiting.py").write_text(WAITS)
+    command = [sys.executable, "-c", RUNS_A_TASK, str(tmp_path)]
+    user = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        assert soon((tmp_path / "begun").exists)
+        [parent] = children(user.pid)
+        [task] = children(parent)
+        os.kill(user.pid if victim == "its user" else parent, signal.SIGKILL)
+        assert soon(lambda: is_gone(task) and is_gone(parent))
+    finally:
+        user.kill()
+        user.wait()

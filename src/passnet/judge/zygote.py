@@ -21,8 +21,8 @@ from pathlib import Path
 from passnet.judge.channel import Channel, ChannelClosedError
 from passnet.judge.device import kind_of
 from passnet.judge.messages import End, Ended, Limits, ParentRequest, Ready, Spawn, Spawned
+from passnet.lifetime import end_with_parent
 
-_PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _FIRST_PID = 1
 
@@ -33,9 +33,9 @@ def main() -> None:
     """
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
     start = time.perf_counter()
-    _end_with_parent()
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the judge's, who then ends this
-    _prctl(_PR_SET_DUMPABLE, 0)  # workers, of the same user, must not trace it
+    _set_dumpable(0)  # workers, of the same user, must not trace it
     version = warm_up(sys.argv[2])
     _freeze()
     channel.send(Ready(version, time.perf_counter() - start))
@@ -132,8 +132,8 @@ def _spawn(request: Spawn, fds: list[int], channel: Channel) -> int:
         channel.close()
         worker_fd, log_fd = fds
         os.setsid()
-        _end_with_parent()
-        _prctl(_PR_SET_DUMPABLE, 1)  # the judge must be able to read its memory
+        end_with_parent()
+        _set_dumpable(1)  # the judge must be able to read its memory
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.dup2(log_fd, 1)
         os.dup2(log_fd, 2)
@@ -165,13 +165,9 @@ def _limit(limits: Limits) -> None:
             resource.setrlimit(kind, (bound, bound))
 
 
-def _end_with_parent() -> None:
-    """Let the kernel end this process when its parent ends, however that happens."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+def _set_dumpable(value: int) -> None:
+    """Whether others of the same user may trace this process, and read its memory."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, value, 0, 0, 0)
 
 
 def _kill(pid: int) -> int:
