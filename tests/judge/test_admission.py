@@ -126,6 +126,11 @@ def test_skipped_and_zeroed_ops_that_pass_are_named() -> None:
     assert found(admission, "zeroed_op") == {("op 0 operator.mul: zeros instead", BOTH)}
 
 
+def test_memory_that_is_filled_later_is_not_made_wrong() -> None:
+    admission = admit("a = in_0.new_empty(16, 8)", "b = a.copy_(in_1)", "c = b * 2", returns="c")
+    assert (admission.degenerate, admission.partial) == ((), ())
+
+
 def test_every_argument_of_the_right_form_is_tried_for_a_skipped_op() -> None:
     given = (spec("in_0", 1.0, 0.0), spec("in_1"))
     admission = admit("a = in_1 + 1.0", "b = in_0 * a", given=given, returns="b")

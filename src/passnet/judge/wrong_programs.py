@@ -13,7 +13,7 @@ import torch
 
 from passnet.errors import GraphError, boundary
 from passnet.graph.build import build
-from passnet.graph.effects import has_state, is_random, writes_first
+from passnet.graph.effects import has_state, is_random, last_name, writes_first
 from passnet.graph.inputs import InputValue
 from passnet.graph.numbers import Array, from_storage, is_float, to_storage
 from passnet.graph.spec import Graph, Op
@@ -24,6 +24,9 @@ OutputKind: TypeAlias = Literal["zeros", "ones", "random", "constant", "mean"]
 
 MAX_KEPT_BYTES = 512 * 2**20
 """Most values of a run that are kept; two runs are kept at a time."""
+
+UNDEFINED = frozenset(["empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided"])
+"""Last names of calls that give memory as it is: no value of theirs is wrong."""
 
 Kept: TypeAlias = Mapping[torch.fx.Node, Any]
 """The value of every node of a right run, so that an edit runs only what follows from it."""
@@ -289,6 +292,8 @@ def _edits(
     op: Op, number: int, node: torch.fx.Node, arguments: Sequence[Any], result: Any
 ) -> Iterator[Edit]:
     """The edits of an op with tensors as arguments, and a tensor or nothing as result."""
+    if last_name(op.target) in UNDEFINED:
+        return
     tensors = [place for place, item in enumerate(arguments) if isinstance(item, torch.Tensor)]
     writes = writes_first(op.target, dict(op.kwargs))
     what = f"op {number} {op.target}"
