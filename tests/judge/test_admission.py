@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,7 +15,14 @@ from passnet.graph.inputs import InputKind, InputValue
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.admission import KINDS, Admission, admit_graph, admit_suite
-from passnet.judge.wrong_programs import WrongPrograms, keep, make_wrong_programs, run
+from passnet.judge.wrong_programs import (
+    WrongPrograms,
+    _Edited,
+    edited,
+    keep,
+    make_wrong_programs,
+    run,
+)
 from passnet.records import decode, encode
 from tests.judge.folders import small_graph
 
@@ -314,18 +322,31 @@ def test_an_edit_that_begins_with_kept_values_gives_what_it_gives_from_the_start
     programs, values = wrong_programs(*BRANCHES, returns="f, b, in_0")
     kept = keep(programs, values)
     assert kept is not None and len(programs.edits) > 10
-    right = run(programs, values)
+    right = {item.name: item.array for item in run(programs, values)}
     for edit in programs.edits:
-        mine, whole = run(programs, values, edit, kept), run(programs, values, edit)
-        assert [(item.name, item.is_view) for item in mine] == [
-            (item.name, item.is_view) for item in whole
-        ]
-        for one, other in zip(mine, whole, strict=True):
-            assert one.array is not None and other.array is not None
-            np.testing.assert_array_equal(one.array, other.array)
-    again = run(programs, values, None, kept)
-    for one, other in zip(again, right, strict=True):
-        np.testing.assert_array_equal(one.array, other.array)  # no edit changed what was kept
+        changed = {item.name: item.array for item in edited(programs, edit, kept)}
+        whole = {item.name: item.array for item in run(programs, values, edit)}
+        for name, array in whole.items():
+            np.testing.assert_array_equal((right | changed)[name], array)
+    assert {item.name for item in edited(programs, programs.edits[0], kept)} == {
+        "output 0",
+        "output 1",
+    }
+    for item in run(programs, values):
+        np.testing.assert_array_equal(right[item.name], item.array)  # no edit changed what was kept
+
+
+def test_an_edit_runs_no_more_once_an_output_is_known_to_be_wrong() -> None:
+    programs, values = wrong_programs(*BRANCHES, "g = torch.exp(f)", returns="a, g")
+    kept = keep(programs, values)
+    assert kept is not None
+    zeroed = next(edit for edit in programs.edits if edit.kind == "zeroed_op" and edit.op == 0)
+    with patch.object(_Edited, "run_node", autospec=True, side_effect=_Edited.run_node) as ran:
+        outputs = edited(programs, zeroed, kept)
+        assert next(outputs).name == "output 0"
+        assert ran.call_count == 1
+        assert [item.name for item in outputs] == ["output 1"]
+        assert ran.call_count > 5
 
 
 @pytest.mark.parametrize(

@@ -235,13 +235,17 @@ def agrees(actual: Array, expected: Array, dtype: str) -> bool:
 
 def _passes(programs: WrongPrograms, one: _Round, edit: Edit) -> bool:
     """Whether an edit passes: every output, and every argument written to, agrees."""
-    from passnet.judge.wrong_programs import run
+    from passnet.judge.wrong_programs import edited, run
 
+    right = {value.name: value for value in one.truth}
     try:
-        found = {value.name: value for value in run(programs, one.inputs, edit, one.kept)}
+        if one.kept is not None:
+            found = edited(programs, edit, one.kept)
+        else:
+            found = (value for value in run(programs, one.inputs, edit) if value.name in right)
+        return all(_equal(value, right[value.name]) for value in found)
     except GraphError:
         return False
-    return all(_equal(found[right.name], right) for right in one.truth)
 
 
 def _equal(mine: Value, right: Value) -> bool:

@@ -118,32 +118,49 @@ def keep(programs: WrongPrograms, inputs: Sequence[InputValue]) -> Kept | None:
     return keeper.kept
 
 
-def run(
-    programs: WrongPrograms,
-    inputs: Sequence[InputValue],
-    edit: Edit | None = None,
-    kept: Kept | None = None,
-) -> tuple[Value, ...]:
-    """The outputs of the graph and, behind them, all its arguments as they are left.
+def edited(programs: WrongPrograms, edit: Edit, kept: Kept) -> Iterator[Value]:
+    """The outputs that an edit can change, each as soon as it is computed.
 
     Args:
         programs: a graph and its edits.
-        inputs: what to run it on.
-        edit: what is done wrong; None for the right values.
-        kept: the values of a right run on these inputs, if they were kept.
+        edit: what is done wrong.
+        kept: the values of a right run.
+
+    Raises:
+        GraphError: an op cannot be run so.
+    """
+    nodes = programs.module.graph.nodes
+    outputs: Any = programs.module.graph.output_node().args[0]
+    numbers: dict[Any, list[int]] = {}
+    for number, item in enumerate(outputs):
+        numbers.setdefault(item, []).append(number)
+    interpreter = _Edited(programs.module, edit)
+    interpreter.env = dict(kept)
+    affected: set[torch.fx.Node] = set()
+    for node in nodes:
+        if _number(node) != edit.op and affected.isdisjoint(node.all_input_nodes):
+            continue
+        affected.add(node)
+        if node.op == "output":
+            return
+        with torch.no_grad(), boundary(GraphError, "running the graph"):
+            interpreter.env[node] = interpreter.run_node(node)
+        for number in numbers.get(node, ()):
+            yield _value(f"output {number}", interpreter.env[node])
+
+
+def run(
+    programs: WrongPrograms, inputs: Sequence[InputValue], edit: Edit | None = None
+) -> tuple[Value, ...]:
+    """The outputs of the graph and, behind them, all its arguments as they are left.
 
     Raises:
         GraphError: it cannot be run so.
     """
-    known = None if kept is None or edit is None else _unaffected(programs.module, kept, edit)
-    arguments = (
-        _arguments(programs.graph, inputs)
-        if known is None
-        else [known[node] for node in programs.module.graph.find_nodes(op="placeholder")]
-    )
+    arguments = _arguments(programs.graph, inputs)
     with torch.no_grad(), boundary(GraphError, "running the graph"):
         torch.manual_seed(0)
-        outputs = _Edited(programs.module, edit).run(*arguments, initial_env=known)
+        outputs = _Edited(programs.module, edit).run(*arguments)
         given = {_memory(item) for item in arguments} - {None}
         values = [
             _value(f"output {number}", item, _memory(item) in given)
@@ -151,15 +168,6 @@ def run(
         ]
         params = zip(programs.graph.program.params, arguments, strict=True)
         return (*values, *(_value(f"argument {param.name}", item) for param, item in params))
-
-
-def _unaffected(module: torch.fx.GraphModule, kept: Kept, edit: Edit) -> dict[torch.fx.Node, Any]:
-    """The values that an edit leaves as they are: all but its op's and what is computed from it."""
-    affected: set[torch.fx.Node] = set()
-    for node in module.graph.nodes:
-        if _number(node) == edit.op or not affected.isdisjoint(node.all_input_nodes):
-            affected.add(node)
-    return {node: value for node, value in kept.items() if node not in affected}
 
 
 def _arguments(graph: Graph, inputs: Sequence[InputValue]) -> list[Any]:
