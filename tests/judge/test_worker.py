@@ -175,6 +175,19 @@ def problem() -> Problem:
     return make_problem(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
 
 
+@pytest.mark.parametrize(("slow_ms", "num_rounds", "num_calls"), [(0.0, 4, 2), (1e6, 6, 3)])
+def test_slow_calls_are_fewer(
+    pair: list[TimedWorker], problem: Problem, slow_ms: float, num_rounds: int, num_calls: int
+) -> None:
+    random = np.random.default_rng(0)
+    fresh = FreshInputs(problem.tensors, problem.input_sets, random)
+    plan = TimingPlan(seconds=0.0, burst_ms=0.0, slow_ms=slow_ms, audit_share=0.5)
+    measured = interleave(pair, plan, fresh, random)
+    assert [len(rounds) for rounds in measured.rounds] == [num_rounds, num_rounds]
+    assert measured.calls_per_turn == num_calls
+    assert [verdict.t for verdict in measured.verdicts] == [-10, -10]
+
+
 def test_a_worker_cannot_make_its_own_time_shorter(
     pair: list[TimedWorker], problem: Problem
 ) -> None:

@@ -48,6 +48,12 @@ LATE_SHARE = 0.1
 even the fastest tenth of its deliveries takes longer than this many times the reference's median,
 and five microseconds. Chosen, not measured: no GPU was at hand."""
 
+SLOW_ROUNDS = 4
+SLOW_CALLS = 2
+"""Rounds, and counted calls in one, that are enough where a call is slow. What disturbs it lasts
+no longer for it, so that fewer calls tell as much; and with more, a graph of 0.2 s a call took a
+minute of a machine on which nobody else may work."""
+
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, of which the time of one is taken on a device."""
 
@@ -67,6 +73,7 @@ class TimingPlan:
         burst_ms: time that a worker is called for in one round.
         min_calls: counted calls of a worker in one round at least.
         max_calls: and at most.
+        slow_ms: of calls of this length and more there are fewer, see `SLOW_ROUNDS`.
         audit_share: share of turns in which all outputs of one call are read, and in another call
             the torch ops of replacements observed. One more turn, after the last that counts, is
             audited in any case, and outputs are held in it: held memory would make later calls
@@ -79,6 +86,7 @@ class TimingPlan:
     burst_ms: float = 2.0
     min_calls: int = 3
     max_calls: int = 50
+    slow_ms: float = 20.0
     audit_share: float = 0.02
 
 
@@ -170,10 +178,13 @@ def interleave(
         item.empty_ms = empty_ms
     slowest = max(item.typical_ms for item in workers)
     fitting = int(plan.burst_ms / max(slowest, SHORTEST_MS))
-    calls = max(plan.min_calls, min(plan.max_calls, fitting))
+    min_rounds, min_calls = plan.min_rounds, plan.min_calls
+    if slowest >= plan.slow_ms:
+        min_rounds, min_calls = min(min_rounds, SLOW_ROUNDS), min(min_calls, SLOW_CALLS)
+    calls = max(min_calls, min(plan.max_calls, fitting))
     deadline = time.monotonic() + plan.seconds * len(workers)
     for number in range(plan.max_rounds):
-        if number >= plan.min_rounds and time.monotonic() > deadline:
+        if number >= min_rounds and time.monotonic() > deadline:
             break
         start = number % len(workers)
         order = [*range(start, len(workers)), *range(start)]
