@@ -4,8 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +13,14 @@ from passnet.extract.isolate import capture_isolated
 from passnet.extract.record import CaptureSettings
 from passnet.isolated import Isolated, Limits
 from tests.extract import own
+from tests.processes import runs, wait_until
 
 HERE = own.__file__
 SETTINGS = replace(CaptureSettings(), limits=Limits(60.0, 4096))
+
+
+def children(pid: int) -> list[int]:
+    return [int(item) for item in os.popen(f"ps -o pid= --ppid {pid}").read().split()]
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +56,7 @@ def test_eating_memory_is_a_record(worker):
 def test_what_a_net_starts_is_ended_with_it(worker):
     capture_isolated(worker, f"{HERE}:leaves_a_child", SETTINGS)
     assert worker._parent is not None
-    listed = os.popen(f"ps -o pid= --ppid {worker._parent.pid}").read().split()
-    assert not listed
+    assert not children(worker._parent.pid)
     assert "passnet.isolated" not in os.popen("ps -eo ppid,args | grep '^ *1 '").read()
 
 
@@ -89,34 +91,17 @@ def waits(payload, folder):
 """
 
 
-def soon(holds: Callable[[], bool]) -> bool:
-    for _ in range(600):
-        if holds():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def children(pid: int) -> list[int]:
-    return [int(item) for item in os.popen(f"ps -o pid= --ppid {pid}").read().split()]
-
-
-def is_gone(pid: int) -> bool:
-    status = Path(f"/proc/{pid}/status")
-    return not status.exists() or "State:\tZ" in status.read_text()
-
-
 @pytest.mark.parametrize("victim", ["its user", "its parent"])
 def test_a_task_ends_with_whoever_wants_it_and_with_its_parent(victim: str, tmp_path: Path) -> None:
     (tmp_path / "waiting.py").write_text(WAITS)
     command = [sys.executable, "-c", RUNS_A_TASK, str(tmp_path)]
     user = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
     try:
-        assert soon((tmp_path / "begun").exists)
+        wait_until((tmp_path / "begun").exists, "the task does not begin", 30)
         [parent] = children(user.pid)
         [task] = children(parent)
         os.kill(user.pid if victim == "its user" else parent, signal.SIGKILL)
-        assert soon(lambda: is_gone(task) and is_gone(parent))
+        wait_until(lambda: not runs(task) and not runs(parent), f"a process outlives {victim}", 30)
     finally:
         user.kill()
         user.wait()

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -33,16 +34,20 @@ def spec(name: str, mean: float = 0.0, std: float = 5.0, dtype: str = "float32")
     return TensorSpec(name, (16, 8), dtype, mean=mean, std=std)
 
 
-def admit(
-    *lines: str, given: tuple[TensorSpec, ...] = (spec("in_0"), spec("in_1")), returns: str
-) -> Admission:
+def graph_of(lines: Sequence[str], given: tuple[TensorSpec, ...], returns: str) -> Graph:
     params = ", ".join(item.name for item in given)
     body = "\n".join(f"        {line}" for line in (*lines, f"return ({returns},)"))
     text = (
         "import torch\n\nclass GraphModule(torch.nn.Module):\n"
         f"    def forward(self, {params}):\n{body}\n"
     )
-    item = SuiteGraph("task", "graph", Graph(parse_program(text), given))
+    return Graph(parse_program(text), given)
+
+
+def admit(
+    *lines: str, given: tuple[TensorSpec, ...] = (spec("in_0"), spec("in_1")), returns: str
+) -> Admission:
+    item = SuiteGraph("task", "graph", graph_of(lines, given, returns))
     admission = admit_graph(item)
     brief = admit_graph(item, is_brief=True)
     assert set(brief.degenerate) <= set(admission.degenerate)
@@ -308,12 +313,7 @@ BRANCHES = (
 
 
 def wrong_programs(*lines: str, returns: str) -> tuple[WrongPrograms, list[InputValue]]:
-    body = "\n".join(f"        {line}" for line in (*lines, f"return ({returns},)"))
-    text = (
-        "import torch\n\nclass GraphModule(torch.nn.Module):\n"
-        f"    def forward(self, in_0, in_1):\n{body}\n"
-    )
-    graph = Graph(parse_program(text), (spec("in_0"), spec("in_1")))
+    graph = graph_of(lines, (spec("in_0"), spec("in_1")), returns)
     values = inputs.make_inputs(graph, "fresh", 0)
     return make_wrong_programs(graph, [values]), values
 

@@ -2,11 +2,8 @@
 
 import json
 import os
-import signal
 import socket
 import stat
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from passnet.errors import InputError
 from passnet.graph.inputs import make_inputs
 from passnet.judge import sandbox as module
 from passnet.judge.candidate import Candidate
@@ -24,35 +20,23 @@ from passnet.judge.judge import judge_graph
 from passnet.judge.messages import Limits
 from passnet.judge.pool import ParentPool
 from passnet.judge.process import WorkerFailureError
-from passnet.judge.sandbox import NO_SANDBOX, WAYS, Sandbox, find_sandbox
+from passnet.judge.sandbox import NO_SANDBOX, Sandbox
 from passnet.judge.subject import Subject, make_problem
 from passnet.judge.trial import JudgeSettings
 from tests.judge.folders import GOOD, small_graph, write_passes
+from tests.judge.sandboxes import TRIED, name_of, works
+from tests.processes import wait_until
 
 pytestmark = pytest.mark.xdist_group("sandbox")  # they share parents of workers
 
 Ask = Callable[..., Any]
 
 
-def _name(way: Sandbox) -> str:
-    return way.name if way.own_users else f"{way.name}-as-root"
-
-
-def _works(way: Sandbox) -> Sandbox:
-    failure = way.name != "none" and module._failure(way)
-    if failure:
-        pytest.skip(failure)
-    return way
-
-
-TRIED = [way if way.own_users else pytest.param(way, marks=pytest.mark.slow) for way in WAYS]
-"""All ways to confine; the last resort of root takes its time."""
-
-confined = pytest.mark.parametrize("pool", TRIED, indirect=True, ids=_name, scope="module")
+confined = pytest.mark.parametrize("pool", TRIED, indirect=True, ids=name_of, scope="module")
 """A test of what every sandbox holds."""
 
 everywhere = pytest.mark.parametrize(
-    "pool", [*TRIED, NO_SANDBOX], indirect=True, ids=_name, scope="module"
+    "pool", [*TRIED, NO_SANDBOX], indirect=True, ids=name_of, scope="module"
 )
 """A test of what holds without a sandbox too."""
 
@@ -65,15 +49,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pool(request: pytest.FixtureRequest) -> Iterator[ParentPool]:
     os.environ["PASSNET_TEST_SECRET"] = "a secret of the judge"
-    with ParentPool(sandbox=_works(request.param)) as made:
+    with ParentPool(sandbox=works(request.param)) as made:
         yield made
     del os.environ["PASSNET_TEST_SECRET"]
-
-
-@pytest.fixture(params=TRIED, ids=_name)
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    """A sandbox for commands other than the parent of workers."""
-    return _works(request.param)
 
 
 @pytest.fixture
@@ -137,16 +115,6 @@ def test_a_candidate_sees_neither_what_another_wrote_nor_other_folders_below_tmp
     text = f"answer = [os.path.exists(item) for item in {[*places, str(tmp_path)]!r}]"
     assert ask(text) == [True, True, True, False]
     assert ask(text, name="another") == [False] * 4
-
-
-def test_a_private_folder_is_private_even_where_it_is_to_be_seen(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
-    text = f"touch /tmp/passnet-private && test ! -e {tmp_path}"
-    command = sandbox.command(["sh", "-c", text], [Path("/tmp")])
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert not Path("/tmp/passnet-private").exists()
 
 
 UNDO = """
@@ -363,10 +331,7 @@ def test_what_a_worker_leaves_behind_is_counted_and_ended(ask: Ask) -> None:
     name = f"left{os.getpid()}"
     ask(DAEMON.replace("NAME", name))
     assert ask.num_left == 1  # type: ignore[attr-defined]
-    deadline = time.monotonic() + 5
-    while name in _names_of_processes():
-        assert time.monotonic() < deadline, "a daemon outlives its worker"
-        time.sleep(0.05)
+    wait_until(lambda: name not in _names_of_processes(), "a daemon outlives its worker", 5)
     ask("answer = 0")
     assert ask.num_left == 0  # type: ignore[attr-defined]
 
@@ -381,55 +346,6 @@ def _names_of_processes() -> set[str]:
     return names
 
 
-JUDGE = """
-import json, subprocess, sys
-process = subprocess.Popen(json.loads(sys.argv[1]))
-print(process.pid, flush=True)
-process.wait()
-"""
-
-
-@pytest.mark.parametrize("victim", ["judge", "sandbox"])
-def test_all_that_it_runs_ends_with_the_judge_and_with_the_sandbox(
-    sandbox: Sandbox, victim: str
-) -> None:
-    span = f"{3600 + os.getpid() / 1e9:.9f}"  # in no other command on this machine
-    tree = f"(setsid sleep {span} &) ; sleep {span} & exec sleep {span}"
-    command = json.dumps(sandbox.command(["bash", "-c", tree]))
-    judge = subprocess.Popen(
-        [sys.executable, "-c", JUDGE, command], stdout=subprocess.PIPE, text=True
-    )
-    assert judge.stdout is not None
-    try:
-        pid = int(judge.stdout.readline())
-        _wait_until(lambda: len(_sleepers(span)) == 3, "the tree does not start")
-        os.kill(judge.pid if victim == "judge" else pid, signal.SIGKILL)
-        _wait_until(lambda: not _sleepers(span), f"a process outlives its {victim}")
-    finally:
-        for left in _sleepers(span):
-            os.kill(left, signal.SIGKILL)
-        judge.kill()
-        judge.communicate()
-
-
-def _sleepers(span: str) -> list[int]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if path.read_bytes() == f"sleep\0{span}\0".encode():
-                found.append(int(path.parent.name))
-        except OSError:
-            continue
-    return found
-
-
-def _wait_until(is_so: Callable[[], bool], complaint: str) -> None:
-    deadline = time.monotonic() + 10
-    while not is_so():
-        assert time.monotonic() < deadline, complaint
-        time.sleep(0.02)
-
-
 @confined
 def test_no_capability_is_left_and_none_can_be_gained(ask: Ask) -> None:
     text = "answer = dict(line.split(':') for line in open('/proc/self/status') if ':' in line)"
@@ -439,33 +355,11 @@ def test_no_capability_is_left_and_none_can_be_gained(ask: Ask) -> None:
     assert status["NoNewPrivs"] == "1"
 
 
-@pytest.mark.parametrize("pool", [Sandbox("unshare")], indirect=True, ids=_name, scope="module")
+@pytest.mark.parametrize("pool", [Sandbox("unshare")], indirect=True, ids=name_of, scope="module")
 def test_a_user_namespace_below_its_own_cannot_be_made(ask: Ask) -> None:
     text = "import ctypes\nif os.fork() == 0:\n    os._exit(LIBC.unshare(NEW_USER) == 0)\n"
     text = text.replace("LIBC", "ctypes.CDLL(None)").replace("NEW_USER", "0x10000000")
     assert ask(f"{text}answer = os.wait()[1]") == 0
-
-
-def test_the_command_is_the_first_process_and_session_in_tmp_and_keeps_descriptors(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
-    receiver, sender = os.pipe()
-    facts = "f'{os.getpid()} {os.getsid(0)} {os.getcwd()}'"
-    text = f"import os; os.write({sender}, {facts}.encode())"
-    command = sandbox.command([sys.executable, "-c", text])
-    subprocess.run(command, pass_fds=[sender], check=True, cwd=tmp_path)
-    assert os.read(receiver, 100) == b"1 1 /tmp"
-    for fd in (receiver, sender):
-        os.close(fd)
-
-
-def test_the_command_handles_signals_as_it_would_elsewhere(sandbox: Sandbox) -> None:
-    words = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
-    outputs = [
-        subprocess.run(command, check=True, capture_output=True).stdout
-        for command in (words, sandbox.command(words))
-    ]
-    assert outputs[0] == outputs[1]
 
 
 @everywhere
@@ -510,30 +404,3 @@ def test_processes_have_a_number(ask: Ask) -> None:
         "    pass\n"
     )
     assert ask(text, Limits(1024, num_processes=100)) < 100
-
-
-def test_where_there_is_no_sandbox_the_reasons_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    module._failure.cache_clear()
-    reasons = {
-        "bubblewrap": "there is no bwrap (Debian's package bubblewrap has it)",
-        "unshare": "there is no setpriv (Debian's package util-linux has it)",
-    }
-    try:
-        assert find_sandbox("auto") == Sandbox("none", reason="; ".join(reasons.values()))
-        for name, reason in reasons.items():
-            with pytest.raises(InputError) as caught:
-                find_sandbox(name)
-            assert str(caught.value) == f"no sandbox here: {reason}"
-    finally:
-        module._failure.cache_clear()
-    with pytest.raises(InputError, match="no sandbox 'jail'; there are auto, bubblewrap, unshare"):
-        find_sandbox("jail")
-
-
-def test_the_best_sandbox_that_works_is_chosen() -> None:
-    working = [way for way in WAYS if not module._failure(way)]
-    assert find_sandbox("auto") == next(iter(working), find_sandbox("auto"))
-    for name in {way.name for way in working}:
-        assert find_sandbox(name) == next(way for way in working if way.name == name)
-    assert find_sandbox("none") == NO_SANDBOX

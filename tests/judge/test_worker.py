@@ -21,6 +21,7 @@ from passnet.judge.process import WorkerFailureError, WorkerParent
 from passnet.judge.subject import Problem, Subject, make_problem
 from passnet.judge.timed_worker import TimedWorker
 from tests.judge.folders import small_graph, write_passes
+from tests.processes import runs, wait_until
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
@@ -118,18 +119,7 @@ def test_a_worker_ends_when_its_judge_dies_even_in_an_endless_loop(tmp_path: Pat
     )
     pids = [int(word) for word in done.stdout.split()]
     assert len(pids) == 2, done.stderr
-    deadline = time.monotonic() + 5
-    while any(Path(f"/proc/{pid}/cmdline").exists() and _runs(pid) for pid in pids):
-        assert time.monotonic() < deadline, "an orphan goes on"
-        time.sleep(0.05)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state not in ("Z", "X")
-    except OSError:
-        return False
+    wait_until(lambda: not any(runs(pid) for pid in pids), "an orphan goes on", 5)
 
 
 def timed(*subjects: Subject) -> list[TimedWorker]:

@@ -129,7 +129,6 @@ def edited(programs: WrongPrograms, edit: Edit, kept: Kept) -> Iterator[Value]:
     Raises:
         GraphError: an op cannot be run so.
     """
-    nodes = programs.module.graph.nodes
     outputs: Any = programs.module.graph.output_node().args[0]
     numbers: dict[Any, list[int]] = {}
     for number, item in enumerate(outputs):
@@ -137,7 +136,7 @@ def edited(programs: WrongPrograms, edit: Edit, kept: Kept) -> Iterator[Value]:
     interpreter = _Edited(programs.module, edit)
     interpreter.env = dict(kept)
     affected: set[torch.fx.Node] = set()
-    for node in nodes:
+    for node in programs.module.graph.nodes:
         if _number(node) != edit.op and affected.isdisjoint(node.all_input_nodes):
             continue
         affected.add(node)

@@ -1,0 +1,21 @@
+"""The sandboxes that tests try."""
+
+import pytest
+
+from passnet.judge import sandbox as module
+from passnet.judge.sandbox import WAYS, Sandbox
+
+
+def name_of(way: Sandbox) -> str:
+    return way.name if way.own_users else f"{way.name}-as-root"
+
+
+def works(way: Sandbox) -> Sandbox:
+    failure = way.name != "none" and module._failure(way)
+    if failure:
+        pytest.skip(failure)
+    return way
+
+
+TRIED = [way if way.own_users else pytest.param(way, marks=pytest.mark.slow) for way in WAYS]
+"""All ways to confine; the last resort of root takes its time."""

@@ -1,0 +1,123 @@
+"""The command of a sandbox: how it starts and ends what it runs; and which sandbox is chosen."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from passnet.errors import InputError
+from passnet.judge import sandbox as module
+from passnet.judge.sandbox import NO_SANDBOX, WAYS, Sandbox, find_sandbox
+from tests.judge.sandboxes import TRIED, name_of, works
+from tests.processes import wait_until
+
+
+@pytest.fixture(params=TRIED, ids=name_of)
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """A sandbox for commands other than the parent of workers."""
+    return works(request.param)
+
+
+JUDGE = """
+import json, subprocess, sys
+process = subprocess.Popen(json.loads(sys.argv[1]))
+print(process.pid, flush=True)
+process.wait()
+"""
+
+
+@pytest.mark.parametrize("victim", ["judge", "sandbox"])
+def test_all_that_it_runs_ends_with_the_judge_and_with_the_sandbox(
+    sandbox: Sandbox, victim: str
+) -> None:
+    span = f"{3600 + os.getpid() / 1e9:.9f}"  # in no other command on this machine
+    tree = f"(setsid sleep {span} &) ; sleep {span} & exec sleep {span}"
+    command = json.dumps(sandbox.command(["bash", "-c", tree]))
+    judge = subprocess.Popen(
+        [sys.executable, "-c", JUDGE, command], stdout=subprocess.PIPE, text=True
+    )
+    assert judge.stdout is not None
+    try:
+        pid = int(judge.stdout.readline())
+        wait_until(lambda: len(_sleepers(span)) == 3, "the tree does not start")
+        os.kill(judge.pid if victim == "judge" else pid, signal.SIGKILL)
+        wait_until(lambda: not _sleepers(span), f"a process outlives its {victim}")
+    finally:
+        for left in _sleepers(span):
+            os.kill(left, signal.SIGKILL)
+        judge.kill()
+        judge.communicate()
+
+
+def _sleepers(span: str) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes() == f"sleep\0{span}\0".encode():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_private_folder_is_private_even_where_it_is_to_be_seen(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    text = f"touch /tmp/passnet-private && test ! -e {tmp_path}"
+    command = sandbox.command(["sh", "-c", text], [Path("/tmp")])
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not Path("/tmp/passnet-private").exists()
+
+
+def test_the_command_is_the_first_process_and_session_in_tmp_and_keeps_descriptors(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    receiver, sender = os.pipe()
+    facts = "f'{os.getpid()} {os.getsid(0)} {os.getcwd()}'"
+    text = f"import os; os.write({sender}, {facts}.encode())"
+    command = sandbox.command([sys.executable, "-c", text])
+    subprocess.run(command, pass_fds=[sender], check=True, cwd=tmp_path)
+    assert os.read(receiver, 100) == b"1 1 /tmp"
+    for fd in (receiver, sender):
+        os.close(fd)
+
+
+def test_the_command_handles_signals_as_it_would_elsewhere(sandbox: Sandbox) -> None:
+    words = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
+    outputs = [
+        subprocess.run(command, check=True, capture_output=True).stdout
+        for command in (words, sandbox.command(words))
+    ]
+    assert outputs[0] == outputs[1]
+
+
+def test_where_there_is_no_sandbox_the_reasons_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    module._failure.cache_clear()
+    reasons = {
+        "bubblewrap": "there is no bwrap (Debian's package bubblewrap has it)",
+        "unshare": "there is no setpriv (Debian's package util-linux has it)",
+    }
+    try:
+        assert find_sandbox("auto") == Sandbox("none", reason="; ".join(reasons.values()))
+        for name, reason in reasons.items():
+            with pytest.raises(InputError) as caught:
+                find_sandbox(name)
+            assert str(caught.value) == f"no sandbox here: {reason}"
+    finally:
+        module._failure.cache_clear()
+    with pytest.raises(InputError, match="no sandbox 'jail'; there are auto, bubblewrap, unshare"):
+        find_sandbox("jail")
+
+
+def test_the_best_sandbox_that_works_is_chosen() -> None:
+    working = [way for way in WAYS if not module._failure(way)]
+    assert find_sandbox("auto") == next(iter(working), find_sandbox("auto"))
+    for name in {way.name for way in working}:
+        assert find_sandbox(name) == next(way for way in working if way.name == name)
+    assert find_sandbox("none") == NO_SANDBOX
