@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import geometric_mean
 
 import numpy as np
 
@@ -132,8 +133,8 @@ def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
         solved_ratio=len(solved) / len(scored) if scored else None,
         tasks_solved_ratio=len({(item.suite_hash, item.task) for item in solved}) / len(tasks),
         mean_score=math.fsum(scores) / len(scores) if scores else None,
-        geomean_score=_geomean(scores) if scores else None,
-        geomean_final_score=_geomean(final_scores) if final_scores else None,
+        geomean_score=geometric_mean(scores) if scores else None,
+        geomean_final_score=geometric_mean(final_scores) if final_scores else None,
         curve=learning_curve(scored),
         flipped_ratio=sum(map(bool, flips)) / len(attempts),
         flips_per_attempt=sum(flips) / len(attempts),
@@ -179,7 +180,7 @@ def learning_curve(attempts: Sequence[Attempt]) -> tuple[float, ...]:
     curves = [best_so_far(item.evaluations) or [FAILED_SCORE] for item in attempts]
     length = max((len(item.evaluations) for item in attempts), default=0)
     return tuple(
-        _geomean([curve[min(number, len(curve) - 1)] for curve in curves])
+        geometric_mean([curve[min(number, len(curve) - 1)] for curve in curves])
         for number in range(length)
     )
 
@@ -214,7 +215,3 @@ def _overheads(attempts: Sequence[Attempt]) -> tuple[Overhead, ...]:
 def _counts(names: Iterable[str]) -> dict[str, int]:
     """How often each name is there, the most frequent first."""
     return dict(sorted(Counter(names).items(), key=lambda item: (-item[1], item[0])))
-
-
-def _geomean(values: Sequence[float]) -> float:
-    return math.exp(math.fsum(map(math.log, values)) / len(values))

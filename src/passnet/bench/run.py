@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 from passnet.bench.candidates import Entry
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
-from passnet.dataset.suite import Suite, SuiteGraph, Task
+from passnet.dataset.suite import Suite, SuiteGraph, Task, load_suite, shipped_suites
 from passnet.errors import InputError, MeasureError, WorkerError
 from passnet.judge.candidate import Candidate
 from passnet.judge.device import find_device, kind_of
@@ -109,7 +109,7 @@ def run_suite(
     """
     settings = replace(settings, held_out=held_out.content_hash if held_out else None)
     find_device(settings.judge.device)
-    info = _run_info(suite, entries, settings)
+    info = run_info(suite, entries, settings)
     _prepare(out, info, resume)
     path = out / TRIALS_FILE
     known = {item.name for task in suite.tasks for item in task.graphs}
@@ -184,7 +184,24 @@ def read_trials(path: Path) -> list[Trial]:
     return list(found.values())
 
 
-def _run_info(suite: Suite, entries: Sequence[Entry], settings: RunSettings) -> RunInfo:
+def suite_of_run(out: Path) -> Suite | None:
+    """The suite that was measured in a run folder; None where only a name of it is known."""
+    path = out / RUN_FILE
+    if not path.exists():
+        return None
+    info = read_json(path, RunInfo)
+    if info.suite not in shipped_suites():
+        return None
+    suite = load_suite(info.suite)
+    return suite if suite.content_hash == info.suite_hash else None
+
+
+def run_info(suite: Suite, entries: Sequence[Entry], settings: RunSettings) -> RunInfo:
+    """The record of a run that begins here and now.
+
+    Raises:
+        InputError: a candidate is given twice.
+    """
     names = [entry.name for entry in entries]
     if len(set(names)) != len(names):
         raise InputError("a candidate is given twice")

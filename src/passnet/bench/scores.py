@@ -29,6 +29,7 @@ class Row:
     candidate: str = "candidate"
     speedup_low: float | None = None
     speedup_high: float | None = None
+    reference_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,20 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
+def measured(row: Row) -> Measured:
+    """What a row says of its trial's score.
+
+    Raises:
+        InputError: it contradicts itself.
+    """
+    status: Status = row.status  # type: ignore[assignment]
+    try:
+        score = Score(status, row.smallest_t, row.speedup)
+    except InputError as cause:
+        raise InputError(f"trial {row.task}/{row.graph}: {cause}") from cause
+    return Measured(score, row.speedup_low, row.speedup_high)
+
+
 def score_rows(
     rows: Iterable[Row],
     b: float = SEVERE_PENALTY,
@@ -93,12 +108,7 @@ def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> Candida
     for row in rows:
         if row.status == "unstable":
             continue
-        status: Status = row.status  # type: ignore[assignment]
-        try:
-            score = Score(status, row.smallest_t, row.speedup)
-        except InputError as cause:
-            raise InputError(f"trial {row.task}/{row.graph}: {cause}") from cause
-        tasks[row.task].append(Measured(score, row.speedup_low, row.speedup_high))
+        tasks[row.task].append(measured(row))
     if not tasks:
         raise InputError(
             f"{name}: every trial is unstable, so there is nothing to score; "

@@ -11,6 +11,7 @@ from passnet.cli.options import POSITIVE, cores, open_suite, suite_option, task_
 from passnet.cli.output import (
     print_failures,
     print_json,
+    print_tables,
     print_tasks,
     print_totals,
     report,
@@ -72,7 +73,8 @@ def bench() -> None:
     default=0.1,
     type=POSITIVE,
     show_default=True,
-    help="How far the reference may be from itself before a measurement is repeated.",
+    help="How far the reference may be from itself, and be held up waiting for a processor, before "
+    "a measurement is repeated.",
 )
 @click.option(
     "--memory-mib",
@@ -170,20 +172,41 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--b", default=0.1, show_default=True, help="Penalty of an error not tolerated.")
 @click.option("--p", default=0.0, show_default=True, help="Penalty of a slow-down.")
+@click.option(
+    "--by",
+    "groupings",
+    multiple=True,
+    type=click.Choice(["time", "ops", "dtype", "domain", "library"]),
+    help="Group the graphs too, and say on which each candidate wins and loses (repeatable).",
+)
+@click.option("--suite", "suite_name", help="What was measured, for --by; the run's own if known.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
-def bench_score(path: Path, b: float, p: float, as_json: bool) -> None:
+def bench_score(path: Path, b: float, p: float, groupings: tuple[str, ...],
+                suite_name: str | None, as_json: bool) -> None:  # fmt: skip
     """Score the trials in PATH anew: a run folder, or a JSON-lines file.
 
     A line needs task, graph, status, smallest_t and speedup; candidate is optional.
     """
+    from dataclasses import asdict
+
+    from passnet.bench.groups import BY_TIME, group_rows
+    from passnet.bench.run import suite_of_run
     from passnet.bench.scores import as_json as to_json
     from passnet.bench.scores import read_rows, score_rows
+    from passnet.report.tables import group_table
 
-    scores = score_rows(read_rows(path), b, p)
+    rows = read_rows(path)
+    scores = score_rows(rows, b, p)
+    suite = open_suite(suite_name, ()) if suite_name else None
+    if suite is None and set(groupings) - {BY_TIME}:
+        suite = suite_of_run(path)
+    groups = {by: group_rows(rows, by, suite) for by in dict.fromkeys(groupings)}
     if as_json:
-        print_json(to_json(scores, b, p))
-    else:
-        print_totals(scores)
+        grouped = {by: [asdict(item) for item in items] for by, items in groups.items()}
+        print_json({**to_json(scores, b, p), **({"groups": grouped} if groups else {})})
+        return
+    print_totals(scores)
+    print_tables([group_table(by, items) for by, items in groups.items()])
 
 
 @bench.command("show")

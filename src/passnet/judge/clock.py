@@ -54,6 +54,11 @@ SLOW_CALLS = 2
 no longer for it, so that fewer calls tell as much; and with more, a graph of 0.2 s a call took a
 minute of a machine on which nobody else may work."""
 
+HELD_UP_QUANTILE = 0.75
+"""How far the reference was held up in a measurement is taken at this quantile of its turns. The
+fastest fifth of turns makes the estimate (`estimate.LOW_SHARE`); where three quarters are
+undisturbed, every worker has many more than that."""
+
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, of which the time of one is taken on a device."""
 
@@ -103,13 +108,16 @@ class Measurement:
     `rounds[i]` holds for worker i the times of its two turns in every round, in milliseconds: each
     the median of that turn's calls. `verdicts[i]` compares what was seen of its outputs with the
     reference's, `findings[i]` is what its audited calls prove, `observed[i]` what torch ops its
-    replacements used. `shared` says which outputs of the reference share memory (`probe.shared`).
+    replacements used. `held_up` is the share of the time that the reference and the judge waited
+    for a processor, at `HELD_UP_QUANTILE` of the reference's turns. `shared` says which outputs of
+    the reference share memory (`probe.shared`).
     `failures` maps workers that failed on the way to how; their times are empty. `hot_ms[i]` is the
     time of one of many calls in a row, on a device; None elsewhere.
     """
 
     rounds: tuple[Rounds, ...]
     calls_per_turn: int
+    held_up: float
     verdicts: tuple[Verdict, ...]
     findings: tuple[tuple[Finding, ...], ...]
     observed: tuple[tuple[Observed, ...], ...]
@@ -144,6 +152,7 @@ def interleave(
     observed: list[dict[str, Observed]] = [{} for _ in workers]
     warm_ms: list[list[float]] = [[] for _ in workers]
     delivery_ms: list[list[float]] = [[] for _ in workers]
+    held_up: list[float] = []
     failures: dict[int, WorkerFailureError] = {}
 
     def visit(index: int, action: Callable[[TimedWorker], T]) -> T | None:
@@ -169,6 +178,7 @@ def interleave(
             observed[index].update({item.name: item for item in result.observed})
             warm_ms[index] += result.warm_ms
             delivery_ms[index] += result.delivery_ms
+        held_up.append(there[0].held_up)
         return there
 
     for index in range(len(workers)):
@@ -206,6 +216,7 @@ def interleave(
     return Measurement(
         tuple(tuple(item) for item in samples),
         calls,
+        float(np.quantile(held_up, HELD_UP_QUANTILE)),
         tuple(verdicts),
         tuple(tuple(item.values()) for item in findings),
         tuple(tuple(item.values()) for item in observed),

@@ -31,6 +31,7 @@ from passnet.judge.messages import (
 )
 from passnet.judge.sandbox import NO_SANDBOX, Sandbox
 from passnet.judge.status import Status
+from passnet.judge.waiting import waited_ns
 
 START_TIMEOUT_S = 180.0
 FORK_TIMEOUT_S = 30.0
@@ -270,6 +271,10 @@ class Worker:
             return len(list(Path(f"/proc/{self._host_pid}/task").iterdir()))
         except OSError:
             return 0
+
+    def waited_ns(self) -> int:
+        """How long its main thread has waited for a processor."""
+        return waited_ns(self._host_pid)
 
     def has_spoken(self) -> bool:
         """Whether a message of the worker, or its end, is there to be received."""

@@ -26,6 +26,7 @@ from passnet.judge.probe import (
 )
 from passnet.judge.sight import NS_PER_MS, sight_of
 from passnet.judge.subject import Subject, output_offsets
+from passnet.judge.waiting import OWN_THREAD, waited_ns
 
 SHORTEST_MS = 1e-4
 """A time below 0.1 microseconds is the clock's own grain."""
@@ -81,12 +82,13 @@ class Turn:
 
 @dataclass(slots=True)
 class TurnResult:
-    """What came of a turn: the median time of its counted calls, the times in which the worker read
-    its inputs, and delivered outputs that lie on a device, what was seen, and the arguments that
-    were written to.
+    """What came of a turn: the median time of its counted calls, how long worker and judge waited
+    for a processor as a share of all its time, the times in which the worker read its inputs, and
+    delivered outputs that lie on a device, what was seen, and the arguments that were written to.
     """
 
     ms: float = 0.0
+    held_up: float = 0.0
     warm_ms: list[float] = field(default_factory=list)
     delivery_ms: list[float] = field(default_factory=list)
     seen: list[list[bytes]] = field(default_factory=list)
@@ -195,6 +197,7 @@ class TimedWorker:
         """The calls of a turn."""
         result = TurnResult()
         times = []
+        start_ns, waited_before_ns = time.perf_counter_ns(), self._waited_ns()
         self._arm(
             frozenset(number for number, call in enumerate(turn.calls) if call.kind == "observed")
         )
@@ -224,9 +227,14 @@ class TimedWorker:
             self._look_at_inputs(turn, call, fresh, result.changed)
             self._free(keep=held is not None)
         result.observed = self._disarm()
+        waited = self._waited_ns() - waited_before_ns
+        result.held_up = waited / (time.perf_counter_ns() - start_ns)
         times.sort()
         result.ms = max(times[len(times) // 2] - self.empty_ms, SHORTEST_MS)
         return result
+
+    def _waited_ns(self) -> int:
+        return self.worker.waited_ns() + waited_ns(OWN_THREAD)
 
     def _look_at_inputs(
         self, turn: Turn, call: PlannedCall, fresh: FreshInputs, changed: set[int]

@@ -27,7 +27,8 @@ class JudgeSettings:
         limits: what a worker may use.
         compile_timeout_s: for loading, and for the first call.
         call_timeout_s: for every later call.
-        self_tolerance: how far the reference may be from itself before a measurement is repeated.
+        self_tolerance: how far the reference may be from itself, and be held up waiting for a
+            processor, before a measurement is repeated.
         max_repeats: how often it is repeated before its trials are `unstable`.
         rules: what code outside patterns may use: "strict", own kernels only, or "open".
     """
@@ -48,7 +49,8 @@ class Trial:
     """How one candidate did on one graph of a task.
 
     `speedup` with the bounds of its 95 % interval is None unless the status is ok. `self_ratio` is
-    the reference against itself in the same rounds. `matches` maps each pass to how often it did.
+    the reference against itself in the same rounds, `held_up` how far it had to wait for a
+    processor (see `clock.Measurement`). `matches` maps each pass to how often it did.
     Times are kept by round and turn; the hot ones are of one of many calls in a row, on a device.
     `profile` says what the worker saw a GPU do in a call, `reference_profile` the reference's.
     `phases_s` says where the judge's time on this trial went. `sandbox` is what confined the
@@ -68,6 +70,7 @@ class Trial:
     reference_ms: float | None = None
     candidate_ms: float | None = None
     self_ratio: float | None = None
+    held_up: float | None = None
     error: str | None = None
     matches: dict[str, int] = field(default_factory=dict)
     reference_rounds_ms: Rounds = ()

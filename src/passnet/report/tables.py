@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from passnet.bench.groups import MARGIN, Group
 from passnet.bench.scores import CandidateScore
 from passnet.judge.trial import Trial
 
@@ -60,6 +61,28 @@ def task_overview(scores: Sequence[CandidateScore]) -> Table:
     for task in tasks:
         values = [item.suite.tasks.get(task) for item in scores]
         table.rows.append((task, *(_number(value) for value in values)))
+    return table
+
+
+def group_table(by: str, groups: Sequence[Group]) -> Table:
+    """One row a group and candidate: on what it wins, and on what it loses."""
+    table = Table(
+        f"By {by}",
+        (by, "candidate", "trials", "G-Mean", "faster %", "slower %", "not correct %"),
+        note=f"faster, slower: correct, with the whole 95 % interval of the speedup more than "
+        f"{100 * MARGIN:.0f} % from 1. Unstable trials are in none.",
+    )
+    for item in groups:
+        shares = (f"{100 * share:.1f}" for share in (item.faster, item.slower, item.failed))
+        table.rows.append(
+            (
+                item.name,
+                item.candidate,
+                str(item.num_trials),
+                _number(item.geomean_speedup),
+                *shares,
+            )
+        )
     return table
 
 

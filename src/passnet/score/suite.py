@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import geometric_mean
 
 from passnet.errors import InputError
 from passnet.judge.tolerance import CORRECT_AT, LEVELS
@@ -63,9 +63,9 @@ def score_suite(tasks: Tasks, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PEN
     scores = {name: aggregate(values) for name, values in by_task.items()}
     pooled = es_by_t([item for trials in tasks.values() for item in trials], b, p)
     return SuiteScore(
-        score=_geomean(list(scores.values())),
+        score=geometric_mean(list(scores.values())),
         score_pooled=aggregate(pooled),
-        es={t: _geomean([values[t] for values in by_task.values()]) for t in LEVELS},
+        es={t: geometric_mean([values[t] for values in by_task.values()]) for t in LEVELS},
         es_pooled=pooled,
         columns=columns(tasks),
         tasks=scores,
@@ -81,10 +81,6 @@ def columns(tasks: Tasks) -> Columns:
     return Columns(
         sample_correct=sum(whole) / len(whole),
         subgraph_correct=len(correct) / len(trials),
-        geomean_speedup=_geomean(speedups) if speedups else None,
+        geomean_speedup=geometric_mean(speedups) if speedups else None,
         fast_1=sum(value >= 1 for value in speedups) / len(trials),
     )
-
-
-def _geomean(values: Sequence[float]) -> float:
-    return math.exp(math.fsum(math.log(item) for item in values) / len(values))

@@ -1,0 +1,148 @@
+"""Trials by groups of their graphs: on what a candidate wins, and on what it loses."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import geometric_mean
+from typing import TypeAlias
+
+from passnet.bench.scores import Row, measured
+from passnet.dataset.store import main_dtype
+from passnet.dataset.suite import Suite, SuiteGraph
+from passnet.errors import InputError
+from passnet.judge.tolerance import CORRECT_AT
+
+BY_TIME = "time"
+"""Grouped by what a call takes in eager torch; the only grouping that needs no suite."""
+
+MARGIN = 0.05
+"""How far from 1 the whole interval of a speedup must be for a trial to be faster or slower. Eight
+tenths of the demo's graphs are within it when eager torch is measured against itself; the interval
+alone says how well one measurement repeats, not how two equal processes differ."""
+
+_TIMES_MS = (0.05, 0.2, 1.0, 5.0)
+_LENGTHS = (3, 4, 9, 19)
+
+_OfGraph: TypeAlias = Callable[[SuiteGraph], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """How one candidate did on the graphs of one group.
+
+    `geomean_speedup` is over correct trials (t = -5), None when there is none. `faster` and
+    `slower` are the shares of trials that are correct with the whole 95 % interval of the speedup
+    beyond `MARGIN`, `failed` that of those that are not correct; the rest is as fast as eager, as
+    far as was measured. Unstable trials are in none.
+    """
+
+    by: str
+    name: str
+    candidate: str
+    num_trials: int
+    geomean_speedup: float | None
+    faster: float
+    slower: float
+    failed: float
+
+
+def group_rows(rows: Sequence[Row], by: str, suite: Suite | None = None) -> list[Group]:
+    """The groups of some trials, each with every candidate; short before long, else large first.
+
+    Args:
+        rows: the trials.
+        by: a name of `GROUPINGS`.
+        suite: what they were measured on; not needed for "time".
+
+    Raises:
+        InputError: a suite is needed, or lacks a graph.
+    """
+    names = _times(rows) if by == BY_TIME else _names(rows, _OF_GRAPH[by], by, suite)
+    by_name: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row.status != "unstable":
+            by_name[names[row.graph]][row.candidate].append(row)
+
+    def rank(name: str) -> tuple[int, int, str]:
+        return _RANK.get(name, len(_RANK)), -max(map(len, by_name[name].values())), name
+
+    return [
+        _group(by, name, candidate, items)
+        for name in sorted(by_name, key=rank)
+        for candidate, items in by_name[name].items()
+    ]
+
+
+def _group(by: str, name: str, candidate: str, rows: Sequence[Row]) -> Group:
+    right = [item for item in map(measured, rows) if item.score.is_correct(CORRECT_AT)]
+    speedups = [item.score.speedup for item in right if item.score.speedup is not None]
+    faster = sum(item.low is not None and item.low > 1 + MARGIN for item in right)
+    slower = sum(item.high is not None and item.high < 1 / (1 + MARGIN) for item in right)
+    return Group(
+        by,
+        name,
+        candidate,
+        len(rows),
+        geometric_mean(speedups) if speedups else None,
+        faster / len(rows),
+        slower / len(rows),
+        1 - len(right) / len(rows),
+    )
+
+
+def _times(rows: Iterable[Row]) -> dict[str, str]:
+    """The group of every graph by its eager time, the least that any candidate's trial saw."""
+    least: dict[str, float] = {}
+    for row in rows:
+        if row.reference_ms is not None:
+            least[row.graph] = min(row.reference_ms, least.get(row.graph, row.reference_ms))
+    names = {graph: _range(value, _TIMES_MS, " ms") for graph, value in least.items()}
+    return {row.graph: names.get(row.graph, "not timed") for row in rows}
+
+
+def _names(rows: Iterable[Row], of_graph: _OfGraph, by: str, suite: Suite | None) -> dict[str, str]:
+    if suite is None:
+        raise InputError(f"to group by {by}, name the suite that was measured with --suite")
+    graphs = {item.name: item for task in suite.tasks for item in task.graphs}
+    names = {}
+    for row in rows:
+        if row.graph not in graphs:
+            raise InputError(
+                f"suite {suite.name} has no graph {row.graph}; name the suite that was measured "
+                "with --suite"
+            )
+        names[row.graph] = of_graph(graphs[row.graph])
+    return names
+
+
+def _range(value: float, bounds: Sequence[float], unit: str) -> str:
+    """The range between two bounds that a value is in, in words."""
+    return _ranges(bounds, unit)[bisect_right(bounds, value)]
+
+
+def _ranges(bounds: Sequence[float], unit: str) -> list[str]:
+    between = [f"{low:g} to {high:g}{unit}" for low, high in zip(bounds, bounds[1:], strict=False)]
+    return [f"below {bounds[0]:g}{unit}", *between, f"from {bounds[-1]:g}{unit}"]
+
+
+def _length(item: SuiteGraph) -> str:
+    return _range(len(item.graph.program.ops), _LENGTHS, " ops")
+
+
+_OF_GRAPH: dict[str, _OfGraph] = {
+    "ops": _length,
+    "dtype": lambda item: main_dtype(item.graph.tensors),
+    "domain": lambda item: (item.source.domain if item.source else "") or "unknown",
+    "library": lambda item: item.source.library if item.source else "unknown",
+}
+GROUPINGS = (BY_TIME, *_OF_GRAPH)
+"""By what graphs can be grouped."""
+
+_RANK = {
+    name: rank
+    for names in (_ranges(_TIMES_MS, " ms"), _ranges(_LENGTHS, " ops"))
+    for rank, name in enumerate(names)
+}
