@@ -36,7 +36,9 @@ class Group:
     `geomean_speedup` is over correct trials (t = -5), None when there is none. `faster` and
     `slower` are the shares of trials that are correct with the whole 95 % interval of the speedup
     beyond `MARGIN`, `failed` that of those that are not correct; the rest is as fast as eager, as
-    far as was measured. Unstable trials are in none.
+    far as was measured. `failed_nearer` is the share of all trials that are not correct although
+    their values are no further from float64 than eager torch's: a compiler that rounds less often
+    than eager torch differs from it. Unstable trials are in none.
     """
 
     by: str
@@ -47,6 +49,7 @@ class Group:
     faster: float
     slower: float
     failed: float
+    failed_nearer: float
 
 
 def group_rows(rows: Sequence[Row], by: str, suite: Suite | None = None) -> list[Group]:
@@ -77,7 +80,9 @@ def group_rows(rows: Sequence[Row], by: str, suite: Suite | None = None) -> list
 
 
 def _group(by: str, name: str, candidate: str, rows: Sequence[Row]) -> Group:
-    right = [item for item in map(measured, rows) if item.score.is_correct(CORRECT_AT)]
+    scored = [(row, measured(row)) for row in rows]
+    right = [item for _, item in scored if item.score.is_correct(CORRECT_AT)]
+    nearer = sum(_is_near(row) for row, item in scored if not item.score.is_correct(CORRECT_AT))
     speedups = [item.score.speedup for item in right if item.score.speedup is not None]
     faster = sum(item.low is not None and item.low > 1 + MARGIN for item in right)
     slower = sum(item.high is not None and item.high < 1 / (1 + MARGIN) for item in right)
@@ -90,7 +95,14 @@ def _group(by: str, name: str, candidate: str, rows: Sequence[Row]) -> Group:
         faster / len(rows),
         slower / len(rows),
         1 - len(right) / len(rows),
+        nearer / len(rows),
     )
+
+
+def _is_near(row: Row) -> bool:
+    """Whether a trial's values are no further from float64 than those of eager torch."""
+    mine, theirs = row.relative_error, row.eager_error
+    return row.status == "ok" and mine is not None and theirs is not None and mine <= theirs
 
 
 def _times(rows: Iterable[Row]) -> dict[str, str]:

@@ -30,6 +30,8 @@ class Row:
     speedup_low: float | None = None
     speedup_high: float | None = None
     reference_ms: float | None = None
+    relative_error: float | None = None
+    eager_error: float | None = None
 
 
 @dataclass(frozen=True)
