@@ -99,6 +99,25 @@ def test_a_killed_run_is_resumed_without_losing_or_repeating_a_trial(tmp_path: P
     assert path.read_bytes() == after, "a finished run is not measured again"
 
 
+def test_what_was_unstable_is_measured_again_where_that_is_asked_for(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 2)
+    out = tmp_path / "run"
+    words = ("bench", "run", "--suite", suite, "--candidate", "eager", "--out", out, *QUICK)
+    assert passnet(*words).returncode == 0
+    first, *others = lines(out)
+    first.update(status="unstable", speedup=None, speedup_low=None, speedup_high=None)
+    (out / "trials.jsonl").write_text("".join(json.dumps(item) + "\n" for item in [first, *others]))
+    before = (out / "trials.jsonl").read_bytes()
+    assert passnet(*words, "--resume").returncode == 0
+    assert (out / "trials.jsonl").read_bytes() == before
+    refused = passnet(*words, "--retry")
+    assert refused.returncode == 2 and "--resume" in refused.stderr
+    assert passnet(*words, "--resume", "--retry").returncode == 0
+    *kept, again = lines(out)
+    assert kept == others
+    assert (again["graph"], again["status"]) == (first["graph"], "ok") and again["speedup"] > 0
+
+
 @pytest.mark.slow
 def test_a_run_can_be_extended_by_a_candidate_but_not_changed(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 1)

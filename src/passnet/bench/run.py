@@ -28,9 +28,11 @@ from passnet.judge.trial import JudgeSettings, Trial, with_findings
 from passnet.records import (
     SCHEMA_VERSION,
     LineWriter,
+    encode,
     make_folder,
     read_json,
     write_json,
+    write_whole,
 )
 from passnet.resume import last_records
 
@@ -87,6 +89,7 @@ def run_suite(
     progress: Progress | None = None,
     held_out: Suite | None = None,
     num_workers: int = 1,
+    retry: bool = False,
 ) -> list[Trial]:
     """All trials of a suite under some candidates, measured or found finished in `out`.
 
@@ -102,6 +105,7 @@ def run_suite(
         progress: told about every graph.
         held_out: shapes of the same tasks that no author has seen; see `judge.held_out`.
         num_workers: how many tasks are worked on at a time; nothing else runs while one is timed.
+        retry: measure the trials of `out` again that were unstable.
 
     Raises:
         InputError: `out` holds a run and `resume` is off, or another run than this one.
@@ -112,6 +116,8 @@ def run_suite(
     info = run_info(suite, entries, settings)
     _prepare(out, info, resume)
     path = out / TRIALS_FILE
+    if retry and path.exists():
+        _forget_unstable(path)
     known = {item.name for task in suite.tasks for item in task.graphs}
     done = [item for item in read_trials(path) if item.graph in known]
     finished = {(item.graph, item.candidate) for item in done}
@@ -182,6 +188,12 @@ def read_trials(path: Path) -> list[Trial]:
     """The finished trials of a run, the last record of each; a torn last line is left out."""
     found = last_records(path, Trial, lambda trial: (trial.graph, trial.candidate))
     return list(found.values())
+
+
+def _forget_unstable(path: Path) -> None:
+    """Take the unstable trials out of a run's records."""
+    kept = [item for item in read_trials(path) if item.status != "unstable"]
+    write_whole(path, b"".join(encode(item) + b"\n" for item in kept))
 
 
 def suite_of_run(out: Path) -> Suite | None:

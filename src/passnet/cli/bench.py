@@ -42,6 +42,7 @@ def bench() -> None:
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The run folder.")
 @click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]))
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
+@click.option("--retry", is_flag=True, help="With --resume: measure again what was unstable.")
 @task_option
 @click.option(
     "--threads",
@@ -164,6 +165,7 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
             lambda item, _: step(item.name),
             unseen,
             options["jobs"],
+            options["retry"],
         )
     report(out, trials, as_json, brief, time.monotonic() - start)
 
