@@ -13,6 +13,8 @@ from passnet.bench.run import read_trials
 from passnet.dataset.suite import SuiteGraph, make_suite, write_suite
 from passnet.graph.files import GraphSample, write_sample
 from passnet.judge.scope import NOT_COVERED
+from passnet.judge.trial import Trial
+from passnet.report.tables import phase_table
 from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
 from tests.conftest import ROOT
 from tests.judge.folders import GOOD, small_graph, write_passes
@@ -47,6 +49,19 @@ def test_a_run_measures_scores_and_leaves_its_records(tmp_path: Path) -> None:
     info = json.loads((out / "run.json").read_text())
     assert info["environment"]["cpu"] and info["environment"]["torch"]
     assert info["code_hashes"][str(good.parent)]
+
+
+def test_phases_that_overlap_add_up_to_all_of_the_time() -> None:
+    trials = [
+        Trial("t", name, "eager", "ok", phases_s={"timing": 4.0, "compile": seconds})
+        for name, seconds in (("a", 3.0), ("b", 9.0))
+    ]
+    assert phase_table(trials, 10.0).rows == [
+        ("compile", "12.0", "60"), ("timing", "8.0", "40"), ("start and rest", "0.0", "0"),
+    ]  # fmt: skip
+    assert phase_table(trials, 40.0).rows == [
+        ("start and rest", "20.0", "50"), ("compile", "12.0", "30"), ("timing", "8.0", "20"),
+    ]  # fmt: skip
 
 
 def test_scores_are_recomputed_from_the_run_folder_alone(tmp_path: Path) -> None:

@@ -133,7 +133,9 @@ def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
 
 
 def phase_table(trials: Iterable[Trial], wall_s: float) -> Table:
-    """Where the judge's time went, each graph counted once."""
+    """Where the judge's time went, each graph counted once; more than `wall_s` where several tasks
+    were worked on at a time, or the run was resumed.
+    """
     phases: dict[str, float] = defaultdict(float)
     seen: dict[str, dict[str, float]] = {}
     for trial in trials:
@@ -143,11 +145,11 @@ def phase_table(trials: Iterable[Trial], wall_s: float) -> Table:
     for parts in seen.values():
         for name, seconds in parts.items():
             phases[name] += seconds
+    total = max(wall_s, sum(phases.values()))
+    phases["start and rest"] = total - sum(phases.values())
     table = Table("Where the time went", ("phase", "seconds", "share %"))
     for name, seconds in sorted(phases.items(), key=lambda item: -item[1]):
-        table.rows.append((name, f"{seconds:.1f}", f"{100 * seconds / wall_s:.0f}"))
-    rest = wall_s - sum(phases.values())
-    table.rows.append(("start and rest", f"{rest:.1f}", f"{100 * rest / wall_s:.0f}"))
+        table.rows.append((name, f"{seconds:.1f}", f"{100 * seconds / total:.0f}"))
     return table
 
 

@@ -1,0 +1,62 @@
+"""The committed baselines: whole, of the suite that is shipped, and what the page says of them."""
+
+import json
+import re
+
+import pytest
+
+from passnet.bench.files import RUN_FILE, SCORES_FILE, TRIALS_FILE
+from passnet.bench.groups import group_rows
+from passnet.bench.run import RunInfo, read_trials
+from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
+from passnet.dataset.suite import load_suite
+from passnet.records import read_json
+from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
+from tests.conftest import ROOT
+
+RUN = ROOT / "baselines" / "passbench-v1"
+CANDIDATES = ["eager", "null", "inductor"]
+
+
+@pytest.fixture(scope="module")
+def scores() -> list[CandidateScore]:
+    return score_rows(read_rows(RUN))
+
+
+def test_each_graph_of_the_shipped_suite_has_a_trial_of_each_baseline() -> None:
+    suite = load_suite("passbench-v1")
+    assert read_json(RUN / RUN_FILE, RunInfo).suite_hash == suite.content_hash
+    graphs = [item.name for task in suite.tasks for item in task.graphs]
+    wanted = {(name, candidate) for name in graphs for candidate in CANDIDATES}
+    trials = read_trials(RUN / TRIALS_FILE)
+    assert {(item.graph, item.candidate) for item in trials} == wanted
+    assert len((RUN / TRIALS_FILE).read_text(encoding="utf-8").splitlines()) == len(wanted)
+
+
+def test_the_scores_are_what_the_records_give(scores: list[CandidateScore]) -> None:
+    recorded = json.loads((RUN / SCORES_FILE).read_text(encoding="utf-8"))
+    made = as_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY)
+    assert json.loads(json.dumps(made)) == recorded
+
+
+def test_the_page_says_what_the_records_give(scores: list[CandidateScore]) -> None:
+    page = (ROOT / "docs" / "passbench.md").read_text(encoding="utf-8")
+    by_time = group_rows(read_rows(RUN), "time")
+    for item in scores:
+        [line] = re.findall(rf"^\| `{item.candidate}`.*$", page, re.MULTILINE)
+        columns = item.suite.columns
+        low, high = item.intervals["both"].low, item.intervals["both"].high
+        for text in (
+            f"{item.suite.score:.3f}",
+            f"{low:.3f} – {high:.3f}",
+            f"{100 * columns.subgraph_correct:.1f}",
+            f"{100 * columns.fast_1:.1f}",
+            f"{columns.geomean_speedup:.3f}",
+        ):
+            assert f" {text} " in line, (text, line)
+        groups = [each for each in by_time if each.candidate == item.candidate]
+        slower, faster = (
+            sum(getattr(each, share) * each.num_trials for each in groups) / item.num_trials
+            for share in ("slower", "faster")
+        )
+        assert line.endswith(f" {100 * slower:.1f} | {100 * faster:.1f} |")
