@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli.options import POSITIVE, open_suite, suite_option, task_option
+from passnet.cli.options import (
+    POSITIVE,
+    open_suite,
+    self_tolerance_option,
+    suite_option,
+    task_option,
+)
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,6 +89,7 @@ def agent() -> None:
               help="Threads of reference and candidate.")  # fmt: skip
 @click.option("--seconds", default=0.4, show_default=True, type=POSITIVE,
               help="Time to measure each graph.")  # fmt: skip
+@self_tolerance_option
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0),
               help="Of inputs, and of the first attempt.")  # fmt: skip
 @click.option(
@@ -150,6 +157,7 @@ def _settings(llm: str | None, author: AuthorName | None, options: dict[str, Any
         device=options["device"],
         seed=options["seed"],
         timing=TimingPlan(seconds=options["seconds"]),
+        self_tolerance=options["self_tolerance"],
         rules=options["rules"],
     )
     return AgentSettings(

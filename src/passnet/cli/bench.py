@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from passnet.cli.options import POSITIVE, cores, open_suite, suite_option, task_option
+from passnet.cli.options import (
+    POSITIVE,
+    cores,
+    open_suite,
+    self_tolerance_option,
+    suite_option,
+    task_option,
+)
 from passnet.cli.output import (
     print_failures,
     print_json,
@@ -69,14 +76,7 @@ def bench() -> None:
 @click.option(
     "--seed", default=0, type=click.IntRange(min=0), show_default=True, help="Seed of the inputs."
 )
-@click.option(
-    "--self-tolerance",
-    default=0.1,
-    type=POSITIVE,
-    show_default=True,
-    help="How far the reference may be from itself, and be held up waiting for a processor, before "
-    "a measurement is repeated.",
-)
+@self_tolerance_option
 @click.option(
     "--memory-mib",
     default=8192,

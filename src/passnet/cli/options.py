@@ -20,6 +20,15 @@ suite_option = click.option(
 )
 task_option = click.option("--task", "tasks", multiple=True, help="Only this task (repeatable).")
 
+self_tolerance_option = click.option(
+    "--self-tolerance",
+    default=0.1,
+    type=POSITIVE,
+    show_default=True,
+    help="How far the reference may be from itself, and be held up waiting for a processor, before "
+    "a measurement is repeated.",
+)
+
 
 def cores(_: click.Context, __: click.Parameter, jobs: int) -> int:
     """The number of processes of a `--jobs` option, of which 0 is one a core."""
