@@ -41,7 +41,6 @@ class Group:
     than eager torch differs from it. Unstable trials are in none.
     """
 
-    by: str
     name: str
     candidate: str
     num_trials: int
@@ -73,21 +72,25 @@ def group_rows(rows: Sequence[Row], by: str, suite: Suite | None = None) -> list
         return _RANK.get(name, len(_RANK)), -max(map(len, by_name[name].values())), name
 
     return [
-        _group(by, name, candidate, items)
+        _group(name, candidate, items)
         for name in sorted(by_name, key=rank)
         for candidate, items in by_name[name].items()
     ]
 
 
-def _group(by: str, name: str, candidate: str, rows: Sequence[Row]) -> Group:
-    scored = [(row, measured(row)) for row in rows]
-    right = [item for _, item in scored if item.score.is_correct(CORRECT_AT)]
-    nearer = sum(_is_near(row) for row, item in scored if not item.score.is_correct(CORRECT_AT))
+def _group(name: str, candidate: str, rows: Sequence[Row]) -> Group:
+    right = []
+    nearer = 0
+    for row in rows:
+        item = measured(row)
+        if item.score.is_correct(CORRECT_AT):
+            right.append(item)
+        elif _is_near(row):
+            nearer += 1
     speedups = [item.score.speedup for item in right if item.score.speedup is not None]
     faster = sum(item.low is not None and item.low > 1 + MARGIN for item in right)
     slower = sum(item.high is not None and item.high < 1 / (1 + MARGIN) for item in right)
     return Group(
-        by,
         name,
         candidate,
         len(rows),

@@ -7,8 +7,9 @@ Source: PassNet paper (arXiv 2605.29357), Eq. 4 and 10; GraphNet report (arXiv 2
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import geometric_mean
 
 from passnet.errors import InputError
 from passnet.judge.status import TOLERATED_FROM, Status
@@ -91,7 +92,7 @@ def es(
         InputError: no trials, or b not within (0, 1], or p negative.
     """
     _check(trials, b, p)
-    return math.exp(_mean(math.log(factor(item, t, b, p)) for item in trials))
+    return geometric_mean(factor(item, t, b, p) for item in trials)
 
 
 def es_closed_form(
@@ -145,10 +146,5 @@ def _check(trials: Sequence[Score], b: float, p: float) -> None:
         raise InputError(f"p is {p}; it must not be negative")
 
 
-def _mean(values: Iterable[float]) -> float:
-    items = list(values)
-    return math.fsum(items) / len(items)
-
-
 def _geomean(values: Sequence[float]) -> float:
-    return math.exp(_mean(math.log(item) for item in values)) if values else 1.0
+    return geometric_mean(values) if values else 1.0
