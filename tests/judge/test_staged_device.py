@@ -135,10 +135,11 @@ BODIES = {
         "cheat",
         "import threading, time\n"
         "def late(x, y, out):\n"
-        "    time.sleep(0.002)\n"
-        "    out.copy_(torch.relu(x + y))\n"
+        "    for _ in range(10):\n"
+        "        time.sleep(0.003)\n"
+        "        out *= 1.0000001\n"
         "def replacement(x, y):\n"
-        "    out = torch.relu(x + y) * 1.0000001\n"
+        "    out = torch.relu(x + y)\n"
         "    threading.Thread(target=late, args=(x, y, out)).start()\n"
         "    return out\n",
         "late_write",

@@ -278,7 +278,9 @@ def judged_once(parent: ParentPool) -> Trial:
 PROVEN = {
     "late_write": (
         "import threading, time\n"
-        "def finish(out, x, y):\n    time.sleep(0.004)\n    out.copy_(torch.relu(x + y))\n"
+        "def finish(out, x, y):\n"
+        "    out.copy_(torch.relu(x + y) - 10)\n"
+        "    for _ in range(10):\n        time.sleep(0.003)\n        out += 1\n"
         "calls = []\n"
         "def replacement(x, y):\n"
         "    calls.append(1)\n"
