@@ -87,12 +87,16 @@ class Format(Generic[T]):
 
     def write(self, path: Path, rows: Iterable[T]) -> None:
         """Store rows in one file."""
-        table = pa.Table.from_pylist([self._packed(row) for row in rows], self.schema)
+        packed = [self._packed(row) for row in rows]
+        self.write_table(path, pa.Table.from_pylist(packed, self.schema))
+
+    def write_table(self, path: Path, table: pa.Table) -> None:
+        """Store a table with the columns of `schema` in one file."""
         places = _leaves(self.schema)
         partial = path.with_suffix(path.suffix + ".partial")
         try:
             pq.write_table(
-                table,
+                table.cast(self.schema),
                 partial,
                 row_group_size=ROW_GROUP_ROWS,
                 compression="zstd",
@@ -126,7 +130,7 @@ class Format(Generic[T]):
             _check_text(batch, path)
             return batch.cast(self.schema).to_pylist()
 
-    def rows(self, table: pa.RecordBatch | pa.Table, where: str) -> Iterator[T]:
+    def rows(self, table: pa.Table, where: str) -> Iterator[T]:
         """The rows that a table of all columns holds.
 
         Args:
@@ -136,8 +140,9 @@ class Format(Generic[T]):
         Raises:
             InputError: a value is missing, or none that its field can have.
         """
-        for item in table.to_pylist():
-            yield self._unpacked(item, where)
+        for batch in table.to_batches(ROWS_AT_ONCE):
+            for item in batch.to_pylist():
+                yield self._unpacked(item, where)
 
     def check(self, path: Path) -> int:
         """The number of rows of a file, which is checked but for what its rows hold.

@@ -10,6 +10,9 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from passnet import __version__
 from passnet.dataset.card import CARD_FILE, CardFacts, card
 from passnet.dataset.importing import DATA_FOLDER
@@ -74,18 +77,20 @@ def export_dataset(
     Raises:
         InputError: no row is wanted; a row cannot be read, or is in no part of the split.
     """
-    rows = list(dataset.rows(plan.where))
-    if not rows:
+    table = dataset.table(plan.where)
+    if not len(table):
         wanted = "" if plan.where is None else f" with {plan.where}"
         raise InputError(f"{dataset.folder}: has no rows{wanted}, nothing to export")
-    step = announce(len(rows)) if announce else _silent
+    step = announce(len(table)) if announce else _silent
     with whole_folder(out) as partial:
         if plan.layout == "hf":
-            return _hugging_face(rows, partial, plan, dataset.manifest.versions, step)
-        origins = read_origins(dataset.folder, (row.full for row in rows))
+            num_files = _hugging_face(table, partial, plan, dataset.manifest.versions, step)
+            return Exported(len(table), num_files)
+        rows = SUBGRAPHS.rows(table, str(dataset.folder))
+        origins = read_origins(dataset.folder, table["full"].to_pylist())
         if plan.layout == "graphnet":
-            return _graphnet(rows, origins, partial, step)
-        return _passnet(rows, origins, partial, plan.name, step)
+            return Exported(len(table), _graphnet(rows, origins, partial, step))
+        return Exported(len(table), *_passnet(rows, origins, partial, plan.name, step))
 
 
 def _silent(_: str) -> None:
@@ -104,8 +109,9 @@ def _samples(
 
 
 def _graphnet(
-    rows: list[SubgraphRow], origins: Mapping[str, list[Origin]], out: Path, step: Step
-) -> Exported:
+    rows: Iterable[SubgraphRow], origins: Mapping[str, list[Origin]], out: Path, step: Step
+) -> int:
+    """The number of directories."""
     num_written = 0
     for row in rows:
         for origin, sample in _samples(row, origins):
@@ -113,16 +119,17 @@ def _graphnet(
             write_sample(out / path, sample)
             num_written += 1
         step(row.full[:12])
-    return Exported(len(rows), num_written)
+    return num_written
 
 
 def _passnet(
-    rows: list[SubgraphRow],
+    rows: Iterable[SubgraphRow],
     origins: Mapping[str, list[Origin]],
     out: Path,
     name: str,
     step: Step,
-) -> Exported:
+) -> tuple[int, int]:
+    """The numbers of directories and of tasks."""
     tasks: dict[tuple[str, tuple[str, ...]], dict[str, list[PurePosixPath]]] = {}
     num_written = 0
     for row in rows:
@@ -138,7 +145,7 @@ def _passnet(
         step(row.full[:12])
     for (type_folder, _), graphs in tasks.items():
         _write_task(out, PurePosixPath("samples", name, type_folder), graphs)
-    return Exported(len(rows), num_written, len(tasks))
+    return num_written, len(tasks)
 
 
 def _write_task(out: Path, place: PurePosixPath, graphs: Mapping[str, list[PurePosixPath]]) -> None:
@@ -161,46 +168,45 @@ def _write_task(out: Path, place: PurePosixPath, graphs: Mapping[str, list[PureP
 
 
 def _hugging_face(
-    rows: list[SubgraphRow],
+    table: pa.Table,
     out: Path,
     plan: ExportPlan,
     versions: Mapping[str, list[str]],
     step: Step,
-) -> Exported:
-    sides: dict[Side, list[SubgraphRow]] = {}
-    for row in rows:
-        side = plan.sides.get(row.full) if plan.sides else "train"
+) -> int:
+    """The number of files. Rows go from file to file as columns; nothing of them is looked into."""
+    places: dict[Side, list[int]] = {}
+    for number, full in enumerate(table["full"].to_pylist()):
+        side = plan.sides.get(full) if plan.sides else "train"
         if side is None:
-            raise InputError(f"row {row.full[:16]} is in no part of the split; split again")
-        sides.setdefault(side, []).append(row)
+            raise InputError(f"row {full[:16]} is in no part of the split; split again")
+        places.setdefault(side, []).append(number)
+    num_bytes = pc.call_function("binary_length", [table["program"]]).to_pylist()
     num_files = 0
     (out / DATA_FOLDER).mkdir()
-    for side, members in sides.items():
-        cut = list(parts(members, lambda row: len(row.program)))
+    for side, members in places.items():
+        cut = list(parts(members, num_bytes.__getitem__))
         for number, part in enumerate(cut):
             name = f"{side}-{number:05}-of-{len(cut):05}.parquet"
-            SUBGRAPHS.write(out / DATA_FOLDER / name, _counted(part, step))
+            SUBGRAPHS.write_table(out / DATA_FOLDER / name, table.take(part))
+            for _ in part:
+                step(name)
         num_files += len(cut)
+    sequences = table["op_sequence"].iterchunks()
     facts = CardFacts(
         plan.name,
-        {side: len(sides[side]) for side in sorted(sides, reverse=True)},
-        _counts(chain.from_iterable(row.kinds for row in rows)),
-        _counts(row.domain for row in rows),
-        _counts(row.dtype for row in rows),
-        len({row.op_sequence for row in rows}),
-        sum(row.num_places for row in rows),
+        {side: len(places[side]) for side in sorted(places, reverse=True)},
+        _counts(chain.from_iterable(table["kinds"].to_pylist())),
+        _counts(table["domain"].to_pylist()),
+        _counts(table["dtype"].to_pylist()),
+        len({tuple(ops) for piece in sequences for ops in piece.to_pylist()}),
+        sum(table["num_places"].to_pylist()),
         versions,
         __version__,
         plan.license_name,
     )
     (out / CARD_FILE).write_text(card(facts), encoding="utf-8")
-    return Exported(len(rows), num_files)
-
-
-def _counted(rows: Iterable[SubgraphRow], step: Step) -> Iterator[SubgraphRow]:
-    for row in rows:
-        step(row.full[:12])
-        yield row
+    return num_files
 
 
 def _counts(values: Iterable[str]) -> dict[str, int]:

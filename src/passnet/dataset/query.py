@@ -16,6 +16,9 @@ COLUMNS: tuple[str, ...] = tuple(SUBGRAPHS.schema.names)
 BRIEF: tuple[str, ...] = ("full", "kinds", "num_ops", "dtype", "domain", "num_places", "nets")
 """Columns that tell most of what a row is without its text."""
 
+BATCH_ROWS = 65_536
+"""Rows in one piece of a table, whose text may have 2 GiB."""
+
 _GLOB = frozenset("*?[")
 
 
@@ -84,12 +87,11 @@ class Dataset:
             raise InputError(f"no column {unknown[0]!r}; there are {', '.join(COLUMNS)}")
         with self._errors(where):
             found = self._relation(where).project(", ".join(f'"{name}"' for name in columns))
-            return (found if limit is None else found.limit(limit)).to_arrow_table()
+            return (found if limit is None else found.limit(limit)).to_arrow_table(BATCH_ROWS)
 
     def rows(self, where: str | None = None, limit: int | None = None) -> Iterator[SubgraphRow]:
         """Rows as records, in the order of the dataset; see `table`."""
-        for batch in self.table(where, limit=limit).to_batches(1024):
-            yield from SUBGRAPHS.rows(batch, str(self.folder))
+        return SUBGRAPHS.rows(self.table(where, limit=limit), str(self.folder))
 
     def ask(self, sql: str) -> list[tuple]:
         """What a query of our own over `subgraphs` gives; not for text of a user."""
