@@ -3,18 +3,23 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from passnet.agent.attempt import Attempt
 from passnet.agent.run import ATTEMPTS_FILE
-from passnet.records import read_lines
+from passnet.errors import InputError
+from passnet.records import decode, read_lines
 from tests.bench.runs import command, write_small_suite
 from tests.judge.folders import GOOD, PATTERN
 
 pytest.importorskip("inspect_ai", reason="an llm as author needs the extra agent")
+from passnet.agent.inspect_registry import passbench
+
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
 LIST = "sorted_output_pass_rule_names.json"
@@ -203,3 +208,36 @@ def test_who_writes_must_be_said(tmp_path: Path, suite: Path) -> None:
     words = command("agent", "run", "--suite", suite, "--out", tmp_path / "out")
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and "give --llm" in done.stderr
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_stops_a_run_before_it_begins(
+    tmp_path: Path, suite: Path
+) -> None:
+    llm = script(tmp_path / "s.toml", [call("submit")])
+    done = run(tmp_path / "out", suite, llm, "--device", "cuda")
+    assert done.returncode == 2 and "device cuda is not on this machine" in done.stderr
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(InputError, match="device cuda is not on this machine"):
+        passbench(str(suite), device="cuda")
+
+
+def test_the_command_line_of_inspect_judges_as_it_is_told(tmp_path: Path, suite: Path) -> None:
+    llm = script(tmp_path / "s.toml", [*WRITE, call("evaluate")], [call("submit")])
+    told = {"suite": suite, "tasks": "add_relu", "rules": "open", "call": "direct",
+            "seconds": 0.01, "self_tolerance": 1e9}  # fmt: skip
+    words = [str(Path(sys.executable).with_name("inspect")), "eval", "passnet/passbench",
+             "--model", "passnet/scripted", "-M", f"script={llm.removeprefix('scripted/')}",
+             "--log-dir", str(tmp_path / "logs"), "--log-format", "json"]  # fmt: skip
+    for name, value in told.items():
+        words += ["-T", f"{name}={value}"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    (log,) = (tmp_path / "logs").glob("*.json")
+    (sample,) = json.loads(log.read_text(encoding="utf-8"))["samples"]
+    attempt = decode(sample["scores"]["passnet_as"]["metadata"]["attempt"], Attempt)
+    assert (attempt.author, attempt.llm) == ("llm", "passnet/scripted")
+    judge = attempt.settings.judge
+    assert (judge.self_tolerance, judge.rules, judge.device) == (1e9, "open", "cpu")
+    assert attempt.ending == "submitted" and [item.status for item in attempt.judged] == ["ok"] * 2
+    assert sample["scores"]["passnet_as"]["value"] == attempt.final_score

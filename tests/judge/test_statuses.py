@@ -1,9 +1,7 @@
 """Whatever a pass does, its trial ends with a status, and the next trial is judged as usual."""
 
-import itertools
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -234,45 +232,6 @@ def test_what_goes_wrong_in_a_timed_call_is_a_status_too(
     trial = judge(parent, write_passes(tmp_path / "bad", body))
     assert trial.status == status, trial
     assert trial.speedup is None and trial.error
-
-
-def test_a_measurement_in_which_the_reference_differs_from_itself_is_unstable(
-    parent: ParentPool, steady: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trial = judged_once(parent)
-    assert trial.status == "ok"
-    monkeypatch.setattr("passnet.judge.judge.self_ratio", lambda _: 1.2)
-    trial = judged_once(parent)
-    assert trial.status == "unstable" and trial.speedup is None
-    assert trial.self_ratio == 1.2 and trial.reference_rounds_ms
-    assert "too busy" in (trial.error or "")
-
-
-def test_a_measurement_in_which_the_reference_waits_for_a_processor_is_unstable(
-    parent: ParentPool, steady: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited = itertools.count(step=10**9)
-    monkeypatch.setattr("passnet.judge.timed_worker.waited_ns", lambda _: next(waited))
-    trial = judged_once(parent)
-    assert trial.status == "unstable" and trial.speedup is None
-    assert trial.held_up is not None and trial.held_up > 0.1
-    assert "waits for a processor" in (trial.error or "")
-
-
-@pytest.fixture
-def steady(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which nobody waits, and everybody is as fast as before."""
-    monkeypatch.setattr("passnet.judge.timed_worker.waited_ns", lambda _: 0)
-    monkeypatch.setattr("passnet.judge.process.waited_ns", lambda _: 0)
-    monkeypatch.setattr("passnet.judge.judge.self_ratio", lambda _: 1.0)
-
-
-def judged_once(parent: ParentPool) -> Trial:
-    settings = replace(QUICK, self_tolerance=0.1, max_repeats=2)
-    [trial] = judge_graph(
-        parent, small_graph(), [Candidate("eager", "eager", None, "direct")], settings
-    )
-    return trial
 
 
 PROVEN = {

@@ -11,6 +11,7 @@ from passnet.bench.run import RunSettings
 from passnet.dataset.suite import load_suite, only_tasks
 from passnet.judge.candidate import Call
 from passnet.judge.clock import TimingPlan
+from passnet.judge.device import find_device
 from passnet.judge.rules import RulesName
 from passnet.judge.sandbox import find_sandbox
 from passnet.judge.trial import JudgeSettings
@@ -26,8 +27,10 @@ def passbench(
     attempts: int = 1,
     rules: RulesName = "strict",
     call: Call = "compiled",
+    device: str = "cpu",
     threads: int = 1,
     seconds: float = 0.4,
+    self_tolerance: float = 0.1,
     seed: int = 0,
     sandbox: str = "auto",
     held_out: str = "",
@@ -42,17 +45,30 @@ def passbench(
         attempts: at each task.
         rules: what replacements may use: "strict", own kernels only, or "open".
         call: how the rewritten graph is called: "compiled" or "direct".
+        device: "cpu" or "cuda", where graphs are judged.
         threads: of candidate and reference.
         seconds: to measure each graph.
+        self_tolerance: how far the reference may be from itself, and be held up waiting for a
+            processor, before a measurement is repeated.
         seed: of inputs, and of the first attempt.
         sandbox: what confines candidate code.
         held_out: a suite of other shapes of the same tasks.
         guarded: submit nothing that scores no better than leaving the graph alone.
+
+    Raises:
+        InputError: there is no such suite or task; this machine lacks the device.
     """
+    find_device(device)
     chosen = load_suite(suite)
     if tasks:
         chosen = only_tasks(chosen, tuple(tasks.split(",")))
-    judge = JudgeSettings(seed=seed, timing=TimingPlan(seconds=seconds), rules=rules)
+    judge = JudgeSettings(
+        device=device,
+        seed=seed,
+        timing=TimingPlan(seconds=seconds),
+        self_tolerance=self_tolerance,
+        rules=rules,
+    )
     unseen = load_suite(held_out) if held_out else None
     run = RunSettings(
         judge,

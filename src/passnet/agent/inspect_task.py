@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,7 @@ from passnet.agent.attempt import Attempt, Ending, Message, ToolCall
 from passnet.agent.finish import Progress, finished, with_messages
 from passnet.agent.prompt import system_prompt, task_prompt
 from passnet.agent.session import Session
-from passnet.agent.settings import AgentSettings
+from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.agent.tools import tool_schemas
 from passnet.agent.workbench import Workbench
 from passnet.bench.run import held_out_graphs
@@ -285,8 +286,10 @@ def _recorder(
         async def score(state: TaskState, target: Target) -> Score:
             session, progress = attempts.pop(state.uuid)
             number = int(state.metadata["number"])
+            llm = settings.llm or LlmSettings(str(get_model()))  # Inspect's own command names it
+            made_with = replace(settings, llm=llm)
             attempt = await anyio.to_thread.run_sync(
-                finished, session, progress, suite, settings, number
+                finished, session, progress, suite, made_with, number
             )
             if keep is not None:
                 keep(attempt)

@@ -19,6 +19,7 @@ from passnet.agent.workbench import Workbench
 from passnet.bench.run import held_out_graphs
 from passnet.dataset.suite import Suite, Task
 from passnet.errors import AuthorError, InputError
+from passnet.judge.device import find_device
 from passnet.records import SCHEMA_VERSION, LineWriter
 from passnet.resume import begin, last_records
 
@@ -74,9 +75,11 @@ def run_agent(
         progress: told about every attempt.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off, or another run.
+        InputError: `out` holds a run and `resume` is off, or another run; this machine lacks the
+            device that is judged on.
         AuthorError: the llm cannot be asked at all (no key, no such provider).
     """
+    find_device(settings.run.judge.device)
     llm = _open_llm(settings) if settings.author == "llm" else None
     held = held_out.content_hash if held_out else None
     settings = replace(settings, run=replace(settings.run, held_out=held))

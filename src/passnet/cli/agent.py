@@ -109,10 +109,8 @@ def agent_run(suite_name: str, tasks: tuple[str, ...], llm: str | None, author: 
     itself. The best pass folders lie under OUT/passes, to be judged with `passnet bench run`.
     """
     from passnet.agent.run import ATTEMPTS_FILE, run_agent
-    from passnet.judge.device import find_device
     from passnet.report.progress import progress
 
-    find_device(options["device"])
     suite = open_suite(suite_name, tasks)
     unseen = open_suite(held_out, ()) if held_out else None
     settings = _settings(llm, author, options)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from passnet.cli.options import self_tolerance_option
 from passnet.cli.output import print_json
 from passnet.errors import InputError
 
@@ -26,9 +27,15 @@ def judge_group() -> None:
 )
 @click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]),
               help="Judge the cases for this device.")  # fmt: skip
+@self_tolerance_option
 @click.pass_context
 def judge_audit(
-    ctx: click.Context, paths: tuple[Path, ...], as_json: bool, sandbox: str, device: str
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    as_json: bool,
+    sandbox: str,
+    device: str,
+    self_tolerance: float,
 ) -> None:
     """Judge the corpora PATHS of exploits and honest passes; print both rates.
 
@@ -46,11 +53,12 @@ def judge_audit(
     cases = {path: case for path, case in find_cases(paths).items() if case.device == device}
     if not cases:
         raise InputError(f"no case for device {device} there; see --device")
+    settings = JudgeSettings(self_tolerance=self_tolerance)
     with (
         ParentPool(sandbox=find_sandbox(sandbox), device=device) as parents,
         progress("auditing", len(cases)) as step,
     ):
-        audited = list(audit(parents, cases, JudgeSettings(), step))
+        audited = list(audit(parents, cases, settings, step))
     exploits = [item for item in audited if item.case.kind == "exploit"]
     honest = [item for item in audited if item.case.kind == "honest"]
     left_out = {path.name: case.missing for path, case in cases.items() if case.missing}
