@@ -9,8 +9,8 @@ from passnet.dataset.build import (
     Mining,
     build_dataset,
     mine,
-    read_mined,
 )
+from passnet.dataset.mined import read_mined
 from passnet.dataset.store import SUBGRAPHS, Place, SubgraphRow, read_dataset, union
 from passnet.errors import InputError
 from passnet.extract.store import GraphRow, Source, write_set

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from passnet.dataset.mined import RECORDS_FILE, MinedCounts, MinedRecord
 from passnet.dataset.query import Dataset
 from passnet.dataset.stats import LibraryCount, OpCount, Stats, stats
 from passnet.errors import InputError
+from passnet.records import LineWriter
 from passnet.report.dataset import draw_stats, row_tables, stats_page, stats_tables
 from tests.dataset.rows import ROWS, write
 
@@ -53,6 +55,29 @@ def test_the_page_and_the_figure_follow_from_the_numbers(found: Stats, tmp_path:
         draw_stats(found, tmp_path / name)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
     assert len(stats_tables(found)) == 9
+
+
+def test_what_came_of_mining_is_counted_where_it_is_known(tmp_path: Path):
+    folder = write(tmp_path / "data")
+    made = {"float16": 4}
+    records = (
+        MinedRecord("1", 10, {"single": 8, "fusible": 2}, {"single": 2}, {"why": 2}, made),
+        MinedRecord("2", 30, {"single": 4}, {"classical": 1}, {"why": 1}, {}, {"float16": "mixed"}),
+        MinedRecord("3", 5, {}, {}, {}, error="lost"),
+    )
+    with LineWriter(folder / RECORDS_FILE) as writer:
+        for record in records:
+            writer.write(record)
+    with Dataset(folder) as dataset:
+        found = stats(dataset)
+    assert found.mined == MinedCounts(
+        3, 45, 1, {"fusible": 2, "single": 12}, {"classical": 1, "single": 2}, {"why": 3},
+        {"float16": 1}, {"float16": 1},
+    )  # fmt: skip
+    page = stats_page(found, "page.svg")
+    assert "| made in float16 | 1 of 2 (50.0 %) |" in page
+    assert "| single | 12 | 2 | 14.3 |" in page and "| classical | 0 | 1 | 100.0 |" in page
+    assert "| duplicates (places beyond the first of a row) | 21 |" in page
 
 
 def test_a_row_is_shown_with_arguments_places_and_nets():

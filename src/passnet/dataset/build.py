@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from passnet.dataset.mined import RECORDS_FILE, MinedRecord, read_mined
 from passnet.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
@@ -35,10 +36,9 @@ from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
 from passnet.mine.subgraphs import KINDS, Kind, Refusal, subgraphs
 from passnet.records import SCHEMA_VERSION, decode, encode, write_json
-from passnet.resume import Outcome, begin, keep_each, last_records
+from passnet.resume import Outcome, begin, keep_each
 
 RUN_FILE = "build.json"
-RECORDS_FILE = "graphs.jsonl"
 PARTS_FOLDER = "parts"
 MAX_REASONS = 20
 OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
@@ -64,23 +64,6 @@ class BuildInfo:
     schema_version: int
     settings: BuildSettings
     shards: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MinedRecord:
-    """What came of mining one graph: how many ranges were cut out by kind, and were refused, with
-    the reasons; how many of them there are in other dtypes, and what kept the graph from a dtype;
-    `error` where the graph as a whole failed.
-    """
-
-    graph: str
-    num_ops: int
-    found: dict[str, int]
-    refused: dict[str, int]
-    reasons: dict[str, int]
-    variants: dict[str, int] = field(default_factory=dict)
-    unvaried: dict[str, str] = field(default_factory=dict)
-    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +131,6 @@ def build_dataset(
             versions.setdefault(package, set()).update(found)
     merged = merge_subgraphs(parts, out, {name: sorted(some) for name, some in versions.items()})
     return [known[name] for name in sorted(rows)], merged
-
-
-def read_mined(out: Path) -> dict[str, MinedRecord]:
-    """The records of a build by graph; a torn last line is left out."""
-    return last_records(out / RECORDS_FILE, MinedRecord, lambda record: record.graph)
 
 
 def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Mining]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from passnet.dataset.mined import MinedCounts, count_mined, read_mined
 from passnet.dataset.query import Dataset
 from passnet.errors import InputError
 
@@ -36,6 +37,7 @@ class Stats:
     A row with several kinds is counted in each. `variants` counts rows by what was changed, ""
     where nothing was. `sizes` and `multiplicity` count rows by their number of ops and of places,
     from the first of these numbers to the second. `num_repeated` rows have more than one place.
+    `mined` is None for a dataset that was not mined in its folder.
     """
 
     num_rows: int
@@ -54,6 +56,7 @@ class Stats:
     sizes: tuple[tuple[int, int, int], ...]
     multiplicity: tuple[tuple[int, int, int], ...]
     libraries: tuple[LibraryCount, ...]
+    mined: MinedCounts | None
 
 
 def stats(dataset: Dataset) -> Stats:
@@ -90,6 +93,7 @@ def stats(dataset: Dataset) -> Stats:
         sizes=_by_powers_of_two(dataset, "num_ops"),
         multiplicity=_by_powers_of_two(dataset, "num_places"),
         libraries=_libraries(dataset),
+        mined=count_mined(read_mined(dataset.folder).values()),
     )
 
 

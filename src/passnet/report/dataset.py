@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from passnet.dataset.mined import MinedCounts
 from passnet.dataset.stats import Stats
 from passnet.dataset.store import SubgraphRow
 from passnet.graph.spec import TensorSpec
@@ -19,6 +20,7 @@ def stats_tables(found: Stats) -> list[Table]:
     """The numbers of a dataset as tables."""
     return [
         _whole(found),
+        *(_mined(found.mined) if found.mined is not None else ()),
         _shares("Kinds", "kind", found.kinds, found.num_rows),
         _shares("Domains", "domain", found.domains, found.num_rows),
         _shares("Dtypes", "dtype", found.dtypes, found.num_rows),
@@ -51,10 +53,35 @@ def _whole(found: Stats) -> Table:
         ("distinct ops", found.num_distinct_ops),
         ("places", found.num_places),
         ("rows with more than one place", found.num_repeated),
+        ("duplicates (places beyond the first of a row)", found.num_places - found.num_rows),
     ):
         table.rows.append((name, f"{number:,}"))
     table.rows.append(("places a row", f"{found.num_places / found.num_rows:.2f}"))
     return table
+
+
+def _mined(found: MinedCounts) -> list[Table]:
+    graphs = Table("Graphs", ("", "number"))
+    for name, number in (
+        ("captured graphs", found.num_graphs),
+        ("their ops", found.num_ops),
+        ("graphs of which nothing could be mined", found.num_failed),
+    ):
+        graphs.rows.append((name, f"{number:,}"))
+    for dtype in sorted({*found.varied, *found.unvaried}):
+        made, not_made = found.varied.get(dtype, 0), found.unvaried.get(dtype, 0)
+        share = 100 * made / (made + not_made)
+        graphs.rows.append((f"made in {dtype}", f"{made:,} of {made + not_made:,} ({share:.1f} %)"))
+    kinds = Table("Ranges", ("kind", "cut out", "refused", "refused %"))
+    for kind in sorted({*found.found, *found.refused}):
+        count, refused = found.found.get(kind, 0), found.refused.get(kind, 0)
+        share = 100 * refused / (count + refused)
+        kinds.rows.append((kind, f"{count:,}", f"{refused:,}", f"{share:.1f}"))
+    refusals: list[tuple[str, ...]] = [
+        (reason, f"{count:,}") for reason, count in found.reasons.items()
+    ]
+    reasons = Table("Why ranges were refused", ("reason", "ranges"), refusals)
+    return [graphs, kinds, reasons]
 
 
 def _shares(title: str, head: str, counts: Mapping[str, int], total: int) -> Table:
