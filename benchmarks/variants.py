@@ -1,31 +1,39 @@
 """How often captured graphs have variants in other dtypes and at other sizes, and why not.
 
-Run it with `python -m benchmarks.variants [NUM_GRAPHS [NUM_NETS [FOLDER]]]`; FOLDER is a set of
-captured graphs. Graphs are a stratified part of the set, each worked on in a process of its own.
+Run it with `python -m benchmarks.variants [NUM_GRAPHS [NUM_NETS [RECORDS]]]`. Graphs are a
+stratified part of `captures/`, each worked on in a process of its own, as many at a time as there
+are cores. What is done is kept in the file RECORDS and not done again; a run that is interrupted
+prints the tables of what there is.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import statistics
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rich.console import Console
 
+from passnet.executors import run_local
 from passnet.extract.sample import stratified
 from passnet.extract.store import GRAPHS, GraphRow, read_set
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.isolated import Isolated, Limits, Task, log_of
-from passnet.records import decode, encode, read_json, write_json
+from passnet.records import LineWriter, decode, encode, read_json, write_json
+from passnet.report.progress import progress
 from passnet.report.tables import Table, print_table
+from passnet.resume import last_records
 
 TEXT_BYTES = 50_000
 """Bytes of text and arguments for each graph of the part, more than they have in the mean."""
@@ -42,6 +50,9 @@ ENDED = ("timeout", "crash")
 
 Way: TypeAlias = Literal["graph alone", "with its net", "other sizes"]
 """Dtypes of a graph by itself; dtypes with the literals of its net; sizes, in its own dtype."""
+
+
+OF_DTYPES: tuple[Way, ...] = ("graph alone", "with its net")
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,14 @@ class Tried:
     reason: str = ""
     share: float | None = None
     wall_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of a job."""
+
+    key: str
+    tried: list[Tried]
 
 
 def measure(job: Job) -> list[Tried]:
@@ -121,21 +140,17 @@ def measure_to(payload: str, folder: Path) -> None:
     write_json(folder / RECORD_FILE, measure(decode(payload, Job)))
 
 
-def measured(jobs: Iterable[Job]) -> Iterator[Tried]:
-    """What came of each job; a process that ends is a failure of its graph."""
-    with Isolated() as worker:
-        for job in sorted(jobs, key=_library):
-            entry = job.row.sources[0].entry
-            with tempfile.TemporaryDirectory(prefix="passnet-variants-") as place:
-                payload = encode(job).decode()
-                task = Task("benchmarks.variants:measure_to", payload, place, LIMITS)
-                ended = worker.run(task, "passnet.extract.job:ready", _library(job))
-                print(f"{entry} {ended.wall_s:.0f} s", file=sys.stderr)
-                if (Path(place) / RECORD_FILE).exists():
-                    yield from read_json(Path(place) / RECORD_FILE, list[Tried])
-                else:
-                    why = ENDED[0] if ended.timed_out else ENDED[1]
-                    yield Tried(entry, job.way, "", why, log_of(Path(place))[-200:])
+def measure_isolated(worker: Isolated, key: str, jobs: dict[str, Job]) -> Measured:
+    """What came of a job in a process of its own; one that ends is a failure of its graph."""
+    job = jobs[key]
+    entry = job.row.sources[0].entry
+    with tempfile.TemporaryDirectory(prefix="passnet-variants-") as place:
+        task = Task("benchmarks.variants:measure_to", encode(job).decode(), place, LIMITS)
+        ended = worker.run(task, "passnet.extract.job:ready", _library(job))
+        if (Path(place) / RECORD_FILE).exists():
+            return Measured(key, read_json(Path(place) / RECORD_FILE, list[Tried]))
+        why = ENDED[0] if ended.timed_out else ENDED[1]
+        return Measured(key, [Tried(entry, job.way, "", why, log_of(Path(place))[-200:])])
 
 
 def _library(job: Job) -> str:
@@ -152,7 +167,7 @@ def dtype_table(tried: list[Tried]) -> Table:
         note="run: on the CPU, with finite outputs; by shapes: too large for that. share: median "
         "of the share of floating-point values that are of the dtype.",
     )
-    for way in ("graph alone", "with its net"):
+    for way in OF_DTYPES:
         for dtype in ("", *OTHER):
             mine = [
                 item
@@ -202,13 +217,28 @@ def sample(folder: Path, size: int) -> list[GraphRow]:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure, and print both tables and the reasons of failures."""
+    """Measure what is not measured yet, and print both tables and the reasons of failures."""
     num_graphs, num_nets = (int(item) for item in (*arguments, "100", "25")[:2])
-    folder = Path(arguments[2] if len(arguments) > 2 else "captures")
-    part = sample(folder, max(num_graphs, num_nets))
-    tried = list(measured(Job(row, "graph alone") for row in part[:num_graphs]))
-    tried += measured(Job(row, "with its net") for row in part[:num_graphs])
-    tried += measured(Job(row, "other sizes") for row in part[:num_nets])
+    records = Path(arguments[2] if len(arguments) > 2 else "runs/variants.jsonl")
+    part = sample(Path("captures"), max(num_graphs, num_nets))
+    wanted = [(row, way) for way in OF_DTYPES for row in part[:num_graphs]]
+    wanted += [(row, "other sizes") for row in part[:num_nets]]
+    jobs = {f"{way} {row.full}": Job(row, way) for row, way in wanted}
+    records.parent.mkdir(parents=True, exist_ok=True)
+    known = last_records(records, Measured, lambda item: item.key)
+    missing = sorted((key for key in jobs if key not in known), key=lambda key: _library(jobs[key]))
+    num_workers = len(os.sched_getaffinity(0))
+    done = run_local(missing, partial(measure_isolated, jobs=jobs), num_workers)
+    with (
+        suppress(KeyboardInterrupt),
+        LineWriter(records) as writer,
+        progress("variants", len(missing)) as step,
+    ):
+        for item in done:
+            writer.write(item)
+            known[item.key] = item
+            step(item.tried[0].entry if item.tried else item.key)
+    tried = [item for key in jobs if key in known for item in known[key].tried]
     for table in (dtype_table(tried), shape_table(tried)):
         print_table(Console(), table)
     for item in tried:
