@@ -230,6 +230,17 @@ def test_bfloat16_is_rounded_as_torch_rounds(values: list[float]):
     check_bfloat16(numbers)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_a_number_of_no_dimension_stays_an_array(dtype: str):
+    stored = to_storage(np.array(-1.5, np.float32), dtype)
+    assert isinstance(stored, np.ndarray) and stored.shape == ()
+    again = from_storage(stored, dtype)
+    assert isinstance(again, np.ndarray) and again == -1.5
+    assert draw("recorded", shape=(), dtype=dtype, data=(-1.5,)) == -1.5
+    for kind in ("recorded", "fresh"):
+        draw(kind, shape=(), dtype=dtype, mean=0.5, std=1.0)
+
+
 def check_bfloat16(numbers: np.ndarray) -> None:
     """The stored bits are torch's, and mean what torch means by them."""
     stored = to_storage(numbers, "bfloat16")

@@ -65,7 +65,8 @@ def to_storage(values: Array, dtype: str) -> Array:
         with np.errstate(over="ignore"):
             return values.astype(storage(dtype))
     bits = values.astype(np.float32).view(np.uint32)
-    rounded = ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype(np.uint16)
+    # What numpy computes from an array of no dimension is no array.
+    rounded = np.asarray((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16, np.uint16)
     nan = (bits & 0x7FFFFFFF) > 0x7F800000
     return np.where(nan, np.uint16(0x7FC0), rounded) if nan.any() else rounded
 
@@ -74,4 +75,4 @@ def from_storage(stored: Array, dtype: str) -> Array:
     """The numbers that the storage of a dtype holds: bfloat16 as float32, the rest unchanged."""
     if dtype != "bfloat16":
         return stored
-    return (stored.astype(np.uint32) << 16).view(np.float32)
+    return np.asarray(stored.astype(np.uint32) << 16).view(np.float32)
