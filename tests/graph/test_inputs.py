@@ -1,6 +1,7 @@
 """Values for the arguments of a graph: the published replay, rule by rule, and fresh ones."""
 
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -237,8 +238,14 @@ def test_a_number_of_no_dimension_stays_an_array(dtype: str):
     again = from_storage(stored, dtype)
     assert isinstance(again, np.ndarray) and again == -1.5
     assert draw("recorded", shape=(), dtype=dtype, data=(-1.5,)) == -1.5
-    for kind in ("recorded", "fresh"):
-        draw(kind, shape=(), dtype=dtype, mean=0.5, std=1.0)
+
+
+@pytest.mark.parametrize("dtype", STORAGE)
+@pytest.mark.parametrize("kind", get_args(InputKind))
+def test_an_argument_of_no_dimension_is_an_array(kind: InputKind, dtype: str):
+    for line in ("y = torch.relu(x)", "y = torch.sqrt(x)"):
+        draw(kind, line, shape=(), dtype=dtype)  # which sees to it
+        draw(kind, line, shape=(), dtype=dtype, mean=None, std=0.5, min_val=0, max_val=1)
 
 
 def check_bfloat16(numbers: np.ndarray) -> None:

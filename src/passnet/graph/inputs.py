@@ -74,7 +74,10 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     for index, (param, spec) in enumerate(zip(graph.program.params, graph.tensors, strict=True)):
         random = np.random.default_rng([seed, index])
         try:
-            values.append(_value(spec, param.annotation, uses[spec.name], kind, random))
+            if param.annotation == SYMBOL_ANNOTATION:
+                values.append(_symbol(spec))
+            else:  # numpy computes no array from an array of no dimension
+                values.append(np.asarray(_value(spec, uses[spec.name], kind, random)))
         except (ArithmeticError, ValueError, MemoryError) as cause:
             if isinstance(cause, GraphError):
                 raise
@@ -90,15 +93,7 @@ def _check_bytes(specs: tuple[TensorSpec, ...]) -> None:
         )
 
 
-def _value(
-    spec: TensorSpec,
-    annotation: str | None,
-    use: Use,
-    kind: InputKind,
-    random: np.random.Generator,
-) -> InputValue:
-    if annotation == SYMBOL_ANNOTATION:
-        return _symbol(spec)
+def _value(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Generator) -> Array:
     if spec.shape == () and (spec.data or spec.mean is not None):
         return _stored(spec) if spec.data else _full(spec, spec.mean)
     if kind == "recorded":
