@@ -51,7 +51,6 @@ ENDED = ("timeout", "crash")
 Way: TypeAlias = Literal["graph alone", "with its net", "other sizes"]
 """Dtypes of a graph by itself; dtypes with the literals of its net; sizes, in its own dtype."""
 
-
 OF_DTYPES: tuple[Way, ...] = ("graph alone", "with its net")
 
 

@@ -1,10 +1,19 @@
-"""What all tests share: one thread a process, and the folder of real graphs where it is there."""
+"""What all tests share: one thread a process, workers in a sandbox, and the folder of real graphs
+where it is there.
+"""
+
+from __future__ import annotations
 
 import os
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from passnet.judge.pool import ParentPool
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -45,3 +54,13 @@ def es_vectors() -> Path:
     if not path.exists():
         pytest.skip(f"{path} is not there; set PASSNET_CORPUS to the folder of the public graphs")
     return path
+
+
+@pytest.fixture(scope="module")
+def parents() -> Iterator[ParentPool]:
+    """What runs candidate code on the CPU, confined as well as this machine can."""
+    from passnet.judge.pool import ParentPool
+    from passnet.judge.sandbox import find_sandbox
+
+    with ParentPool(sandbox=find_sandbox()) as made:
+        yield made

@@ -1,6 +1,5 @@
 """No honest pass is rejected, flagged or found wrong, whatever the style it is written in."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from passnet.judge.audit import audit_case, find_cases
 from passnet.judge.clock import TimingPlan
 from passnet.judge.messages import Limits
 from passnet.judge.pool import ParentPool
-from passnet.judge.sandbox import find_sandbox
 from passnet.judge.trial import JudgeSettings
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
@@ -24,12 +22,6 @@ QUICK = JudgeSettings(
     call_timeout_s=5,
     self_tolerance=1e9,
 )
-
-
-@pytest.fixture(scope="module")
-def parents() -> Iterator[ParentPool]:
-    with ParentPool(sandbox=find_sandbox()) as made:
-        yield made
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)

@@ -1,7 +1,6 @@
 """Whatever a pass does, its trial ends with a status, and the next trial is judged as usual."""
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from passnet.judge.clock import TimingPlan
 from passnet.judge.judge import judge_graph
 from passnet.judge.messages import Limits
 from passnet.judge.pool import ParentPool
-from passnet.judge.sandbox import find_sandbox
 from passnet.judge.trial import JudgeSettings, Trial
 from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
 
@@ -42,20 +40,14 @@ def tmp_path(root: Path) -> Path:
     return Path(tempfile.mkdtemp(dir=root))
 
 
-@pytest.fixture(scope="module")
-def parent() -> Iterator[ParentPool]:
-    with ParentPool(sandbox=find_sandbox()) as made:
-        yield made
-
-
-def judge(parent: ParentPool, folder: Path, call: str = "direct") -> Trial:
+def judge(parents: ParentPool, folder: Path, call: str = "direct") -> Trial:
     """The trial of a pass folder, with a good candidate beside it that must come out ok."""
     good = write_passes(folder.parent / "good", GOOD)
     candidates = [
         Candidate("bad", "passes", str(folder), call, root=str(folder.parent.parent)),  # type: ignore[arg-type]
         Candidate("good", "passes", str(good), "direct", root=str(folder.parent.parent)),
     ]
-    bad, beside = judge_graph(parent, small_graph(), candidates, QUICK)
+    bad, beside = judge_graph(parents, small_graph(), candidates, QUICK)
     assert (beside.status, beside.smallest_t) == ("ok", -10), (beside.status, beside.error)
     return bad
 
@@ -126,35 +118,35 @@ BODIES = {
 
 
 @pytest.mark.parametrize("claim", BODIES)
-def test_a_bad_replacement_is_a_status(claim: str, parent: ParentPool, tmp_path: Path) -> None:
+def test_a_bad_replacement_is_a_status(claim: str, parents: ParentPool, tmp_path: Path) -> None:
     status, body = BODIES[claim]
-    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.status == status, trial
     assert trial.speedup is None and trial.error
 
 
 @pytest.mark.slow
-def test_the_same_holds_behind_torch_compile(parent: ParentPool, tmp_path: Path) -> None:
+def test_the_same_holds_behind_torch_compile(parents: ParentPool, tmp_path: Path) -> None:
     for name, claim in enumerate(BODIES):
         status, body = BODIES[claim]
         if status in ("crash", "compile_error", "runtime_error"):
-            trial = judge(parent, write_passes(tmp_path / str(name), body), "compiled")
+            trial = judge(parents, write_passes(tmp_path / str(name), body), "compiled")
             assert trial.status == status, (claim, trial)
 
 
-def test_a_crash_says_what_the_process_last_wrote(parent: ParentPool, tmp_path: Path) -> None:
+def test_a_crash_says_what_the_process_last_wrote(parents: ParentPool, tmp_path: Path) -> None:
     body = "import os\ndef replacement(x, y):\n    os.write(2, b'my last words')\n    os._exit(3)\n"
-    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert "my last words" in (trial.error or "") and "code 3" in (trial.error or "")
 
 
 def test_a_pattern_that_matches_nothing_is_no_match_with_the_nearest_miss(
-    parent: ParentPool, tmp_path: Path
+    parents: ParentPool, tmp_path: Path
 ) -> None:
     folder = write_passes(tmp_path / "bad", GOOD)
     path = folder / "Fuse.py"
     path.write_text(path.read_text().replace("torch.relu(x + y)", "torch.sigmoid(x + y)", 1))
-    trial = judge(parent, folder)
+    trial = judge(parents, folder)
     assert trial.status == "no_match"
     assert "expected torch.sigmoid, found torch.relu" in (trial.error or "")
 
@@ -169,47 +161,47 @@ WRONG_VALUES = {
 
 @pytest.mark.parametrize("name", WRONG_VALUES)
 def test_wrong_values_are_ok_in_form_and_far_from_correct(
-    name: str, parent: ParentPool, tmp_path: Path
+    name: str, parents: ParentPool, tmp_path: Path
 ) -> None:
     body = f"def replacement(x, y):\n    return {WRONG_VALUES[name]}\n"
-    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.status == "ok"
     # At t = 0 both tolerances are 1, so that even zeros agree; below, nothing of this may.
     assert trial.smallest_t is None or trial.smallest_t >= 0
 
 
 def test_a_slightly_wrong_value_has_the_level_it_deserves(
-    parent: ParentPool, tmp_path: Path
+    parents: ParentPool, tmp_path: Path
 ) -> None:
     body = "def replacement(x, y):\n    return torch.relu(x + y) * (1 + 1e-4)\n"
-    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.smallest_t == -3
 
 
-def test_a_write_into_an_input_is_wrong_values(parent: ParentPool, tmp_path: Path) -> None:
+def test_a_write_into_an_input_is_wrong_values(parents: ParentPool, tmp_path: Path) -> None:
     body = "def replacement(x, y):\n    x.add_(y)\n    return torch.relu(x)\n"
-    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.status == "ok" and trial.smallest_t is None
     assert "left with other values" in (trial.error or "")
 
 
-def test_output_that_is_right_only_at_first_is_wrong(parent: ParentPool, tmp_path: Path) -> None:
+def test_output_that_is_right_only_at_first_is_wrong(parents: ParentPool, tmp_path: Path) -> None:
     body = (
         "calls = []\ndef replacement(x, y):\n    calls.append(1)\n"
         "    return torch.relu(x + y) if len(calls) < 5 else torch.empty_like(x).fill_(1e9)\n"
     )
-    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.smallest_t is None
 
 
 def test_a_graph_that_writes_into_its_input_gets_it_anew_for_every_timed_call(
-    parent: ParentPool,
+    parents: ParentPool,
 ) -> None:
     program = PROGRAM.replace("in_0 + in_1", "in_0.mul_(in_1)")
     graph = Graph(parse_program(program), small_graph().graph.tensors)
     item = SuiteGraph("writes", "writes-0", graph)
     candidates = [Candidate("eager", "eager", None, "direct"), Candidate("null", "null")]
-    for trial in judge_graph(parent, item, candidates, QUICK):
+    for trial in judge_graph(parents, item, candidates, QUICK):
         assert (trial.status, trial.smallest_t) == ("ok", -10), trial
 
 
@@ -222,14 +214,14 @@ LATE = {
 
 @pytest.mark.parametrize("name", LATE)
 def test_what_goes_wrong_in_a_timed_call_is_a_status_too(
-    name: str, parent: ParentPool, tmp_path: Path
+    name: str, parents: ParentPool, tmp_path: Path
 ) -> None:
     status, action = LATE[name]
     body = (
         "import os\ncalls = []\ndef replacement(x, y):\n    calls.append(1)\n"
         f"    if len(calls) > 6:\n        {action}\n    return torch.relu(x + y)\n"
     )
-    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.status == status, trial
     assert trial.speedup is None and trial.error
 
@@ -258,12 +250,12 @@ PROVEN = {
 
 @pytest.mark.parametrize("name", PROVEN)
 def test_a_proven_cheat_is_named_and_scores_as_one(
-    name: str, parent: ParentPool, tmp_path: Path
+    name: str, parents: ParentPool, tmp_path: Path
 ) -> None:
-    trial = judge(parent, write_passes(tmp_path / "bad", PROVEN[name]))
+    trial = judge(parents, write_passes(tmp_path / "bad", PROVEN[name]))
     assert trial.status == "cheat", trial
     assert name in [item.name for item in trial.findings if item.weight == "reject"]
-    assert trial.speedup is None and trial.sandbox == parent.sandbox.name
+    assert trial.speedup is None and trial.sandbox == parents.sandbox.name
 
 
 CACHED = {
@@ -274,7 +266,7 @@ CACHED = {
 
 
 @pytest.mark.parametrize("name", CACHED)
-def test_a_remembered_output_is_wrong(name: str, parent: ParentPool, tmp_path: Path) -> None:
+def test_a_remembered_output_is_wrong(name: str, parents: ParentPool, tmp_path: Path) -> None:
     body = (
         "known = {}\nnumber = [0]\ndef replacement(x, y):\n"
         "    number[0] += 1\n"
@@ -283,32 +275,32 @@ def test_a_remembered_output_is_wrong(name: str, parent: ParentPool, tmp_path: P
         "    if key not in known:\n        known[key] = torch.relu(x + y)\n"
         "    return known[key].clone()\n"
     )
-    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.status == "ok" and (trial.smallest_t is None or trial.smallest_t >= 0), trial
 
 
-def test_half_of_the_work_in_timed_calls_is_wrong(parent: ParentPool, tmp_path: Path) -> None:
+def test_half_of_the_work_in_timed_calls_is_wrong(parents: ParentPool, tmp_path: Path) -> None:
     body = (
         "calls = []\ndef replacement(x, y):\n    calls.append(1)\n"
         "    if len(calls) < 5:\n        return torch.relu(x + y)\n"
         "    out = torch.full_like(x, 1e6)\n"
         "    out[:32] = torch.relu(x[:32] + y[:32])\n    return out\n"
     )
-    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.smallest_t is None and "output 0" in (trial.error or "")
 
 
 def test_an_output_that_is_an_argument_is_wrong_where_the_reference_copies(
-    parent: ParentPool,
+    parents: ParentPool,
 ) -> None:
     program = PROGRAM.replace("torch.relu(tmp_0)", "tmp_0.clone()")
     copies = SuiteGraph("a", "a-0", Graph(parse_program(program), small_graph().graph.tensors))
-    [trial] = judge_graph(parent, copies, [Candidate("eager", "eager", None, "direct")], QUICK)
+    [trial] = judge_graph(parents, copies, [Candidate("eager", "eager", None, "direct")], QUICK)
     assert trial.smallest_t == -10 and not trial.findings
 
 
 def test_a_thread_and_a_process_beside_the_worker_are_flagged(
-    parent: ParentPool, tmp_path: Path
+    parents: ParentPool, tmp_path: Path
 ) -> None:
     body = (
         "import threading, time, os\n"
@@ -316,32 +308,32 @@ def test_a_thread_and_a_process_beside_the_worker_are_flagged(
         "if os.fork() == 0:\n    time.sleep(60)\n    os._exit(0)\n"
         "def replacement(x, y):\n    return torch.relu(x + y)\n"
     )
-    trial = judge(parent, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.status == "ok"
     names = {item.name for item in trial.findings if item.weight == "flag"}
     wanted = {"background_thread", "thread", "process"}  # the last two by their code's text
-    if parent.sandbox.name != "none":
+    if parents.sandbox.name != "none":
         wanted.add("background_process")
     assert names == wanted
 
 
-def test_a_failing_reference_is_no_fault_of_the_candidate(parent: ParentPool) -> None:
+def test_a_failing_reference_is_no_fault_of_the_candidate(parents: ParentPool) -> None:
     item = small_graph()
     broken = item.graph.tensors[1]
     tensors = (item.graph.tensors[0], type(broken)("in_1", (3, 5), "float32"))
     graph = type(item.graph)(item.graph.program, tensors)
     made = type(item)(item.task, item.name, graph)
-    [trial] = judge_graph(parent, made, [Candidate("eager", "eager", None, "direct")], QUICK)
+    [trial] = judge_graph(parents, made, [Candidate("eager", "eager", None, "direct")], QUICK)
     assert trial.status == "reference_error" and "The size of tensor a" in (trial.error or "")
 
 
-def test_the_baselines_run_and_agree(parent: ParentPool) -> None:
+def test_the_baselines_run_and_agree(parents: ParentPool) -> None:
     candidates = [
         Candidate("eager", "eager", None, "direct"),
         Candidate("null", "null"),
         Candidate("null@direct", "null", None, "direct"),
     ]
-    for trial in judge_graph(parent, small_graph(), candidates, QUICK):
+    for trial in judge_graph(parents, small_graph(), candidates, QUICK):
         assert trial.status == "ok" and trial.smallest_t == -10, trial
         assert trial.speedup_low is not None and trial.speedup_high is not None
         assert trial.speedup_low <= (trial.speedup or 0) <= trial.speedup_high
@@ -361,11 +353,11 @@ class GraphModule(torch.nn.Module):
 """
 
 
-def test_a_graph_that_refuses_extreme_inputs_is_judged_on_the_others(parent: ParentPool) -> None:
+def test_a_graph_that_refuses_extreme_inputs_is_judged_on_the_others(parents: ParentPool) -> None:
     spec = TensorSpec("in_0", (64, 64), "float32", mean=0.0, std=1.0)
     graph = Graph(parse_program(LOOKS_UP), (spec,))
     (extreme,) = make_inputs(graph, "extreme", 2)
     assert np.max(np.abs(extreme)) > 100  # out of range
     candidates = [Candidate("eager", "eager", call="direct")]
-    (trial,) = judge_graph(parent, SuiteGraph("look-up", "look-up-0", graph), candidates, QUICK)
+    (trial,) = judge_graph(parents, SuiteGraph("look-up", "look-up-0", graph), candidates, QUICK)
     assert (trial.status, trial.smallest_t) == ("ok", -10), trial.error

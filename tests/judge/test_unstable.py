@@ -1,7 +1,6 @@
 """A measurement that cannot be trusted is made again, and then says so: `unstable`."""
 
 import itertools
-from collections.abc import Iterator
 
 import pytest
 
@@ -10,7 +9,6 @@ from passnet.judge.clock import TimingPlan
 from passnet.judge.judge import judge_graph
 from passnet.judge.messages import Limits
 from passnet.judge.pool import ParentPool
-from passnet.judge.sandbox import find_sandbox
 from passnet.judge.trial import JudgeSettings, Trial
 from tests.judge.folders import small_graph
 
@@ -24,12 +22,6 @@ SETTINGS = JudgeSettings(
 )
 
 
-@pytest.fixture(scope="module")
-def parent() -> Iterator[ParentPool]:
-    with ParentPool(sandbox=find_sandbox()) as made:
-        yield made
-
-
 @pytest.fixture
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which nobody waits, and everybody is as fast as before."""
@@ -38,31 +30,31 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("passnet.judge.judge.self_ratio", lambda _: 1.0)
 
 
-def judged_once(parent: ParentPool) -> Trial:
+def judged_once(parents: ParentPool) -> Trial:
     [trial] = judge_graph(
-        parent, small_graph(), [Candidate("eager", "eager", None, "direct")], SETTINGS
+        parents, small_graph(), [Candidate("eager", "eager", None, "direct")], SETTINGS
     )
     return trial
 
 
 def test_a_measurement_in_which_the_reference_differs_from_itself_is_unstable(
-    parent: ParentPool, steady: None, monkeypatch: pytest.MonkeyPatch
+    parents: ParentPool, steady: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = judged_once(parent)
+    trial = judged_once(parents)
     assert trial.status == "ok"
     monkeypatch.setattr("passnet.judge.judge.self_ratio", lambda _: 1.2)
-    trial = judged_once(parent)
+    trial = judged_once(parents)
     assert trial.status == "unstable" and trial.speedup is None
     assert trial.self_ratio == 1.2 and trial.reference_rounds_ms
     assert "too busy" in (trial.error or "")
 
 
 def test_a_measurement_in_which_the_reference_waits_for_a_processor_is_unstable(
-    parent: ParentPool, steady: None, monkeypatch: pytest.MonkeyPatch
+    parents: ParentPool, steady: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited = itertools.count(step=10**9)
     monkeypatch.setattr("passnet.judge.timed_worker.waited_ns", lambda _: next(waited))
-    trial = judged_once(parent)
+    trial = judged_once(parents)
     assert trial.status == "unstable" and trial.speedup is None
     assert trial.held_up is not None and trial.held_up > 0.1
     assert "waits for a processor" in (trial.error or "")
