@@ -23,11 +23,11 @@ from passnet.agent.run import run_agent
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.agent.stats import summarise
 from passnet.bench.run import RunSettings
-from passnet.dataset.suite import load_suite, only_tasks
-from passnet.judge.clock import TimingPlan
-from passnet.judge.sandbox import find_sandbox
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
 from passnet.report.tables import Table, print_table
+from passnet.suite.suite import load_suite, only_tasks
 
 TASK = "gelu_tanh"
 NUM_ATTEMPTS = 8

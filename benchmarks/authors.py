@@ -17,25 +17,25 @@ from pathlib import Path
 from rich.console import Console
 
 from passnet.agent.attempt import Attempt
+from passnet.agent.attempt_record import Progress, finished
 from passnet.agent.authors.compiler import compiler_author
 from passnet.agent.authors.search import search_author
+from passnet.agent.evaluator import Workbench
 from passnet.agent.files import write_files
-from passnet.agent.finish import Progress, finished
 from passnet.agent.run import ATTEMPTS_FILE, PASSES_FOLDER
 from passnet.agent.session import LEAST_GAIN, Session
 from passnet.agent.settings import AgentSettings, AuthorName
-from passnet.agent.workbench import Workbench
 from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import RunSettings, run_suite
 from passnet.bench.scores import Row, score_rows
-from passnet.dataset.suite import Suite, load_suite
+from passnet.jobs.run_folder import last_records
 from passnet.judge.candidate import Call
-from passnet.judge.clock import TimingPlan
-from passnet.judge.sandbox import find_sandbox
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings, Trial
-from passnet.records import LineWriter, decode, encode, make_folder
+from passnet.records.serialise import LineWriter, decode, encode, make_folder
 from passnet.report.tables import print_table, task_overview, total_table
-from passnet.resume import last_records
+from passnet.suite.suite import Suite, load_suite
 
 AUTHORS: tuple[AuthorName, ...] = ("compiler", "search")
 CALLS: tuple[Call, ...] = ("direct", "compiled")

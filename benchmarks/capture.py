@@ -10,10 +10,10 @@ import statistics
 from collections.abc import Sequence
 
 from passnet.errors import InputError
-from passnet.extract.entries import resolve
-from passnet.extract.isolate import capture_isolated
+from passnet.extract.capture_job import capture_isolated
+from passnet.extract.entry_selection import resolve
 from passnet.extract.record import CaptureSettings, NetRecord
-from passnet.isolated import Isolated
+from passnet.jobs.process import Isolated
 from passnet.report.tables import Table
 
 NETS = {

@@ -21,13 +21,13 @@ from passnet.graph.inputs import make_inputs
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import REFERENCE, Candidate
-from passnet.judge.clock import TimingPlan, interleave
-from passnet.judge.estimate import low_mean
-from passnet.judge.fresh import FreshInputs
-from passnet.judge.messages import Limits
-from passnet.judge.process import WorkerParent
-from passnet.judge.subject import Subject, make_problem
-from passnet.judge.timed_worker import TimedWorker
+from passnet.judge.processes.loaded_worker import Subject, make_problem
+from passnet.judge.processes.worker_process import WorkerParent
+from passnet.judge.protocol.messages import Limits
+from passnet.judge.timing.clock import TimingPlan, interleave
+from passnet.judge.timing.estimate import low_mean
+from passnet.judge.timing.fresh_inputs import FreshInputs
+from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.rewrite import apply_passes

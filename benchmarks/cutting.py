@@ -27,8 +27,8 @@ from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.mine.folding import COVERING, alphabet, fold, ranges
 from passnet.mine.subgraphs import Refusal, Subgraph, subgraphs
-from passnet.mine.verify import Checked, verify
-from passnet.records import decode
+from passnet.mine.verification import Checked, verify
+from passnet.records.serialise import decode
 from passnet.report.tables import Table, print_table
 
 CAPTURES = Path(__file__).parents[1] / "captures"

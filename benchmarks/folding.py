@@ -38,7 +38,7 @@ from passnet.mine.folding import (
     ranges,
 )
 from passnet.mine.subgraphs import Refusal
-from passnet.mine.verify import Checked
+from passnet.mine.verification import Checked
 from passnet.report.tables import Table, print_table
 
 WINDOWS = (8, 16, 32)

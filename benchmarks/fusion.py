@@ -16,7 +16,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from passnet.dataset.suite import load_suite
 from passnet.errors import CutError, PassnetError
 from passnet.extract.store import GRAPHS, read_set
 from passnet.graph.parse import parse_program
@@ -24,10 +23,11 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.mine.cut import cut, infer, single_assignment
 from passnet.mine.fusion import fusion_plan, prefix_kernels
 from passnet.mine.launches import prefix_launches
-from passnet.mine.ranges import fusible_ranges
+from passnet.mine.plateaus import fusible_ranges
 from passnet.mine.schedule import Device
-from passnet.records import decode
+from passnet.records.serialise import decode
 from passnet.report.tables import Table, print_table
+from passnet.suite.suite import load_suite
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 

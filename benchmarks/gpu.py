@@ -14,15 +14,15 @@ import time
 
 from rich.console import Console
 
-from passnet.dataset.suite import SuiteGraph
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import Candidate
-from passnet.judge.device import find_device
 from passnet.judge.judge import judge_graph
-from passnet.judge.pool import ParentPool
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.protocol.device import find_device
 from passnet.judge.trial import JudgeSettings, Trial
 from passnet.report.tables import Table, print_table
+from passnet.suite.suite import SuiteGraph
 
 PROGRAM = """
 import torch

@@ -19,10 +19,10 @@ from rich.console import Console
 
 from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import RunSettings, run_suite
-from passnet.dataset.suite import Suite, load_suite
-from passnet.judge.clock import TimingPlan
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
 from passnet.report.tables import Table, print_table
+from passnet.suite.suite import Suite, load_suite
 
 CANDIDATES = ("null", "null@direct")
 JOBS = (1, 2)

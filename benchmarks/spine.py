@@ -25,20 +25,20 @@ from benchmarks.clock import clock_table
 from benchmarks.folding import folding_tables
 from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import RunSettings, run_suite
-from passnet.dataset.suite import load_suite
 from passnet.graph.build import build
 from passnet.graph.canonical import fingerprints
 from passnet.graph.files import find_graphs, read_sample
 from passnet.graph.parse import parse_program
-from passnet.judge.messages import Limits
-from passnet.judge.process import WorkerParent
-from passnet.judge.sandbox import NO_SANDBOX, find_sandbox
+from passnet.judge.processes.sandbox import NO_SANDBOX, find_sandbox
+from passnet.judge.processes.worker_process import WorkerParent
+from passnet.judge.protocol.messages import Limits
 from passnet.passes.folder import inspect_folder
 from passnet.passes.graph_index import GraphIndex
 from passnet.passes.load import load_passes
 from passnet.passes.match import each_match
 from passnet.passes.pattern import Pattern
 from passnet.report.tables import Table, print_table
+from passnet.suite.suite import load_suite
 
 ROOT = Path(__file__).parents[1]
 CORPUS = Path(os.environ.get("PASSNET_CORPUS", ROOT.parent / "shared" / "data"))

@@ -24,16 +24,16 @@ from typing import Literal, TypeAlias
 
 from rich.console import Console
 
-from passnet.executors import run_local
-from passnet.extract.sample import stratified
+from passnet.extract.sampling import stratified
 from passnet.extract.store import GRAPHS, GraphRow, read_set
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.isolated import Isolated, Limits, Task, log_of
-from passnet.records import LineWriter, decode, encode, read_json, write_json
+from passnet.jobs.executors import run_local
+from passnet.jobs.process import Isolated, Limits, Task, log_of
+from passnet.jobs.run_folder import last_records
+from passnet.records.serialise import LineWriter, decode, encode, read_json, write_json
 from passnet.report.progress import progress
 from passnet.report.tables import Table, print_table
-from passnet.resume import last_records
 
 TEXT_BYTES = 50_000
 """Bytes of text and arguments for each graph of the part, more than they have in the mean."""
@@ -87,7 +87,7 @@ class Measured:
 
 def measure(job: Job) -> list[Tried]:
     """The variants of one graph, in this process."""
-    from passnet.mine.variants import dtype_variants, net_variants
+    from passnet.dataset.variants import dtype_variants, net_variants
 
     logging.disable(logging.ERROR)
     row = job.row
@@ -103,7 +103,7 @@ def measure(job: Job) -> list[Tried]:
 
 
 def _tried(entry: str, way: Way, found: Iterable[object]) -> list[Tried]:
-    from passnet.mine.variants import Failure, Variant
+    from passnet.dataset.variants import Failure, Variant
 
     done = []
     start = time.perf_counter()
@@ -121,8 +121,8 @@ def _tried(entry: str, way: Way, found: Iterable[object]) -> list[Tried]:
 
 def _share(variant: object) -> float | None:
     """The share of the values which ops make, among floats, that are of the variant's dtype."""
+    from passnet.dataset.variants import Variant
     from passnet.graph.fake import infer_shapes
-    from passnet.mine.variants import Variant
 
     assert isinstance(variant, Variant), "only these have a graph"
     if variant.name not in OTHER:
@@ -145,7 +145,7 @@ def measure_isolated(worker: Isolated, key: str, jobs: dict[str, Job]) -> Measur
     entry = job.row.sources[0].entry
     with tempfile.TemporaryDirectory(prefix="passnet-variants-") as place:
         task = Task("benchmarks.variants:measure_to", encode(job).decode(), place, LIMITS)
-        ended = worker.run(task, "passnet.extract.job:ready", _library(job))
+        ended = worker.run(task, "passnet.extract.entry_capture:ready", _library(job))
         if (Path(place) / RECORD_FILE).exists():
             return Measured(key, read_json(Path(place) / RECORD_FILE, list[Tried]))
         why = ENDED[0] if ended.timed_out else ENDED[1]

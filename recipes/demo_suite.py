@@ -18,13 +18,13 @@ from typing import Any
 
 import torch
 
-from passnet.dataset.suite import Source, SuiteGraph, make_suite, write_suite
 from passnet.errors import CutError
 from passnet.extract.capture import capture_values
 from passnet.extract.torchvision_ops import ready_torchvision
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph
 from passnet.mine.cut import cut, observe, single_assignment
+from passnet.suite.suite import Source, SuiteGraph, make_suite, write_suite
 
 MAX_GRAPHS_PER_NET = 1
 """Graphs that one capture adds to one task: the first range that is found."""

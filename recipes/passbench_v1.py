@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from passnet.bench.assemble import AssemblyPlan, assemble
-from passnet.dataset.select import SelectionPlan
 from passnet.report.progress import progress
+from passnet.suite.assembly import AssemblyPlan, assemble
+from passnet.suite.selection import SelectionPlan
 
 PLANS = {
     "passbench-v1": AssemblyPlan(SelectionPlan("fusible", 200, min_graphs=8, max_graphs=24)),

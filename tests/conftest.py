@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from passnet.judge.pool import ParentPool
+    from passnet.judge.processes.parent_pool import ParentPool
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -59,8 +59,8 @@ def es_vectors() -> Path:
 @pytest.fixture(scope="module")
 def parents() -> Iterator[ParentPool]:
     """What runs candidate code on the CPU, confined as well as this machine can."""
-    from passnet.judge.pool import ParentPool
-    from passnet.judge.sandbox import find_sandbox
+    from passnet.judge.processes.parent_pool import ParentPool
+    from passnet.judge.processes.sandbox import find_sandbox
 
     with ParentPool(sandbox=find_sandbox()) as made:
         yield made

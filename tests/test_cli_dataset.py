@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from passnet.cli import main
-from passnet.dataset.suite import SuiteGraph, make_suite, write_suite
+from passnet.suite.suite import SuiteGraph, make_suite, write_suite
 from tests.dataset.rows import CHAIN, ROWS, write
 from tests.dataset.test_query import edit_manifest
 from tests.graph.programs import graph_of

@@ -1,7 +1,7 @@
 """Replay: the trials of a past run give the same scores and tables, byte for byte.
 
 The runs are those of `baselines/`; what `bench run` writes beside their trials lies with them, and
-what `bench score` prints of them in `tests/golden/`. A change of wording or of arithmetic shows here.
+what `bench score` prints of them in `tests/golden/`. A change of wording or arithmetic shows here.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from passnet.bench.files import SCORES_FILE, TABLES_FILE, TRIALS_FILE
 from passnet.bench.run import read_trials
 from passnet.bench.scores import as_json, read_rows, score_rows
 from passnet.cli import main
-from passnet.records import write_json
+from passnet.records.serialise import write_json
 from passnet.report.tables import markdown, task_overview, task_tables, total_table
 from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
 from tests.conftest import ROOT

@@ -18,10 +18,10 @@ from passnet.agent.attempt import (
 from passnet.agent.selection import Filters, Form, Selection, select
 from passnet.bench.environment import Environment
 from passnet.bench.run import RunSettings
-from passnet.dataset.splits import Suites
-from passnet.dataset.suite import Suite, SuiteGraph, make_suite
+from passnet.dataset.splits import SuiteKeys
 from passnet.passes.folder import LIST_FILE
-from passnet.records import SCHEMA_VERSION
+from passnet.records.serialise import SCHEMA_VERSION
+from passnet.suite.suite import Suite, SuiteGraph, make_suite
 from tests.graph.programs import graph_of, program_of
 from tests.judge.folders import PATTERN
 
@@ -128,7 +128,7 @@ def different(number: int, **changes) -> Attempt:
 
 def selection(*attempts: Attempt, form: Form = "chat") -> Selection:
     """Attempts to learn from, with nothing to keep apart."""
-    return select(attempts, [SUITE], Suites({}, {}, {}), Filters(), form)
+    return select(attempts, [SUITE], SuiteKeys({}, {}, {}), Filters(), form)
 
 
 def load_rows(path: Path, tmp_path: Path) -> Any:

@@ -13,23 +13,23 @@ from passnet.agent.authors.cpp_source import cpp_source
 from passnet.agent.authors.eager_steps import in_eager_steps
 from passnet.agent.authors.folder_text import Written, pass_folder
 from passnet.agent.authors.inductor_code import generate
-from passnet.agent.authors.pieces import GraphPieces
+from passnet.agent.authors.lowered_ranges import GraphPieces
+from passnet.agent.evaluator import Workbench
 from passnet.agent.files import write_files
 from passnet.agent.session import Session
-from passnet.agent.workbench import Workbench
 from passnet.bench.run import RunSettings
-from passnet.dataset.suite import SuiteGraph, Task
 from passnet.errors import AuthorError
 from passnet.graph.build import build
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.judge.clock import TimingPlan
-from passnet.judge.rules import STRICT
-from passnet.judge.sandbox import find_sandbox
-from passnet.judge.static import inspect_code
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import STRICT
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
 from passnet.mine.cut import infer
 from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder
+from passnet.suite.suite import SuiteGraph, Task
 from tests.graph.programs import graph_of, program_of
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns

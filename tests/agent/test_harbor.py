@@ -12,11 +12,11 @@ import pytest
 
 from passnet.agent.harbor import HarborExport, HarborPlan, export_harbor
 from passnet.bench.run import RunSettings, read_trials
-from passnet.dataset.suite import Suite, SuiteGraph, Task, load_suite, make_suite
 from passnet.errors import InputError, PassFolderError
-from passnet.judge.clock import TimingPlan
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
 from passnet.passes.folder import LIST_FILE
+from passnet.suite.suite import Suite, SuiteGraph, Task, load_suite, make_suite
 from tests.agent.attempts import SUITE
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "passes"

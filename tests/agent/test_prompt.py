@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.claims import CLAIMS, Claim
+from passnet.agent.evaluator import UNDECIDED, Workbench
 from passnet.agent.files import read_files
 from passnet.agent.prompt import EXAMPLES, PROMPTS, system_prompt, task_prompt
+from passnet.agent.rule_examples import CLAIMS, Claim
 from passnet.agent.tools import TOOLS
-from passnet.agent.workbench import UNDECIDED, Workbench
 from passnet.bench.run import RunSettings
-from passnet.dataset.suite import SuiteGraph, Task, load_suite
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.judge.clock import TimingPlan
-from passnet.judge.rules import RULES, RulesName
-from passnet.judge.sandbox import find_sandbox
-from passnet.judge.static import inspect_code
-from passnet.judge.tolerance import CORRECT_AT
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import RULES, RulesName
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
 from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder
+from passnet.score.tolerance import CORRECT_AT
+from passnet.suite.suite import SuiteGraph, Task, load_suite
 from tests.judge.folders import PATTERN, small_graph, write_passes
 from tests.passes.assembled import run_assembled
 from tests.passes.interpreted import Job, job, run_interpreted

@@ -13,7 +13,7 @@ import torch
 from passnet.agent.attempt import Attempt
 from passnet.agent.run import ATTEMPTS_FILE
 from passnet.errors import InputError
-from passnet.records import decode, read_lines
+from passnet.records.serialise import decode, read_lines
 from tests.bench.runs import command, write_small_suite
 from tests.judge.folders import GOOD, PATTERN
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from passnet.agent.authors.pieces import GraphPieces
+from passnet.agent.authors.lowered_ranges import GraphPieces
 from passnet.agent.authors.search import OPTIONS, search_author
+from passnet.agent.evaluator import Workbench
 from passnet.agent.session import Session
-from passnet.agent.workbench import Workbench
-from passnet.dataset.suite import SuiteGraph, Task
+from passnet.suite.suite import SuiteGraph, Task
 from tests.agent.test_compiler_author import settings
 from tests.graph.programs import graph_of, program_of
 

@@ -6,27 +6,27 @@ import pytest
 
 from passnet.agent.attempt import Message, ToolCall
 from passnet.agent.selection import Filters, Form, Selection, find_tasks, select
-from passnet.dataset.splits import Suites
-from passnet.dataset.suite import Suite, make_suite
+from passnet.dataset.splits import SuiteKeys
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
-from passnet.judge.finding import Finding
+from passnet.judge.findings import Finding
 from passnet.judge.trial import Trial
+from passnet.suite.suite import Suite, make_suite
 from tests.agent.attempts import ATTEMPT, SUITE, attempt, chat, different, evaluation, folder
 
-NOTHING = Suites({}, {}, {})
+NOTHING = SuiteKeys({}, {}, {})
 GOOD = different(1)
 """One that stays beside `ATTEMPT`."""
 
 
-def chosen(*attempts, form: Form = "chat", evaluation: Suites = NOTHING, **filters) -> Selection:
+def chosen(*attempts, form: Form = "chat", evaluation: SuiteKeys = NOTHING, **filters) -> Selection:
     return select(attempts, [SUITE], evaluation, Filters(**filters), form)
 
 
-def suites_of(suite: Suite) -> Suites:
+def suites_of(suite: Suite) -> SuiteKeys:
     """What `read_suites` gives for a suite."""
     graphs = [item for task in suite.tasks for item in task.graphs]
-    return Suites(
+    return SuiteKeys(
         {suite.name: suite.content_hash},
         {task.ops: suite.name for task in suite.tasks},
         {fingerprints(item.graph).structure: suite.name for item in graphs},

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from passnet.agent.attempt import Evaluation, VariantResult, num_flips
-from passnet.agent.observe import evaluation_text, variant_result
+from passnet.agent.evaluator import Workbench
+from passnet.agent.observations import evaluation_text, variant_result
 from passnet.agent.session import Session
-from passnet.agent.workbench import Workbench
 from passnet.bench.run import RunSettings
-from passnet.dataset.suite import Task
-from passnet.judge.clock import TimingPlan
-from passnet.judge.finding import Finding
-from passnet.judge.sandbox import find_sandbox
+from passnet.judge.findings import Finding
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings, Trial
+from passnet.suite.suite import Task
 from tests.judge.folders import GOOD, PATTERN, small_graph
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns

@@ -9,7 +9,7 @@ from passnet.agent.attempt import ToolTime
 from passnet.agent.report import draw_curves, stats_tables
 from passnet.agent.stats import AuthorStats, best_so_far, summarise
 from passnet.errors import InputError
-from passnet.records import decode, encode
+from passnet.records.serialise import decode, encode
 from passnet.report.tables import markdown
 from tests.agent.attempts import attempt, evaluation
 

@@ -17,10 +17,10 @@ from passnet.agent.training_data import (
     write_chats,
     write_pairs,
 )
-from passnet.dataset.suite import Task
 from passnet.errors import InputError
 from passnet.passes.folder import LIST_FILE
-from passnet.records import read_json
+from passnet.records.serialise import read_json
+from passnet.suite.suite import Task
 from tests.agent.attempts import (
     ATTEMPT,
     attempt,

@@ -8,9 +8,9 @@ from passnet.agent.attempt import Attempt
 from passnet.agent.run import ATTEMPTS_FILE
 from passnet.agent.trajectories import exploits, read_attempts
 from passnet.errors import InputError
-from passnet.judge.finding import Finding
+from passnet.judge.findings import Finding
 from passnet.judge.trial import Trial
-from passnet.records import LineWriter
+from passnet.records.serialise import LineWriter
 from tests.agent.attempts import ATTEMPT, attempt, evaluation
 
 

@@ -11,16 +11,16 @@ import pytest
 
 from passnet.agent.authors.inductor_code import KernelCall, Place, generate
 from passnet.agent.authors.language import device_of
-from passnet.agent.authors.launch import MAX_PROGRAMS, Blocks, launch_of
-from passnet.agent.authors.pieces import GraphPieces
+from passnet.agent.authors.launch_rules import MAX_PROGRAMS, Blocks, launch_of
+from passnet.agent.authors.lowered_ranges import GraphPieces
 from passnet.agent.authors.task_compiler import Way
 from passnet.agent.authors.triton_kernel import TritonKernel, read_kernel
 from passnet.agent.authors.triton_source import functions_text, triton_source
 from passnet.agent.files import write_files
 from passnet.errors import AuthorError
 from passnet.graph.spec import Graph
-from passnet.judge.rules import STRICT
-from passnet.judge.static import inspect_code
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import STRICT
 from passnet.passes.folder import inspect_folder
 from tests.agent.triton_graphs import FORMS, compiler_for, folder_of, graph
 from tests.graph.programs import graph_of, program_of

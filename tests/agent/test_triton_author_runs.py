@@ -21,10 +21,10 @@ from passnet.agent.authors.task_compiler import Way
 from passnet.agent.authors.triton_source import functions_text
 from passnet.agent.files import Files, write_files
 from passnet.graph.spec import Graph
-from passnet.judge.rules import STRICT
-from passnet.judge.static import inspect_code
-from passnet.judge.tolerance import CORRECT_AT
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import STRICT
 from passnet.passes.folder import inspect_folder
+from passnet.score.tolerance import CORRECT_AT
 from tests.agent.triton_graphs import FORMS, compiler_for, folder_of, graph
 from tests.graph.programs import graph_of, program_of
 from tests.passes.assembled import run_assembled

@@ -1,15 +1,15 @@
 """Small graphs whose generated Triton has every form that is written, and tasks of them."""
 
 from passnet.agent.authors.folder_text import pass_folder
-from passnet.agent.authors.pieces import GraphPieces, Options
+from passnet.agent.authors.lowered_ranges import GraphPieces, Options
 from passnet.agent.authors.task_compiler import TaskCompiler, Way, written_in
+from passnet.agent.evaluator import Workbench
 from passnet.agent.files import Files
 from passnet.agent.session import Session
-from passnet.agent.workbench import Workbench
 from passnet.bench.run import RunSettings
-from passnet.dataset.suite import SuiteGraph, Task
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.trial import JudgeSettings
+from passnet.suite.suite import SuiteGraph, Task
 from tests.graph.programs import program_of
 
 FORMS: dict[str, tuple[list[str], str, dict[str, tuple[int, ...]]]] = {

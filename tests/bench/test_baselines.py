@@ -9,9 +9,9 @@ from passnet.bench.files import RUN_FILE, SCORES_FILE, TRIALS_FILE
 from passnet.bench.groups import group_rows
 from passnet.bench.run import RunInfo, read_trials
 from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
-from passnet.dataset.suite import load_suite
-from passnet.records import read_json
+from passnet.records.serialise import read_json
 from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
+from passnet.suite.suite import load_suite
 from tests.conftest import ROOT
 
 RUN = ROOT / "baselines" / "passbench-v1"

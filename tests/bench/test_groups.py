@@ -11,9 +11,9 @@ from passnet.bench.groups import GROUPINGS, group_rows
 from passnet.bench.run import RunSettings, run_info, suite_of_run
 from passnet.bench.scores import Row
 from passnet.cli.bench import bench_score
-from passnet.dataset.suite import load_suite
 from passnet.errors import InputError
-from passnet.records import write_json
+from passnet.records.serialise import write_json
+from passnet.suite.suite import load_suite
 from tests.bench.runs import passnet, write_small_suite
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from passnet.bench.run import read_trials
-from passnet.dataset.suite import SuiteGraph, make_suite, write_suite
 from passnet.graph.files import GraphSample, write_sample
-from passnet.judge.scope import NOT_COVERED
+from passnet.judge.limitations import NOT_COVERED
 from passnet.judge.trial import Trial
 from passnet.report.tables import phase_table
+from passnet.suite.suite import SuiteGraph, make_suite, write_suite
 from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
 from tests.conftest import ROOT
 from tests.judge.folders import GOOD, small_graph, write_passes
@@ -301,7 +301,7 @@ def test_an_unlisted_pass_is_noted(tmp_path: Path) -> None:
 def test_many_get_ready_at_a_time_and_one_measures_alone() -> None:
     import threading
 
-    from passnet.judge.lock import DeviceTurns
+    from passnet.judge.processes.device_lock import DeviceTurns
 
     device = f"test{os.getpid()}"
     order: list[str] = []

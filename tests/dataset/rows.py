@@ -10,7 +10,7 @@ from passnet.dataset.store import Place, SubgraphRow, main_dtype, write_dataset
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.records import encode
+from passnet.records.serialise import encode
 from tests.graph.programs import graph_of, program_of
 
 ONE, TWO, OTHER = "1" * 64, "2" * 64, "3" * 64

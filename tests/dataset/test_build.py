@@ -10,7 +10,7 @@ from passnet.dataset.build import (
     build_dataset,
     mine,
 )
-from passnet.dataset.mined import read_mined
+from passnet.dataset.build_records import read_mined
 from passnet.dataset.store import SUBGRAPHS, Place, SubgraphRow, read_dataset, union
 from passnet.errors import InputError
 from passnet.extract.store import GraphRow, Source, write_set
@@ -19,7 +19,7 @@ from passnet.graph.render import render_program
 from passnet.mine.dtypes import DTYPES
 from passnet.mine.folding import FoldingPlan
 from passnet.mine.subgraphs import KINDS
-from passnet.records import encode
+from passnet.records.serialise import encode
 from tests.bench.runs import passnet
 from tests.mine.test_fusion import graph
 

@@ -14,12 +14,12 @@ import pytest
 
 from passnet.dataset.card import COLUMNS, CardFacts, card
 from passnet.dataset.export import LAYOUTS, Exported, ExportPlan, Layout, export_dataset
-from passnet.dataset.importing import Imported, import_dataset
+from passnet.dataset.importer import Imported, import_dataset
 from passnet.dataset.layout import FACTS_KEY, plain
 from passnet.dataset.origins import Origin, folder_of, read_origins, write_origins
 from passnet.dataset.query import Dataset
 from passnet.dataset.store import Place, SubgraphRow, main_dtype
-from passnet.dataset.verify import verify
+from passnet.dataset.verification import verify
 from passnet.errors import GraphError, InputError
 from passnet.graph.files import GraphSample, find_graphs, read_sample, write_sample
 from tests.dataset.rows import CHAIN, RELU, ROWS, TANH, in_order, write

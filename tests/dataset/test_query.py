@@ -143,7 +143,7 @@ def test_a_path_that_means_several_is_refused(tmp_path: Path):
 def test_a_question_needs_no_torch():
     script = (
         "import sys, passnet.dataset.query, passnet.dataset.stats, passnet.dataset.splits,"
-        " passnet.dataset.export, passnet.dataset.importing, passnet.dataset.verify\n"
+        " passnet.dataset.export, passnet.dataset.importer, passnet.dataset.verification\n"
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -8,23 +8,23 @@ import pytest
 from passnet.dataset.splits import (
     Leak,
     Part,
-    Suites,
+    SuiteKeys,
     check_leaks,
     leaks,
     num_near,
     read_split,
-    read_suites,
     side_of,
     split,
     write_split,
 )
-from passnet.dataset.suite import SuiteGraph, make_suite, write_suite
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
+from passnet.suite.suite import SuiteGraph, make_suite, write_suite
+from passnet.suite.suite_keys import read_suites
 from tests.dataset.rows import CHAIN, RELU
 from tests.graph.programs import graph_of
 
-NONE = Suites({}, {}, {})
+NONE = SuiteKeys({}, {}, {})
 
 
 def part(name: str, *ops: str, structure: str = "") -> Part:
@@ -52,7 +52,7 @@ def test_the_side_of_a_row_does_not_depend_on_other_rows():
 
 
 def test_sequences_of_a_suite_are_evaluation():
-    suites = Suites({"s": "h"}, {("op0", "b"): "s"}, {})
+    suites = SuiteKeys({"s": "h"}, {("op0", "b"): "s"}, {})
     sides, manifest = split(PARTS, 0.0, 0, suites)
     assert [name for name, side in sides.items() if side == "eval"] == ["r0", "r1"]
     assert manifest.suites == {"s": "h"}
@@ -76,7 +76,7 @@ def test_a_shared_structure_is_a_leak_whatever_the_op_sequence_says():
 
 
 def test_a_split_made_without_a_suite_leaks_it():
-    suites = Suites({"s": "h"}, {("op0", "b"): "s"}, {})
+    suites = SuiteKeys({"s": "h"}, {("op0", "b"): "s"}, {})
     sides, _ = split(PARTS, 0.0, 0, NONE)
     assert [item.row for item in leaks(PARTS, sides, suites)] == ["r0", "r1"]
     with pytest.raises(InputError, match="row r7 is in no part of the split"):
@@ -93,7 +93,7 @@ def test_parts_of_training_sequences_are_counted_not_refused():
     train = [("a", "b", "c"), ("c", "d")]
     assert num_near(train, [("a", "b"), ("b", "c"), ("a", "c"), ("c", "c"), ("c",)]) == 2
     sides = split([part("r1", "a", "b", "c"), part("r2", "a", "b")], 0.0, 0,
-                  Suites({}, {("a", "b"): "s"}, {}))  # fmt: skip
+                  SuiteKeys({}, {("a", "b"): "s"}, {}))  # fmt: skip
     assert sides[1].near_sequences == 1
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from passnet.dataset.mined import RECORDS_FILE, MinedCounts, MinedRecord
+from passnet.dataset.build_records import RECORDS_FILE, MinedCounts, MinedRecord
 from passnet.dataset.query import Dataset
 from passnet.dataset.stats import LibraryCount, OpCount, Stats, stats
 from passnet.errors import InputError
-from passnet.records import LineWriter
+from passnet.records.serialise import LineWriter
 from passnet.report.dataset import draw_stats, row_tables, stats_page, stats_tables
 from tests.dataset.rows import ROWS, write
 

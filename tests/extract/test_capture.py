@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from passnet.errors import CaptureError
-from passnet.extract.capture import Captured, capture, capture_values, describe
+from passnet.extract.capture import Captured, capture, capture_values
 from passnet.extract.torchvision_ops import ready_torchvision
 from passnet.graph.build import build
+from passnet.graph.from_tensor import describe
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec

@@ -6,8 +6,8 @@ import pytest
 
 from passnet.errors import InputError
 from passnet.extract.catalog import LIBRARIES, library, names_of
-from passnet.extract.entries import resolve
-from passnet.extract.job import capture_entry
+from passnet.extract.entry_capture import capture_entry
+from passnet.extract.entry_selection import resolve
 from passnet.extract.record import CaptureSettings
 from tests.extract import own
 

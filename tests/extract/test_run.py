@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import InputError
-from passnet.executors import executor, run_ray
 from passnet.extract.record import CaptureSettings
 from passnet.extract.run import merge_runs, read_records, run_extract
 from passnet.extract.store import GRAPHS
-from passnet.isolated import Limits
+from passnet.jobs.executors import executor, run_ray
+from passnet.jobs.process import Limits
 from tests.extract import own
 
 HERE = own.__file__

@@ -11,9 +11,9 @@ from passnet.extract.weights import FakeWeights
 pytest.importorskip("transformers")
 
 from passnet.extract.catalog import transformers as nets
+from passnet.extract.catalog.transformers.config_defaults import said
 from passnet.extract.catalog.transformers.inputs import inputs, left_out
-from passnet.extract.catalog.transformers.reduce import MAX_LAYERS, cut, fitted, reduced
-from passnet.extract.catalog.transformers.settings import said
+from passnet.extract.catalog.transformers.reduced_configs import MAX_LAYERS, cut, fitted, reduced
 
 
 def test_the_number_of_stages_is_no_depth():

@@ -6,10 +6,11 @@ import resource
 import pytest
 import torch
 
-from passnet.extract.capture import captured, is_fake
+from passnet.extract.capture import captured
 from passnet.extract.trace import Trace
 from passnet.extract.weights import FakeWeights
 from passnet.graph.canonical import fingerprints
+from passnet.graph.from_tensor import is_fake
 from passnet.graph.render import render_program
 from tests.extract import own
 

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import strategies as st
 
-from passnet.dataset.suite import (
+from passnet.errors import SuiteError
+from passnet.suite.suite import (
     MAX_FILE_BYTES,
     MAX_ROWS,
     MAX_SUITE_BYTES,
@@ -22,7 +23,6 @@ from passnet.dataset.suite import (
     load_suite,
     shipped_suites,
 )
-from passnet.errors import SuiteError
 from tests.fuzz.hostile import ARGUMENTS, fuzz, nothing_runs, peak_of
 
 DEMO = shipped_suites()["demo-small"]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from passnet.errors import GraphError
 from passnet.graph.inputs import InputKind, make_inputs
-from passnet.graph.numbers import LARGEST, STORAGE, from_storage, storage, to_storage
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.uses import find_uses
+from passnet.records.dtypes import LARGEST, STORAGE, from_storage, storage, to_storage
 from tests.graph.programs import QUICK, graph_of, program_of
 
 MANY = (300, 300)

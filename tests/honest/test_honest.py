@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from passnet.judge.audit import audit_case, find_cases
-from passnet.judge.clock import TimingPlan
-from passnet.judge.messages import Limits
-from passnet.judge.pool import ParentPool
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.protocol.messages import Limits
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from passnet.dataset.suite import SuiteGraph
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.suite.suite import SuiteGraph
 
 PROGRAM = """
 import torch

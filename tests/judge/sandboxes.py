@@ -2,8 +2,8 @@
 
 import pytest
 
-from passnet.judge import sandbox as module
-from passnet.judge.sandbox import WAYS, Sandbox
+from passnet.judge.processes import sandbox as module
+from passnet.judge.processes.sandbox import WAYS, Sandbox
 
 
 def name_of(way: Sandbox) -> str:

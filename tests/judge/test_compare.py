@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from passnet.judge.compare import compare_forms, compare_values, same_order
-from passnet.judge.messages import OutputForm
-from passnet.judge.worker import _form
+from passnet.judge.protocol.messages import OutputForm
+from passnet.judge.worker.worker import _form
 
 
 def forms(*values: object) -> list[OutputForm]:

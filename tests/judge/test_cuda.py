@@ -10,14 +10,14 @@ import torch
 
 from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import RunSettings, run_suite
-from passnet.dataset.suite import load_suite, only_tasks
 from passnet.judge.candidate import Candidate
-from passnet.judge.clock import TimingPlan
 from passnet.judge.judge import judge_graph
-from passnet.judge.messages import Limits
-from passnet.judge.pool import ParentPool
-from passnet.judge.sandbox import find_sandbox
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.protocol.messages import Limits
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings, Trial
+from passnet.suite.suite import load_suite, only_tasks
 from tests.judge.folders import GOOD, small_graph, write_passes
 
 pytestmark = [

@@ -7,14 +7,14 @@ import torch
 
 from passnet.bench.environment import Gpu, gpu_of
 from passnet.errors import InputError
-from passnet.judge.device import (
+from passnet.judge.processes.sandbox import Sandbox
+from passnet.judge.protocol.device import (
     device_environment,
     device_nodes,
     find_device,
     kind_of,
     lock_name,
 )
-from passnet.judge.sandbox import Sandbox
 
 
 def test_each_gpu_has_a_lock_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

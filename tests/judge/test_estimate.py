@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from passnet.judge.estimate import low_mean, self_ratio, speedup
+from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
 
 
 def noisy(mean_ms: float, seed: int, rounds: int = 25) -> np.ndarray:

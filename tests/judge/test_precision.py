@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passnet.dataset.suite import SuiteGraph
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
-from passnet.judge.pool import ParentPool
 from passnet.judge.precision import Accuracy, not_finite, precision_findings, relative_error
+from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.trial import JudgeSettings, Trial
+from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import write_passes
 
 pytestmark = pytest.mark.xdist_group("precision")  # they share parents of workers

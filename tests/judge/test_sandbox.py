@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from passnet.graph.inputs import make_inputs
-from passnet.judge import sandbox as module
 from passnet.judge.candidate import Candidate
-from passnet.judge.clock import TimingPlan
 from passnet.judge.judge import judge_graph
-from passnet.judge.messages import Limits
-from passnet.judge.pool import ParentPool
-from passnet.judge.process import WorkerFailureError
-from passnet.judge.sandbox import NO_SANDBOX, Sandbox
-from passnet.judge.subject import Subject, make_problem
+from passnet.judge.processes import sandbox as module
+from passnet.judge.processes.loaded_worker import Subject, make_problem
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
+from passnet.judge.processes.worker_process import WorkerFailureError
+from passnet.judge.protocol.messages import Limits
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
 from tests.judge.folders import GOOD, small_graph, write_passes
 from tests.judge.sandboxes import TRIED, name_of, works

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import InputError
-from passnet.judge import sandbox as module
-from passnet.judge.sandbox import NO_SANDBOX, WAYS, Sandbox, find_sandbox
+from passnet.judge.processes import sandbox as module
+from passnet.judge.processes.sandbox import NO_SANDBOX, WAYS, Sandbox, find_sandbox
 from tests.judge.sandboxes import TRIED, name_of, works
 from tests.processes import wait_until
 

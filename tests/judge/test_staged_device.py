@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passnet.dataset.suite import SuiteGraph
 from passnet.graph.inputs import make_inputs
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import REFERENCE, Candidate
-from passnet.judge.clock import EARLY_WORK, LATE_WORK, TimingPlan, _late_work
-from passnet.judge.device import STAGED
 from passnet.judge.judge import judge_graph
-from passnet.judge.messages import Limits
-from passnet.judge.pool import ParentPool
-from passnet.judge.sandbox import find_sandbox
-from passnet.judge.subject import Subject, make_problem
+from passnet.judge.processes.loaded_worker import Subject, make_problem
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.protocol.device import STAGED
+from passnet.judge.protocol.messages import Limits
+from passnet.judge.timing.clock import EARLY_WORK, LATE_WORK, TimingPlan, _late_work
 from passnet.judge.trial import JudgeSettings, Trial
+from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, small_graph, write_passes
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
@@ -146,7 +146,7 @@ BODIES = {
     ),
     "work that is put off until the outputs are delivered": (
         "cheat",
-        "import passnet.judge.worker as worker\n"
+        "import passnet.judge.worker.worker as worker\n"
         "copy, todo = worker.copy_out, []\n"
         "def copy_out(outputs, memory):\n"
         "    while todo:\n"

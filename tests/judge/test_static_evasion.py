@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.judge.rules import RULES
+from passnet.judge.inspection.rules import RULES
 from tests.judge.static_folder import (
     COMPARISON,
     EVASION,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import PassFolderError
-from passnet.judge.rules import OPEN, STRICT
+from passnet.judge.inspection.rules import OPEN, STRICT
 from tests.judge.static_folder import EVASION, NETWORK, PASS, body, findings, kinds
 
 IMPORTS = {

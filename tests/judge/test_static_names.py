@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from passnet.errors import PassFolderError
-from passnet.judge import rules as meaning
-from passnet.judge.rules import RULES, STRICT
+from passnet.judge.inspection import rules as meaning
+from passnet.judge.inspection.rules import RULES, STRICT
 from tests.judge.static_folder import (
     COMPARISON,
     EVASION,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from passnet.judge.rules import OPEN, RULES, STRICT
-from passnet.judge.static import inspect_code
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import OPEN, RULES, STRICT
 from passnet.passes.folder import inspect_folder
 from tests.judge.static_folder import COMPILE, EVASION, FOREIGN, METHOD, OP, body, findings, kinds
 

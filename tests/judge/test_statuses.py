@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passnet.dataset.suite import SuiteGraph
 from passnet.graph.inputs import make_inputs
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import Candidate
-from passnet.judge.clock import TimingPlan
 from passnet.judge.judge import judge_graph
-from passnet.judge.messages import Limits
-from passnet.judge.pool import ParentPool
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.protocol.messages import Limits
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings, Trial
+from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns

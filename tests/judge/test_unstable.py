@@ -5,10 +5,10 @@ import itertools
 import pytest
 
 from passnet.judge.candidate import Candidate
-from passnet.judge.clock import TimingPlan
 from passnet.judge.judge import judge_graph
-from passnet.judge.messages import Limits
-from passnet.judge.pool import ParentPool
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.protocol.messages import Limits
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings, Trial
 from tests.judge.folders import small_graph
 
@@ -25,8 +25,8 @@ SETTINGS = JudgeSettings(
 @pytest.fixture
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which nobody waits, and everybody is as fast as before."""
-    monkeypatch.setattr("passnet.judge.timed_worker.waited_ns", lambda _: 0)
-    monkeypatch.setattr("passnet.judge.process.waited_ns", lambda _: 0)
+    monkeypatch.setattr("passnet.judge.timing.timed_worker.waited_ns", lambda _: 0)
+    monkeypatch.setattr("passnet.judge.processes.worker_process.waited_ns", lambda _: 0)
     monkeypatch.setattr("passnet.judge.judge.self_ratio", lambda _: 1.0)
 
 
@@ -53,7 +53,7 @@ def test_a_measurement_in_which_the_reference_waits_for_a_processor_is_unstable(
     parents: ParentPool, steady: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited = itertools.count(step=10**9)
-    monkeypatch.setattr("passnet.judge.timed_worker.waited_ns", lambda _: next(waited))
+    monkeypatch.setattr("passnet.judge.timing.timed_worker.waited_ns", lambda _: next(waited))
     trial = judged_once(parents)
     assert trial.status == "unstable" and trial.speedup is None
     assert trial.held_up is not None and trial.held_up > 0.1

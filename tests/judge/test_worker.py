@@ -12,14 +12,14 @@ import pytest
 
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
-from passnet.judge.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
-from passnet.judge.clock import Measurement, TimingPlan, interleave
-from passnet.judge.fresh import FreshInputs
-from passnet.judge.memory import SharedMemory
-from passnet.judge.messages import Fetch, Fetched, Limits, Ran, Reply, Run
-from passnet.judge.process import WorkerFailureError, WorkerParent
-from passnet.judge.subject import Problem, Subject, make_problem
-from passnet.judge.timed_worker import TimedWorker
+from passnet.judge.processes.loaded_worker import Problem, Subject, make_problem
+from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
+from passnet.judge.protocol.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
+from passnet.judge.protocol.messages import Fetch, Fetched, Limits, Ran, Reply, Run
+from passnet.judge.protocol.shared_memory import SharedMemory
+from passnet.judge.timing.clock import Measurement, TimingPlan, interleave
+from passnet.judge.timing.fresh_inputs import FreshInputs
+from passnet.judge.timing.timed_worker import TimedWorker
 from tests.judge.folders import small_graph, write_passes
 from tests.processes import runs, wait_until
 
@@ -88,10 +88,10 @@ HANGS = """
 import os, sys, threading, time
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import Candidate
-from passnet.judge.messages import Limits
-from passnet.judge.process import WorkerParent
-from passnet.judge.subject import Problem, Subject, make_problem
-from passnet.judge.timed_worker import TimedWorker
+from passnet.judge.protocol.messages import Limits
+from passnet.judge.processes.worker_process import WorkerParent
+from passnet.judge.processes.loaded_worker import Problem, Subject, make_problem
+from passnet.judge.timing.timed_worker import TimedWorker
 from tests.judge.folders import small_graph
 
 graph = small_graph().graph

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passnet.errors import CutError
-from passnet.extract.capture import capture_values, describe
+from passnet.extract.capture import capture_values
 from passnet.graph.build import build
+from passnet.graph.from_tensor import describe
 from passnet.graph.inputs import make_inputs
 from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
 from passnet.mine.cut import (

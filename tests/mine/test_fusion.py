@@ -6,7 +6,7 @@ from passnet.errors import FusionError, InputError
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.mine.fusion import FusionPlan, Kernel, fusion_plan, prefix_kernels
-from passnet.mine.ranges import fusible_ranges
+from passnet.mine.plateaus import fusible_ranges
 
 HEAD = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, {}):\n"
 
@@ -232,7 +232,7 @@ def test_a_plan_for_a_gpu_leaves_nothing_behind():
 
     import torch
 
-    from passnet.mine import gpu
+    from passnet.mine import simulated_gpu as gpu
 
     library = ctypes.CDLL(str(torch.__path__[0] + "/lib/libc10.so"))
     table = (ctypes.c_void_p * (gpu.META_GUARD + 1)).in_dll(library, gpu.DEVICE_GUARDS)

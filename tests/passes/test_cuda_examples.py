@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from passnet.dataset.suite import load_suite
 from passnet.graph.build import build
-from passnet.judge.rules import STRICT
-from passnet.judge.static import inspect_code
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import STRICT
 from passnet.mine.dtypes import in_dtype
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.rewrite import apply_passes
+from passnet.suite.suite import load_suite
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cuda"
 FOLDERS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from passnet.extract.capture import capture
-from passnet.judge.rules import STRICT
-from passnet.judge.static import inspect_code
-from passnet.judge.tolerance import CORRECT_AT
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import STRICT
 from passnet.passes.folder import inspect_folder
+from passnet.score.tolerance import CORRECT_AT
 from tests.passes.graphs import write_folder
 from tests.passes.interpreted import Result, job, run_interpreted
 

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.dataset.suite import SuiteGraph, load_suite
 from passnet.extract.capture import capture
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph
-from passnet.judge.rules import STRICT
-from passnet.judge.static import inspect_code
-from passnet.judge.tolerance import CORRECT_AT
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import STRICT
 from passnet.mine.dtypes import in_dtype
 from passnet.passes.folder import inspect_folder
+from passnet.score.tolerance import CORRECT_AT
+from passnet.suite.suite import SuiteGraph, load_suite
 from tests.passes.assembled import run_assembled
 from tests.passes.interpreted import Result, job, run_interpreted
 

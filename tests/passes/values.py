@@ -3,8 +3,8 @@
 import torch
 
 from passnet.graph.inputs import InputValue
-from passnet.graph.numbers import Array
 from passnet.graph.spec import Graph
+from passnet.records.dtypes import Array
 
 
 def tensors(graph: Graph, values: list[InputValue]) -> list[torch.Tensor | int]:

@@ -1,10 +1,10 @@
 import re
 from xml.etree import ElementTree
 
-from passnet.dataset.suite import load_suite
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.report.drawing import draw
+from passnet.suite.suite import load_suite
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passnet.errors import InputError
-from passnet.judge.status import STATUSES, TOLERATED_FROM
-from passnet.judge.tolerance import LEVELS
 from passnet.score.es import (
     WEIGHTS,
     Score,
@@ -20,6 +18,8 @@ from passnet.score.es import (
     es_closed_form,
     factor,
 )
+from passnet.score.status import STATUSES, TOLERATED_FROM
+from passnet.score.tolerance import LEVELS
 
 VECTOR_STATUS = {"correct": "ok", "compile": "compile_error", "runtime": "runtime_error"}
 

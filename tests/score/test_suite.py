@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from passnet.errors import InputError
 from passnet.score.es import Score
 from passnet.score.interval import Measured, score_intervals
-from passnet.score.suite import score_suite
+from passnet.score.suite_score import score_suite
 
 FAST = Score("ok", -5, 2.0)
 SLOW = Score("ok", -6, 0.5)

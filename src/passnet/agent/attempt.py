@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 from passnet.agent.files import Files
 from passnet.bench.environment import Environment
 from passnet.bench.run import RunSettings
-from passnet.judge.tolerance import CORRECT_AT
 from passnet.judge.trial import Trial
+from passnet.score.tolerance import CORRECT_AT
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 

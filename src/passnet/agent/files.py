@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from passnet.errors import ActionError
 from passnet.passes.folder import LIST_FILE
-from passnet.records import make_folder
+from passnet.records.serialise import make_folder
 
 Files: TypeAlias = dict[str, str]
 """The text of every file by its name."""

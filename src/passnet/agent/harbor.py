@@ -35,11 +35,11 @@ from passnet.agent import harbor_verify
 from passnet.agent.files import read_files, write_files
 from passnet.agent.task_view import graph_text
 from passnet.bench.run import RunSettings, held_out_graphs
-from passnet.dataset.suite import Suite, SuiteGraph, Task, make_suite, write_suite
-from passnet.dataset.whole import whole_folder
 from passnet.errors import InputError
 from passnet.judge.candidate import Call
 from passnet.passes.folder import LIST_FILE, inspect_folder, is_pass_folder
+from passnet.records.atomic_folder import whole_folder
+from passnet.suite.suite import Suite, SuiteGraph, Task, make_suite, write_suite
 
 SCHEMA_VERSION = "1.4"
 """Of Harbor's task.toml."""

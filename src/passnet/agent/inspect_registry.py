@@ -8,13 +8,13 @@ from passnet.agent.inspect_llm import ScriptedLlm
 from passnet.agent.inspect_task import make_task
 from passnet.agent.settings import AgentLimits, AgentSettings
 from passnet.bench.run import RunSettings
-from passnet.dataset.suite import load_suite, only_tasks
 from passnet.judge.candidate import Call
-from passnet.judge.clock import TimingPlan
-from passnet.judge.device import find_device
-from passnet.judge.rules import RulesName
-from passnet.judge.sandbox import find_sandbox
+from passnet.judge.inspection.rules import RulesName
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.protocol.device import find_device
+from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
+from passnet.suite.suite import load_suite, only_tasks
 
 __all__ = ["ScriptedLlm", "passbench"]
 

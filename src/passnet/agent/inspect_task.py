@@ -30,16 +30,16 @@ from inspect_ai.tool import ToolDef, ToolParams
 from inspect_ai.util import LimitExceededError
 
 from passnet.agent.attempt import Attempt, Ending, Message, ToolCall
-from passnet.agent.finish import Progress, finished, with_messages
+from passnet.agent.attempt_record import Progress, finished, with_messages
+from passnet.agent.evaluator import Workbench
 from passnet.agent.prompt import system_prompt, task_prompt
 from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.agent.tools import tool_schemas
-from passnet.agent.workbench import Workbench
 from passnet.bench.run import held_out_graphs
-from passnet.dataset.suite import Suite
 from passnet.errors import AuthorError, PassnetError, boundary
-from passnet.records import encode
+from passnet.records.serialise import encode
+from passnet.suite.suite import Suite
 
 MAX_SILENT_TURNS = 3
 """How often in a row an llm may speak without calling a tool before the attempt ends."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from string import Template
 
-from passnet.agent.claims import rules_text
+from passnet.agent.rule_examples import rules_text
 from passnet.agent.task_view import graph_text, variants_table
 from passnet.bench.run import RunSettings
-from passnet.dataset.suite import Task
 from passnet.passes.folder import LIST_FILE
 from passnet.score.es import SEVERE_PENALTY
+from passnet.suite.suite import Task
 
 PROMPTS = Path(__file__).parent / "prompts"
 EXAMPLES = {"cpu": "example_cpp", "cuda": "example_triton"}

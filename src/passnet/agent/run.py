@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from passnet.agent.attempt import Attempt
+from passnet.agent.attempt_record import Progress, finished
+from passnet.agent.evaluator import Workbench
 from passnet.agent.files import write_files
-from passnet.agent.finish import Progress, finished
 from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings
-from passnet.agent.workbench import Workbench
 from passnet.bench.run import held_out_graphs
-from passnet.dataset.suite import Suite, Task
 from passnet.errors import AuthorError, InputError
-from passnet.judge.device import find_device
-from passnet.records import SCHEMA_VERSION, LineWriter
-from passnet.resume import begin, last_records
+from passnet.jobs.run_folder import begin, last_records
+from passnet.judge.protocol.device import find_device
+from passnet.records.serialise import SCHEMA_VERSION, LineWriter
+from passnet.suite.suite import Suite, Task
 
 if TYPE_CHECKING:
     from inspect_ai import Task as InspectTask

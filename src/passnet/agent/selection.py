@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from passnet.agent.attempt import Attempt
-from passnet.agent.sameness import call_arguments, chat_digest, code_digest
+from passnet.agent.dedup import call_arguments, chat_digest, code_digest
 from passnet.agent.trajectories import exploits
-from passnet.dataset.splits import Part, Suites, leaks, num_near
-from passnet.dataset.suite import Suite, Task, make_suite
+from passnet.dataset.splits import Part, SuiteKeys, leaks, num_near
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
+from passnet.suite.suite import Suite, Task, make_suite
 
 Form: TypeAlias = Literal["chat", "pairs"]
 """What is learned from: whole chats with their tool calls, or tasks with their final passes."""
@@ -83,7 +83,7 @@ class Selection:
 def select(
     attempts: Sequence[Attempt],
     suites: Sequence[Suite],
-    evaluation: Suites,
+    evaluation: SuiteKeys,
     filters: Filters,
     form: Form,
 ) -> Selection:
@@ -179,7 +179,7 @@ def _key(attempt: Attempt) -> TaskKey:
 
 
 def _of_evaluation(
-    tasks: Mapping[TaskKey, Task], evaluation: Suites, names: Collection[str]
+    tasks: Mapping[TaskKey, Task], evaluation: SuiteKeys, names: Collection[str]
 ) -> set[TaskKey]:
     numbered = dict(enumerate(tasks.items()))
     parts = [

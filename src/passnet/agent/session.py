@@ -6,8 +6,9 @@ import time
 from collections.abc import Sequence
 
 from passnet.agent.attempt import Evaluation, ToolTime
+from passnet.agent.evaluator import Workbench
 from passnet.agent.files import Files, created, deleted, replaced, view
-from passnet.agent.observe import evaluation_text, match_text, plain, variant_result
+from passnet.agent.observations import evaluation_text, match_text, plain, variant_result
 from passnet.agent.task_view import graph_text
 from passnet.agent.tools import (
     Action,
@@ -21,12 +22,11 @@ from passnet.agent.tools import (
     parse_action,
     tool_name,
 )
-from passnet.agent.workbench import Workbench
 from passnet.bench.scores import Row, score_rows
-from passnet.dataset.suite import SuiteGraph, Task
 from passnet.errors import ActionError, InputError, PassFolderError
 from passnet.judge.trial import Trial
-from passnet.records import decode, encode
+from passnet.records.serialise import decode, encode
+from passnet.suite.suite import SuiteGraph, Task
 
 CANDIDATE_PHASES = ("reference", "compile", "compare", "timing", "waiting")
 """Phases of a trial that are not our own work: candidate and reference run, or others do."""

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from passnet.bench.run import RunSettings
 from passnet.judge.candidate import Call
-from passnet.judge.rules import RulesName
+from passnet.judge.inspection.rules import RulesName
 from passnet.judge.trial import JudgeSettings
 
 AuthorName: TypeAlias = Literal["llm", "compiler", "search"]

@@ -6,17 +6,17 @@ import math
 from dataclasses import dataclass
 from functools import cache
 
-from passnet.dataset.suite import SuiteGraph, Task
 from passnet.errors import CutError, FusionError, GraphError
 from passnet.graph.effects import may_alias
 from passnet.graph.fake import ValueShape, infer_shapes
 from passnet.graph.meta import DTYPE_BYTES
 from passnet.graph.render import render_statement
 from passnet.graph.spec import Graph, op_refs
-from passnet.judge.floor import peak_gflops, write_ms
+from passnet.judge.timing.roofline import peak_gflops, write_ms
+from passnet.mine.cost import cost
 from passnet.mine.cut import Parent, cut_range, infer, parent_of, single_assignment
 from passnet.mine.fusion import fusion_plan
-from passnet.mine.running import cost
+from passnet.suite.suite import SuiteGraph, Task
 
 _PROBE_BYTES = 32 * 2**20
 

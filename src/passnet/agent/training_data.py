@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from passnet.agent.attempt import Attempt, Message
+from passnet.agent.dedup import call_arguments
 from passnet.agent.files import Files
-from passnet.agent.sameness import call_arguments
 from passnet.agent.selection import Chosen, Filters, Form, Reason, Selection
 from passnet.agent.tools import tool_schemas
-from passnet.dataset.suite import Task
 from passnet.errors import InputError
 from passnet.passes.folder import LIST_FILE
-from passnet.records import SCHEMA_VERSION, encode, make_folder, write_json, write_whole
+from passnet.records.serialise import SCHEMA_VERSION, encode, make_folder, write_json, write_whole
+from passnet.suite.suite import Task
 
 ANSWER_FORM = f"""
 Answer with the whole pass folder and nothing else: for each file its name as `name`: and below it

@@ -8,8 +8,8 @@ from pathlib import Path
 from passnet.agent.attempt import Attempt
 from passnet.agent.run import ATTEMPTS_FILE
 from passnet.errors import InputError
-from passnet.records import SCHEMA_VERSION
-from passnet.resume import last_records
+from passnet.jobs.run_folder import last_records
+from passnet.records.serialise import SCHEMA_VERSION
 
 
 def read_attempts(paths: Sequence[Path]) -> list[Attempt]:

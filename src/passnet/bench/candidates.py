@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from passnet.dataset.suite import Task
 from passnet.errors import InputError, PassFolderError
 from passnet.judge.candidate import Candidate
 from passnet.passes.folder import (
@@ -16,6 +15,7 @@ from passnet.passes.folder import (
     inspect_folder,
     is_pass_folder,
 )
+from passnet.suite.suite import Task
 
 BASELINES = ("eager", "null", "inductor")
 FLAGS = ("direct", "inductor")

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 from passnet.bench.candidates import parse_candidate
-from passnet.dataset.suite import Suite
 from passnet.errors import PassError
 from passnet.graph.build import build
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.rewrite import apply_passes
+from passnet.suite.suite import Suite
 
 
 def dry_run(folder: Path, suite: Suite, as_json: bool = False) -> Iterator[str]:

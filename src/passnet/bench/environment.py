@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from passnet.judge.device import first_gpu
+from passnet.judge.protocol.device import first_gpu
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from passnet.bench.scores import Row, measured
 from passnet.dataset.store import main_dtype
-from passnet.dataset.suite import Suite, SuiteGraph
 from passnet.errors import InputError
-from passnet.judge.tolerance import CORRECT_AT
+from passnet.score.tolerance import CORRECT_AT
+from passnet.suite.suite import Suite, SuiteGraph
 
 BY_TIME = "time"
 """Grouped by what a call takes in eager torch; the only grouping that needs no suite."""

@@ -14,18 +14,18 @@ from typing import TypeAlias, TypeVar
 from passnet.bench.candidates import Entry
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
-from passnet.dataset.suite import Suite, SuiteGraph, Task, load_suite, shipped_suites
 from passnet.errors import InputError, MeasureError, WorkerError
+from passnet.jobs.run_folder import last_records
 from passnet.judge.candidate import Candidate
-from passnet.judge.device import find_device, kind_of
-from passnet.judge.finding import Finding
+from passnet.judge.findings import Finding
 from passnet.judge.held_out import held_out_findings
 from passnet.judge.judge import judge_graph
-from passnet.judge.pool import ParentPool
-from passnet.judge.sandbox import SandboxName, find_sandbox
-from passnet.judge.scope import NOT_COVERED
+from passnet.judge.limitations import NOT_COVERED
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.sandbox import SandboxName, find_sandbox
+from passnet.judge.protocol.device import find_device, kind_of
 from passnet.judge.trial import JudgeSettings, Trial, with_findings
-from passnet.records import (
+from passnet.records.serialise import (
     SCHEMA_VERSION,
     LineWriter,
     encode,
@@ -34,7 +34,7 @@ from passnet.records import (
     write_json,
     write_whole,
 )
-from passnet.resume import last_records
+from passnet.suite.suite import Suite, SuiteGraph, Task, load_suite, shipped_suites
 
 T = TypeVar("T")
 Findings: TypeAlias = dict[str, tuple[Finding, ...]]

@@ -10,11 +10,11 @@ from typing import Any
 
 from passnet.bench.files import TRIALS_FILE
 from passnet.errors import InputError
-from passnet.judge.status import STATUSES, Status
-from passnet.records import read_lines
+from passnet.records.serialise import read_lines
 from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
 from passnet.score.interval import Interval, Measured, score_intervals
-from passnet.score.suite import SuiteScore, score_suite
+from passnet.score.status import STATUSES, Status
+from passnet.score.suite_score import SuiteScore, score_suite
 
 
 @dataclass(frozen=True, slots=True)

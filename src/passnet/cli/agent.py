@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from passnet.agent.attempt import Attempt
     from passnet.agent.selection import Form
     from passnet.agent.settings import AgentSettings, AuthorName
-    from passnet.judge.rules import RulesName
+    from passnet.judge.inspection.rules import RulesName
 
 paths_argument = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 
@@ -139,8 +139,8 @@ def agent_run(suite_name: str, tasks: tuple[str, ...], llm: str | None, author: 
 def _settings(llm: str | None, author: AuthorName | None, options: dict[str, Any]) -> AgentSettings:
     from passnet.agent.settings import AgentLimits, AgentSettings, LlmSettings
     from passnet.bench.run import RunSettings
-    from passnet.judge.clock import TimingPlan
-    from passnet.judge.sandbox import find_sandbox
+    from passnet.judge.processes.sandbox import find_sandbox
+    from passnet.judge.timing.clock import TimingPlan
     from passnet.judge.trial import JudgeSettings
 
     author = author or ("llm" if llm else None)
@@ -241,7 +241,7 @@ def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
     from passnet.agent.training_data import write_chats, write_pairs
     from passnet.agent.trajectories import read_attempts
     from passnet.cli.output import print_tables
-    from passnet.dataset.splits import read_suites
+    from passnet.suite.suite_keys import read_suites
 
     if until_best and form == "pairs":
         raise InputError("--until-best cuts chats; it does not go with --form pairs")

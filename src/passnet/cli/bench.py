@@ -23,7 +23,7 @@ from passnet.cli.output import (
     print_totals,
     report,
 )
-from passnet.cli.suites import admit_command, list_command, make_command, show_suite
+from passnet.cli.suite import admit_command, list_command, make_command, show_suite
 from passnet.errors import InputError
 
 
@@ -123,9 +123,9 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
 
     from passnet.bench.candidates import parse_candidate
     from passnet.bench.run import RunSettings, run_suite
-    from passnet.judge.clock import TimingPlan
-    from passnet.judge.messages import Limits
-    from passnet.judge.sandbox import find_sandbox
+    from passnet.judge.processes.sandbox import find_sandbox
+    from passnet.judge.protocol.messages import Limits
+    from passnet.judge.timing.clock import TimingPlan
     from passnet.judge.trial import JudgeSettings
     from passnet.report.progress import progress
 

@@ -77,7 +77,7 @@ def build_command(
     from contextlib import ExitStack
 
     from passnet.dataset.build import BuildSettings, build_dataset
-    from passnet.executors import executor
+    from passnet.jobs.executors import executor
     from passnet.mine.dtypes import DTYPES
     from passnet.mine.subgraphs import KINDS
     from passnet.report.progress import progress
@@ -127,9 +127,9 @@ def build_command(
 )
 def sample_command(folder: Path, out: Path, max_mib: float) -> None:
     """Take a part of a set that has all its libraries, tasks and sizes of graphs."""
-    from passnet.extract.sample import stratified
+    from passnet.extract.sampling import stratified
     from passnet.extract.store import GRAPHS, read_set, write_set
-    from passnet.records import make_folder
+    from passnet.records.serialise import make_folder
 
     whole, files = read_set(folder)
     rows = [row for file in files for row in GRAPHS.read(file)]

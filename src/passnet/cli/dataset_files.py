@@ -29,7 +29,7 @@ def verify_command(
     With --run, so many rows are built and run with the inputs seen at capture, each in a process of
     its own. Exits with 1 where something is wrong.
     """
-    from passnet.dataset.verify import verify
+    from passnet.dataset.verification import verify
     from passnet.report.progress import progress
 
     with ExitStack() as stack:
@@ -111,7 +111,7 @@ def export_command(
 @click.option("--json", "as_json", is_flag=True, help="Print what was read as JSON instead.")
 def import_command(folder: Path, out: Path, strict: bool, as_json: bool) -> None:
     """Make a dataset of graph directories (GraphNet's, PassNet's), or of an exported dataset."""
-    from passnet.dataset.importing import import_dataset
+    from passnet.dataset.importer import import_dataset
     from passnet.report.progress import progress
 
     with ExitStack() as stack:

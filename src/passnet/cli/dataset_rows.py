@@ -66,7 +66,7 @@ def query_command(
 
 
 def _as_json(row: dict[str, Any]) -> dict[str, Any]:
-    from passnet.records import decode
+    from passnet.records.serialise import decode
 
     return {
         name: decode(value, list, name) if name in JSON_COLUMNS else value

@@ -35,8 +35,9 @@ def split_command(
     The side of a row follows from its op sequence, the share and the seed alone; op sequences of
     suites are on the side of eval.
     """
-    from passnet.dataset.splits import read_suites, split, write_split
-    from passnet.dataset.whole import whole_folder
+    from passnet.dataset.splits import split, write_split
+    from passnet.records.atomic_folder import whole_folder
+    from passnet.suite.suite_keys import read_suites
 
     suites = read_suites(suite_names)
     sides, manifest = split(_parts(folder), share, seed, suites)
@@ -70,7 +71,8 @@ def leaks_command(
 
     Exits with 1 where there are any.
     """
-    from passnet.dataset.splits import leaks, read_split, read_suites
+    from passnet.dataset.splits import leaks, read_split
+    from passnet.suite.suite_keys import read_suites
 
     sides = read_split(place)[1]
     found = leaks(_parts(folder), sides, read_suites(suite_names))

@@ -66,11 +66,11 @@ def extract(
     Hugging Face hub (hub/owner/name, or hub/list.txt), of which only config.json is read. Nets are
     built with random weights, each in a process of its own. Exits with 1 if none was captured.
     """
-    from passnet.executors import executor
-    from passnet.extract.entries import resolve
+    from passnet.extract.entry_selection import resolve
     from passnet.extract.record import CaptureSettings
     from passnet.extract.run import run_extract
-    from passnet.isolated import Limits
+    from passnet.jobs.executors import executor
+    from passnet.jobs.process import Limits
     from passnet.report.catalog import summary
     from passnet.report.progress import progress
 

@@ -43,9 +43,9 @@ def judge_audit(
     under a wrong name, or an honest pass was rejected, flagged or found wrong.
     """
     from passnet.judge.audit import audit, find_cases
-    from passnet.judge.device import find_device
-    from passnet.judge.pool import ParentPool
-    from passnet.judge.sandbox import find_sandbox
+    from passnet.judge.processes.parent_pool import ParentPool
+    from passnet.judge.processes.sandbox import find_sandbox
+    from passnet.judge.protocol.device import find_device
     from passnet.judge.trial import JudgeSettings
     from passnet.report.progress import progress
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from passnet.dataset.suite import Suite
+    from passnet.suite.suite import Suite
 
 POSITIVE = click.FloatRange(min=0, min_open=True)
 
@@ -48,7 +48,7 @@ jobs_option = click.option(
 
 def open_suite(name: str, tasks: tuple[str, ...]) -> Suite:
     """The suite of a name or path, all of it or some of its tasks."""
-    from passnet.dataset.suite import load_suite, only_tasks
+    from passnet.suite.suite import load_suite, only_tasks
 
     suite = load_suite(name)
     return only_tasks(suite, tasks) if tasks else suite

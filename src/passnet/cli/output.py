@@ -22,7 +22,7 @@ def report(out: Path, trials: list[Trial], as_json: bool, brief: bool, wall_s: f
     from passnet.bench.files import FIGURE_FILE, RUN_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
     from passnet.bench.scores import as_json as to_json
     from passnet.bench.scores import read_rows, score_rows
-    from passnet.records import write_json
+    from passnet.records.serialise import write_json
     from passnet.report.figures import draw_es
     from passnet.report.tables import markdown, phase_table, task_overview, task_tables, total_table
     from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from passnet.dataset.mined import RECORDS_FILE, MinedRecord, read_mined
+from passnet.dataset.build_records import RECORDS_FILE, MinedRecord, read_mined
 from passnet.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
@@ -24,19 +24,19 @@ from passnet.dataset.store import (
     merge_subgraphs,
 )
 from passnet.errors import CutError, GraphError, InputError
-from passnet.executors import Executor, run_local
 from passnet.extract.store import GRAPHS, GraphRow, read_set
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec, main_float
-from passnet.isolated import RECORD_FILE, ROWS_FILE, Isolated, Limits, outcome_of
+from passnet.jobs.executors import Executor, run_local
+from passnet.jobs.process import RECORD_FILE, ROWS_FILE, Isolated, Limits, outcome_of
+from passnet.jobs.run_folder import Outcome, begin, keep_each
 from passnet.mine.cut import cut_range, infer, parent_of, single_assignment
 from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
 from passnet.mine.subgraphs import KINDS, Kind, Refusal, subgraphs
-from passnet.records import SCHEMA_VERSION, decode, encode, write_json
-from passnet.resume import Outcome, begin, keep_each
+from passnet.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 
 RUN_FILE = "build.json"
 PARTS_FOLDER = "parts"

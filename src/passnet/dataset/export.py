@@ -15,16 +15,16 @@ import pyarrow.compute as pc
 
 from passnet import __version__
 from passnet.dataset.card import CARD_FILE, CardFacts, card
-from passnet.dataset.importing import DATA_FOLDER
+from passnet.dataset.importer import DATA_FOLDER
 from passnet.dataset.layout import NO_TYPE, TYPES, graph_folder, passnet_folder, sample_of
 from passnet.dataset.origins import Origin, folder_of, read_origins, sample_of_origin
 from passnet.dataset.query import Dataset
 from passnet.dataset.splits import Side
 from passnet.dataset.store import SUBGRAPHS, SubgraphRow
-from passnet.dataset.whole import whole_folder
 from passnet.errors import InputError
 from passnet.graph.files import GraphSample, write_sample
-from passnet.parquet import parts
+from passnet.records.atomic_folder import whole_folder
+from passnet.records.parquet import parts
 
 Layout: TypeAlias = Literal["graphnet", "passnet", "hf"]
 LAYOUTS: tuple[Layout, ...] = ("graphnet", "passnet", "hf")

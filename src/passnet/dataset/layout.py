@@ -21,7 +21,7 @@ from passnet.extract.domain import DOMAINS, Domain
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.files import GraphSample
 from passnet.graph.render import render_program
-from passnet.records import SCHEMA_VERSION, encode
+from passnet.records.serialise import SCHEMA_VERSION, encode
 
 if TYPE_CHECKING:
     from passnet.mine.subgraphs import Kind

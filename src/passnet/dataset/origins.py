@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from passnet.dataset.store import SubgraphRow, graph_of
 from passnet.errors import InputError
 from passnet.graph.files import GraphSample
-from passnet.parquet import Format, Shard, check_shards, write_shards
-from passnet.records import SCHEMA_VERSION, read_json, write_json
+from passnet.records.parquet import Format, Shard, check_shards, write_shards
+from passnet.records.serialise import SCHEMA_VERSION, read_json, write_json
 
 ORIGINS_FILE = "origins.json"
 SHARD_NAME = "origins"

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from passnet.dataset.suite import load_suite
 from passnet.errors import InputError
-from passnet.graph.canonical import fingerprints
-from passnet.parquet import Format, Shard, check_shards, write_shards
-from passnet.records import SCHEMA_VERSION, make_folder, read_json, write_json
+from passnet.records.parquet import Format, Shard, check_shards, write_shards
+from passnet.records.serialise import SCHEMA_VERSION, make_folder, read_json, write_json
 
 SPLIT_FILE = "split.json"
 SHARD_NAME = "split"
@@ -75,7 +73,7 @@ class Leak:
 
 
 @dataclass(frozen=True, slots=True)
-class Suites:
+class SuiteKeys:
     """The op sequences and structures of suites, each with the name of one that has it, and the
     content hash of every suite by its name.
     """
@@ -83,25 +81,6 @@ class Suites:
     hashes: dict[str, str]
     sequences: dict[Ops, str]
     structures: dict[str, str]
-
-
-def read_suites(names: Iterable[str]) -> Suites:
-    """What suites evaluate on.
-
-    Raises:
-        SuiteError: there is no such suite, or two of one name.
-    """
-    found = Suites({}, {}, {})
-    for name in names:
-        suite = load_suite(name)
-        if found.hashes.get(suite.name, suite.content_hash) != suite.content_hash:
-            raise InputError(f"two suites are named {suite.name}; rename one")
-        found.hashes[suite.name] = suite.content_hash
-        for task in suite.tasks:
-            found.sequences.setdefault(task.ops, suite.name)
-            for item in task.graphs:
-                found.structures.setdefault(fingerprints(item.graph).structure, suite.name)
-    return found
 
 
 def side_of(ops: Ops, share: float, seed: int, kept: Collection[Ops] = ()) -> Side:
@@ -122,7 +101,7 @@ def side_of(ops: Ops, share: float, seed: int, kept: Collection[Ops] = ()) -> Si
     return "eval" if chosen or ops in kept else "train"
 
 
-def leaks(parts: Iterable[Part], sides: dict[str, Side], suites: Suites) -> list[Leak]:
+def leaks(parts: Iterable[Part], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
     """The rows to train on that evaluation, or a suite, gives away.
 
     Args:
@@ -153,7 +132,7 @@ def leaks(parts: Iterable[Part], sides: dict[str, Side], suites: Suites) -> list
     ]
 
 
-def check_leaks(parts: Iterable[Part], sides: dict[str, Side], suites: Suites) -> None:
+def check_leaks(parts: Iterable[Part], sides: dict[str, Side], suites: SuiteKeys) -> None:
     """Raise an InputError that names the rows if training and evaluation are not apart."""
     found = leaks(parts, sides, suites)
     if found:
@@ -182,7 +161,7 @@ def num_near(train: Collection[Ops], evaluation: Collection[Ops]) -> int:
 
 
 def split(
-    parts: Sequence[Part], share: float, seed: int, suites: Suites
+    parts: Sequence[Part], share: float, seed: int, suites: SuiteKeys
 ) -> tuple[dict[str, Side], SplitManifest]:
     """A side for each row, checked for leaks, and the manifest without its files.
 

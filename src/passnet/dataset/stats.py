@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from passnet.dataset.mined import MinedCounts, count_mined, read_mined
+from passnet.dataset.build_records import MinedCounts, count_mined, read_mined
 from passnet.dataset.query import Dataset
 from passnet.errors import InputError
 

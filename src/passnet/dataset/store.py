@@ -15,8 +15,8 @@ from passnet.extract.domain import Domain
 from passnet.graph.meta import check_arguments, check_spec
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec, main_float
-from passnet.parquet import Format, Shard, check_shards, write_shards
-from passnet.records import SCHEMA_VERSION, decode, read_json, write_json
+from passnet.records.parquet import Format, Shard, check_shards, write_shards
+from passnet.records.serialise import SCHEMA_VERSION, decode, read_json, write_json
 
 MANIFEST_FILE = "dataset.json"
 SHARD_NAME = "subgraphs"

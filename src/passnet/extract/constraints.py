@@ -17,16 +17,17 @@ from typing import Any
 import torch
 
 from passnet.errors import GraphError, PassnetError
-from passnet.extract.capture import Captured, Sampler, captured, held_tensors, is_fake
+from passnet.extract.capture import Captured, captured, held_tensors
 from passnet.extract.net import Net
 from passnet.extract.record import CaptureSettings, Constraints
 from passnet.extract.trace import Segment, Trace
 from passnet.graph.build import build
 from passnet.graph.fake import infer_shapes
+from passnet.graph.from_tensor import Sampler, is_fake
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.records import decode, encode
+from passnet.records.serialise import decode, encode
 
 MAX_ERROR = 1e-3
 """Largest difference of two runs of the same ops, in standard deviations of the output. They are

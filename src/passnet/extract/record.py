@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from passnet.extract.domain import Domain
-from passnet.isolated import Limits
+from passnet.jobs.process import Limits
 
 Mode: TypeAlias = Literal["fake", "real"]
 """fake: weights without memory. real: weights as they are initialised."""

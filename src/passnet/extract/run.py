@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from passnet.errors import InputError
-from passnet.executors import Executor, run_local
-from passnet.extract.isolate import capture_isolated
+from passnet.extract.capture_job import capture_isolated
 from passnet.extract.record import CaptureSettings, NetRecord
 from passnet.extract.store import Manifest, merge
-from passnet.records import SCHEMA_VERSION, make_folder
-from passnet.resume import begin, keep_each, last_records
+from passnet.jobs.executors import Executor, run_local
+from passnet.jobs.run_folder import begin, keep_each, last_records
+from passnet.records.serialise import SCHEMA_VERSION, make_folder
 
 RUN_FILE = "run.json"
 RECORDS_FILE = "nets.jsonl"

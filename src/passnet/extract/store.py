@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from passnet.extract.domain import Domain
-from passnet.parquet import Format, Shard, check_shards, write_shards
-from passnet.records import SCHEMA_VERSION, read_json, write_json
+from passnet.records.parquet import Format, Shard, check_shards, write_shards
+from passnet.records.serialise import SCHEMA_VERSION, read_json, write_json
 
 MANIFEST_FILE = "manifest.json"
 SHARD_NAME = "graphs"

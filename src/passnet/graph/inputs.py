@@ -9,12 +9,12 @@ import numpy as np
 
 from passnet.errors import GraphError
 from passnet.graph.fake import SYMBOL_ANNOTATION
-from passnet.graph.numbers import LARGEST, Array, is_float, storage, to_storage
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.uses import Use, find_uses
+from passnet.records.dtypes import LARGEST, Array, is_float, storage, to_storage
 
 InputValue: TypeAlias = "Array | int"
-"""A tensor as numpy storage (see `graph.numbers`), or a Python integer for a SymInt."""
+"""A tensor as numpy storage (see `records.dtypes`), or a Python integer for a SymInt."""
 
 InputKind: TypeAlias = Literal["recorded", "fresh", "extreme"]
 

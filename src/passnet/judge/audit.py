@@ -13,17 +13,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from passnet.dataset.suite import SuiteGraph
 from passnet.errors import InputError
 from passnet.graph.files import read_sample
 from passnet.judge.candidate import Call, Candidate
 from passnet.judge.held_out import held_out_findings
+from passnet.judge.inspection.rules import RulesName
 from passnet.judge.judge import judge_graph
-from passnet.judge.pool import ParentPool
-from passnet.judge.rules import RulesName
-from passnet.judge.tolerance import CORRECT_AT
+from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.trial import JudgeSettings, Trial, with_findings
-from passnet.records import read_json
+from passnet.records.serialise import read_json
+from passnet.score.tolerance import CORRECT_AT
+from passnet.suite.suite import SuiteGraph
 
 CASE_FILE = "case.json"
 GRAPH_FOLDER = "graphs"

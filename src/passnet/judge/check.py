@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from passnet.graph.inputs import InputKind
-from passnet.graph.numbers import from_storage, storage
 from passnet.judge.compare import Verdict, compare_forms, compare_values, worse
-from passnet.judge.finding import Finding
-from passnet.judge.messages import OutputForm
+from passnet.judge.findings import Finding
 from passnet.judge.precision import Accuracy, not_finite, precision_findings, worst_accuracy
-from passnet.judge.probe import Pair, outputs_in
-from passnet.judge.process import WorkerFailureError
-from passnet.judge.subject import Exact, Outcome, Problem, Subject
-from passnet.judge.tolerance import LEVELS, smallest_t
+from passnet.judge.processes.loaded_worker import Exact, Outcome, Problem, Subject
+from passnet.judge.processes.worker_process import WorkerFailureError
+from passnet.judge.protocol.messages import OutputForm
+from passnet.judge.timing.probes import Pair, outputs_in
+from passnet.records.dtypes import from_storage, storage
+from passnet.score.tolerance import LEVELS, smallest_t
 
 KINDS: tuple[InputKind, ...] = ("recorded", "fresh", "extreme")
 """The sets of inputs, in the order in which a graph is called on them."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passnet.graph.numbers import Array
-from passnet.judge.messages import OutputForm
-from passnet.judge.status import Status
-from passnet.judge.tolerance import LEVELS, smallest_t
+from passnet.judge.protocol.messages import OutputForm
+from passnet.records.dtypes import Array
+from passnet.score.status import Status
+from passnet.score.tolerance import LEVELS, smallest_t
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from passnet.dataset.suite import SuiteGraph
 from passnet.judge.candidate import Candidate
-from passnet.judge.finding import Finding
+from passnet.judge.findings import Finding
 from passnet.judge.judge import judge_graph
-from passnet.judge.pool import ParentPool
-from passnet.judge.status import Status
+from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.trial import JudgeSettings, Trial
+from passnet.score.status import Status
+from passnet.suite.suite import SuiteGraph
 
 WRONG: tuple[Status, ...] = ("wrong_shape", "wrong_dtype", "crash", "timeout")
 """Statuses that are wrong on any shape. A pass that does not match, or that says by an exception

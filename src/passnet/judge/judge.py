@@ -13,13 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from passnet.dataset.suite import SuiteGraph
 from passnet.errors import GraphError, PassFolderError
 from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import KINDS, NUM_GRADED, Checked, Expected, num_written
-from passnet.judge.clock import (
+from passnet.judge.compare import worse
+from passnet.judge.findings import Finding
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import RULES, RulesName
+from passnet.judge.processes.device_lock import DeviceTurns
+from passnet.judge.processes.loaded_worker import Problem, Subject, make_problem
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
+from passnet.judge.protocol.device import kind_of
+from passnet.judge.protocol.messages import Profiled
+from passnet.judge.timing.clock import (
     EARLY_WORK,
     HOT_CALLS,
     LATE_WORK,
@@ -27,24 +36,19 @@ from passnet.judge.clock import (
     TimingPlan,
     interleave,
 )
-from passnet.judge.compare import worse
-from passnet.judge.conduct import company_findings, floor_findings, torch_findings
-from passnet.judge.device import kind_of
-from passnet.judge.estimate import low_mean, self_ratio, speedup
-from passnet.judge.finding import Finding
-from passnet.judge.floor import NO_FLOOR, Floor, make_floor
-from passnet.judge.fresh import FreshInputs
-from passnet.judge.lock import DeviceTurns
-from passnet.judge.messages import Profiled
-from passnet.judge.pool import ParentPool
-from passnet.judge.process import WorkerFailureError, WorkerParent
-from passnet.judge.rules import RULES, RulesName
-from passnet.judge.static import inspect_code
-from passnet.judge.status import Status
-from passnet.judge.subject import Problem, Subject, make_problem
-from passnet.judge.timed_worker import TimedWorker
+from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
+from passnet.judge.timing.fresh_inputs import FreshInputs
+from passnet.judge.timing.measurement_findings import (
+    company_findings,
+    floor_findings,
+    torch_findings,
+)
+from passnet.judge.timing.roofline import NO_FLOOR, Floor, make_floor
+from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import MAX_TEXT, JudgeSettings, Trial, with_findings
 from passnet.passes.folder import inspect_folder
+from passnet.score.status import Status
+from passnet.suite.suite import SuiteGraph
 
 
 class _Stopwatch:

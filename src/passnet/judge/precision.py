@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passnet.graph.numbers import Array, from_storage, is_float
-from passnet.judge.finding import Finding
-from passnet.judge.messages import OutputForm
+from passnet.judge.findings import Finding
+from passnet.judge.protocol.messages import OutputForm
+from passnet.records.dtypes import Array, from_storage, is_float
 
 DOWNGRADE: dict[str, float] = {
     "float64": 2.0**-26,

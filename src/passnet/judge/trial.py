@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from passnet.judge.clock import Rounds, TimingPlan
-from passnet.judge.finding import Finding
-from passnet.judge.messages import Limits, Profiled
-from passnet.judge.rules import RulesName
-from passnet.judge.sandbox import SandboxName
-from passnet.judge.status import Status
+from passnet.judge.findings import Finding
+from passnet.judge.inspection.rules import RulesName
+from passnet.judge.processes.sandbox import SandboxName
+from passnet.judge.protocol.messages import Limits, Profiled
+from passnet.judge.timing.clock import Rounds, TimingPlan
+from passnet.score.status import Status
 
 MAX_TEXT = 600
 """Most characters of a trial's error."""

@@ -86,7 +86,7 @@ def observe(graph: Graph, values: Sequence[object]) -> dict[str, TensorSpec]:
         graph: its program must come from `single_assignment`.
         values: one tensor or number for each argument.
     """
-    from passnet.extract.capture import describe
+    from passnet.graph.from_tensor import describe
 
     names = [op.output for op in graph.program.ops]
     seen = {item.name: item for item in graph.tensors}

@@ -21,8 +21,8 @@ from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.effects import last_name, may_alias
 from passnet.graph.fake import fake_input, fake_mode, infer_shapes, restored_state
-from passnet.graph.numbers import LARGEST
 from passnet.graph.spec import Arg, Graph, Op, Program, Ref, Sequence, Slice, TorchName, main_float
+from passnet.records.dtypes import LARGEST
 
 DTYPES = ("float32", "float16", "bfloat16")
 """The dtypes that graphs are made in (reference: mining, generalisation)."""

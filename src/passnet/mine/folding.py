@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passnet.errors import InputError
-from passnet.mine.folds import Batch
+from passnet.mine.fold_choice import Batch
 from passnet.mine.repeats import Ints
 
 

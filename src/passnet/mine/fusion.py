@@ -61,7 +61,7 @@ def fusion_plan(graph: Graph, where: str = "graph", device: Device = "cpu") -> F
     Args:
         graph: with the specs of its arguments.
         where: named in errors.
-        device: "cpu", or "cuda", which needs no GPU (see `mine.gpu`).
+        device: "cpu", or "cuda", which needs no GPU (see `mine.simulated_gpu`).
 
     Raises:
         FusionError: Inductor cannot lower it.

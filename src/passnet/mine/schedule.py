@@ -14,7 +14,7 @@ from passnet.errors import FusionError, InputError, boundary
 from passnet.graph.fake import fake_input
 from passnet.graph.spec import Graph
 from passnet.mine.attention import attention_on_cuda
-from passnet.mine.gpu import DevicelessMode, answering_for_gpu
+from passnet.mine.simulated_gpu import DevicelessMode, answering_for_gpu
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from passnet.errors import CutError, FusionError
 from passnet.graph.spec import Graph, Ref
 from passnet.mine.cut import Parent, cut_range, infer, parent_of, single_assignment, trim
 from passnet.mine.fusion import fusion_plan
-from passnet.mine.ranges import fusible_ranges
+from passnet.mine.plateaus import fusible_ranges
 
 Kind: TypeAlias = Literal["classical", "fusible", "single"]
 """classical: a pattern that repeats in the corpus. fusible: what a compiler makes into few kernels.

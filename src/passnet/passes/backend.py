@@ -13,7 +13,7 @@ import torch.fx
 from passnet.errors import InputError
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
-from passnet.passes.observe import Observer
+from passnet.passes.op_observer import Observer
 from passnet.passes.pattern import Pass
 from passnet.passes.rewrite import PassReport, apply_passes
 

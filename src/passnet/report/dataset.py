@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from passnet.dataset.mined import MinedCounts
+from passnet.dataset.build_records import MinedCounts
 from passnet.dataset.stats import Stats
 from passnet.dataset.store import SubgraphRow
 from passnet.graph.spec import TensorSpec
-from passnet.records import decode
+from passnet.records.serialise import decode
 from passnet.report.tables import Table, markdown
 
 AS_CAPTURED = "as captured"

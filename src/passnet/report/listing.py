@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from passnet.dataset.suite import Task
 from passnet.graph.fake import ValueShape, infer_shapes
 from passnet.graph.render import render_statement
 from passnet.graph.spec import Alias, Graph, Release
+from passnet.suite.suite import Task
 
 
 def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:

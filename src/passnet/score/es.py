@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 
 from passnet.errors import InputError
-from passnet.judge.status import TOLERATED_FROM, Status
-from passnet.judge.tolerance import LEVELS
+from passnet.score.status import TOLERATED_FROM, Status
+from passnet.score.tolerance import LEVELS
 
 SEVERE_PENALTY = 0.1
 """Default of b, the factor of an error that is not tolerated."""

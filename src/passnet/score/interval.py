@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passnet.judge.tolerance import LEVELS
 from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, WEIGHTS, Score, factor
+from passnet.score.tolerance import LEVELS
 
 NUM_RESAMPLES = 1000
 CONFIDENCE = 0.95

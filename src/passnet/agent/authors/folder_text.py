@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from passnet.agent.authors import triton_source
 from passnet.agent.authors.inductor_code import Form, contiguous
 from passnet.agent.authors.language import FUNCTIONS_IMPORT, LANGUAGES, Language
-from passnet.agent.authors.pieces import Piece
-from passnet.agent.authors.symmetry import Order
+from passnet.agent.authors.lowered_ranges import Piece
+from passnet.agent.authors.parameter_order import Order
 from passnet.agent.files import MAX_FILE_CHARACTERS, Files
 from passnet.errors import AuthorError
 from passnet.graph.render import render_statement

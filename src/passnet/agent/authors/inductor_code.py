@@ -23,8 +23,8 @@ from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.fake import SYMBOL_ANNOTATION
 from passnet.graph.spec import Graph
-from passnet.mine.gpu import DevicelessMode, answering_for_gpu
 from passnet.mine.schedule import GPU_SETTINGS, SETTINGS, Device, lower
+from passnet.mine.simulated_gpu import DevicelessMode, answering_for_gpu
 
 DEVICE_SETTINGS: dict[Device, dict[str, Any]] = {
     "cpu": {"cpp.threads": 1, "cpp.vec_isa_ok": True},

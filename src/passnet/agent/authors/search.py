@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from passnet.agent.authors.folder_text import Written
-from passnet.agent.authors.pieces import Options, Span
+from passnet.agent.authors.lowered_ranges import Options, Span
 from passnet.agent.authors.task_compiler import TaskCompiler, Way
 from passnet.agent.session import Session
 from passnet.agent.tools import Submit

@@ -9,8 +9,8 @@ from passnet.agent.attempt import VariantResult
 from passnet.agent.authors.cpp_source import cpp_source
 from passnet.agent.authors.folder_text import Written, pass_folder, pattern_text
 from passnet.agent.authors.language import device_of
-from passnet.agent.authors.launch import Blocks
-from passnet.agent.authors.pieces import GraphPieces, Options, Piece, Span
+from passnet.agent.authors.launch_rules import Blocks
+from passnet.agent.authors.lowered_ranges import GraphPieces, Options, Piece, Span
 from passnet.agent.authors.triton_source import triton_source
 from passnet.agent.files import Files
 from passnet.agent.session import Session

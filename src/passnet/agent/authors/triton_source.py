@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from passnet.agent.authors.inductor_code import GeneratedCode, KernelCall
-from passnet.agent.authors.launch import Blocks, launch_of
+from passnet.agent.authors.launch_rules import Blocks, launch_of
 from passnet.agent.authors.triton_kernel import TritonKernel, read_kernel
 from passnet.errors import AuthorError
 from passnet.passes.cpp import INCLUDE

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from passnet.extract.catalog.transformers.config_defaults import WHOLE, said
 from passnet.extract.catalog.transformers.inputs import inputs, left_out
-from passnet.extract.catalog.transformers.reduce import MAX_LAYERS, fitted, reduced
-from passnet.extract.catalog.transformers.settings import WHOLE, said
+from passnet.extract.catalog.transformers.reduced_configs import MAX_LAYERS, fitted, reduced
 from passnet.extract.net import Domain, Net
 from passnet.extract.torchvision_ops import ready_torchvision
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-from passnet.extract.catalog.transformers.look import Look
+from passnet.extract.catalog.transformers.config_view import Look
 from passnet.extract.net import Given, floats, image, ones, tokens
 
 TEXT_LENGTH = 32

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passnet.extract.catalog.transformers import rare
+from passnet.extract.catalog.transformers import rare_arguments as rare
 from passnet.extract.catalog.transformers.arguments import (
     TEXT_LENGTH,
     Maker,
@@ -15,7 +15,7 @@ from passnet.extract.catalog.transformers.arguments import (
     qformer_input_ids,
     video,
 )
-from passnet.extract.catalog.transformers.required import (
+from passnet.extract.catalog.transformers.required_arguments import (
     embeddings,
     hidden_states,
     latents,

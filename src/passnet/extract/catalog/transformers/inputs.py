@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from passnet.extract.catalog.transformers.arguments import MAKERS
+from passnet.extract.catalog.transformers.config_view import Look
 from passnet.extract.catalog.transformers.families import FAMILIES
-from passnet.extract.catalog.transformers.look import Look
-from passnet.extract.catalog.transformers.required import REQUIRED
+from passnet.extract.catalog.transformers.required_arguments import REQUIRED
 from passnet.extract.net import Given
 
 

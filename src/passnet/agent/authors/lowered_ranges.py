@@ -1,0 +1,182 @@
+"""The pieces of a graph that generated kernels can compute: ranges of ops, cut out and lowered."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+import torch.fx
+
+from passnet.agent.authors.eager_steps import in_eager_steps
+from passnet.agent.authors.inductor_code import GeneratedCode, generate
+from passnet.agent.authors.parameter_order import Order, orders
+from passnet.agent.authors.triton_source import triton_source
+from passnet.errors import (
+    AuthorError,
+    CutError,
+    FusionError,
+    GraphError,
+    PassError,
+    boundary,
+)
+from passnet.graph.build import build
+from passnet.graph.device import retarget
+from passnet.graph.fake import fake_input, restored_state
+from passnet.graph.spec import Graph
+from passnet.mine.cut import Parent, cut_range, infer, parent_of, single_assignment
+from passnet.mine.fusion import fusion_plan
+from passnet.mine.schedule import Device
+from passnet.mine.simulated_gpu import DevicelessMode, answering_for_gpu
+
+Span: TypeAlias = tuple[int, int]
+"""Ops [start, stop) of a graph in single-assignment form."""
+
+Options: TypeAlias = tuple[tuple[str, Any], ...]
+"""Settings of Inductor, by name."""
+
+TRIMS = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0))
+"""Ops that are tried to be left out in front and at the end, where a range cannot be lowered as a
+whole: most often they are views, whose results share memory with another value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Ops of a graph, as a graph of their own, and what Inductor generates for them.
+
+    `orders` are those in which its pattern may get its arguments.
+    """
+
+    span: Span
+    cut: Graph
+    code: GeneratedCode
+    orders: tuple[Order, ...]
+
+
+class GraphPieces:
+    """Cuts pieces out of one graph and lowers them, each but once for the same options.
+
+    `refused` says why a span cannot be cut out, lowered or written.
+
+    Args:
+        graph: on the device that it is run on.
+        where: named in errors.
+        device: what kernels are generated for; it need not be there.
+
+    Raises:
+        AuthorError: its shapes cannot be inferred.
+    """
+
+    def __init__(self, graph: Graph, where: str, device: Device = "cpu") -> None:
+        self._where = where
+        self._device: Device = device
+        single = Graph(single_assignment(graph.program), graph.tensors)
+        try:
+            seen = infer(single)
+        except GraphError as cause:
+            raise AuthorError(f"{where}: {cause}") from cause
+        self._program = single.program
+        self._parent: Parent = parent_of(single.program, seen)
+        self._strides = _strides(single, device)
+        self._spans = _between_libraries(single, where, device)
+        self._known: dict[tuple[Span, Options], Piece | None] = {}
+        self.refused: dict[Span, str] = {}
+
+    @property
+    def num_ops(self) -> int:
+        """How many ops the graph has."""
+        return len(self._parent.ops)
+
+    def largest(self, options: Options) -> tuple[Span, ...]:
+        """The spans that generated kernels can compute, as long as can be.
+
+        Ops that call a library are in none, nor are those that cannot be lowered.
+        """
+        return tuple(
+            span for start, stop in self._spans for span in self._cover(start, stop, options)
+        )
+
+    def piece(self, span: Span, options: Options) -> Piece | None:
+        """The piece of a span; None where it cannot be cut out or lowered."""
+        key = (span, options)
+        if key not in self._known:
+            try:
+                self._known[key] = self._lowered(span, options)
+            except (AuthorError, CutError, GraphError, PassError) as cause:
+                self._known[key] = None
+                self.refused[span] = str(cause)
+        return self._known[key]
+
+    def _cover(self, start: int, stop: int, options: Options) -> list[Span]:
+        """Spans within a range, found by leaving out its ends, or else by halving it."""
+        if stop <= start:
+            return []
+        tries = [(start, stop), *((start + front, stop - back) for front, back in TRIMS)]
+        for span in tries:
+            if span[0] < span[1] and self.piece(span, options) is not None:
+                return [span]
+        if stop - start == 1:
+            return []
+        middle = (start + stop) // 2
+        return [*self._cover(start, middle, options), *self._cover(middle, stop, options)]
+
+    def _lowered(self, span: Span, options: Options) -> Piece:
+        cut = cut_range(self._parent, *span)
+        if not cut.tensors:
+            raise AuthorError(f"{self._where}{list(span)}: it reads nothing")
+        strides = {
+            item.name: self._strides[item.original_name]
+            for item in cut.tensors
+            if item.original_name in self._strides
+        }
+        steps = in_eager_steps(cut, infer(cut), self._device)
+        where = f"{self._where}{list(span)}"
+        code = generate(steps, strides, dict(options), where, self._device)
+        if self._device == "cuda":
+            triton_source(code)  # refuses what uses a function that we have not
+        return Piece(span, cut, code, tuple(orders(cut, self._program, span[0])))
+
+
+def _between_libraries(graph: Graph, where: str, device: Device) -> tuple[Span, ...]:
+    """The ranges of ops between those that Inductor leaves to a library."""
+    num_ops = len(graph.program.ops)
+    try:
+        plan = fusion_plan(graph, where, device)
+    except FusionError:
+        return ((0, num_ops),)  # a part of it may be lowered yet
+    calls = sorted({op for kernel in plan.kernels if kernel.is_extern for op in kernel.ops})
+    starts = [0, *(op + 1 for op in calls)]
+    return tuple(
+        (start, stop) for start, stop in zip(starts, [*calls, num_ops], strict=True) if start < stop
+    )
+
+
+def _strides(graph: Graph, device: Device) -> dict[str, tuple[int, ...]]:
+    """The strides of every tensor of a graph, by name; none where it cannot run under fake tensors,
+    as the code that is generated copies what has others than expected.
+    """
+    names = [op.output for op in graph.program.ops]
+    found: dict[str, tuple[int, ...]] = {}
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, n: torch.fx.Node) -> Any:
+            value = super().run_node(n)
+            if "custom" in n.meta and isinstance(value, torch.Tensor):
+                name = names[n.meta["custom"]["op"]]
+                if name is not None:
+                    found[name] = tuple(value.stride())
+            return value
+
+    annotations = {item.name: item.annotation for item in graph.program.params}
+    running = boundary(AuthorError, "cannot run under fake tensors")
+    answering = answering_for_gpu() if device == "cuda" else nullcontext()
+    program = retarget(graph, device, None if device == "cpu" else 0).program
+    modes = (restored_state(), answering, DevicelessMode(), torch.no_grad())
+    with suppress(AuthorError), running, ExitStack() as stack:
+        for mode in modes:
+            stack.enter_context(mode)
+        with torch.device(device if device == "cpu" else "cuda:0"):
+            inputs = [fake_input(item, annotations[item.name]) for item in graph.tensors]
+        Recorder(build(program)).run(*inputs)
+    return found

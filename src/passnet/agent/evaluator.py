@@ -1,0 +1,145 @@
+"""Where states of a pass folder are judged: processes, and a place for the files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from passnet.agent.files import Files, write_files
+from passnet.bench.candidates import Entry
+from passnet.bench.run import RunSettings, judge_task
+from passnet.errors import GraphError
+from passnet.judge.candidate import Call, Candidate
+from passnet.judge.findings import Finding
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import METHOD, RULES
+from passnet.judge.judge import problem_of
+from passnet.judge.match_check import GraphMatches, look
+from passnet.judge.processes.device_lock import DeviceTurns
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.trial import Trial, with_findings
+from passnet.passes.folder import inspect_folder
+from passnet.suite.suite import SuiteGraph, Task
+
+UNDECIDED = METHOD[1]
+"""The name of findings that text alone cannot decide."""
+
+NAME = "passes"
+"""The name of the candidate in the trials of an attempt."""
+
+KEPT_BYTES = 1 << 30
+"""Of inputs that stay for the next evaluation: drawing them takes longer than all else of ours."""
+
+
+class Workbench:
+    """Processes in which one state of a pass folder after another is judged.
+
+    Candidate code sees the folder of the state that is judged and nothing else of the attempt; all
+    of it runs in the judge's sandbox. One attempt at a time uses a workbench.
+
+    Args:
+        settings: how to judge; `sandbox` names what confines candidate code.
+        call: how candidates are called: "compiled", through torch.compile, or "direct".
+    """
+
+    def __init__(self, settings: RunSettings, call: Call = "compiled") -> None:
+        self.settings = settings
+        self._call: Call = call
+        self._number = 0
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Workbench:
+        made = tempfile.TemporaryDirectory(prefix="passnet-agent-")
+        self._root = Path(self._stack.enter_context(made)).resolve()
+        sandbox = find_sandbox(self.settings.sandbox)
+        judge = self.settings.judge
+        pool = ParentPool(self.settings.num_threads, sandbox, judge.device, KEPT_BYTES)
+        self._parents = self._stack.enter_context(pool)
+        self._parents.start([self._candidate(None)])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def close(self) -> None:
+        """End all processes at once, from any thread; what is being judged fails."""
+        self._parents.close()
+
+    def prepare(self, task: Task) -> None:
+        """Make the inputs of a task's graphs, which evaluations then need not wait for.
+
+        A graph whose inputs cannot be made is left to its evaluation, which says so.
+        """
+        judge = self.settings.judge
+        for item in task.graphs:
+            with DeviceTurns(judge.device), suppress(GraphError):
+                problem_of(self._parents, item, judge)
+
+    @property
+    def root(self) -> str:
+        """The folder under which states are written, as it may appear in messages."""
+        return str(self._root)
+
+    def look(self, task: Task, files: Files) -> list[GraphMatches]:
+        """Where the passes of a state match in the graphs of a task.
+
+        Raises:
+            PassFolderError: the folder cannot be used at all.
+            WorkerError: our own machinery failed.
+        """
+        with self._written(files) as folder:
+            candidate = self._candidate(folder)
+            return list(look(self._parents, task.graphs, candidate, self.settings.judge))
+
+    def judge(self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = ()) -> list[Trial]:
+        """The trials of a state on the graphs of a task.
+
+        Args:
+            task: whose graphs.
+            files: the state.
+            unseen: graphs of the same task in other shapes; see `judge.held_out`.
+
+        Raises:
+            PassFolderError: the folder cannot be used at all.
+            MeasureError: our own machinery fails again and again.
+        """
+        with self._written(files) as folder:
+            refused = self._refused(folder)
+            if refused:
+                return [
+                    with_findings(Trial(task.name, item.name, NAME, "cheat"), refused)
+                    for item in task.graphs
+                ]
+            entry = Entry(self._candidate(None), folder, inspect_folder(folder).code_hash)
+            judged = judge_task(self._parents, task, [entry], self.settings, unseen, ())
+            return [trial for _, trials in judged for trial in trials]
+
+    def _refused(self, folder: Path) -> list[Finding]:
+        """What the code of a state may not use.
+
+        What the judge only marks, for a person to read, is refused here: an author is told, and
+        can do without. Only of tensor methods text cannot tell; the judge sees these when they run.
+        """
+        found = inspect_code(inspect_folder(folder), RULES[self.settings.judge.rules])
+        return [
+            replace(item, weight="reject")
+            for item in found
+            if item.weight == "reject" or (item.weight == "flag" and item.name != UNDECIDED)
+        ]
+
+    def _candidate(self, folder: Path | None) -> Candidate:
+        passes = None if folder is None else str(folder)
+        return Candidate(NAME, "passes", passes, self._call, root=str(self._root))
+
+    @contextmanager
+    def _written(self, files: Files) -> Iterator[Path]:
+        self._number += 1
+        with tempfile.TemporaryDirectory(dir=self._root, prefix=f"{self._number}-") as name:
+            folder = Path(name)
+            write_files(files, folder)
+            inspect_folder(folder)
+            yield folder

@@ -1,0 +1,114 @@
+"""What a prompt says of the rules: each sentence with code that breaks it, and its verdict.
+
+A test hands every piece of code to the judge's inspection, so that no sentence is untrue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passnet.judge.inspection.rules import RulesName
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence about what is forbidden.
+
+    Args:
+        text: for an author.
+        code: a replacement function `run(x)`, with what it needs, that breaks the rule.
+        finding: the name under which it is found.
+        weight: "reject", it scores as a cheat; or "flag", it is marked.
+        rules: under which rules it holds.
+    """
+
+    text: str
+    code: str
+    finding: str
+    weight: str = "reject"
+    rules: tuple[RulesName, ...] = ("strict", "open")
+
+
+STRICT_CLAIMS = (
+    Claim(
+        "No operation of torch computes: no `torch.add`, `torch.matmul`, no function of "
+        "`torch.nn.functional` or `torch.ops` outside `pattern` and `replacement_args`.",
+        "def run(x):\n    return torch.nn.functional.relu(x)\n",
+        "torch_fallback",
+        rules=("strict",),
+    ),
+    Claim(
+        "No tensor method or operator computes either (`x + y`, `x.sum()`, `x @ y`).",
+        "def run(x):\n    return x.softmax(-1)\n",
+        "torch_fallback",
+        rules=("strict",),
+    ),
+    Claim(
+        "No linear algebra of a library from native code (BLAS, MKL, libtorch): such code is "
+        "marked, and does not count once a person has read it.",
+        'SOURCE = "void cblas_sgemm(int);"\n\ndef run(x):\n    return x\n',
+        "torch_fallback",
+        "flag",
+        rules=("strict",),
+    ),
+)
+
+CLAIMS = (
+    *STRICT_CLAIMS,
+    Claim(
+        "Code is written out: no `exec`, `eval`, `compile`, `__import__`, `importlib`.",
+        "def run(x):\n    return eval('x')\n",
+        "evasion",
+    ),
+    Claim(
+        "No threads or processes of your own (OpenMP inside a kernel is fine).",
+        "import threading as t\n\ndef run(x):\n    t.Thread(target=print).start()\n    return x\n",
+        "thread",
+    ),
+    Claim(
+        "No network.",
+        "import socket\n\ndef run(x):\n    socket.socket()\n    return x\n",
+        "network",
+    ),
+    Claim(
+        "No nested compiler: no `torch.compile`, no `torch.jit`.",
+        "def run(x):\n    return torch.compile(lambda y: y)(x)\n",
+        "nested_compile",
+    ),
+    Claim(
+        "No look at other frames, modules or objects of the process.",
+        "import gc\n\ndef run(x):\n    gc.get_objects()\n    return x\n",
+        "introspection",
+    ),
+    Claim(
+        "Nothing is written to disk or kept for later processes.",
+        "def run(x):\n    torch.save(x, 'x.pt')\n    return x\n",
+        "persistence",
+    ),
+)
+
+ALLOWED = {
+    "strict": "Torch may create, describe and move tensors (`torch.empty`, `empty_like`, `zeros`, "
+    "`view`, `reshape`, `transpose`, `contiguous`, `expand`, `shape`, `stride`, `data_ptr`, …); "
+    "all arithmetic is in your kernels.",
+    "open": "Torch operations are allowed in replacements, as a real compiler may rewrite one "
+    "into others.",
+}
+"""What replacements may use, by rules."""
+
+RUN_CLAIMS = (
+    "Results are compared on values that you have not seen, in every call that is timed; what is "
+    "cached between calls, computed early or late, or on another thread, is found out and scores "
+    "as a cheat.",
+    "Passes are also tried on shapes of the task that are not shown; one that is wrong there "
+    "scores as a cheat. (One that has no match there, or raises an error, does not.)",
+)
+"""What is found out by running; the exploit tests of the judge show each."""
+
+
+def rules_text(rules: RulesName, held_out: bool) -> str:
+    """The rules in force, as a list."""
+    claims = [item.text for item in CLAIMS if rules in item.rules]
+    lines = ["## Rules", "", ALLOWED[rules], "", *(f"- {text}" for text in claims)]
+    lines += [f"- {text}" for text in RUN_CLAIMS[: 2 if held_out else 1]]
+    return "\n".join(lines)

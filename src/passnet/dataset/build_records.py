@@ -1,0 +1,81 @@
+"""What came of mining the captured graphs of a dataset: a record of each, and all in numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from passnet.jobs.run_folder import last_records
+
+RECORDS_FILE = "graphs.jsonl"
+TOP_REASONS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MinedRecord:
+    """What came of mining one graph: how many ranges were cut out by kind, and were refused, with
+    the reasons; how many of them there are in other dtypes, and what kept the graph from a dtype;
+    `error` where the graph as a whole failed.
+    """
+
+    graph: str
+    num_ops: int
+    found: dict[str, int]
+    refused: dict[str, int]
+    reasons: dict[str, int]
+    variants: dict[str, int] = field(default_factory=dict)
+    unvaried: dict[str, str] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MinedCounts:
+    """What came of mining all graphs, of which `num_failed` gave nothing.
+
+    `found` and `refused` are ranges by kind, `reasons` the most frequent ones for a refusal.
+    `varied` and `unvaried` are graphs by dtype: those made in it, and those that could not be.
+    """
+
+    num_graphs: int
+    num_ops: int
+    num_failed: int
+    found: dict[str, int]
+    refused: dict[str, int]
+    reasons: dict[str, int]
+    varied: dict[str, int]
+    unvaried: dict[str, int]
+
+
+def read_mined(out: Path) -> dict[str, MinedRecord]:
+    """The records of a build by graph; a torn last line is left out."""
+    return last_records(out / RECORDS_FILE, MinedRecord, lambda record: record.graph)
+
+
+def count_mined(records: Iterable[MinedRecord]) -> MinedCounts | None:
+    """Records in numbers; None without any, as in a dataset that was not mined here."""
+    items = list(records)
+    if not items:
+        return None
+    found: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for item in items:
+        found.update(item.found)
+        refused.update(item.refused)
+        reasons.update(item.reasons)
+    return MinedCounts(
+        num_graphs=len(items),
+        num_ops=sum(item.num_ops for item in items),
+        num_failed=sum(item.error is not None for item in items),
+        found=_sorted(found),
+        refused=_sorted(refused),
+        reasons=dict(reasons.most_common(TOP_REASONS)),
+        varied=_sorted(Counter(dtype for item in items for dtype in item.variants)),
+        unvaried=_sorted(Counter(dtype for item in items for dtype in item.unvaried)),
+    )
+
+
+def _sorted(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items()))

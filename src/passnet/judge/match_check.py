@@ -1,0 +1,60 @@
+"""Where the passes of a folder match, found out in a worker: nothing is called or timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from passnet.graph.device import retarget
+from passnet.graph.render import render_program
+from passnet.judge.candidate import Candidate
+from passnet.judge.processes.device_lock import DeviceTurns
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.worker_process import WorkerFailureError
+from passnet.judge.protocol.device import kind_of
+from passnet.judge.protocol.messages import Look, Looked, MissText
+from passnet.judge.trial import MAX_TEXT, JudgeSettings
+from passnet.suite.suite import SuiteGraph
+
+
+@dataclass(frozen=True, slots=True)
+class GraphMatches:
+    """How often each pass of a folder matches in a graph, with its nearest miss where it does not;
+    `error` where the folder could not be loaded or applied.
+    """
+
+    graph: str
+    passes: tuple[MissText, ...] = ()
+    error: str | None = None
+
+    @property
+    def has_any(self) -> bool:
+        """Whether any pass matches."""
+        return any(item.num_matches for item in self.passes)
+
+
+def look(
+    parents: ParentPool,
+    graphs: Sequence[SuiteGraph],
+    candidate: Candidate,
+    settings: JudgeSettings,
+) -> Iterator[GraphMatches]:
+    """Where the passes of a candidate match, graph by graph, each in a worker of its own.
+
+    Raises:
+        WorkerError: our own machinery failed.
+    """
+    assert candidate.passes is not None, "only a pass folder has passes"
+    for item in graphs:
+        program = render_program(retarget(item.graph, kind_of(settings.device)).program)
+        request = Look(program, candidate.passes)
+        with (
+            DeviceTurns(settings.device),
+            parents.of(candidate).fork(settings.limits) as worker,
+        ):
+            try:
+                reply = worker.ask(request, Looked, settings.compile_timeout_s)
+            except WorkerFailureError as failure:
+                yield GraphMatches(item.name, error=str(failure)[:MAX_TEXT])
+            else:
+                yield GraphMatches(item.name, reply.matches)

@@ -1,0 +1,285 @@
+"""One worker under one candidate: its inputs, its calls, and what comes back as raw bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from passnet.graph.inputs import InputValue
+from passnet.graph.render import render_program
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.judge.candidate import Candidate
+from passnet.judge.processes.worker_process import Worker, WorkerFailureError, WorkerParent
+from passnet.judge.protocol.device import kind_of
+from passnet.judge.protocol.messages import (
+    Fetch,
+    Fetched,
+    InputLayout,
+    Limits,
+    Load,
+    Loaded,
+    MissText,
+    OutputForm,
+    Profile,
+    Profiled,
+    Ran,
+    Run,
+)
+from passnet.judge.protocol.shared_memory import SharedMemory, aligned, lay_out
+from passnet.records.dtypes import Array, storage
+
+MAX_OUTPUT_BYTES = 8 * 2**30
+INPUT_MEMORY = "passnet-inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A graph with its input sets, ready to hand to workers.
+
+    `content` is what the input memory holds before a call: the values of every set, and room for
+    those of timed calls.
+    """
+
+    text: str
+    tensors: tuple[TensorSpec, ...]
+    layouts: tuple[InputLayout, ...]
+    input_sets: tuple[Sequence[InputValue], ...]
+    content: Array
+
+
+def make_problem(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> Problem:
+    """The problem of a graph on some sets of inputs."""
+    all_sets = [*input_sets, input_sets[0]]  # the last is overwritten before every timed call
+    layouts, num_bytes = lay_out(graph.tensors, all_sets)
+    content = np.zeros(num_bytes, np.uint8)
+    for layout, values in zip(layouts, zip(*all_sets, strict=True), strict=True):
+        for offset, value in zip(layout.offsets, values, strict=False):
+            if not isinstance(value, int):
+                flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+                content[offset : offset + value.nbytes] = flat
+    return Problem(
+        render_program(graph.program), graph.tensors, layouts, tuple(input_sets), content
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call made: outputs (None for what is no tensor), and the arguments it changed."""
+
+    forms: tuple[OutputForm, ...]
+    outputs: tuple[Array | None, ...]
+    changed: dict[int, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """What the graph gives in float64, and the multiplications and additions it makes."""
+
+    outputs: tuple[Array | None, ...]
+    flops: int
+
+
+class Subject:
+    """A loaded worker; use it as a context manager.
+
+    Args:
+        parent: who forks.
+        problem: what to compute.
+        candidate: under what.
+        limits: what it may use; the inputs' memory is granted beyond them.
+        compile_timeout_s: for loading and for the first call, which compiles.
+        call_timeout_s: for every later call.
+        device: where the graph runs; "cuda" grants `limits.memory_mib` of its memory.
+
+    Raises:
+        WorkerFailureError: the worker could not load.
+    """
+
+    def __init__(
+        self,
+        parent: WorkerParent,
+        problem: Problem,
+        candidate: Candidate,
+        limits: Limits,
+        compile_timeout_s: float,
+        call_timeout_s: float,
+        device: str = "cpu",
+    ) -> None:
+        self.problem = problem
+        self.device = device
+        self.matches: tuple[MissText, ...] = ()
+        self.forms: tuple[OutputForm, ...] = ()
+        self.load_s = 0.0
+        self.first_call_s = 0.0
+        self._candidate = candidate
+        self._limits = limits
+        self._addresses: tuple[int, ...] = ()
+        self._timeouts_s = (compile_timeout_s, call_timeout_s)
+        self._output_memory: SharedMemory | None = None
+        self._num_calls = 0
+        num_bytes = problem.content.nbytes
+        self._memory = SharedMemory(INPUT_MEMORY, num_bytes)
+        granted = limits.memory_mib + (num_bytes >> 20)
+        if candidate.kind == "inductor" and kind_of(device) == "cpu":
+            parent.warm_inductor()
+        granted_limits = msgspec.structs.replace(
+            limits, memory_mib=granted, is_address_space_bound=kind_of(device) == "cpu"
+        )
+        self.worker: Worker = parent.fork(granted_limits)
+
+    def __enter__(self) -> Subject:
+        self._fill()
+        request = Load(
+            self.problem.text,
+            self.problem.layouts,
+            self.problem.content.nbytes,
+            self._candidate.kind,
+            self._candidate.passes,
+            self._candidate.call,
+            self._candidate.residual,
+            self.device,
+            self._limits.memory_mib,
+        )
+        try:
+            reply = self.worker.ask(request, Loaded, self._timeouts_s[0], (self._memory.fd,))
+        except BaseException:
+            self.__exit__()
+            raise
+        self.load_s = reply.seconds
+        self._addresses = reply.addresses
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.worker.close(is_awaited=False)
+        self._memory.close()
+        if self._output_memory is not None:
+            self._output_memory.close()
+
+    def _fill(self) -> None:
+        whole = self._memory.array("uint8", self.problem.content.shape, 0)
+        whole[...] = self.problem.content
+
+    def restore(self, input_set: int) -> None:
+        """Put the arguments of a set back to what they were."""
+        for layout in self.problem.layouts:
+            if layout.offsets:
+                start = layout.offsets[input_set]
+                stop = start + self._num_bytes(layout)
+                whole = self._memory.array("uint8", self.problem.content.shape, 0)
+                whole[start:stop] = self.problem.content[start:stop]
+
+    def timed_inputs(self) -> list[Array | None]:
+        """The memory of the arguments of timed calls, flat; None for what is no tensor."""
+        return [
+            self._memory.array(layout.dtype, layout.shape, layout.offsets[-1]).reshape(-1)
+            if layout.offsets
+            else None
+            for layout in self.problem.layouts
+        ]
+
+    def argument_addresses(self) -> dict[int, range]:
+        """Where the arguments of timed calls lie in the worker's memory."""
+        base = self.worker.mapped_at(INPUT_MEMORY)
+        if base is None:
+            return {}
+        there = self._addresses or [
+            base + layout.offsets[-1] if layout.offsets else 0 for layout in self.problem.layouts
+        ]
+        starts = {
+            index: (start, self._num_bytes(layout))
+            for index, (layout, start) in enumerate(zip(self.problem.layouts, there, strict=False))
+            if layout.offsets
+        }
+        return {index: range(start, start + size) for index, (start, size) in starts.items()}
+
+    def _num_bytes(self, layout: InputLayout) -> int:
+        return self._memory.array(layout.dtype, layout.shape, 0).nbytes
+
+    def run(self, input_set: int, seed: int = 0) -> tuple[OutputForm, ...]:
+        """Call once on a set; the form of the outputs.
+
+        Raises:
+            WorkerFailureError: the call failed.
+        """
+        timeout_s = self._timeouts_s[0 if self._num_calls == 0 else 1]
+        reply = self.worker.ask(Run(input_set, seed), Ran, timeout_s)
+        if self._num_calls == 0:
+            self.first_call_s = reply.seconds
+        self._num_calls += 1
+        self.matches = reply.matches
+        self.forms = reply.outputs
+        return reply.outputs
+
+    def exact(self, input_set: int) -> Exact | None:
+        """The outputs in float64; None where an op does not work in it. Of a reference only.
+
+        Raises:
+            WorkerFailureError: the worker ended.
+        """
+        try:
+            reply = self.worker.ask(Run(input_set, exact=True), Ran, self._timeouts_s[1])
+            return Exact(self._fetched(reply.outputs), reply.flops)
+        except WorkerFailureError as failure:
+            if failure.status in ("crash", "timeout"):
+                raise
+            return None
+
+    def profile(self, num_calls: int) -> Profiled | None:
+        """What a GPU is busy with in a call, as the worker says; None where it cannot tell."""
+        try:
+            return self.worker.ask(Profile(num_calls), Profiled, self._timeouts_s[0])
+        except WorkerFailureError:
+            return None
+
+    def outcome(self, forms: tuple[OutputForm, ...], input_set: int) -> Outcome:
+        """The values of the last outputs, copied out, and of the arguments that were changed.
+
+        Raises:
+            WorkerFailureError: they could not be copied.
+        """
+        return Outcome(forms, self._fetched(forms), self._changed(input_set))
+
+    def _fetched(self, forms: tuple[OutputForm, ...]) -> tuple[Array | None, ...]:
+        """The values of the last outputs, None for what is no tensor."""
+        offsets, num_bytes = output_offsets(forms)
+        if num_bytes > MAX_OUTPUT_BYTES:
+            raise WorkerFailureError("out_of_memory", "TooLarge", f"outputs of {num_bytes} bytes")
+        if self._output_memory is None or self._output_memory.num_bytes < num_bytes:
+            if self._output_memory is not None:
+                self._output_memory.close()
+            self._output_memory = SharedMemory("passnet-outputs", num_bytes)
+        memory = self._output_memory
+        self.worker.ask(Fetch(memory.num_bytes), Fetched, self._timeouts_s[1], (memory.fd,))
+        return tuple(
+            None if offset is None else memory.array(form.dtype, form.shape, offset).copy()
+            for form, offset in zip(forms, offsets, strict=True)
+        )
+
+    def _changed(self, input_set: int) -> dict[int, Array]:
+        changed = {}
+        whole = self._memory.array("uint8", self.problem.content.shape, 0)
+        for index, layout in enumerate(self.problem.layouts):
+            if layout.offsets:
+                start = layout.offsets[input_set]
+                stop = start + self._num_bytes(layout)
+                if not np.array_equal(whole[start:stop], self.problem.content[start:stop]):
+                    now = self._memory.array(layout.dtype, layout.shape, start)
+                    changed[index] = now.copy()
+        return changed
+
+
+def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
+    """Where a worker copies every output to (None for what is no tensor), and the bytes of all."""
+    position = 0
+    offsets: list[int | None] = []
+    for form in forms:
+        if form.kind != "tensor":
+            offsets.append(None)
+            continue
+        offsets.append(position)
+        count = int(np.prod(form.shape, dtype=np.int64))
+        position = aligned(position + count * storage(form.dtype).itemsize)
+    return offsets, position

@@ -1,0 +1,87 @@
+"""The parents of workers of a run: a trusted one, and a confined one for each candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from passnet.errors import MeasureError
+from passnet.judge.candidate import Candidate
+from passnet.judge.processes.prepared_graphs import Problems
+from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
+from passnet.judge.processes.worker_process import WorkerParent
+from passnet.passes.folder import INPUT_FOLDER
+
+
+class ParentPool:
+    """Parents of workers, started when they are first needed or asked for.
+
+    The reference and the baselines, which run no code but torch's, share one without a sandbox.
+    Every candidate that brings code has its own: none can see, slow down or end the processes of
+    another, or of the reference.
+
+    Args:
+        num_threads: threads of every worker.
+        sandbox: what confines candidate code.
+        device: that the workers run on.
+        kept_bytes: of problems to keep, for graphs that are judged again and again.
+    """
+
+    def __init__(
+        self,
+        num_threads: int = 1,
+        sandbox: Sandbox = NO_SANDBOX,
+        device: str = "cpu",
+        kept_bytes: int = 0,
+    ) -> None:
+        self.device = device
+        self.problems = Problems(kept_bytes)
+        self.sandbox = sandbox
+        self.num_threads = num_threads
+        self._is_closed = False
+        self._parents: dict[tuple[str, str] | None, WorkerParent] = {}
+
+    def __enter__(self) -> ParentPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes; the next request is refused."""
+        self._is_closed = True
+        self.drop()
+
+    def drop(self) -> None:
+        """End all processes; the next request starts new ones."""
+        for key in list(self._parents):
+            self._parents.pop(key).__exit__()
+
+    def start(self, candidates: Iterable[Candidate]) -> None:
+        """Let the parents of some candidates start side by side."""
+        self.reference()
+        for candidate in candidates:
+            self.of(candidate)
+
+    def reference(self) -> WorkerParent:
+        """The parent of the reference's workers."""
+        return self._get(None, NO_SANDBOX, [])
+
+    def of(self, candidate: Candidate) -> WorkerParent:
+        """The parent of a candidate's workers."""
+        if candidate.root is None:
+            return self.reference()
+        root = Path(candidate.root)
+        visible = [root, root.parent / INPUT_FOLDER]
+        return self._get((candidate.name, candidate.root), self.sandbox, visible)
+
+    def _get(
+        self, key: tuple[str, str] | None, sandbox: Sandbox, visible: list[Path]
+    ) -> WorkerParent:
+        if self._is_closed:
+            raise MeasureError("the run was stopped")
+        if key not in self._parents:
+            there = [path for path in visible if path.is_dir()]
+            parent = WorkerParent(self.num_threads, sandbox, there, self.device)
+            self._parents[key] = parent.__enter__()
+        return self._parents[key]

@@ -1,0 +1,44 @@
+"""Problems that were made once, for graphs that are judged again and again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from passnet.graph.spec import Graph
+from passnet.judge.processes.loaded_worker import Problem
+
+
+class Problems:
+    """Problems that are kept: the first ones, as long as there is room. Graphs are judged in turn,
+    so that whichever had to go would be the next to be asked for.
+
+    Args:
+        max_bytes: what they may take together, twice the memory that workers see; 0 keeps none.
+    """
+
+    def __init__(self, max_bytes: int = 0) -> None:
+        self._free_bytes = max_bytes
+        self._kept: dict[tuple[str, int, int], tuple[Graph, Problem]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, graph: Graph, device: str, seed: int, make: Callable[[], Problem]) -> Problem:
+        """The problem of a graph: the one that is kept, or a new one.
+
+        Args:
+            graph: as it stands in its suite.
+            device: that it is judged on.
+            seed: of its inputs.
+            make: makes it; what it raises goes on.
+        """
+        key = (device, seed, id(graph))  # a graph that is kept keeps its number
+        known = self._kept.get(key)
+        if known is not None:
+            return known[1]
+        problem = make()
+        with self._lock:
+            num_bytes = 2 * problem.content.nbytes
+            if num_bytes <= self._free_bytes and key not in self._kept:
+                self._free_bytes -= num_bytes
+                self._kept[key] = (graph, problem)
+        return problem

@@ -1,0 +1,336 @@
+"""The judge's hold on its processes: the parent of workers, and the workers it forks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from passnet.errors import WorkerError
+from passnet.judge.processes.run_queue import waited_ns
+from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
+from passnet.judge.protocol.channel import (
+    Channel,
+    ChannelClosedError,
+    ChannelTimeoutError,
+    channel_pair,
+)
+from passnet.judge.protocol.device import device_environment, device_nodes
+from passnet.judge.protocol.messages import (
+    End,
+    Ended,
+    Failed,
+    Limits,
+    ParentReply,
+    Ready,
+    Reply,
+    Spawn,
+    Spawned,
+    WarmInductor,
+)
+from passnet.score.status import Status
+
+START_TIMEOUT_S = 180.0
+FORK_TIMEOUT_S = 30.0
+LOG_TAIL_BYTES = 600
+NUM_OPEN_ATTEMPTS = 200
+
+_STEADY_MALLOC = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
+    "MALLOC_TRIM_THRESHOLD_": str(4 * 2**30),
+    "MALLOC_TOP_PAD_": str(64 * 2**20),
+}
+"""Settings of glibc's allocator that keep freed pages. Left to itself it gives them back or not
+depending on what the process did before, which moves equal programs apart by over 10 %."""
+
+
+@dataclass
+class WorkerFailureError(Exception):
+    """A request to a worker ended badly: how, and in which words."""
+
+    status: Status
+    error: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.error}: {self.text}" if self.text else self.error
+
+
+class WorkerParent:
+    """The process that forks workers, with torch imported and warm.
+
+    In a sandbox, ending a worker ends whatever runs beside it: give each candidate a parent.
+
+    Args:
+        num_threads: threads of every worker, for torch's and a kernel's own loops.
+        sandbox: what confines it and its workers.
+        visible: folders that the workers must be able to read.
+        device: that its workers run on.
+    """
+
+    def __init__(
+        self,
+        num_threads: int = 1,
+        sandbox: Sandbox = NO_SANDBOX,
+        visible: Sequence[Path] = (),
+        device: str = "cpu",
+    ) -> None:
+        self._device = device
+        self._num_threads = num_threads
+        self._sandbox = sandbox
+        self._visible = visible
+        self._is_ready = False
+        self._knows_inductor = False
+
+    def __enter__(self) -> WorkerParent:
+        mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        count = str(self._num_threads)
+        environment = self._sandbox.environment(
+            {
+                "OMP_NUM_THREADS": count,
+                "MKL_NUM_THREADS": count,
+                "OPENBLAS_NUM_THREADS": count,
+                "OMP_WAIT_POLICY": "PASSIVE",
+                **_STEADY_MALLOC,
+                "TORCHINDUCTOR_COMPILE_THREADS": "1",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                **device_environment(self._device),
+            }
+        )
+        zygote = ["-m", "passnet.judge.worker.zygote", str(theirs.fileno()), self._device]
+        self._process = subprocess.Popen(
+            self._sandbox.command(
+                [sys.executable, *zygote], self._visible, device_nodes(self._device)
+            ),
+            pass_fds=[theirs.fileno()],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        self._channel = Channel(mine)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._channel.close()
+        self._process.kill()
+        self._process.wait()
+
+    def _ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
+        try:
+            if request is not None:
+                self._channel.send(request, fds)
+            reply, self._received_fds = self._channel.receive(ParentReply, timeout_s)
+        except ChannelTimeoutError as cause:
+            raise WorkerError(f"the parent of workers did not answer in {timeout_s:.0f} s") from (
+                cause
+            )
+        except ChannelClosedError as cause:
+            raise WorkerError("the parent of workers ended; its messages are above") from cause
+        assert isinstance(reply, kind), f"expected {kind.__name__}, got {reply}"
+        return reply
+
+    def wait_ready(self) -> None:
+        """Wait until workers can be forked; `fork` does so too."""
+        if not self._is_ready:
+            self._ask(None, Ready, START_TIMEOUT_S)
+            self._is_ready = True
+
+    def warm_inductor(self) -> None:
+        """Let this process compile with Inductor once, which its workers then need not begin with.
+
+        For a parent whose workers run no code but torch's: it loads what was compiled.
+        """
+        if not self._knows_inductor:
+            self.wait_ready()
+            self._ask(WarmInductor(), Ready, START_TIMEOUT_S)
+            self._knows_inductor = True
+
+    def fork(self, limits: Limits) -> Worker:
+        """A fresh worker; close it (or use it as a context manager)."""
+        self.wait_ready()
+        channel, theirs = channel_pair()
+        log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker's close() closes it)
+        fds = (theirs.fileno(), log.fileno())
+        reply = self._ask(Spawn(limits), Spawned, FORK_TIMEOUT_S, fds)
+        theirs.close()
+        host_pid = _host_pid(self._received_fds)
+        return Worker(reply.pid, channel, log, self, host_pid, _open_memory(host_pid))
+
+    def end(self, pid: int, is_awaited: bool = True) -> Ended:
+        """Kill a worker with all it started; how it ended, if that is awaited."""
+        return self._ask(End(pid, is_awaited), Ended, FORK_TIMEOUT_S)
+
+
+class Worker:
+    """One forked worker."""
+
+    def __init__(
+        self,
+        pid: int,
+        channel: Channel,
+        log: Any,
+        parent: WorkerParent,
+        host_pid: int,
+        memory: int,
+    ) -> None:
+        self._pid = pid
+        self._host_pid = host_pid
+        self._memory = memory
+        self._channel = channel
+        self._log = log
+        self._parent = parent
+        self._open = True
+        self._failure: WorkerFailureError | None = None
+        self.num_left = 0
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self, is_awaited: bool = True) -> int:
+        """End the worker and all it started; its exit code.
+
+        Its memory takes a while to be taken apart. Who need not wait for that gets the code of a
+        worker that was killed.
+        """
+        if not self._open:
+            return 0
+        self._open = False
+        self._channel.close()
+        os.close(self._memory)
+        ended = self._parent.end(self._pid, is_awaited)
+        self.num_left = ended.num_left
+        self._log.close()
+        return ended.code
+
+    def ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
+        """The reply to a request.
+
+        Raises:
+            WorkerFailureError: the worker reports an error, dies, does not answer in time, or
+                answers nonsense. In all but the first case it is ended, and every later request
+                fails in the same way.
+        """
+        if not self._open:
+            raise self._failure or WorkerFailureError("crash", "ProcessEnded", "it was ended")
+        try:
+            self._channel.send(request, fds)
+            return self.receive(kind, timeout_s)
+        except ChannelClosedError as cause:
+            raise self.died(str(cause)) from cause
+
+    def receive(self, kind: type, timeout_s: float) -> Any:
+        """The next message of the worker; see `ask`."""
+        try:
+            reply, fds = self._channel.receive(Reply, timeout_s)
+        except ChannelTimeoutError as cause:
+            text = f"no answer within {timeout_s:g} s"
+            raise self.end_for("timeout", "Timeout", text) from cause
+        except ChannelClosedError as cause:
+            raise self.died(str(cause)) from cause
+        for fd in fds:  # none was asked for
+            os.close(fd)
+        if isinstance(reply, Failed):
+            raise WorkerFailureError(reply.status, reply.error, reply.text)
+        if not isinstance(reply, kind):
+            text = f"the worker answered {type(reply).__name__}"
+            raise self.end_for("crash", "Protocol", text)
+        return reply
+
+    def read(self, address: int, num_bytes: int) -> bytes:
+        """What lies in the worker's memory, read from outside it.
+
+        Raises:
+            WorkerFailureError: there is no such memory; the worker is ended.
+        """
+        try:
+            data = os.pread(self._memory, num_bytes, address) if num_bytes else b""
+        except (OSError, OverflowError, ValueError):
+            data = b""
+        if len(data) != num_bytes:
+            text = "an output does not lie in the memory of the worker"
+            raise self.end_for("crash", "Protocol", text)
+        return data
+
+    def mapped_at(self, name: str) -> int | None:
+        """The address at which the worker has mapped a shared memory; None where it has not."""
+        path = Path(f"/proc/{self._host_pid}/maps")
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return None
+        mine = [line for line in lines if f"/memfd:{name} " in line]
+        return int(mine[0].split("-", 1)[0], 16) if mine else None
+
+    def num_threads(self) -> int:
+        """How many threads the worker has now."""
+        try:
+            return len(list(Path(f"/proc/{self._host_pid}/task").iterdir()))
+        except OSError:
+            return 0
+
+    def waited_ns(self) -> int:
+        """How long its main thread has waited for a processor."""
+        return waited_ns(self._host_pid)
+
+    def has_spoken(self) -> bool:
+        """Whether a message of the worker, or its end, is there to be received."""
+        return self._channel.readable()
+
+    def end_for(self, status: Status, error: str, text: str) -> WorkerFailureError:
+        """End the worker; the failure for which that is done."""
+        self.close()
+        self._failure = WorkerFailureError(status, error, text)
+        return self._failure
+
+    def died(self, why: str) -> WorkerFailureError:
+        """The failure that stands for the end of this worker; it is closed."""
+        tail = self._tail()
+        code = self.close()
+        if code < 0:
+            name = signal.Signals(-code).name
+            what = f"ended by {name}"
+        else:
+            what = f"exited with code {code}" if why == "end of stream" or code else why
+        memory = any(word in tail for word in ("std::bad_alloc", "MemoryError", "out of memory"))
+        status: Status = "out_of_memory" if memory else "crash"
+        text = f"the worker {what}" + (f"; it last wrote: {tail}" if tail else "")
+        self._failure = WorkerFailureError(status, "ProcessEnded", text)
+        return self._failure
+
+    def _tail(self) -> str:
+        size = self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, size - LOG_TAIL_BYTES))
+        return self._log.read().decode("utf-8", "replace").strip()
+
+
+def _host_pid(fds: list[int]) -> int:
+    """The number, in this process's namespace, of the process that a descriptor stands for."""
+    (handle,) = fds
+    try:
+        lines = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii").splitlines()
+    finally:
+        os.close(handle)
+    return int(dict(line.split(":", 1) for line in lines)["Pid"])
+
+
+def _open_memory(pid: int) -> int:
+    """The memory of a process, to be read from outside it."""
+    for _ in range(NUM_OPEN_ATTEMPTS):
+        try:
+            return os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        except PermissionError:  # it is not yet ready to be read
+            time.sleep(0.005)
+        except OSError as cause:
+            raise WorkerError(f"the memory of a worker cannot be read: {cause}") from cause
+    raise WorkerError("the memory of a worker may not be read; is ptrace switched off here?")

@@ -1,0 +1,78 @@
+"""From rounds of times to a speedup with its interval, and to the reference against itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from passnet.records.dtypes import Array
+
+LOW_SHARE = 0.2
+"""Share of the rounds, the fastest ones, whose mean is the estimate. On a shared two-core machine
+this moved by 0.8 % at the 90th percentile between equal programs, where medians moved by 66 to
+123 % (235 repeats)."""
+
+NUM_RESAMPLES = 300
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """Reference time over candidate time, with the bounds of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def low_mean(times: Array) -> Array:
+    """The mean of the fastest `LOW_SHARE` of the last axis (at least one value).
+
+    Examples:
+        >>> float(low_mean(np.array([5.0, 1.0, 9.0, 3.0, 7.0, 8.0, 9.0, 9.0, 9.0, 9.0])))
+        2.0
+    """
+    count = max(1, round(times.shape[-1] * LOW_SHARE))
+    return np.partition(times, count - 1, axis=-1)[..., :count].mean(axis=-1)
+
+
+def speedup(reference: Array, candidate: Array, seed: int = 0) -> Speedup:
+    """The speedup and its interval, by resampling rounds (both sides of a round together).
+
+    Args:
+        reference: times by round and turn, in any unit.
+        candidate: the same of the candidate, in the same unit.
+        seed: of the resampling.
+
+    Shapes:
+        reference: [rounds, turns]
+        candidate: [rounds, turns]
+
+    Raises:
+        ValueError: no rounds, or not the same number.
+    """
+    num_rounds = len(candidate)
+    if num_rounds == 0 or len(reference) != num_rounds:
+        raise ValueError(f"{len(reference)} rounds of the reference, {num_rounds} of the candidate")
+    random = np.random.default_rng(seed)
+    picks = random.integers(0, num_rounds, (NUM_RESAMPLES, num_rounds))
+    resampled = _estimate(reference[picks]) / _estimate(candidate[picks])
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(resampled, [tail, 1 - tail])
+    value = float(_estimate(reference) / _estimate(candidate))
+    return Speedup(value, min(float(low), value), max(float(high), value))
+
+
+def _estimate(times: Array) -> Array:
+    return low_mean(times.reshape(*times.shape[:-2], -1))
+
+
+def self_ratio(times: Array) -> float:
+    """A worker's first turns over its second turns: 1 on a machine that can be measured on.
+
+    Shapes:
+        times: [rounds, turns]
+    """
+    first, second = low_mean(times.T)
+    return float(first / second)

@@ -1,0 +1,145 @@
+"""Fresh values for every timed call, at the cost of one pass over memory.
+
+Drawing random numbers takes ten times as long as many a call. A draw instead takes the values of
+one of the input sets, rolls every argument by an offset of its own, and flips the lower bits of
+every float by a random mask, itself at a random offset. What comes out has the distribution of the
+set, stays within its range of exponents (so that a probability stays below one, a variance above
+zero), and cannot be known or looked up before it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passnet.graph.inputs import InputValue
+from passnet.graph.spec import TensorSpec
+from passnet.records.dtypes import Array
+
+FLIPPED_BITS = {"float64": 47, "float32": 18, "float16": 5, "bfloat16": 4}
+"""Lower bits of a float's mantissa that are flipped: its value moves by up to 1 part in 32 (in 8
+for bfloat16), which no tolerance at t = -5 forgives."""
+
+_MASK_SPARE = 4096
+"""Offsets that a mask can be taken at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Where the values of one call come from: the input set, and for each argument the offset of
+    its roll and of its mask.
+    """
+
+    input_set: int
+    rolls: tuple[int, ...]
+    masks: tuple[int, ...]
+
+
+class FreshInputs:
+    """Draws from some input sets.
+
+    Args:
+        specs: of the arguments, in order.
+        input_sets: for each set the values of the arguments, in order.
+        random: decides; nobody outside may know its state.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[TensorSpec],
+        input_sets: Sequence[Sequence[InputValue]],
+        random: np.random.Generator,
+    ) -> None:
+        self._random = random
+        self._num_sets = len(input_sets)
+        self._sizes = [0 if isinstance(item, int) else item.size for item in input_sets[0]]
+        self._highest = np.maximum(self._sizes, 1)
+        self._twice = [[_twice(value) for value in values] for values in input_sets]
+        self._masks = [
+            _mask(spec.dtype, [values[index] for values in input_sets], random)
+            for index, spec in enumerate(specs)
+        ]
+
+    def draw(self) -> Draw:
+        """The values of the next call."""
+        rolls = self._random.integers(self._highest).tolist()
+        masks = self._random.integers(_MASK_SPARE, size=len(rolls)).tolist()
+        return Draw(int(self._random.integers(self._num_sets)), tuple(rolls), tuple(masks))
+
+    def write(self, draw: Draw, index: int, target: Array) -> None:
+        """Write the values of one argument to memory.
+
+        Args:
+            draw: which values.
+            index: of the argument, which is a tensor.
+            target: where to; flat, of the argument's storage type.
+        """
+        values, bits = self._part(draw, index, 0, self._sizes[index])
+        if bits is None:
+            np.copyto(target, values)
+        else:
+            np.bitwise_xor(values.view(bits.dtype), bits, out=target.view(bits.dtype))
+
+    def holds(self, draw: Draw, index: int, target: Array, start: int, stop: int) -> bool:
+        """Whether part of an argument in memory is what was written there.
+
+        Args:
+            draw: the values that were written.
+            index: of the argument, which is a tensor.
+            target: the memory; flat, of the argument's storage type.
+            start: the first element to look at.
+            stop: the one after the last.
+        """
+        values, bits = self._part(draw, index, start, stop)
+        found = target[start:stop]
+        if bits is None:
+            return found.tobytes() == values.tobytes()
+        return bool(np.array_equal(values.view(bits.dtype) ^ bits, found.view(bits.dtype)))
+
+    def _part(self, draw: Draw, index: int, start: int, stop: int) -> tuple[Array, Array | None]:
+        """Part of a set's values as they are rolled, and the bits to flip in them, if any."""
+        first = draw.rolls[index]
+        values = self._twice[draw.input_set][index][first + start : first + stop]
+        mask = self._masks[index]
+        if mask is None:
+            return values, None
+        first = draw.masks[index]
+        return values, mask[first + start : first + stop]
+
+
+def _twice(value: InputValue) -> Array:
+    """The values twice in a row, of which every rolled form is a part."""
+    if isinstance(value, int):
+        return np.empty(0)
+    flat = np.ascontiguousarray(value).reshape(-1)
+    return np.concatenate([flat, flat])
+
+
+def _mask(dtype: str, values: Sequence[InputValue], random: np.random.Generator) -> Array | None:
+    """Random lower bits for an argument; None where its values must stay as they are.
+
+    A single number (an epsilon, a scale) stays. So does a tensor with zeros or infinities: flipped,
+    a zero would become denormal, which processors are slow at.
+    """
+    first = values[0]
+    if dtype not in FLIPPED_BITS or isinstance(first, int) or first.size < 2:
+        return None
+    unsigned = np.dtype(f"u{first.dtype.itemsize}")
+    exponent = _exponent_bits(dtype)
+    for value in values:
+        assert not isinstance(value, int), "an argument is a tensor in all sets or in none"
+        found = np.ascontiguousarray(value).view(unsigned) & unsigned.type(exponent)
+        if ((found == 0) | (found == exponent)).any():
+            return None
+    count = first.size + _MASK_SPARE
+    return random.integers(0, 1 << FLIPPED_BITS[dtype], count, dtype=unsigned)
+
+
+def _exponent_bits(dtype: str) -> int:
+    """The bits of a float that hold its exponent."""
+    bits, mantissa = {
+        "float64": (64, 52), "float32": (32, 23), "float16": (16, 10), "bfloat16": (16, 7),
+    }[dtype]  # fmt: skip
+    return (1 << (bits - 1)) - (1 << mantissa)

@@ -1,0 +1,61 @@
+"""What the measurement of a candidate shows of its conduct: findings beside right and wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passnet.judge.findings import Finding
+from passnet.judge.inspection.rules import RulesName
+from passnet.judge.processes.loaded_worker import Subject
+from passnet.judge.protocol.messages import Observed
+from passnet.judge.timing.clock import Rounds
+from passnet.judge.timing.estimate import low_mean
+from passnet.judge.timing.roofline import Floor
+
+MAX_NAMED_OPS = 8
+
+
+def torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Finding]:
+    """What the torch ops that replacements used in observed calls mean under some rules."""
+    found = []
+    for item in observed:
+        if not item.ops:
+            continue
+        used = ", ".join(item.ops[:MAX_NAMED_OPS])
+        if rules == "strict":
+            text = f"the replacement of {item.name} computes with {used}"
+            found.append(Finding("reject", "torch_fallback", text))
+        elif item.same_as_pattern:
+            text = f"the replacement of {item.name} runs the ops of its pattern: {used}"
+            found.append(Finding("note", "null_rewrite", text))
+    return found
+
+
+def floor_findings(floor: Floor, rounds: Rounds, reference: Rounds) -> list[Finding]:
+    """Whether times are shorter than is physically possible."""
+    if not rounds:
+        return []
+    mine, theirs = (float(low_mean(np.array(item).reshape(-1))) for item in (rounds, reference))
+    found = floor.finding(mine, theirs)
+    return [found] if found else []
+
+
+def company_findings(subject: Subject, usual_threads: int) -> list[Finding]:
+    """What runs beside a candidate's calls; the worker is ended.
+
+    Args:
+        subject: the candidate's.
+        usual_threads: threads of the reference's worker; a kernel may have as many of its own.
+    """
+    threads = subject.worker.num_threads()
+    subject.worker.close(is_awaited=False)
+    found = []
+    if threads > 2 * usual_threads - 1:
+        text = f"{threads} threads at the end, the reference has {usual_threads}"
+        found.append(Finding("flag", "background_thread", text))
+    if subject.worker.num_left:
+        text = f"{subject.worker.num_left} processes left beside the worker at the end"
+        found.append(Finding("flag", "background_process", text))
+    return found

@@ -1,0 +1,142 @@
+"""How the judge sees the outputs of a worker's last call: in its memory, or as they are delivered.
+
+Outputs in ordinary memory are read from outside the worker, which has no part in it. Those on a
+device are copied by the worker, at the judge's command, to memory that both share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from passnet.judge.processes.loaded_worker import Subject, output_offsets
+from passnet.judge.protocol.messages import OutputForm
+from passnet.judge.protocol.shared_memory import ControlPage, SharedMemory
+from passnet.judge.timing.probes import Places, as_arrays, read_places, read_whole
+from passnet.records.dtypes import Array
+
+NS_PER_MS = 1_000_000
+
+
+class Sight(Protocol):
+    """A look at outputs while the worker holds them."""
+
+    def look(self, pointers: list[int]) -> float | None:
+        """A call has ended; its outputs lie there. The milliseconds that their delivery took."""
+
+    def places(self, drawn: Sequence[Places]) -> list[bytes]:
+        """What some places of them hold, as `probe.read_places` gives it."""
+
+    def whole(self) -> list[bytes]:
+        """All of them as they are now, one after the other, and what was made of the arguments."""
+
+    def hold(self) -> None:
+        """The worker will hold these over the next call."""
+
+    def held(self) -> list[bytes]:
+        """Those that were held, as they are now."""
+
+    def arrays(self, whole: Sequence[bytes]) -> list[Array | None]:
+        """What `whole` gave, as arrays; None for what is no tensor."""
+
+
+def sight_of(subject: Subject, memory: SharedMemory | None, order: Callable[[int], int]) -> Sight:
+    """How the judge sees a worker's outputs.
+
+    Args:
+        subject: whose outputs they are.
+        memory: where they are delivered to, if they lie on a device.
+        order: gives a command of the control page, waits for its end, and returns the nanoseconds
+            between.
+    """
+    if memory is None:
+        return _InMemory(subject)
+    return _Delivered(subject, memory, order)
+
+
+class _InMemory:
+    """Outputs in the worker's memory."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._pointers: list[int] = []
+        self._held: list[int] = []
+
+    def look(self, pointers: list[int]) -> float | None:
+        self._pointers = pointers
+        return None
+
+    def places(self, drawn: Sequence[Places]) -> list[bytes]:
+        return read_places(self._subject.worker, self._pointers, self._subject.forms, drawn)
+
+    def whole(self) -> list[bytes]:
+        return read_whole(self._subject.worker, self._pointers, self._subject.forms)
+
+    def hold(self) -> None:
+        self._held = self._pointers
+
+    def held(self) -> list[bytes]:
+        return read_whole(self._subject.worker, self._held, self._subject.forms)
+
+    def arrays(self, whole: Sequence[bytes]) -> list[Array | None]:
+        return as_arrays(whole, self._subject.forms)
+
+
+class _Delivered:
+    """Outputs on a device; see `sight_of`."""
+
+    def __init__(self, subject: Subject, memory: SharedMemory, order: Callable[[int], int]) -> None:
+        self._forms = [_dense(form) for form in subject.forms]
+        self._offsets, _ = output_offsets(subject.forms)
+        self._memory = memory
+        self._order = order
+
+    def look(self, pointers: list[int]) -> float | None:
+        return self._order(ControlPage.DELIVER) / NS_PER_MS
+
+    def places(self, drawn: Sequence[Places]) -> list[bytes]:
+        return [self._of(item) for item in drawn]
+
+    def whole(self) -> list[bytes]:
+        self._order(ControlPage.DELIVER_ALL)
+        return self._bytes()
+
+    def hold(self) -> None:
+        pass
+
+    def held(self) -> list[bytes]:
+        self._order(ControlPage.DELIVER_HELD)
+        return self._bytes()
+
+    def arrays(self, whole: Sequence[bytes]) -> list[Array | None]:
+        return as_arrays(whole, self._forms)
+
+    def _array(self, number: int) -> Array | None:
+        form, offset = self._forms[number], self._offsets[number]
+        return None if offset is None else self._memory.array(form.dtype, form.shape, offset)
+
+    def _bytes(self) -> list[bytes]:
+        arrays = [self._array(number) for number in range(len(self._forms))]
+        return [b"" if item is None else item.tobytes() for item in arrays]
+
+    def _of(self, drawn: Places) -> bytes:
+        array = self._array(drawn.output)
+        assert array is not None, "places are drawn in tensors"
+        found = []
+        for index in drawn.indices.tolist():
+            place = [slice(start, start + 1) for start in index]
+            if drawn.run > 1:
+                place[drawn.axis] = slice(index[drawn.axis], index[drawn.axis] + drawn.run)
+            found.append(array[tuple(place)].tobytes())
+        return b"".join(found)
+
+
+def _dense(form: OutputForm) -> OutputForm:
+    """The form of a contiguous copy."""
+    strides, step = [], 1
+    for size in reversed(form.shape):
+        strides.append(step)
+        step *= size
+    return msgspec.structs.replace(form, stride=tuple(reversed(strides)))

@@ -1,0 +1,178 @@
+"""Looks into the memory of a worker: random places of its outputs, or all of them.
+
+The worker has no part in it beyond saying where its outputs lie. What is read at the end of a call
+is what was there at the end of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from passnet.judge.compare import Verdict
+from passnet.judge.processes.worker_process import Worker
+from passnet.judge.protocol.messages import OutputForm
+from passnet.records.dtypes import Array, storage
+from passnet.score.tolerance import LEVELS, smallest_t
+
+NUM_PLACES = 8
+"""Places that are looked at in one call, over all outputs: work that left out a share f of an
+output goes unseen by one call with probability (1 - f)^8, by a hundred calls with (1 - f)^800."""
+
+RUN_ELEMENTS = 64
+"""Neighbouring elements that are read at a place, where the memory order allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Places in one output: a multi-index each, and how many elements follow it along `axis`.
+
+    Shapes:
+        indices: [places, dimensions]
+    """
+
+    output: int
+    dtype: str
+    indices: Array
+    axis: int
+    run: int
+
+
+def draw_places(forms: Sequence[OutputForm], random: np.random.Generator) -> list[Places]:
+    """Random places in the outputs of the reference."""
+    tensors = [
+        (number, form)
+        for number, form in enumerate(forms)
+        if form.kind == "tensor" and 0 not in form.shape
+    ]
+    count = max(2, NUM_PLACES // max(len(tensors), 1))
+    drawn = []
+    for number, form in tensors:
+        dense = [dim for dim, stride in enumerate(form.stride) if stride == 1]
+        axis = max(dense, key=lambda dim: form.shape[dim], default=-1)
+        run = min(RUN_ELEMENTS, form.shape[axis]) if dense else 1
+        highest = [size - (run - 1 if dim == axis else 0) for dim, size in enumerate(form.shape)]
+        indices = random.integers(0, np.array(highest, np.int64), (count, len(highest)))
+        drawn.append(Places(number, form.dtype, indices, axis, run))
+    return drawn
+
+
+def read_places(
+    worker: Worker, pointers: Sequence[int], forms: Sequence[OutputForm], drawn: Sequence[Places]
+) -> list[bytes]:
+    """What a worker's memory holds at some places, output by output.
+
+    Raises:
+        WorkerFailureError: an address is not one of the worker's.
+    """
+    found = []
+    for places in drawn:
+        form = forms[places.output]
+        item_bytes = storage(form.dtype).itemsize
+        strides = np.array(form.stride, np.int64) * item_bytes
+        starts = pointers[places.output] + places.indices @ strides
+        step = form.stride[places.axis] if places.run > 1 else 1
+        num_bytes = places.run * item_bytes
+        if step == 1:
+            parts = [worker.read(int(start), num_bytes) for start in starts]
+        else:  # the candidate lays its output out with gaps
+            offsets = range(0, num_bytes * step, item_bytes * step)
+            parts = [
+                worker.read(int(start) + offset, item_bytes)
+                for start in starts
+                for offset in offsets
+            ]
+        found.append(b"".join(parts))
+    return found
+
+
+def read_whole(worker: Worker, pointers: Sequence[int], forms: Sequence[OutputForm]) -> list[bytes]:
+    """All of a worker's outputs, from their first to their last byte; nothing of what is no tensor.
+
+    Raises:
+        WorkerFailureError: an address is not one of the worker's.
+    """
+    return [
+        worker.read(pointer, _num_bytes(form)) if form.kind == "tensor" else b""
+        for pointer, form in zip(pointers, forms, strict=True)
+    ]
+
+
+def as_arrays(whole: Sequence[bytes], forms: Sequence[OutputForm]) -> list[Array | None]:
+    """What `read_whole` read, as arrays; None for what is no tensor."""
+    outputs: list[Array | None] = []
+    for data, form in zip(whole, forms, strict=True):
+        if form.kind != "tensor":
+            outputs.append(None)
+            continue
+        kind = storage(form.dtype)
+        flat = np.frombuffer(data, kind)
+        strides = [step * kind.itemsize for step in form.stride]
+        shown = np.lib.stride_tricks.as_strided(flat, form.shape, strides)
+        outputs.append(np.ascontiguousarray(shown))
+    return outputs
+
+
+def compare_places(
+    drawn: Sequence[Places], actual: Sequence[bytes], expected: Sequence[bytes]
+) -> Verdict:
+    """The smallest level at which what was read at some places agrees."""
+    worst: int = LEVELS[0]
+    for places, mine, theirs in zip(drawn, actual, expected, strict=True):
+        if mine == theirs:
+            continue
+        kind = storage(places.dtype)
+        level = smallest_t(np.frombuffer(mine, kind), np.frombuffer(theirs, kind), places.dtype)
+        if level is None:
+            return Verdict("ok", None, f"output {places.output} of a timed call is wrong")
+        worst = max(worst, level)
+    return Verdict("ok", worst)
+
+
+Pair: TypeAlias = tuple[tuple[str, int], tuple[str, int]]
+"""Two tensors that share memory: ("argument" or "output", its number), twice."""
+
+
+def shared(
+    pointers: Sequence[int], forms: Sequence[OutputForm], arguments: Mapping[int, range]
+) -> frozenset[Pair]:
+    """Which outputs share memory with arguments or with each other.
+
+    Args:
+        pointers: where each output lies.
+        forms: of the outputs.
+        arguments: the addresses of each argument that is a tensor.
+    """
+    spans = {
+        ("output", number): range(pointer, pointer + _num_bytes(form))
+        for number, (pointer, form) in enumerate(zip(pointers, forms, strict=True))
+        if form.kind == "tensor"
+    }
+    others = {("argument", index): span for index, span in arguments.items()}
+    found: set[Pair] = set()
+    for name, span in spans.items():
+        for other, place in (others | spans).items():
+            if other != name and max(span.start, place.start) < min(span.stop, place.stop):
+                found.add((min(name, other), max(name, other)))
+    return frozenset(found)
+
+
+def outputs_in(pairs: Iterable[Pair], kind: str) -> set[int]:
+    """The outputs that share memory with an "argument", or with another "output"."""
+    return {
+        number
+        for pair in pairs
+        for (mine, number), (other, _) in (pair, pair[::-1])
+        if mine == "output" and other == kind
+    }
+
+
+def _num_bytes(form: OutputForm) -> int:
+    """The bytes between the first and the last element of an output."""
+    if 0 in form.shape:
+        return 0
+    last = sum((size - 1) * step for size, step in zip(form.shape, form.stride, strict=True))
+    return (last + 1) * storage(form.dtype).itemsize

@@ -1,0 +1,174 @@
+"""Where a worker's arguments lie: in the memory it shares with the judge, or on a device.
+
+On a CPU the judge writes arguments and reads outputs in place. A device has memory that the judge
+cannot reach: there the worker copies arguments up before a call, and outputs down after it, into
+memory that is shared. What it copies is compared like anything else that a worker says; how long it
+takes is measured, as work that is put off until then shows in it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from passnet.judge.protocol.device import STAGED
+from passnet.judge.protocol.messages import InputLayout
+from passnet.judge.protocol.shared_memory import aligned
+
+FLUSHED_SHARE = 2
+"""How many times its second-level cache a GPU writes before a call, so that the call starts cold
+(reference: measuring, cold L2 by default on a GPU)."""
+
+
+class Placement(Protocol):
+    """Where arguments lie, and how they get there.
+
+    `wait` returns when the device has done all it was given; None where there is nothing to wait
+    for.
+    """
+
+    wait: Callable[[], None] | None
+
+    def give(self, number: int) -> list[Any]:
+        """The arguments of a set, with the values that the judge wrote."""
+
+    def settle(self, number: int) -> None:
+        """Let the judge see what a call made of the arguments of a set."""
+
+    def warm(self) -> None:
+        """Get the arguments of a timed call, the last set, ready for it."""
+
+    def addresses(self) -> tuple[int, ...]:
+        """Where the arguments of timed calls lie, 0 for numbers; nothing if the judge knows."""
+
+
+class _InPlace:
+    """Arguments that lie in the shared memory itself."""
+
+    wait: Callable[[], None] | None = None
+
+    def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, num_bytes: int) -> None:
+        self._sets = _host_arguments(layouts, memory)
+        first = min([item.offsets[-1] for item in layouts if item.offsets], default=0)
+        self._timed = np.frombuffer(memory, np.uint64, (num_bytes - first) // 8, first)
+
+    def give(self, number: int) -> list[Any]:
+        return self._sets[number]
+
+    def settle(self, number: int) -> None:
+        pass
+
+    def warm(self) -> None:
+        np.bitwise_xor.reduce(self._timed)  # one reading of all, into the cache
+
+    def addresses(self) -> tuple[int, ...]:
+        return ()
+
+
+class _OnDevice:
+    """Arguments in a device's memory, one copy for all sets.
+
+    Args:
+        layouts: of the arguments.
+        memory: what judge and worker share.
+        device: "cuda", or `STAGED`.
+    """
+
+    def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, device: str) -> None:
+        self._hosts = _host_arguments(layouts, memory)
+        where = torch.device("cpu" if device == STAGED else device)
+        self._mine = [
+            torch.empty_like(item, device=where) if isinstance(item, torch.Tensor) else item
+            for item in self._hosts[0]
+        ]
+        self.wait: Callable[[], None] | None = None
+        self._flushed: torch.Tensor | None = None
+        if device != STAGED:
+            self.wait = torch._C._cuda_synchronize  # bound here, before any candidate's code
+            pin(memory)
+            num_bytes = FLUSHED_SHARE * torch.cuda.get_device_properties(where).L2_cache_size
+            self._flushed = torch.empty(num_bytes, dtype=torch.uint8, device=where)
+            self._forget = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
+
+    def give(self, number: int) -> list[Any]:
+        for mine, host in zip(self._mine, self._hosts[number], strict=True):
+            if isinstance(host, torch.Tensor):
+                mine.copy_(host, non_blocking=True)
+        if self.wait is not None:
+            self.wait()
+        return self._mine
+
+    def settle(self, number: int) -> None:
+        for mine, host in zip(self._mine, self._hosts[number], strict=True):
+            if isinstance(host, torch.Tensor):
+                host.copy_(mine)
+
+    def warm(self) -> None:
+        self.give(-1)
+        if self._flushed is not None and self.wait is not None:
+            self._forget()  # lines that a kernel asked to be kept would survive the flush
+            self._flushed.zero_()
+            self.wait()
+
+    def addresses(self) -> tuple[int, ...]:
+        return tuple(
+            item.data_ptr() if isinstance(item, torch.Tensor) else 0 for item in self._mine
+        )
+
+
+def place(
+    layouts: Sequence[InputLayout], memory: mmap.mmap, num_bytes: int, device: str
+) -> Placement:
+    """Where the arguments of a graph lie on a device."""
+    if device == "cpu":
+        return _InPlace(layouts, memory, num_bytes)
+    return _OnDevice(layouts, memory, device)
+
+
+def _host_arguments(layouts: Sequence[InputLayout], memory: mmap.mmap) -> list[list[Any]]:
+    """The arguments of every set as they lie in the shared memory."""
+    num_sets = max([len(item.offsets) for item in layouts], default=1) or 1
+    return [[_argument(item, memory, number) for item in layouts] for number in range(num_sets)]
+
+
+def copy_out(outputs: Sequence[Any], memory: mmap.mmap) -> None:
+    """Copy outputs into shared memory, dense and one after the other; numbers are left out."""
+    position = 0
+    for item in outputs:
+        if isinstance(item, torch.Tensor):
+            if item.numel():
+                target = torch.frombuffer(
+                    memory, dtype=item.dtype, count=item.numel(), offset=position
+                )
+                target.view(item.shape).copy_(item)
+            position = aligned(position + item.numel() * item.element_size())
+
+
+def pin(memory: mmap.mmap) -> None:
+    """Lock shared memory, so that a GPU copies to and from it at full speed.
+
+    Where that is not allowed, copies are slower.
+    """
+    address = torch.frombuffer(memory, dtype=torch.uint8).data_ptr()
+    runtime: Any = torch.cuda.cudart()
+    with suppress(RuntimeError):
+        torch.cuda.check_error(runtime.cudaHostRegister(address, len(memory), 0))
+
+
+def _argument(layout: InputLayout, memory: mmap.mmap, number: int) -> Any:
+    if layout.number is not None:
+        return layout.number
+    dtype = getattr(torch, layout.dtype)
+    count = 1
+    for size in layout.shape:
+        count *= size
+    if count == 0:
+        return torch.empty(layout.shape, dtype=dtype)
+    flat = torch.frombuffer(memory, dtype=dtype, count=count, offset=layout.offsets[number])
+    return flat.view(layout.shape)

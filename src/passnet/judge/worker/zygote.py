@@ -1,0 +1,207 @@
+"""The warm parent of workers: imports torch once, then forks a worker in milliseconds.
+
+It is started as `python -m passnet.judge.worker.zygote <fd> <device>`, never runs candidate code
+itself, and is single-threaded, so that forking it is safe. As the first process of a process
+namespace it cannot be killed by its workers, and adopts what they leave behind.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from passnet.jobs.lifetime import end_with_parent
+from passnet.judge.protocol.channel import Channel, ChannelClosedError
+from passnet.judge.protocol.device import kind_of
+from passnet.judge.protocol.messages import End, Ended, Limits, ParentRequest, Ready, Spawn, Spawned
+
+_PR_SET_DUMPABLE = 4
+_FIRST_PID = 1
+
+
+def main() -> None:
+    """Serve the judge on the socket whose descriptor is the first argument; workers run on the
+    device that the second one names.
+    """
+    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
+    start = time.perf_counter()
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the judge's, who then ends this
+    _set_dumpable(0)  # workers, of the same user, must not trace it
+    version = warm_up(sys.argv[2])
+    _freeze()
+    channel.send(Ready(version, time.perf_counter() - start))
+    while True:
+        try:
+            request, fds = channel.receive(ParentRequest)
+        except ChannelClosedError:
+            return
+        if isinstance(request, Spawn):
+            pid = _spawn(request, fds, channel)
+            handle = os.pidfd_open(pid)
+            channel.send(Spawned(pid), (handle,))
+            for fd in (*fds, handle):
+                os.close(fd)
+        elif isinstance(request, End):
+            num_left = _kill(request.pid)
+            if request.is_awaited:
+                channel.send(Ended(_reap(request.pid), num_left))
+            else:
+                channel.send(Ended(-signal.SIGKILL, num_left))
+                _reap(request.pid)
+        else:
+            start = time.perf_counter()
+            warm_inductor()
+            _freeze()
+            channel.send(Ready(version, time.perf_counter() - start))
+
+
+def warm_up(device: str) -> str:
+    """Import and use once what a worker needs; the version of torch.
+
+    For a GPU it is only imported: a compilation would make a CUDA context here, which no fork could
+    use.
+    """
+    import torch
+    import torch._dynamo
+    import torch._inductor.compile_fx
+    import torch._inductor.config
+    import torch.hub
+
+    import passnet.judge.worker.worker
+    import passnet.passes.backend
+    import passnet.passes.cpp
+    import passnet.passes.custom_op  # noqa: F401
+
+    # A fork must not find threads: Inductor would start a pool of compilers, and the progress bar
+    # of the interpreter that it traces with, a monitor of itself.
+    torch._inductor.config.compile_threads = 1
+    torch.hub.tqdm.monitor_interval = 0
+    if kind_of(device) == "cpu":
+        with torch.no_grad():
+            torch.compile(_example, backend="passnet", dynamic=False)(torch.ones(2, 2))
+        torch._dynamo.reset()
+    assert not torch.cuda.is_initialized(), "a parent of workers has a CUDA context"
+    return str(torch.__version__)
+
+
+def warm_inductor() -> None:
+    """Compile small graphs with Inductor: it imports much of itself at the first, and makes the
+    header that its kernels share.
+
+    A machine where that fails says so in the worker that needs it.
+    """
+    import torch
+
+    for dtype in (torch.float32, torch.bfloat16):
+        with torch.no_grad(), suppress(Exception):
+            torch.compile(_larger_example, dynamic=False)(torch.ones(4, 4, dtype=dtype))
+    torch._dynamo.reset()
+
+
+def _larger_example(value):  # type: ignore[no-untyped-def]
+    import torch
+
+    normed = torch.nn.functional.layer_norm(value @ value, (4,))
+    return torch.softmax(torch.nn.functional.gelu(normed), -1)
+
+
+def _freeze() -> None:
+    """Let workers collect what they make, not the million objects they start with."""
+    gc.collect()
+    gc.freeze()
+
+
+def _example(value):  # type: ignore[no-untyped-def]
+    return value.relu() + 1
+
+
+def _spawn(request: Spawn, fds: list[int], channel: Channel) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        channel.close()
+        worker_fd, log_fd = fds
+        os.setsid()
+        end_with_parent()
+        _set_dumpable(1)  # the judge must be able to read its memory
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.dup2(log_fd, 1)
+        os.dup2(log_fd, 2)
+        os.close(log_fd)
+        _limit(request.limits)
+        from passnet.judge.worker.worker import serve
+
+        serve(Channel(socket.socket(fileno=worker_fd)))
+    finally:
+        os._exit(0)  # no destructors: the judge has all it needs
+    raise AssertionError("a worker does not return")
+
+
+def _limit(limits: Limits) -> None:
+    """Set the limits; the address space is bound to what is mapped now and the given memory."""
+    with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123
+        mapped = int(stream.read().split()[0]) * resource.getpagesize()
+    space = mapped + limits.memory_mib * 2**20
+    for kind, limit in (
+        (resource.RLIMIT_AS, space if limits.is_address_space_bound else resource.RLIM_INFINITY),
+        (resource.RLIMIT_CPU, limits.cpu_s),
+        (resource.RLIMIT_FSIZE, limits.file_mib * 2**20),
+        (resource.RLIMIT_NPROC, limits.num_processes),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        bound = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        if bound != resource.RLIM_INFINITY:
+            resource.setrlimit(kind, (bound, bound))
+
+
+def _set_dumpable(value: int) -> None:
+    """Whether others of the same user may trace this process, and read its memory."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, value, 0, 0, 0)
+
+
+def _kill(pid: int) -> int:
+    """Kill a worker and all it started; how many processes it had left."""
+    if os.getpid() != _FIRST_PID:
+        for kill in (os.killpg, os.kill):
+            with suppress(ProcessLookupError):
+                kill(pid, signal.SIGKILL)
+        return 0
+    others = {int(item.name) for item in Path("/proc").iterdir() if item.name.isdecimal()}
+    num_left = len(others - {_FIRST_PID, pid})
+    with suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)  # all of this namespace but this process
+    return num_left
+
+
+def _reap(pid: int) -> int:
+    """Wait until a worker that was killed is gone; its exit code."""
+    code = _wait(pid)
+    if os.getpid() == _FIRST_PID:
+        with suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
+    return code
+
+
+def _wait(pid: int) -> int:
+    """The exit code of a child, negative for a signal."""
+    try:
+        _, status = os.waitpid(pid, 0)
+    except ChildProcessError:
+        return 0
+    return os.waitstatus_to_exitcode(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Whether a variant runs: what a graph costs, and whether its outputs on the CPU are finite."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from passnet.errors import GraphError, boundary
+from passnet.graph.build import build
+from passnet.graph.device import retarget
+from passnet.graph.fake import ValueShape, infer_shapes
+from passnet.graph.inputs import make_inputs
+from passnet.graph.meta import DTYPE_BYTES
+from passnet.graph.spec import Graph
+from passnet.mine.verification import tensor
+
+MAX_RUN_BYTES = 2**30
+MAX_RUN_FLOPS = 4 * 10**9
+"""A graph is run up to this size: ResNet-18 on one image, which takes some four seconds in float16
+on one core of a CPU without float16 arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a graph takes: the memory of its arguments and of the largest value that an op makes,
+    and the floating-point operations of products and convolutions.
+    """
+
+    num_bytes: int
+    num_flops: int
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is run to see whether its outputs are finite."""
+        return self.num_bytes <= MAX_RUN_BYTES and self.num_flops <= MAX_RUN_FLOPS
+
+
+def cost(graph: Graph, where: str = "graph") -> Cost:
+    """What a graph takes, from shapes alone.
+
+    Raises:
+        GraphError: an op refuses the shapes or dtypes that it is given.
+    """
+    counter = FlopCounterMode(display=False)
+    with counter:
+        shapes = infer_shapes(graph, where)
+    largest = max((_num_bytes(value) for values in shapes for value in values), default=0)
+    given = sum(item.num_elements * DTYPE_BYTES[item.dtype] for item in graph.tensors)
+    return Cost(given + largest, counter.get_total_flops())
+
+
+def _num_bytes(value: ValueShape) -> int:
+    if value.shape is None or value.dtype is None or -1 in value.shape:
+        return 0
+    return math.prod(value.shape) * DTYPE_BYTES.get(value.dtype, 1)
+
+
+def finite_outputs(graph: Graph, seed: int = 0) -> list[torch.Tensor]:
+    """For each output that is a tensor of floats, where it is finite, run on the replayed inputs.
+
+    Raises:
+        GraphError: an op fails on the CPU.
+    """
+    module = build(retarget(graph, "cpu").program)
+    values = make_inputs(graph, "recorded", seed)
+    tensors = [tensor(value, spec) for value, spec in zip(values, graph.tensors, strict=True)]
+    with boundary(GraphError, "running on the CPU"), torch.no_grad():
+        torch.manual_seed(seed)
+        results = torch.fx.Interpreter(module).run(*tensors)
+    found = [item for item in results if isinstance(item, torch.Tensor)]
+    return [item.isfinite() for item in found if item.is_floating_point()]

@@ -1,0 +1,296 @@
+"""Dataclasses as rows of Parquet files, and sets of such files with their checksums.
+
+A file is the same, byte for byte, for the same rows and the same version of pyarrow. Each is
+replaced whole or not at all. What is read may come from anyone: it is refused before it is unpacked
+if it would be too large.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from passnet.errors import InputError, boundary
+from passnet.records.parquet_pages import unpacked_bytes
+from passnet.records.serialise import SCHEMA_VERSION, decode, encode
+
+T = TypeVar("T")
+
+VERSION_KEY = b"passnet_schema_version"
+SHARD_TEXT_BYTES = 256 * 2**20
+"""Text after which a new shard is begun; it shrinks to about a tenth."""
+
+ROWS_AT_ONCE = 256
+ROW_GROUP_ROWS = 32_768
+"""Rows that readers take as one piece of work: fewer are slower to scan, more leave cores idle."""
+
+MAX_FILE_BYTES = 2 * 2**30
+MAX_UNPACKED_BYTES = 8 * 2**30
+"""What the pages of a file may unpack to; a shard of captured graphs has 0.3 GB."""
+
+MAX_BATCH_BYTES = 2**30
+"""Most text of `ROWS_AT_ONCE` rows; what many of them share stands once in a file."""
+
+_PLAIN: dict[Any, pa.DataType] = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    tuple[str, ...]: pa.list_(pa.string()),
+}
+"""Types of fields that are columns of their own kind. All others are stored as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One file of a set: its name, rows, and SHA-256."""
+
+    file: str
+    num_rows: int
+    sha256: str
+
+
+class Format(Generic[T]):
+    """How rows of one dataclass are stored.
+
+    Args:
+        kind: the dataclass.
+        what: its rows in words, for errors: "captured graphs".
+        hashes: fields that hold hashes. These neither repeat nor shrink; they are packed so that
+            they are quick to read.
+    """
+
+    def __init__(self, kind: type[T], what: str, hashes: tuple[str, ...] = ()) -> None:
+        self.kind = kind
+        self.what = what
+        self.hashes = hashes
+
+    @cached_property
+    def _types(self) -> dict[str, Any]:
+        hints = get_type_hints(self.kind)
+        return {item.name: hints[item.name] for item in fields(self.kind)}  # type: ignore[arg-type]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns, with the version of the schema beside them."""
+        columns = [(name, _column(kind)) for name, kind in self._types.items()]
+        return pa.schema(columns, {VERSION_KEY: str(SCHEMA_VERSION).encode()})
+
+    def write(self, path: Path, rows: Iterable[T]) -> None:
+        """Store rows in one file."""
+        packed = [self._packed(row) for row in rows]
+        self.write_table(path, pa.Table.from_pylist(packed, self.schema))
+
+    def write_table(self, path: Path, table: pa.Table) -> None:
+        """Store a table with the columns of `schema` in one file."""
+        places = _leaves(self.schema)
+        partial = path.with_suffix(path.suffix + ".partial")
+        try:
+            pq.write_table(
+                table.cast(self.schema),
+                partial,
+                row_group_size=ROW_GROUP_ROWS,
+                compression="zstd",
+                compression_level={item: 1 if item in self.hashes else 9 for item in places},
+                use_dictionary=[item for item in places if item not in self.hashes],
+            )
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def read(self, path: Path) -> Iterator[T]:
+        """The rows of a file.
+
+        Raises:
+            InputError: it is no file of such rows, one of another version, damaged or too large.
+        """
+        self.check(path)
+        with pq.ParquetFile(path, read_dictionary=_leaves(self.schema)) as file:
+            for group in range(file.num_row_groups):
+                # One at a time: lists of two row groups have no dictionary in common.
+                batches = file.iter_batches(ROWS_AT_ONCE, [group], use_threads=False)
+                while items := self._next(batches, path):
+                    for item in items:
+                        yield self._unpacked(item, str(path))
+
+    def _next(self, batches: Iterator[pa.RecordBatch], path: Path) -> list[dict[str, Any]]:
+        with boundary(InputError, f"{path}: damaged"):
+            batch = next(batches, None)
+            if batch is None:
+                return []
+            _check_text(batch, path)
+            return batch.cast(self.schema).to_pylist()
+
+    def rows(self, table: pa.Table, where: str) -> Iterator[T]:
+        """The rows that a table of all columns holds.
+
+        Args:
+            table: with the columns of `schema`, in any order.
+            where: named in errors.
+
+        Raises:
+            InputError: a value is missing, or none that its field can have.
+        """
+        for batch in table.to_batches(ROWS_AT_ONCE):
+            for item in batch.to_pylist():
+                yield self._unpacked(item, where)
+
+    def check(self, path: Path) -> int:
+        """The number of rows of a file, which is checked but for what its rows hold.
+
+        Raises:
+            InputError: it is no file of such rows, one of another version, or too large.
+        """
+        with boundary(InputError, f"{path}: not a Parquet file of {self.what}"):
+            if path.stat().st_size > MAX_FILE_BYTES:
+                raise InputError(f"{path}: larger than {MAX_FILE_BYTES} bytes, not read")
+            meta = pq.read_metadata(path)
+            schema = meta.schema.to_arrow_schema()
+        version = (schema.metadata or {}).get(VERSION_KEY, b"")
+        if version != str(SCHEMA_VERSION).encode():
+            found = version.decode(errors="replace")[:20] or "missing"
+            raise InputError(
+                f"{path}: schema version {found}, this passnet reads {SCHEMA_VERSION}; "
+                "make it again or install the matching passnet"
+            )
+        if not schema.equals(self.schema):
+            raise InputError(f"{path}: not the columns of {self.what}")
+        with boundary(InputError, f"{path}: damaged"):
+            num_bytes = _unpacked(path, meta)
+        if num_bytes > MAX_UNPACKED_BYTES:
+            raise InputError(f"{path}: unpacks to {num_bytes} bytes, more than are read")
+        return meta.num_rows
+
+    def _packed(self, row: T) -> dict[str, Any]:
+        return {name: _pack(getattr(row, name), kind) for name, kind in self._types.items()}
+
+    def _unpacked(self, item: dict[str, Any], where: str) -> T:
+        values = {
+            name: _unpack(item[name], kind, f"{where}: {name}")
+            for name, kind in self._types.items()
+        }
+        return self.kind(**values)
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    """The columns as Parquet names them: those of lists by what is in them."""
+    return [
+        f"{item.name}.list.element" if pa.types.is_list(item.type) else item.name for item in schema
+    ]
+
+
+def _unpacked(path: Path, meta: pq.FileMetaData) -> int:
+    with path.open("rb") as stream, mmap(stream.fileno(), 0, access=ACCESS_READ) as data:
+        groups = [meta.row_group(index) for index in range(meta.num_row_groups)]
+        return sum(
+            unpacked_bytes(data, group.column(index))
+            for group in groups
+            for index in range(group.num_columns)
+        )
+
+
+def _check_text(batch: pa.RecordBatch, path: Path) -> None:
+    """Raise an InputError if the texts of a batch would be too large as texts of their own."""
+    num_bytes = 0
+    for column in batch.columns:
+        texts = column.flatten() if pa.types.is_list(column.type) else column
+        if pa.types.is_dictionary(texts.type) and len(texts):
+            lengths = pc.call_function("binary_length", [texts.dictionary]).cast(pa.int64())
+            num_bytes += pc.call_function("sum", [lengths.take(texts.indices)]).as_py() or 0
+    if num_bytes > MAX_BATCH_BYTES:
+        raise InputError(f"{path}: {len(batch)} rows have {num_bytes} bytes, more than are read")
+
+
+def _column(kind: Any) -> pa.DataType:
+    if get_origin(kind) is Literal:
+        return pa.string()
+    return _PLAIN.get(kind, pa.string())
+
+
+def _pack(value: Any, kind: Any) -> Any:
+    if get_origin(kind) is Literal or kind in _PLAIN:
+        return list(value) if isinstance(value, tuple) else value
+    return encode(value).decode()
+
+
+def _unpack(value: Any, kind: Any, where: str) -> Any:
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise InputError(f"{where} is {value!r}, and not one of {', '.join(get_args(kind))}")
+        return value
+    if value is None:
+        raise InputError(f"{where} is missing")
+    if isinstance(value, list):
+        if None in value:
+            raise InputError(f"{where} has a part that is missing")
+        return tuple(value)
+    return value if kind in _PLAIN else decode(value, kind, where)
+
+
+def write_shards(
+    out: Path, name: str, rows: Sequence[T], form: Format[T], size: Callable[[T], int]
+) -> tuple[Shard, ...]:
+    """Write rows as `name-000.parquet` and on, in their order; what was there of these is replaced.
+
+    Args:
+        out: the folder.
+        name: what the names of the files begin with.
+        rows: all of them.
+        form: how they are stored.
+        size: the bytes of text of a row.
+    """
+    shards = []
+    for number, part in enumerate(parts(rows, size)):
+        file = out / f"{name}-{number:03}.parquet"
+        form.write(file, part)
+        shards.append(Shard(file.name, len(part), _digest(file)))
+    for stale in set(out.glob(f"{name}-*.parquet")) - {out / item.file for item in shards}:
+        stale.unlink()
+    return tuple(shards)
+
+
+def check_shards(folder: Path, shards: Sequence[Shard], manifest: str) -> list[Path]:
+    """The files of a set.
+
+    Raises:
+        InputError: one is missing, or not the one that the manifest describes.
+    """
+    for item in shards:
+        file = folder / item.file
+        if not file.is_file():
+            raise InputError(f"{file}: missing, though {manifest} names it")
+        if _digest(file) != item.sha256:
+            raise InputError(f"{file}: not the file that {manifest} describes; make it again")
+    return [folder / item.file for item in shards]
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def parts(rows: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Rows in their order, cut where a shard has enough text; one empty part without any.
+
+    Args:
+        rows: all of them.
+        size: the bytes of text of a row.
+    """
+    part: list[T] = []
+    held = 0
+    for row in rows:
+        part.append(row)
+        held += size(row)
+        if held > SHARD_TEXT_BYTES:
+            yield part
+            part, held = [], 0
+    if part or not rows:
+        yield part

@@ -1,0 +1,86 @@
+"""Scores over a suite: by task and in all, with the columns of the published table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import geometric_mean
+
+from passnet.errors import InputError
+from passnet.score.es import (
+    SEVERE_PENALTY,
+    SLOWDOWN_PENALTY,
+    Score,
+    aggregate,
+    es_by_t,
+)
+from passnet.score.tolerance import CORRECT_AT, LEVELS
+
+Tasks = Mapping[str, Sequence[Score]]
+"""The scored trials of every task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The other columns of the published table.
+
+    `sample_correct`: share of tasks whose trials are all correct. `subgraph_correct`: share of
+    correct trials. `geomean_speedup`: over correct trials, None when there is none. `fast_1`: share
+    of trials that are correct and not slower. Correct is meant at t = -5.
+    """
+
+    sample_correct: float
+    subgraph_correct: float
+    geomean_speedup: float | None
+    fast_1: float
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteScore:
+    """The score of one candidate.
+
+    `score` is the headline AS, the geometric mean of the tasks' AS; `score_pooled` takes all trials
+    as one task. `es` and `es_pooled` are ES_t in the same two ways. `tasks` holds the AS of each.
+    """
+
+    score: float
+    score_pooled: float
+    es: dict[int, float]
+    es_pooled: dict[int, float]
+    columns: Columns
+    tasks: dict[str, float]
+
+
+def score_suite(tasks: Tasks, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY) -> SuiteScore:
+    """The score of a candidate from the trials of every task.
+
+    Raises:
+        InputError: no task, or a task without trials.
+    """
+    if not tasks:
+        raise InputError("there is no trial to score")
+    by_task = {name: es_by_t(trials, b, p) for name, trials in tasks.items()}
+    scores = {name: aggregate(values) for name, values in by_task.items()}
+    pooled = es_by_t([item for trials in tasks.values() for item in trials], b, p)
+    return SuiteScore(
+        score=geometric_mean(list(scores.values())),
+        score_pooled=aggregate(pooled),
+        es={t: geometric_mean([values[t] for values in by_task.values()]) for t in LEVELS},
+        es_pooled=pooled,
+        columns=columns(tasks),
+        tasks=scores,
+    )
+
+
+def columns(tasks: Tasks) -> Columns:
+    """The shares and the mean speedup of the published table."""
+    trials = [item for items in tasks.values() for item in items]
+    correct = [item for item in trials if item.is_correct(CORRECT_AT)]
+    speedups = [item.speedup for item in correct if item.speedup is not None]
+    whole = [all(item.is_correct(CORRECT_AT) for item in items) for items in tasks.values()]
+    return Columns(
+        sample_correct=sum(whole) / len(whole),
+        subgraph_correct=len(correct) / len(trials),
+        geomean_speedup=geometric_mean(speedups) if speedups else None,
+        fast_1=sum(value >= 1 for value in speedups) / len(trials),
+    )

@@ -1,0 +1,259 @@
+"""A suite made of a dataset: tasks are selected, and their subgraphs admitted, until all are.
+
+A subgraph is admitted if no wrong program passes on it, and it is not too much work to judge. Every
+subgraph is tried in a process of its own; what is known is kept, so that it can be resumed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from passnet.dataset.store import SUBGRAPHS, SubgraphRow, graph_of, read_dataset
+from passnet.errors import InputError
+from passnet.extract.catalog import packages_of
+from passnet.jobs.executors import Executor, run_local
+from passnet.jobs.process import RECORD_FILE, Isolated, Limits, outcome_of
+from passnet.jobs.run_folder import Outcome, begin, keep_each, last_records
+from passnet.records.serialise import SCHEMA_VERSION, decode, encode, write_json
+from passnet.suite.selection import (
+    Eligible,
+    SelectionPlan,
+    TaskRows,
+    eligible,
+    select,
+    tasks_of,
+)
+from passnet.suite.suite import Source, Suite, SuiteGraph, make_suite, write_suite
+
+INFO_FILE = "assembly.json"
+RECORDS_FILE = "admissions.jsonl"
+MAX_ERROR_CHARACTERS = 200
+
+ENOUGH_TRIES = 4
+"""Subgraphs with one op sequence that compute nothing, after which no others of it are tried. A
+dataset of single ops holds views of thousands of shapes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyPlan:
+    """How a suite is made.
+
+    Args:
+        selection: which tasks.
+        max_gflops: of products and convolutions in a call of a subgraph.
+        limits: of the process in which a subgraph is tried.
+    """
+
+    selection: SelectionPlan = SelectionPlan()
+    max_gflops: float = 2.0
+    limits: Limits = Limits(180.0, 4096)
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyInfo:
+    """What an assembly was begun with; only one with the same goes on with it."""
+
+    schema_version: int
+    max_gflops: float
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRecord:
+    """Whether a subgraph can be judged on: the wrong programs that pass on it, what one call of it
+    computes, and why it could not be tried.
+    """
+
+    full: str
+    wrong: tuple[str, ...] = ()
+    gflops: float | None = None
+    error: str | None = None
+
+    @property
+    def computes_nothing(self) -> bool:
+        """Whether every output is an argument of it, or a view of one."""
+        return any(reason.startswith("nothing_to_compute") for reason in self.wrong)
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether it may be part of a suite."""
+        return not self.wrong and self.error is None
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A suite, and what was found out about the subgraphs that were tried for it."""
+
+    suite: Suite
+    tasks: tuple[TaskRows, ...]
+    admissions: tuple[AdmissionRecord, ...]
+
+
+Announce = Callable[[int], AbstractContextManager[Callable[..., None]]]
+"""Shows how far it is: told how many subgraphs are to be tried, gives what is called after each."""
+
+
+def assemble(
+    folder: Path,
+    plan: AssemblyPlan,
+    path: Path,
+    work: Path,
+    num_workers: int = 1,
+    resume: bool = False,
+    executor: Executor = run_local,
+    announce: Announce | None = None,
+) -> Assembled:
+    """Make a suite of a dataset, and store it.
+
+    Args:
+        folder: of the dataset.
+        plan: which tasks, and what they may cost.
+        path: the Parquet file of the suite; its stem is the name of the suite.
+        work: the folder in which admissions are kept.
+        num_workers: how many subgraphs are tried at a time.
+        resume: go on with the admissions that `work` holds.
+        executor: where to try them.
+        announce: shows how far it is.
+
+    Raises:
+        InputError: the dataset has too few tasks; or `work` holds admissions of another plan.
+    """
+    manifest, files = read_dataset(folder)
+    rows = list(eligible((row for file in files for row in SUBGRAPHS.read(file)), plan.selection))
+    begin(
+        work / INFO_FILE,
+        AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits),
+        resume,
+        "admissions",
+        "holds admissions under other limits; choose another --work",
+    )
+    known = read_admissions(work)
+    while True:
+        tasks = _selected(rows, plan.selection, known)
+        missing = {row.full: row for task in tasks for row in task.rows if row.full not in known}
+        if not missing:
+            break
+        _admit(missing, plan, work, known, num_workers, executor, announce)
+    suite = make_suite(path.stem, _graphs(tasks, manifest.versions))
+    write_suite(path, suite)
+    return Assembled(suite, tuple(tasks), tuple(known[name] for name in sorted(known)))
+
+
+def read_admissions(work: Path) -> dict[str, AdmissionRecord]:
+    """What is known about subgraphs, by full fingerprint; a torn last line is left out."""
+    return last_records(work / RECORDS_FILE, AdmissionRecord, lambda record: record.full)
+
+
+def _selected(
+    rows: Sequence[Eligible], plan: SelectionPlan, known: Mapping[str, AdmissionRecord]
+) -> list[TaskRows]:
+    refused = {name for name, record in known.items() if not record.is_admitted}
+    barren = _barren(rows, known)
+    fruitful = [item for item in rows if item.row.op_sequence not in barren]
+    return list(select(tasks_of(fruitful, plan, refused), plan.num_tasks))
+
+
+def _barren(rows: Sequence[Eligible], known: Mapping[str, AdmissionRecord]) -> set[tuple[str, ...]]:
+    """Op sequences that compute nothing (a view, a reshape), as far as it was tried: often enough,
+    and with no subgraph that was admitted.
+    """
+    tried: dict[tuple[str, ...], list[AdmissionRecord]] = defaultdict(list)
+    for item in rows:
+        if item.row.full in known:
+            tried[item.row.op_sequence].append(known[item.row.full])
+    return {
+        ops
+        for ops, records in tried.items()
+        if sum(record.computes_nothing for record in records) >= ENOUGH_TRIES
+        and not any(record.is_admitted for record in records)
+    }
+
+
+def _admit(
+    missing: Mapping[str, SubgraphRow],
+    plan: AssemblyPlan,
+    work: Path,
+    known: dict[str, AdmissionRecord],
+    num_workers: int,
+    executor: Executor,
+    announce: Announce | None,
+) -> None:
+    """Try subgraphs; what comes of each is stored, and added to what is known."""
+    trying = partial(_admit_isolated, rows=missing, plan=plan)
+    outcomes = executor(sorted(missing), trying, num_workers)
+    path = work / RECORDS_FILE
+    shown = announce(len(missing)) if announce is not None else nullcontext(lambda _: None)
+    with shown as step:
+        for record in keep_each(outcomes, path, lambda _: path, len(known), "subgraphs"):
+            known[record.full] = record
+            step(record.full[:12])
+
+
+def _graphs(tasks: Sequence[TaskRows], versions: Mapping[str, Sequence[str]]) -> list[SuiteGraph]:
+    return [
+        SuiteGraph(
+            task.name,
+            f"{task.name}-{row.nets[0].replace('/', '.')}-{row.full[:8]}",
+            graph_of(row),
+            _source(row, versions),
+        )
+        for task in tasks
+        for row in task.rows
+    ]
+
+
+def _source(row: SubgraphRow, versions: Mapping[str, Sequence[str]]) -> Source:
+    net, place = row.nets[0], row.places[0]
+    package = next((name for name in packages_of(net) if name in versions), None)
+    version = versions[package][-1] if package else ""
+    return Source(net, net.split("/")[0], version, place.start, place.stop, row.domain)
+
+
+def _admit_isolated(
+    worker: Isolated, name: str, rows: Mapping[str, SubgraphRow], plan: AssemblyPlan
+) -> Outcome[AdmissionRecord]:
+    payload = encode((rows[name], plan.max_gflops)).decode()
+    task = ("passnet.suite.assembly:admit_to", payload)
+    ready = "passnet.suite.assembly:ready"
+    outcome = outcome_of(worker, task, plan.limits, ready, AdmissionRecord)
+    if isinstance(outcome, Outcome):
+        return outcome
+    return Outcome(AdmissionRecord(name, error=outcome), None)
+
+
+def ready(_: str) -> None:
+    """Import what admission needs, so that a fork of this process is quick."""
+    import torch
+
+    import passnet.graph.fake_limits
+    import passnet.suite.wrong_programs  # noqa: F401
+
+    torch.set_num_threads(1)
+
+
+def admit_to(payload: str, folder: Path) -> None:
+    """What runs in the process: try a subgraph, and leave the record in a folder."""
+    row, max_gflops = decode(payload, tuple[SubgraphRow, float])
+    write_json(folder / RECORD_FILE, admit(row, max_gflops))
+
+
+def admit(row: SubgraphRow, max_gflops: float) -> AdmissionRecord:
+    """What wrong programs do on a subgraph; they are not run where it is too much work."""
+    from passnet.mine.cost import cost
+    from passnet.suite.admission import admit_graph
+
+    try:
+        graph = graph_of(row)
+        gflops = cost(graph).num_flops / 1e9
+    except InputError as cause:
+        return AdmissionRecord(row.full, error=str(cause)[:MAX_ERROR_CHARACTERS])
+    if gflops > max_gflops:
+        return AdmissionRecord(row.full, gflops=gflops, error="too much work")
+    found = admit_graph(SuiteGraph("", "", graph), is_brief=True)
+    wrong = tuple(f"{item.program} ({item.place})" for item in found.degenerate)
+    return AdmissionRecord(row.full, wrong, gflops)

@@ -1,0 +1,242 @@
+"""From subgraphs to tasks: those that share an op sequence, and which of these make a benchmark.
+
+Source: PassNet paper (arXiv 2605.29357), selection of PassBench. The published tasks have random
+ids; here everything follows from the content of the rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+from typing import TypeAlias
+
+from passnet.dataset.store import SubgraphRow
+from passnet.errors import InputError
+from passnet.graph.meta import DTYPE_BYTES
+from passnet.graph.spec import TensorSpec
+from passnet.mine.subgraphs import Kind
+from passnet.records.serialise import decode
+
+ALPHA = 1e-3
+"""Laplace's count for pairs of ops that do not occur (PassNet paper, selection of PassBench)."""
+
+LEVELS_A_BUCKET = 4
+"""Sizes within so many powers of two are in one bucket (published: floor(log2 d) // 4)."""
+
+Step: TypeAlias = tuple[str | None, str]
+"""An op after another one; the only op of a sequence follows None."""
+
+Bucket: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
+"""Dtype and size classes of each input."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionPlan:
+    """Which tasks make a suite.
+
+    Args:
+        kind: of subgraphs.
+        num_tasks: how many tasks.
+        min_graphs: tasks with fewer subgraphs are not taken.
+        max_graphs: of a task with more, those that occur at most places.
+        min_ops: of a subgraph.
+        max_ops: of a subgraph.
+        max_mib: of the inputs of a subgraph.
+    """
+
+    kind: Kind = "fusible"
+    num_tasks: int = 200
+    min_graphs: int = 1
+    max_graphs: int = 396
+    min_ops: int = 1
+    max_ops: int = 64
+    max_mib: float = 64.0
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """A row that may be part of a task, and its bucket."""
+
+    row: SubgraphRow
+    bucket: Bucket
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRows:
+    """The subgraphs of a task, one of each bucket, those first that occur at most places."""
+
+    ops: tuple[str, ...]
+    rows: tuple[SubgraphRow, ...]
+
+    @property
+    def name(self) -> str:
+        """Its first ops in words, and a hash of all."""
+        words = [op.rsplit(".", 1)[-1].strip("_") for op in self.ops[:3]]
+        digest = hashlib.sha256("\n".join(self.ops).encode()).hexdigest()[:8]
+        return "-".join([*words, digest])
+
+
+def bucket_of(tensors: Iterable[TensorSpec]) -> Bucket:
+    """The bucket of a subgraph with these inputs.
+
+    Examples:
+        >>> bucket_of([TensorSpec("x", (1, 200), "float32")])
+        (('float32', (0, 1)),)
+    """
+    return tuple(
+        (item.dtype, tuple(_level(size) // LEVELS_A_BUCKET for size in item.shape))
+        for item in tensors
+    )
+
+
+def _level(size: int) -> int:
+    return max(size, 1).bit_length() - 1
+
+
+def eligible(rows: Iterable[SubgraphRow], plan: SelectionPlan) -> Iterator[Eligible]:
+    """The rows that a plan allows, with their buckets."""
+    for row in rows:
+        if plan.kind not in row.kinds or not plan.min_ops <= row.num_ops <= plan.max_ops:
+            continue
+        tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
+        if input_mib(tensors) <= plan.max_mib:
+            yield Eligible(row, bucket_of(tensors))
+
+
+def tasks_of(
+    rows: Iterable[Eligible], plan: SelectionPlan, left_out: Collection[str] = ()
+) -> list[TaskRows]:
+    """The tasks that a plan allows, in the order of their op sequences.
+
+    Args:
+        rows: those that are eligible.
+        plan: how large a task is.
+        left_out: full fingerprints of subgraphs that must not be used.
+    """
+    groups: dict[tuple[str, ...], dict[Bucket, SubgraphRow]] = defaultdict(dict)
+    for item in rows:
+        row = item.row
+        if row.full not in left_out:
+            members = groups[row.op_sequence]
+            known = members.get(item.bucket)
+            members[item.bucket] = row if known is None else min(row, known, key=_rank)
+    return [
+        TaskRows(ops, tuple(sorted(members.values(), key=_rank)[: plan.max_graphs]))
+        for ops, members in sorted(groups.items())
+        if len(members) >= plan.min_graphs
+    ]
+
+
+def _rank(row: SubgraphRow) -> tuple[int, str]:
+    return -row.num_places, row.full
+
+
+def input_mib(tensors: Iterable[TensorSpec]) -> float:
+    """The memory of some inputs in MiB.
+
+    Examples:
+        >>> input_mib([TensorSpec("x", (1024, 1024), "bfloat16")])
+        2.0
+    """
+    return sum(item.num_elements * DTYPE_BYTES[item.dtype] for item in tensors) / 2**20
+
+
+def steps(ops: Sequence[str]) -> list[Step]:
+    """The pairs of ops that follow each other, or the only op.
+
+    Examples:
+        >>> steps(["a", "b", "a"]), steps(["a"])
+        ([('a', 'b'), ('b', 'a')], [(None, 'a')])
+    """
+    return list(zip(ops, ops[1:], strict=False)) if len(ops) > 1 else [(None, op) for op in ops]
+
+
+def rarities(sequences: Sequence[Sequence[str]]) -> list[float]:
+    """How unusual each op sequence is among all of them, from 0 to 1.
+
+    It is the mean of -log P(next op | op) over its steps, with P from all sequences and `ALPHA`
+    added to every count, scaled so that the least is 0 and the most 1.
+    """
+    all_steps = [steps(item) for item in sequences]
+    counts = Counter(step for item in all_steps for step in item)
+    totals: Counter[str | None] = Counter()
+    for (before, _), count in counts.items():
+        totals[before] += count
+    num_ops = len({op for item in sequences for op in item})
+    surprise = {
+        step: -math.log((count + ALPHA) / (totals[step[0]] + ALPHA * num_ops))
+        for step, count in counts.items()
+    }
+    means = [sum(surprise[step] for step in item) / len(item) for item in all_steps]
+    low, high = min(means, default=0.0), max(means, default=0.0)
+    return [(mean - low) / (high - low) if high > low else 0.0 for mean in means]
+
+
+def select(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows]:
+    """The tasks of a suite, in the order in which they are taken.
+
+    Each next task is the one that gains most: the steps that no task before has, times
+    (1 + rarity). Among equals it is the larger task. Where no task has a new step, all steps count
+    as new again, which the published selection leaves open.
+
+    Raises:
+        InputError: there are fewer tasks.
+    """
+    if len(tasks) < num_tasks:
+        raise InputError(
+            f"{len(tasks)} tasks fit the plan, and {num_tasks} are wanted; allow smaller tasks or "
+            "give a larger dataset"
+        )
+    weights = [1 + rarity for rarity in rarities([task.ops for task in tasks])]
+    news = [frozenset(steps(task.ops)) for task in tasks]
+    left = set(range(len(tasks)))
+    covered: set[Step] = set()
+    queue: list[tuple[float, int, int]] = []
+    for _ in range(num_tasks):
+        best = _next(queue, news, weights, covered)
+        if best is None:
+            covered.clear()
+            queue = [(-len(news[i]) * weights[i], -len(tasks[i].rows), i) for i in left]
+            heapify(queue)
+            best = _next(queue, news, weights, covered)
+        assert best is not None, "a task has at least one step"
+        left.remove(best)
+        covered |= news[best]
+        yield tasks[best]
+
+
+def _next(
+    queue: list[tuple[float, int, int]],
+    news: Sequence[frozenset[Step]],
+    weights: Sequence[float],
+    covered: set[Step],
+) -> int | None:
+    """The task that gains most, taken from the queue; None where none gains.
+
+    Gains only fall, so that a task whose gain is as it was stored, and comes first, is the best.
+    """
+    while queue:
+        stored, size, task = queue[0]
+        gain = len(news[task] - covered) * weights[task]
+        if not gain:
+            heappop(queue)
+        elif -stored > gain:
+            heapreplace(queue, (-gain, size, task))
+        else:
+            heappop(queue)
+            return task
+    return None
+
+
+def nets_of(tasks: Iterable[TaskRows]) -> set[str]:
+    """The nets that the subgraphs of some tasks come from, as far as rows name them."""
+    return {net for task in tasks for row in task.rows for net in row.nets}
+
+
+def domains_of(tasks: Iterable[TaskRows]) -> Mapping[str, int]:
+    """How many subgraphs of each domain some tasks have."""
+    return Counter(sorted(row.domain for task in tasks for row in task.rows))

@@ -1,0 +1,29 @@
+"""What suites evaluate on: the op sequences and structures that no training row may share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passnet.dataset.splits import SuiteKeys
+from passnet.errors import InputError
+from passnet.graph.canonical import fingerprints
+from passnet.suite.suite import load_suite
+
+
+def read_suites(names: Iterable[str]) -> SuiteKeys:
+    """What suites evaluate on.
+
+    Raises:
+        SuiteError: there is no such suite, or two of one name.
+    """
+    keys = SuiteKeys({}, {}, {})
+    for name in names:
+        suite = load_suite(name)
+        if keys.hashes.get(suite.name, suite.content_hash) != suite.content_hash:
+            raise InputError(f"two suites are named {suite.name}; rename one")
+        keys.hashes[suite.name] = suite.content_hash
+        for task in suite.tasks:
+            keys.sequences.setdefault(task.ops, suite.name)
+            for graph in task.graphs:
+                keys.structures.setdefault(fingerprints(graph.graph).structure, suite.name)
+    return keys

@@ -1,0 +1,36 @@
+"""A part of a set has something of every kind, each structure once, and fits its size."""
+
+import random
+
+from passnet.extract.sampling import stratified
+from tests.extract.test_store import row
+
+
+def rows():
+    return [
+        row(f"{lib}{k}", f"{lib}/{k}", structure=f"{lib}{k % 8}")
+        for lib in ("a", "b", "c")
+        for k in range(8 * (1 + (lib == "a") * 20))
+    ]
+
+
+def size(found):
+    return sum(len(item.program) + len(item.tensors) for item in found)
+
+
+def test_a_part_fits_and_has_of_all_libraries_alike():
+    found = stratified(rows(), 90)
+    assert 0 < size(found) <= 90
+    counts = [sum(item.full.startswith(lib) for item in found) for lib in "abc"]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_each_structure_is_taken_once():
+    found = stratified(rows(), 10**6)
+    assert len(found) == len({item.structure for item in found}) == 24
+
+
+def test_the_order_of_rows_makes_no_difference():
+    shuffled = rows()
+    random.Random(1).shuffle(shuffled)
+    assert stratified(shuffled, 90) == stratified(rows(), 90)
