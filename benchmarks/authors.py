@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 from passnet.agent.attempt import Attempt
-from passnet.agent.attempt_record import Progress, finished
+from passnet.agent.attempt_record import AttemptProgress, finished
 from passnet.agent.authors.compiler import compiler_author
 from passnet.agent.authors.search import search_author
 from passnet.agent.evaluator import Workbench
@@ -29,7 +29,7 @@ from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import RunSettings, run_suite
 from passnet.bench.scores import Row, score_rows
 from passnet.jobs.run_folder import last_records
-from passnet.judge.candidate import Call
+from passnet.judge.candidate import CallMode
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings, Trial
@@ -38,7 +38,7 @@ from passnet.report.tables import print_table, task_overview, total_table
 from passnet.suite.suite import Suite, load_suite
 
 AUTHORS: tuple[AuthorName, ...] = ("compiler", "search")
-CALLS: tuple[Call, ...] = ("direct", "compiled")
+CALLS: tuple[CallMode, ...] = ("direct", "compiled")
 TIMING_S = 0.2
 NUM_THREADS = 1
 BUDGET = 6
@@ -61,7 +61,7 @@ def attempts_of(author: AuthorName, suite: Suite, folder: Path) -> list[Attempt]
         for task in suite.tasks:
             if task.name in known:
                 continue
-            progress = Progress()
+            progress = AttemptProgress()
             with Workbench(wanted.run, wanted.call) as bench:
                 session = Session(task, bench)
                 if author == "search":
@@ -84,7 +84,7 @@ def won(attempt: Attempt) -> bool:
     return best is not None and best.is_passing and (best.score or 0.0) > LEAST_GAIN
 
 
-def trials_of(call: Call, suite: Suite, folder: Path) -> list[Trial]:
+def trials_of(call: CallMode, suite: Suite, folder: Path) -> list[Trial]:
     """The trials of all candidates, called in one way."""
     flag = "@direct" if call == "direct" else ""
     words = ["eager", f"inductor{flag}"]

@@ -13,7 +13,7 @@ from passnet.errors import InputError
 from passnet.extract.capture_job import capture_isolated
 from passnet.extract.entry_selection import resolve
 from passnet.extract.record import CaptureSettings, NetRecord
-from passnet.jobs.process import Isolated
+from passnet.jobs.process import JobRunner
 from passnet.report.tables import Table
 
 NETS = {
@@ -40,7 +40,7 @@ def capture_tables() -> list[Table]:
             print(f"left out: {cause}")
             continue
         fake, real = [], []
-        with Isolated() as worker:
+        with JobRunner() as worker:
             capture_isolated(worker, entries[0], CaptureSettings())  # imports the library
             for entry in entries:
                 fake.append(

@@ -21,9 +21,9 @@ from passnet.graph.inputs import make_inputs
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import REFERENCE, Candidate
-from passnet.judge.processes.loaded_worker import Subject, make_problem
+from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.worker_process import WorkerParent
-from passnet.judge.protocol.messages import Limits
+from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.timing.clock import TimingPlan, interleave
 from passnet.judge.timing.estimate import low_mean
 from passnet.judge.timing.fresh_inputs import FreshInputs
@@ -123,11 +123,11 @@ def _inside_us(folder: Path) -> float:
 def _judged_us(parent: WorkerParent, folder: Path) -> float:
     """The time of a call as the judge has it."""
     graph = _graph()
-    problem = make_problem(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
+    problem = prepare_graph(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
     spinning = Candidate("spin", "passes", str(folder), "direct")
     with (
-        Subject(parent, problem, REFERENCE, Limits(1024), 60, 10) as first,
-        Subject(parent, problem, spinning, Limits(1024), 60, 10) as second,
+        LoadedWorker(parent, problem, REFERENCE, WorkerLimits(1024), 60, 10) as first,
+        LoadedWorker(parent, problem, spinning, WorkerLimits(1024), 60, 10) as second,
     ):
         workers = []
         for subject in (first, second):

@@ -26,8 +26,8 @@ from passnet.graph.meta import DTYPE_BYTES
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.mine.folding import COVERING, alphabet, fold, ranges
-from passnet.mine.subgraphs import Refusal, Subgraph, subgraphs
-from passnet.mine.verification import Checked, verify
+from passnet.mine.subgraphs import RangeRefusal, Subgraph, subgraphs
+from passnet.mine.verification import VerifiedRange, verify
 from passnet.records.serialise import decode
 from passnet.report.tables import Table, print_table
 
@@ -70,13 +70,15 @@ def graph_of(row: GraphRow) -> Graph:
     return Graph(parse_program(row.program), decode(row.tensors, tuple[TensorSpec, ...], row.full))
 
 
-def check(graph: Graph, chosen: Sequence[Interval]) -> list[tuple[int, Refusal | Checked]]:
+def check(
+    graph: Graph, chosen: Sequence[Interval]
+) -> list[tuple[int, RangeRefusal | VerifiedRange]]:
     """What came of each range, with the number of ops that it lost."""
     items = list(subgraphs(graph, chosen, ["classical"]))
     found = [item for item in items if isinstance(item, Subgraph)]
     outcomes = iter(verify(graph, found))
     return [
-        (0, item) if isinstance(item, Refusal) else (item.num_trimmed, next(outcomes))
+        (0, item) if isinstance(item, RangeRefusal) else (item.num_trimmed, next(outcomes))
         for item in items
     ]
 
@@ -95,7 +97,7 @@ def measure(job: tuple[GraphRow, tuple[Interval, ...]]) -> Outcome:
     except PassnetError as cause:
         return Outcome(len(chosen), 0, 0, 0, (str(cause),), time.process_time() - start, 0.0)
     end = time.process_time()
-    reasons = [item.reason for item in items if isinstance(item, Refusal)]
+    reasons = [item.reason for item in items if isinstance(item, RangeRefusal)]
     reasons += [f"{item.status}: {item.reason}" for item in checked if item.status != "equal"]
     return Outcome(
         len(items),

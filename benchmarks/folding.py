@@ -37,8 +37,8 @@ from passnet.mine.folding import (
     fold,
     ranges,
 )
-from passnet.mine.subgraphs import Refusal
-from passnet.mine.verification import Checked
+from passnet.mine.subgraphs import RangeRefusal
+from passnet.mine.verification import VerifiedRange
 from passnet.report.tables import Table, print_table
 
 WINDOWS = (8, 16, 32)
@@ -179,14 +179,14 @@ def sample_ways(ways: Sequence[Way], graph: Callable[[int], Graph], num: int) ->
             continue
         for (name, interval), (num_trimmed, outcome) in zip(items, outcomes, strict=True):
             _count(sampled[name], num_trimmed, outcome)
-            if isinstance(outcome, Checked) and outcome.status != "equal":
+            if isinstance(outcome, VerifiedRange) and outcome.status != "equal":
                 print(f"{name} {number} {interval}: {outcome}", file=sys.stderr)
     return sampled
 
 
-def _count(into: Sampled, num_trimmed: int, outcome: Refusal | Checked) -> None:
+def _count(into: Sampled, num_trimmed: int, outcome: RangeRefusal | VerifiedRange) -> None:
     into.ranges += 1
-    if isinstance(outcome, Checked):
+    if isinstance(outcome, VerifiedRange):
         into.cut += 1
         into.trimmed += num_trimmed > 0
         into.equal += outcome.status == "equal"

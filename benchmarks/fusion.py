@@ -24,7 +24,7 @@ from passnet.mine.cut import cut, infer, single_assignment
 from passnet.mine.fusion import fusion_plan, prefix_kernels
 from passnet.mine.launches import prefix_launches
 from passnet.mine.plateaus import fusible_ranges
-from passnet.mine.schedule import Device
+from passnet.mine.schedule import TargetDevice
 from passnet.records.serialise import decode
 from passnet.report.tables import Table, print_table
 from passnet.suite.suite import load_suite
@@ -45,7 +45,7 @@ LARGE = (("timm/resnet152", 0), ("timm/vit_large_patch16_224", 0))
 SAMPLE_STEP = 10
 """Of a large graph every tenth prefix is lowered, and counts for ten."""
 
-MAX_EXECUTED_OPS: dict[Device, int] = {"cpu": 4, "cuda": 16}
+MAX_EXECUTED_OPS: dict[TargetDevice, int] = {"cpu": 4, "cuda": 16}
 """Largest graph of a suite whose prefixes are compiled and run."""
 
 
@@ -63,7 +63,7 @@ def captured(places: Iterable[tuple[str, int]]) -> Iterator[tuple[str, Graph]]:
                     yield source.entry, Graph(parse_program(row.program), specs)
 
 
-def fusion_table(graphs: Iterable[tuple[str, str, Graph]], device: Device) -> Table:
+def fusion_table(graphs: Iterable[tuple[str, str, Graph]], device: TargetDevice) -> Table:
     """A line a group: graphs, prefixes, how many counts and ranges are equal, and the times.
 
     Args:
@@ -94,7 +94,7 @@ def fusion_table(graphs: Iterable[tuple[str, str, Graph]], device: Device) -> Ta
     return table
 
 
-def _compare(graph: Graph, device: Device, found: Counter[str]) -> None:
+def _compare(graph: Graph, device: TargetDevice, found: Counter[str]) -> None:
     fusion_plan(graph, device=device)  # what is loaded on first use is not to be timed
     start = time.process_time()
     mine = fusion_plan(graph, device=device).num_kernels()
@@ -130,7 +130,7 @@ def _row(name: str, found: Counter[str]) -> tuple[str, ...]:
     )
 
 
-def large_table(graphs: Iterable[tuple[str, Graph]], device: Device) -> Table:
+def large_table(graphs: Iterable[tuple[str, Graph]], device: TargetDevice) -> Table:
     """A line a graph: the time of its plan, and of all its prefixes by those of a sample."""
     heads = ("graph", "ops", "kernels", "one plan s", "prefixes sampled", "all prefixes s", "ratio")
     table = Table(
@@ -154,7 +154,7 @@ def large_table(graphs: Iterable[tuple[str, Graph]], device: Device) -> Table:
     return table
 
 
-def _sampled_s(graph: Graph, device: Device) -> Iterator[float]:
+def _sampled_s(graph: Graph, device: TargetDevice) -> Iterator[float]:
     """Processor seconds of lowering every tenth prefix, evenly over the graph."""
     program = single_assignment(graph.program)
     seen = infer(Graph(program, graph.tensors))
@@ -168,7 +168,7 @@ def _sampled_s(graph: Graph, device: Device) -> Iterator[float]:
         yield time.process_time() - start
 
 
-def executed_table(graphs: Iterable[tuple[str, Graph]], device: Device) -> Table:
+def executed_table(graphs: Iterable[tuple[str, Graph]], device: TargetDevice) -> Table:
     """A line a graph: its counts by plan, by lowering every prefix and by running every prefix."""
     heads = ("graph", "plan", "lowered", "run", "plan s", "run s")
     table = Table(f"counts by execution on {device}", heads, note="Seconds are of the wall clock.")
@@ -191,7 +191,7 @@ def _suite(name: str) -> list[tuple[str, str, Graph]]:
 
 def main(words: list[str]) -> Table:
     """The table that the words of a command line ask for."""
-    device: Device = "cuda" if "cuda" in words else "cpu"
+    device: TargetDevice = "cuda" if "cuda" in words else "cpu"
     names = [word for word in words if word != "cuda"] or ["demo"]
     if names[0] == "large":
         return large_table(captured(LARGE), device)

@@ -31,7 +31,7 @@ from passnet.graph.files import find_graphs, read_sample
 from passnet.graph.parse import parse_program
 from passnet.judge.processes.sandbox import NO_SANDBOX, find_sandbox
 from passnet.judge.processes.worker_process import WorkerParent
-from passnet.judge.protocol.messages import Limits
+from passnet.judge.protocol.messages import WorkerLimits
 from passnet.passes.folder import inspect_folder
 from passnet.passes.graph_index import GraphIndex
 from passnet.passes.load import load_passes
@@ -119,7 +119,7 @@ def process_rows() -> list[tuple[str, ...]]:
         with WorkerParent(sandbox=sandbox) as parent:
             parent.wait_ready()
             parent_ms = (time.perf_counter() - start) * 1e3
-            forks = times_ms(lambda _, at=parent: at.fork(Limits(512)).close(), range(20))
+            forks = times_ms(lambda _, at=parent: at.fork(WorkerLimits(512)).close(), range(20))
         rows.append(row(f"start the parent of workers ({sandbox.name})", [parent_ms], ""))
         rows.append(row(f"fork and end a worker ({sandbox.name})", forks, "< 150"))
     return rows

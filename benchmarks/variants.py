@@ -29,7 +29,7 @@ from passnet.extract.store import GRAPHS, GraphRow, read_set
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.jobs.executors import run_local
-from passnet.jobs.process import Isolated, Limits, Task, log_of
+from passnet.jobs.process import Job, JobLimits, JobRunner, log_of
 from passnet.jobs.run_folder import last_records
 from passnet.records.serialise import LineWriter, decode, encode, read_json, write_json
 from passnet.report.progress import progress
@@ -41,7 +41,7 @@ TEXT_BYTES = 50_000
 MAX_OPS = 300
 """Graphs of up to so many ops are taken; nets of more are traced for minutes."""
 
-LIMITS = Limits(300.0, 8192)
+LIMITS = JobLimits(300.0, 8192)
 RECORD_FILE = "measured.json"
 OTHER = ("float16", "bfloat16")
 ENDED = ("timeout", "crash")
@@ -55,7 +55,7 @@ OF_DTYPES: tuple[Way, ...] = ("graph alone", "with its net")
 
 
 @dataclass(frozen=True)
-class Job:
+class VariantJob:
     """What a process is told."""
 
     row: GraphRow
@@ -85,7 +85,7 @@ class Measured:
     tried: list[Tried]
 
 
-def measure(job: Job) -> list[Tried]:
+def measure(job: VariantJob) -> list[Tried]:
     """The variants of one graph, in this process."""
     from passnet.dataset.variants import dtype_variants, net_variants
 
@@ -136,15 +136,15 @@ def _share(variant: object) -> float | None:
 
 def measure_to(payload: str, folder: Path) -> None:
     """What runs in the process."""
-    write_json(folder / RECORD_FILE, measure(decode(payload, Job)))
+    write_json(folder / RECORD_FILE, measure(decode(payload, VariantJob)))
 
 
-def measure_isolated(worker: Isolated, key: str, jobs: dict[str, Job]) -> Measured:
+def measure_isolated(worker: JobRunner, key: str, jobs: dict[str, VariantJob]) -> Measured:
     """What came of a job in a process of its own; one that ends is a failure of its graph."""
     job = jobs[key]
     entry = job.row.sources[0].entry
     with tempfile.TemporaryDirectory(prefix="passnet-variants-") as place:
-        task = Task("benchmarks.variants:measure_to", encode(job).decode(), place, LIMITS)
+        task = Job("benchmarks.variants:measure_to", encode(job).decode(), place, LIMITS)
         ended = worker.run(task, "passnet.extract.entry_capture:ready", _library(job))
         if (Path(place) / RECORD_FILE).exists():
             return Measured(key, read_json(Path(place) / RECORD_FILE, list[Tried]))
@@ -152,7 +152,7 @@ def measure_isolated(worker: Isolated, key: str, jobs: dict[str, Job]) -> Measur
         return Measured(key, [Tried(entry, job.way, "", why, log_of(Path(place))[-200:])])
 
 
-def _library(job: Job) -> str:
+def _library(job: VariantJob) -> str:
     """The library that a process needs; one that has it is used again."""
     return "" if job.way == "graph alone" else job.row.sources[0].entry.split("/")[0]
 
@@ -222,7 +222,7 @@ def main(arguments: list[str]) -> None:
     part = sample(Path("captures"), max(num_graphs, num_nets))
     wanted = [(row, way) for way in OF_DTYPES for row in part[:num_graphs]]
     wanted += [(row, "other sizes") for row in part[:num_nets]]
-    jobs = {f"{way} {row.full}": Job(row, way) for row, way in wanted}
+    jobs = {f"{way} {row.full}": VariantJob(row, way) for row, way in wanted}
     records.parent.mkdir(parents=True, exist_ok=True)
     known = last_records(records, Measured, lambda item: item.key)
     missing = sorted((key for key in jobs if key not in known), key=lambda key: _library(jobs[key]))

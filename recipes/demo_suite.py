@@ -24,7 +24,7 @@ from passnet.extract.torchvision_ops import ready_torchvision
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph
 from passnet.mine.cut import cut, observe, single_assignment
-from passnet.suite.suite import Source, SuiteGraph, make_suite, write_suite
+from passnet.suite.suite import NetSource, SuiteGraph, make_suite, write_suite
 
 MAX_GRAPHS_PER_NET = 1
 """Graphs that one capture adds to one task: the first range that is found."""
@@ -192,7 +192,7 @@ def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[SuiteGraph]:
                 if not all(item.dtype in ("float32", label, "int64") for item in graph.tensors):
                     continue
                 found += 1
-                source = Source(net.name, net.library, version(net.library), start, stop)
+                source = NetSource(net.name, net.library, version(net.library), start, stop)
                 yield SuiteGraph(task, f"{task}-{net.name}-{label}", graph, source)
         if not found:
             print(f"warning: {net.name} ({label}) has no {task}", file=sys.stderr)

@@ -15,7 +15,7 @@ from passnet.agent.attempt import (
     ToolTime,
     VariantResult,
 )
-from passnet.agent.selection import Filters, Form, Selection, select
+from passnet.agent.selection import Filters, Selection, TrainingForm, select
 from passnet.bench.environment import Environment
 from passnet.bench.run import RunSettings
 from passnet.dataset.splits import SuiteKeys
@@ -126,7 +126,7 @@ def different(number: int, **changes) -> Attempt:
     return attempt(**{**made, **changes})
 
 
-def selection(*attempts: Attempt, form: Form = "chat") -> Selection:
+def selection(*attempts: Attempt, form: TrainingForm = "chat") -> Selection:
     """Attempts to learn from, with nothing to keep apart."""
     return select(attempts, [SUITE], SuiteKeys({}, {}, {}), Filters(), form)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from passnet.agent.attempt import Message, ToolCall
-from passnet.agent.selection import Filters, Form, Selection, find_tasks, select
+from passnet.agent.selection import Filters, Selection, TrainingForm, find_tasks, select
 from passnet.dataset.splits import SuiteKeys
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
@@ -19,7 +19,9 @@ GOOD = different(1)
 """One that stays beside `ATTEMPT`."""
 
 
-def chosen(*attempts, form: Form = "chat", evaluation: SuiteKeys = NOTHING, **filters) -> Selection:
+def chosen(
+    *attempts, form: TrainingForm = "chat", evaluation: SuiteKeys = NOTHING, **filters
+) -> Selection:
     return select(attempts, [SUITE], evaluation, Filters(**filters), form)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.authors.inductor_code import KernelCall, Place, generate
+from passnet.agent.authors.inductor_code import BufferSlot, KernelCall, generate
 from passnet.agent.authors.language import device_of
 from passnet.agent.authors.launch_rules import MAX_PROGRAMS, Blocks, launch_of
 from passnet.agent.authors.lowered_ranges import GraphPieces
@@ -126,7 +126,7 @@ def test_a_kernel_of_another_form_is_refused(old: str, new: str, why: str) -> No
 def test_a_kernel_that_writes_into_an_argument_is_refused() -> None:
     code = generate(graph("tiles"), device="cuda")
     [call] = code.calls
-    wrong = KernelCall(call.kernel, (*call.arguments[:-1], Place("a")))
+    wrong = KernelCall(call.kernel, (*call.arguments[:-1], BufferSlot("a")))
     with pytest.raises(AuthorError, match="writes into argument a"):
         triton_source(replace(code, calls=(wrong,)))
 

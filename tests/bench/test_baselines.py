@@ -7,7 +7,7 @@ import pytest
 
 from passnet.bench.files import RUN_FILE, SCORES_FILE, TRIALS_FILE
 from passnet.bench.groups import group_rows
-from passnet.bench.run import RunInfo, read_trials
+from passnet.bench.run import BenchRunInfo, read_trials
 from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
 from passnet.records.serialise import read_json
 from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
@@ -25,7 +25,7 @@ def scores() -> list[CandidateScore]:
 
 def test_each_graph_of_the_shipped_suite_has_a_trial_of_each_baseline() -> None:
     suite = load_suite("passbench-v1")
-    assert read_json(RUN / RUN_FILE, RunInfo).suite_hash == suite.content_hash
+    assert read_json(RUN / RUN_FILE, BenchRunInfo).suite_hash == suite.content_hash
     graphs = [item.name for task in suite.tasks for item in task.graphs]
     wanted = {(name, candidate) for name in graphs for candidate in CANDIDATES}
     trials = read_trials(RUN / TRIALS_FILE)

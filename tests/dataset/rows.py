@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from passnet.dataset.store import Place, SubgraphRow, main_dtype, write_dataset
+from passnet.dataset.store import Occurrence, SubgraphRow, main_dtype, write_dataset
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec
@@ -36,7 +36,7 @@ def row_of_graph(graph: Graph, kinds: tuple[str, ...] = ("single",), **changes) 
         nets=("lib/one",),
         num_graphs=1,
         num_places=1,
-        places=(Place(ONE, 0, len(ops)),),
+        places=(Occurrence(ONE, 0, len(ops)),),
     )
     return replace(row, **changes)
 
@@ -55,13 +55,13 @@ ROWS = [
         _WIDE,
         num_graphs=2,
         num_places=3,
-        places=(Place(ONE, 0, 2), Place(ONE, 4, 6), Place(TWO, 1, 3)),
+        places=(Occurrence(ONE, 0, 2), Occurrence(ONE, 4, 6), Occurrence(TWO, 1, 3)),
     ),
     row_of_graph(graph_of(RELU), ("fusible",), domain="nlp", nets=("own/a b/c",)),
     row_of_graph(
         graph_of(RELU, dtype="bfloat16"), ("fusible",), variant="bfloat16", original=_WIDE.full
     ),
-    row_of_graph(Graph(TANH, (_STATED,)), places=(Place(TWO, 7, 8),)),
+    row_of_graph(Graph(TANH, (_STATED,)), places=(Occurrence(TWO, 7, 8),)),
     row_of_graph(graph_of(TANH, (), "int64"), domain="audio", nets=()),
     row_of_graph(graph_of(CHAIN), ("classical",), num_places=20, num_graphs=9),
 ]

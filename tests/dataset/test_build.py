@@ -11,9 +11,9 @@ from passnet.dataset.build import (
     mine,
 )
 from passnet.dataset.build_records import read_mined
-from passnet.dataset.store import SUBGRAPHS, Place, SubgraphRow, read_dataset, union
+from passnet.dataset.store import SUBGRAPHS, Occurrence, SubgraphRow, read_dataset, union
 from passnet.errors import InputError
-from passnet.extract.store import GraphRow, Source, write_set
+from passnet.extract.store import GraphRow, GraphSource, write_set
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.render import render_program
 from passnet.mine.dtypes import DTYPES
@@ -46,7 +46,7 @@ def row(target, entry):
         axes="{}",
         domain="cv",
         task="t",
-        sources=(Source(entry, 0),),
+        sources=(GraphSource(entry, 0),),
     )
 
 
@@ -85,13 +85,13 @@ def test_a_range_of_two_kinds_is_one_place():
 
 def test_a_union_adds_places_and_keeps_the_first():
     def made(name, count):
-        places = tuple(Place(name, k, k + 1) for k in range(count))
+        places = tuple(Occurrence(name, k, k + 1) for k in range(count))
         what = ("f", "l", "s", ("single",), "", "[]", ("a",), 1, "none", "", "", "cv")
         return SubgraphRow(*what, (name,), 1, count, places)
 
     both = union(made("b", 7), made("a", 3))
     assert (both.num_places, both.num_graphs, both.nets) == (10, 2, ("a", "b"))
-    assert len(both.places) == 8 and both.places[0] == Place("a", 0, 1)
+    assert len(both.places) == 8 and both.places[0] == Occurrence("a", 0, 1)
     assert both == union(made("a", 3), made("b", 7))
 
 
@@ -117,7 +117,7 @@ def test_a_graph_that_cannot_be_in_a_dtype_is_still_mined():
 
 def test_what_was_captured_goes_before_what_was_made():
     what = ("f", "l", "s", ("single",), "", "[]", ("a",), 1, "float16")
-    where = (("n",), 1, 1, (Place("g", 0, 1),))
+    where = (("n",), 1, 1, (Occurrence("g", 0, 1),))
     found = SubgraphRow(*what, "", "", "cv", *where)
     made = SubgraphRow(*what, "float16", "o", "cv", *where)
     assert union(found, made) == union(made, found) == found

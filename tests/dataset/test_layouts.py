@@ -18,7 +18,7 @@ from passnet.dataset.importer import Imported, import_dataset
 from passnet.dataset.layout import FACTS_KEY, plain
 from passnet.dataset.origins import Origin, folder_of, read_origins, write_origins
 from passnet.dataset.query import Dataset
-from passnet.dataset.store import Place, SubgraphRow, main_dtype
+from passnet.dataset.store import Occurrence, SubgraphRow, main_dtype
 from passnet.dataset.verification import verify
 from passnet.errors import GraphError, InputError
 from passnet.graph.files import GraphSample, find_graphs, read_sample, write_sample
@@ -161,12 +161,12 @@ def test_a_directory_from_elsewhere_is_read_for_what_its_names_say(tmp_path: Pat
     rows = {row.op_sequence: row for row in rows_of(tmp_path / "out")}
     part = rows["torch.relu", "operator.add"]
     assert (part.kinds, part.nets, part.domain) == (("classical", "fusible"), ("timm/net",), "cv")
-    assert part.places == (Place("timm/net", 3, 5),) and part.num_places == 1
+    assert part.places == (Occurrence("timm/net", 3, 5),) and part.num_places == 1
     whole = rows["torch.tanh", "torch.relu", "operator.add"]
     assert (whole.kinds, whole.nets, whole.domain) == ((), ("lib/whole",), "nlp")
-    assert whole.places == (Place(whole.full, 0, 3),)
+    assert whole.places == (Occurrence(whole.full, 0, 3),)
     several = rows["torch.tanh",]
-    assert several.places == (Place("o", 0, 1), Place("p", 1, 2), Place("p", 4, 5))
+    assert several.places == (Occurrence("o", 0, 1), Occurrence("p", 1, 2), Occurrence("p", 4, 5))
     assert (several.num_graphs, several.num_places) == (2, 3)
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from passnet.extract.capture_job import capture_isolated
 from passnet.extract.record import CaptureSettings
-from passnet.jobs.process import Isolated, Limits
+from passnet.jobs.process import JobLimits, JobRunner
 from tests.extract import own
 from tests.processes import runs, wait_until
 
 HERE = own.__file__
-SETTINGS = replace(CaptureSettings(), limits=Limits(60.0, 4096))
+SETTINGS = replace(CaptureSettings(), limits=JobLimits(60.0, 4096))
 
 
 def children(pid: int) -> list[int]:
@@ -25,7 +25,7 @@ def children(pid: int) -> list[int]:
 
 @pytest.fixture(scope="module")
 def worker():
-    with Isolated() as made:
+    with JobRunner() as made:
         yield made
 
 
@@ -42,7 +42,7 @@ def test_a_crash_is_a_record(worker):
 
 
 def test_a_hang_is_a_record(worker):
-    limits = Limits(1.0, 4096)
+    limits = JobLimits(1.0, 4096)
     record = capture_isolated(worker, f"{HERE}:hangs", replace(SETTINGS, limits=limits)).record
     assert (record.cause, record.error) == ("timeout", "not done in 1 s")
     assert record.wall_s is not None and record.wall_s < 10

@@ -11,7 +11,7 @@ from passnet.extract.capture import captured, graph_of
 from passnet.extract.catalog.file import as_net
 from passnet.extract.entry_capture import capture_entry
 from passnet.extract.record import CaptureSettings, Constraints
-from passnet.extract.store import Source
+from passnet.extract.store import GraphSource
 from passnet.extract.trace import Trace
 from passnet.graph.build import build
 from passnet.graph.parse import parse_program
@@ -185,7 +185,9 @@ def test_gradients_are_graphs_of_their_own():
     assert sorted(parts) == [(0, "backward"), (0, "forward"), (1, "backward"), (1, "forward")]
     assert record.constraints is not None and record.constraints.analysable, record.constraints
     [last] = [
-        row for row in result.rows if row.sources[0] == Source(record.entry, 1, True, "backward")
+        row
+        for row in result.rows
+        if row.sources[0] == GraphSource(record.entry, 1, True, "backward")
     ]
     assert "torch.ops.aten.native_layer_norm_backward.default" in last.op_sequence
 

@@ -15,13 +15,13 @@ from passnet.extract.record import CaptureSettings
 from passnet.extract.run import merge_runs, read_records, run_extract
 from passnet.extract.store import GRAPHS
 from passnet.jobs.executors import executor, run_ray
-from passnet.jobs.process import Limits
+from passnet.jobs.process import JobLimits
 from tests.extract import own
 
 HERE = own.__file__
 NAMES = ("small", "broken", "named", "by_keyword", "raises_when_built")
 ENTRIES = [f"{HERE}:{name}" for name in NAMES]
-SETTINGS = CaptureSettings(limits=Limits(60.0, 4096))
+SETTINGS = CaptureSettings(limits=JobLimits(60.0, 4096))
 
 
 def test_a_run_has_a_record_for_each_net_and_each_graph_once(tmp_path):

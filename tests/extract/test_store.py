@@ -10,14 +10,14 @@ from passnet.extract.store import (
     GRAPHS,
     MANIFEST_FILE,
     GraphRow,
-    Source,
+    GraphSource,
     merge,
     read_set,
 )
 
 
 def row(full, *entries, structure="s"):
-    sources = tuple(Source(entry, 0) for entry in entries)
+    sources = tuple(GraphSource(entry, 0) for entry in entries)
     return GraphRow(
         full, "l", structure, f"text {full}", "[]", ("a", "b"), "{}", "cv", "t", sources
     )

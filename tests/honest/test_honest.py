@@ -6,7 +6,7 @@ import pytest
 
 from passnet.judge.audit import audit_case, find_cases
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.protocol.messages import Limits
+from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
 
@@ -17,7 +17,7 @@ CASES = find_cases([CORPUS])
 
 QUICK = JudgeSettings(
     timing=TimingPlan(seconds=0.05, min_rounds=4, max_rounds=6),
-    limits=Limits(2048),
+    limits=WorkerLimits(2048),
     compile_timeout_s=60,
     call_timeout_s=5,
     self_tolerance=1e9,

@@ -14,7 +14,7 @@ from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.protocol.messages import Limits
+from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings, Trial
 from passnet.suite.suite import load_suite, only_tasks
@@ -29,7 +29,7 @@ pytestmark = [
 QUICK = JudgeSettings(
     device="cuda",
     timing=TimingPlan(seconds=0.1, min_rounds=3, max_rounds=6),
-    limits=Limits(4096),
+    limits=WorkerLimits(4096),
     self_tolerance=1e9,
 )
 EXAMPLES = Path(__file__).parents[2] / "examples"

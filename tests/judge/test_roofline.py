@@ -5,14 +5,14 @@ from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import REFERENCE
 from passnet.judge.check import KINDS, Expected
-from passnet.judge.processes.loaded_worker import Subject, make_problem
+from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.worker_process import WorkerParent
-from passnet.judge.protocol.messages import Limits
-from passnet.judge.timing.roofline import Floor, make_floor, peak_gflops, write_ms
+from passnet.judge.protocol.messages import WorkerLimits
+from passnet.judge.timing.roofline import Roofline, measure_roofline, peak_gflops, write_ms
 
 
 def test_a_time_below_half_of_the_floor_is_rejected_with_the_arithmetic() -> None:
-    floor = Floor(1 << 20, 0.05, 0, 0.0, 1)
+    floor = Roofline(1 << 20, 0.05, 0, 0.0, 1)
     assert floor.finding(0.026, 0.1) is None
     found = floor.finding(0.02, 0.1)
     assert found is not None and (found.weight, found.name) == ("reject", "physical_floor")
@@ -20,7 +20,7 @@ def test_a_time_below_half_of_the_floor_is_rejected_with_the_arithmetic() -> Non
 
 
 def test_arithmetic_and_threads_count() -> None:
-    floor = Floor(1 << 20, 0.05, 10**9, 100.0, 2)
+    floor = Roofline(1 << 20, 0.05, 10**9, 100.0, 2)
     assert floor.ms == 5.0  # a billion operations at 100 a nanosecond, on two threads
     found = floor.finding(1.0, 10.0)
     assert (
@@ -29,7 +29,7 @@ def test_arithmetic_and_threads_count() -> None:
 
 
 def test_a_floor_that_the_reference_is_below_proves_nothing() -> None:
-    assert Floor(1 << 20, 0.05, 0, 0.0, 1).finding(0.01, 0.02) is None
+    assert Roofline(1 << 20, 0.05, 0, 0.0, 1).finding(0.01, 0.02) is None
 
 
 def test_the_operations_of_a_matrix_product_are_counted_except_in_half_precision() -> None:
@@ -45,8 +45,8 @@ class GraphModule(torch.nn.Module):
         for dtype, flops in (("float32", 2 * 64 * 128 * 256), ("bfloat16", 0)):
             specs = (TensorSpec("x", (64, 128), dtype), TensorSpec("w", (256, 128), dtype))
             graph = Graph(parse_program(program), specs)
-            problem = make_problem(graph, [make_inputs(graph, kind, 0) for kind in KINDS])
-            with Subject(parent, problem, REFERENCE, Limits(1024), 60, 10) as subject:
+            problem = prepare_graph(graph, [make_inputs(graph, kind, 0) for kind in KINDS])
+            with LoadedWorker(parent, problem, REFERENCE, WorkerLimits(1024), 60, 10) as subject:
                 assert Expected(problem, subject).flops == flops
 
 
@@ -55,4 +55,4 @@ def test_what_was_measured_here_is_plausible() -> None:
     gigabytes_a_second = (64 << 20) / write_ms(64 << 20) / 1e6
     assert 0.1 < gigabytes_a_second < 10_000
     assert 0.1 < peak_gflops() < 100_000
-    assert make_floor(0, 0, 1).ms == 0.0
+    assert measure_roofline(0, 0, 1).ms == 0.0

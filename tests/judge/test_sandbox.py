@@ -16,11 +16,11 @@ from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes import sandbox as module
-from passnet.judge.processes.loaded_worker import Subject, make_problem
+from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
 from passnet.judge.processes.worker_process import WorkerFailureError
-from passnet.judge.protocol.messages import Limits
+from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
 from tests.judge.folders import GOOD, small_graph, write_passes
@@ -58,13 +58,13 @@ def pool(request: pytest.FixtureRequest) -> Iterator[ParentPool]:
 def ask(pool: ParentPool, root: Path) -> Ask:
     """Runs Python text as the code of a pass, and hands back what it assigns to `answer`."""
     graph = small_graph().graph
-    problem = make_problem(graph, [make_inputs(graph, "fresh", 0)])
+    problem = prepare_graph(graph, [make_inputs(graph, "fresh", 0)])
 
-    def run(text: str, limits: Limits = Limits(1024), name: str = "x") -> Any:  # noqa: B008
+    def run(text: str, limits: WorkerLimits = WorkerLimits(1024), name: str = "x") -> Any:  # noqa: B008
         body = f"import json, os\n{text}\nraise RuntimeError('@' + json.dumps(answer) + '@')\n"
         folder = write_passes(Path(tempfile.mkdtemp(dir=root)), body)
         candidate = Candidate(name, "passes", str(folder), "direct", root=str(root))
-        subject = Subject(pool.of(candidate), problem, candidate, limits, 60, 10)
+        subject = LoadedWorker(pool.of(candidate), problem, candidate, limits, 60, 10)
         try:
             with pytest.raises(WorkerFailureError) as caught, subject:
                 pass
@@ -208,7 +208,7 @@ def test_a_file_has_a_largest_size(ask: Ask) -> None:
         "except OSError as cause:\n"
         "    answer = cause.strerror\n"
     )
-    assert ask(text, Limits(1024, file_mib=1)) == "File too large"
+    assert ask(text, WorkerLimits(1024, file_mib=1)) == "File too large"
 
 
 @everywhere
@@ -219,7 +219,7 @@ def test_memory_has_an_end(ask: Ask) -> None:
         "except MemoryError as cause:\n"
         "    answer = type(cause).__name__\n"
     )
-    assert ask(text, Limits(256)) == "MemoryError"
+    assert ask(text, WorkerLimits(256)) == "MemoryError"
 
 
 @confined
@@ -368,7 +368,7 @@ def test_an_honest_pass_is_judged_as_usual(pool: ParentPool, root: Path) -> None
     candidate = Candidate("good", "passes", str(folder), "direct", root=str(root))
     settings = JudgeSettings(
         timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3),
-        limits=Limits(1024),
+        limits=WorkerLimits(1024),
         self_tolerance=1e9,
     )
     (trial,) = judge_graph(pool, small_graph(), [candidate], settings)
@@ -379,9 +379,11 @@ def test_an_honest_pass_is_judged_as_usual(pool: ParentPool, root: Path) -> None
 def test_processor_time_has_an_end(pool: ParentPool, root: Path) -> None:
     folder = write_passes(Path(tempfile.mkdtemp(dir=root)), "while True: pass\n")
     graph = small_graph().graph
-    problem = make_problem(graph, [make_inputs(graph, "fresh", 0)])
+    problem = prepare_graph(graph, [make_inputs(graph, "fresh", 0)])
     candidate = Candidate("x", "passes", str(folder), "direct", root=str(root))
-    subject = Subject(pool.of(candidate), problem, candidate, Limits(1024, cpu_s=1), 30, 10)
+    subject = LoadedWorker(
+        pool.of(candidate), problem, candidate, WorkerLimits(1024, cpu_s=1), 30, 10
+    )
     start = time.monotonic()
     with pytest.raises(WorkerFailureError) as caught, subject:
         pass
@@ -403,4 +405,4 @@ def test_processes_have_a_number(ask: Ask) -> None:
         "except OSError:\n"
         "    pass\n"
     )
-    assert ask(text, Limits(1024, num_processes=100)) < 100
+    assert ask(text, WorkerLimits(1024, num_processes=100)) < 100

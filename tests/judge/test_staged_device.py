@@ -12,11 +12,11 @@ from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.judge import judge_graph
-from passnet.judge.processes.loaded_worker import Subject, make_problem
+from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import STAGED
-from passnet.judge.protocol.messages import Limits
+from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.timing.clock import EARLY_WORK, LATE_WORK, TimingPlan, _late_work
 from passnet.judge.trial import JudgeSettings, Trial
 from passnet.suite.suite import SuiteGraph
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 QUICK = JudgeSettings(
     device=STAGED,
     timing=TimingPlan(seconds=0.05, min_rounds=3, max_rounds=4, audit_share=0.5),
-    limits=Limits(4096),
+    limits=WorkerLimits(4096),
     compile_timeout_s=20,
     call_timeout_s=5,
     self_tolerance=1e9,
@@ -87,8 +87,10 @@ def test_strided_outputs_views_and_written_arguments_come_back(parents: ParentPo
         TensorSpec(name, (8, 16), "float32", mean=0.0, std=1.0) for name in ("in_0", "in_1")
     )
     graph = Graph(parse_program(STRIDED), specs)
-    problem = make_problem(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
-    with Subject(parents.reference(), problem, REFERENCE, Limits(1024), 30, 10, STAGED) as subject:
+    problem = prepare_graph(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
+    with LoadedWorker(
+        parents.reference(), problem, REFERENCE, WorkerLimits(1024), 30, 10, STAGED
+    ) as subject:
         for number in range(2):
             x, y = make_inputs(graph, "fresh", number)
             assert not isinstance(x, int) and not isinstance(y, int)

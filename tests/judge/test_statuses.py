@@ -12,7 +12,7 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.protocol.messages import Limits
+from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings, Trial
 from passnet.suite.suite import SuiteGraph
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
 QUICK = JudgeSettings(
     timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, audit_share=0.5),
-    limits=Limits(4096),
+    limits=WorkerLimits(4096),
     compile_timeout_s=5,
     call_timeout_s=2,
     self_tolerance=1e9,

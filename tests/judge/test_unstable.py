@@ -7,7 +7,7 @@ import pytest
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.protocol.messages import Limits
+from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings, Trial
 from tests.judge.folders import small_graph
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
 SETTINGS = JudgeSettings(
     timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3),
-    limits=Limits(4096),
+    limits=WorkerLimits(4096),
     max_repeats=2,
     self_tolerance=0.1,
 )

@@ -12,10 +12,10 @@ import pytest
 
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
-from passnet.judge.processes.loaded_worker import Problem, Subject, make_problem
+from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
 from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
 from passnet.judge.protocol.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
-from passnet.judge.protocol.messages import Fetch, Fetched, Limits, Ran, Reply, Run
+from passnet.judge.protocol.messages import Fetch, Fetched, Ran, Reply, Run, WorkerLimits
 from passnet.judge.protocol.shared_memory import SharedMemory
 from passnet.judge.timing.clock import Measurement, TimingPlan, interleave
 from passnet.judge.timing.fresh_inputs import FreshInputs
@@ -32,10 +32,12 @@ def parent() -> Iterator[WorkerParent]:
         yield made
 
 
-def reference(parent: WorkerParent, shape: tuple[int, ...] = (64, 64), sets: int = 2) -> Subject:
+def reference(
+    parent: WorkerParent, shape: tuple[int, ...] = (64, 64), sets: int = 2
+) -> LoadedWorker:
     graph = small_graph(shape).graph
-    problem = make_problem(graph, [make_inputs(graph, "fresh", seed) for seed in range(sets)])
-    return Subject(parent, problem, REFERENCE, Limits(1024), 30, 10)
+    problem = prepare_graph(graph, [make_inputs(graph, "fresh", seed) for seed in range(sets)])
+    return LoadedWorker(parent, problem, REFERENCE, WorkerLimits(1024), 30, 10)
 
 
 def test_a_worker_computes_on_the_inputs_it_was_given(parent: WorkerParent) -> None:
@@ -51,14 +53,14 @@ def test_forking_a_worker_takes_milliseconds_not_an_import_of_torch(parent: Work
     times = []
     for _ in range(5):
         start = time.perf_counter()
-        with parent.fork(Limits(512)) as worker:
+        with parent.fork(WorkerLimits(512)) as worker:
             times.append(time.perf_counter() - start)
             assert not worker.has_spoken()
     assert min(times) < 0.3  # importing torch takes more than a second
 
 
 def test_closing_a_worker_ends_it(parent: WorkerParent) -> None:
-    worker = parent.fork(Limits(512))
+    worker = parent.fork(WorkerLimits(512))
     pid = worker._pid
     assert worker.close() in (0, -9)  # gone by itself when its channel closed, or killed
     with pytest.raises(ProcessLookupError):
@@ -76,9 +78,9 @@ def test_workers_of_a_warm_parent_compile_with_inductor_and_it_stays_single_thre
         parent.warm_inductor()  # a second time does nothing
         assert len(list(Path(f"/proc/{parent._process.pid}/task").iterdir())) == 1
         graph = small_graph().graph
-        problem = make_problem(graph, [make_inputs(graph, "fresh", 0)])
+        problem = prepare_graph(graph, [make_inputs(graph, "fresh", 0)])
         candidate = Candidate("inductor", "inductor")
-        with Subject(parent, problem, candidate, Limits(4096), 120, 10) as subject:
+        with LoadedWorker(parent, problem, candidate, WorkerLimits(4096), 120, 10) as subject:
             x, y = make_inputs(graph, "fresh", 0)
             outcome = subject.outcome(subject.run(0), 0)
             np.testing.assert_array_equal(outcome.outputs[0], np.maximum(x + y, 0))
@@ -122,13 +124,13 @@ def test_a_worker_ends_when_its_judge_dies_even_in_an_endless_loop(tmp_path: Pat
     wait_until(lambda: not any(runs(pid) for pid in pids), "an orphan goes on", 5)
 
 
-def timed(*subjects: Subject) -> list[TimedWorker]:
+def timed(*subjects: LoadedWorker) -> list[TimedWorker]:
     for subject in subjects:
         subject.run(0)
     return [TimedWorker(subject, 10) for subject in subjects]
 
 
-def measure(workers: list[TimedWorker], problem: Problem, num_rounds: int) -> Measurement:
+def measure(workers: list[TimedWorker], problem: PreparedGraph, num_rounds: int) -> Measurement:
     random = np.random.default_rng(0)
     fresh = FreshInputs(problem.tensors, problem.input_sets, random)
     plan = TimingPlan(seconds=0.05, min_rounds=num_rounds, max_rounds=num_rounds)
@@ -160,14 +162,14 @@ def pair(parent: WorkerParent) -> Iterator[list[TimedWorker]]:
 
 
 @pytest.fixture
-def problem() -> Problem:
+def problem() -> PreparedGraph:
     graph = small_graph().graph
-    return make_problem(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
+    return prepare_graph(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
 
 
 @pytest.mark.parametrize(("slow_ms", "num_rounds", "num_calls"), [(0.0, 4, 2), (1e6, 6, 3)])
 def test_slow_calls_are_fewer(
-    pair: list[TimedWorker], problem: Problem, slow_ms: float, num_rounds: int, num_calls: int
+    pair: list[TimedWorker], problem: PreparedGraph, slow_ms: float, num_rounds: int, num_calls: int
 ) -> None:
     random = np.random.default_rng(0)
     fresh = FreshInputs(problem.tensors, problem.input_sets, random)
@@ -179,7 +181,7 @@ def test_slow_calls_are_fewer(
 
 
 def test_a_worker_cannot_make_its_own_time_shorter(
-    pair: list[TimedWorker], problem: Problem
+    pair: list[TimedWorker], problem: PreparedGraph
 ) -> None:
     pair[1].empty_ms = 1e6  # what a worker would claim that answers empty brackets slowly
     measure(pair, problem, 2)
@@ -187,7 +189,7 @@ def test_a_worker_cannot_make_its_own_time_shorter(
 
 
 def test_a_candidate_that_dies_while_timed_does_not_spoil_the_others(
-    pair: list[TimedWorker], problem: Problem
+    pair: list[TimedWorker], problem: PreparedGraph
 ) -> None:
     os.kill(pair[1].worker._pid, 9)
     measured = measure(pair, problem, 3)
@@ -196,7 +198,7 @@ def test_a_candidate_that_dies_while_timed_does_not_spoil_the_others(
 
 
 def test_the_memory_of_a_worker_is_read_from_outside(parent: WorkerParent) -> None:
-    with parent.fork(Limits(512)) as worker, pytest.raises(WorkerFailureError) as caught:
+    with parent.fork(WorkerLimits(512)) as worker, pytest.raises(WorkerFailureError) as caught:
         worker.read(8, 16)
     assert caught.value.status == "crash" and "does not lie in the memory" in caught.value.text
 
@@ -224,10 +226,10 @@ def test_nonsense_from_a_worker_is_its_failure() -> None:
 
 
 def test_a_request_out_of_turn_is_a_failure_and_not_a_hang(parent: WorkerParent) -> None:
-    with parent.fork(Limits(512)) as worker, pytest.raises(WorkerFailureError):
+    with parent.fork(WorkerLimits(512)) as worker, pytest.raises(WorkerFailureError):
         worker.ask(Run(0), Fetched, 10)
     memory = SharedMemory("test", 64)
-    with parent.fork(Limits(512)) as worker:
+    with parent.fork(WorkerLimits(512)) as worker:
         assert isinstance(worker.ask(Fetch(64), Fetched, 10, (memory.fd,)), Fetched)
     memory.close()
 
@@ -235,7 +237,7 @@ def test_a_request_out_of_turn_is_a_failure_and_not_a_hang(parent: WorkerParent)
 def test_an_answer_to_another_question_is_a_failure(parent: WorkerParent) -> None:
     memory = SharedMemory("test", 64)
     with (
-        parent.fork(Limits(512)) as worker,
+        parent.fork(WorkerLimits(512)) as worker,
         pytest.raises(WorkerFailureError, match="the worker answered Fetched") as caught,
     ):
         worker.ask(Fetch(64), Ran, 10, (memory.fd,))

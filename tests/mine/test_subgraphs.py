@@ -4,7 +4,7 @@ import pytest
 
 from passnet.errors import GraphError
 from passnet.graph.canonical import op_sequence
-from passnet.mine.subgraphs import LONE_ELEMENT, Refusal, Subgraph, subgraphs
+from passnet.mine.subgraphs import LONE_ELEMENT, RangeRefusal, Subgraph, subgraphs
 from tests.mine.test_fusion import graph
 
 NET = graph(
@@ -39,14 +39,14 @@ def test_a_range_that_writes_into_what_is_outside_is_refused_and_the_rest_given(
     target = graph("a = torch.relu(x)\na += y\nb = torch.tanh(a)\nreturn (b,)", x=(4,), y=(4,))
     items = found(target, kinds=["single"])
     refused = items["single", 1, 2]
-    assert isinstance(refused, Refusal) and "writes into" in refused.reason
+    assert isinstance(refused, RangeRefusal) and "writes into" in refused.reason
     assert isinstance(items["single", 2, 3], Subgraph)
 
 
 def test_a_graph_that_has_no_plan_gives_its_other_kinds():
     target = graph("a = torch.nonzero(x)\nb = torch.tanh(y)\nreturn (a, b)", x=(4,), y=(4,))
     items = list(subgraphs(target, kinds=["fusible", "single"], where="here"))
-    assert isinstance(items[0], Refusal)
+    assert isinstance(items[0], RangeRefusal)
     assert (items[0].kind, items[0].start, items[0].stop) == ("fusible", 0, 0)
     assert "here: Inductor cannot lower it" in items[0].reason
     assert any(isinstance(item, Subgraph) and item.start == 1 for item in items)
@@ -55,7 +55,7 @@ def test_a_graph_that_has_no_plan_gives_its_other_kinds():
 @pytest.mark.parametrize("classical", [[(0, 9)], [(2, 2)]])
 def test_a_range_that_is_none_is_refused(classical):
     [item] = subgraphs(NET, classical=classical, kinds=["classical"])
-    assert isinstance(item, Refusal)
+    assert isinstance(item, RangeRefusal)
 
 
 PARTS = graph(

@@ -8,7 +8,7 @@ import torch
 import torch.fx
 
 from passnet.graph.operators import IN_PLACE
-from passnet.passes.normalise import LITERAL, Call, normalise
+from passnet.passes.normalise import LITERAL, CanonicalCall, normalise
 from tests.passes.graphs import outcome
 
 F = torch.nn.functional
@@ -22,7 +22,7 @@ class Written:
     def __init__(self, target: Any, *args: Any, **kwargs: Any) -> None:
         self.target, self.args, self.kwargs = target, args, kwargs
 
-    def normal(self) -> Call:
+    def normal(self) -> CanonicalCall:
         op = "call_method" if isinstance(self.target, str) else "call_function"
         return normalise(GRAPH.create_node(op, self.target, self.args, self.kwargs))
 

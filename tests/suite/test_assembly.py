@@ -3,11 +3,11 @@ import json
 import pytest
 
 import passnet.suite.assembly as assemble_module
-from passnet.dataset.store import Place, SubgraphRow, main_dtype, write_dataset
+from passnet.dataset.store import Occurrence, SubgraphRow, main_dtype, write_dataset
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.render import render_program
-from passnet.jobs.process import Limits
+from passnet.jobs.process import JobLimits
 from passnet.records.serialise import encode
 from passnet.suite.assembly import (
     RECORDS_FILE,
@@ -21,7 +21,7 @@ from passnet.suite.suite import load_suite
 from tests.bench.runs import passnet
 from tests.mine.test_fusion import graph
 
-LIMITS = Limits(60.0, 2048)
+LIMITS = JobLimits(60.0, 2048)
 
 
 def row(body: str, net: str = "timm/a", **shapes: tuple[int, ...]) -> SubgraphRow:
@@ -31,7 +31,7 @@ def row(body: str, net: str = "timm/a", **shapes: tuple[int, ...]) -> SubgraphRo
     return SubgraphRow(
         prints.full or "", prints.literals, prints.structure, ("fusible",),
         render_program(made.program), encode(made.tensors).decode(), ops, len(ops),
-        main_dtype(made.tensors), "", "", "cv", (net,), 1, 1, (Place("g", 3, 3 + len(ops)),),
+        main_dtype(made.tensors), "", "", "cv", (net,), 1, 1, (Occurrence("g", 3, 3 + len(ops)),),
     )  # fmt: skip
 
 

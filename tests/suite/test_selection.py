@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from passnet.dataset.store import Place, SubgraphRow
+from passnet.dataset.store import Occurrence, SubgraphRow
 from passnet.errors import InputError
 from passnet.graph.spec import TensorSpec
 from passnet.records.serialise import encode
@@ -26,7 +26,7 @@ def row(
     sequence = tuple(ops)
     return SubgraphRow(
         full, full, full, ("fusible",), "", encode(specs).decode(), sequence, len(sequence),
-        dtype, "", "", "cv", (f"timm/{full}",), 1, places, (Place("g", 0, len(sequence)),),
+        dtype, "", "", "cv", (f"timm/{full}",), 1, places, (Occurrence("g", 0, len(sequence)),),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from passnet.graph.inputs import make_inputs
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.suite.suite import (
     VERSION_KEY,
-    Source,
+    NetSource,
     Suite,
     SuiteGraph,
     load_suite,
@@ -39,7 +39,9 @@ def suite() -> Suite:
     return make_suite(
         "small",
         [
-            SuiteGraph("first", "g0", Graph(RELU, (spec, other)), Source("net", "lib", "1", 3, 5)),
+            SuiteGraph(
+                "first", "g0", Graph(RELU, (spec, other)), NetSource("net", "lib", "1", 3, 5)
+            ),
             SuiteGraph("first", "g1", graph_of(RELU_AGAIN, dtype="float16")),
             SuiteGraph("second", "g2", graph_of(TANH)),
         ],

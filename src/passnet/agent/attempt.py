@@ -11,7 +11,7 @@ from passnet.bench.run import RunSettings
 from passnet.judge.trial import Trial
 from passnet.score.tolerance import CORRECT_AT
 
-Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+MessageRole: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 Ending: TypeAlias = Literal[
     "submitted", "turns", "tokens", "time", "cost", "messages", "stalled", "error"
@@ -32,7 +32,7 @@ class ToolCall:
 class Message:
     """A message of the chat, as the OpenAI format has it."""
 
-    role: Role
+    role: MessageRole
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None

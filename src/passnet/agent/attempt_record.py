@@ -24,7 +24,7 @@ PACKAGES = ("passnet", "torch", "inspect-ai", "openai")
 
 
 @dataclass
-class Progress:
+class AttemptProgress:
     """What is noted of an attempt while it goes on, beside its session."""
 
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -39,7 +39,7 @@ class Progress:
 
 def finished(
     session: Session,
-    progress: Progress,
+    progress: AttemptProgress,
     suite: Suite,
     settings: AgentSettings,
     number: int,
@@ -114,7 +114,7 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def with_messages(progress: Progress, messages: Sequence[Message]) -> None:
+def with_messages(progress: AttemptProgress, messages: Sequence[Message]) -> None:
     """Note what was said so far."""
     progress.messages = tuple(messages)
     progress.num_turns = sum(item.role == "assistant" for item in messages)

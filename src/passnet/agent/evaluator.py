@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from passnet.agent.files import Files, write_files
-from passnet.bench.candidates import Entry
+from passnet.bench.candidates import CandidateEntry
 from passnet.bench.run import RunSettings, judge_task
 from passnet.errors import GraphError
-from passnet.judge.candidate import Call, Candidate
+from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import METHOD, RULES
 from passnet.judge.judge import problem_of
-from passnet.judge.match_check import GraphMatches, look
+from passnet.judge.match_check import GraphMatches, check_matches
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
@@ -46,9 +46,9 @@ class Workbench:
         call: how candidates are called: "compiled", through torch.compile, or "direct".
     """
 
-    def __init__(self, settings: RunSettings, call: Call = "compiled") -> None:
+    def __init__(self, settings: RunSettings, call: CallMode = "compiled") -> None:
         self.settings = settings
-        self._call: Call = call
+        self._call: CallMode = call
         self._number = 0
         self._stack = ExitStack()
 
@@ -84,7 +84,7 @@ class Workbench:
         """The folder under which states are written, as it may appear in messages."""
         return str(self._root)
 
-    def look(self, task: Task, files: Files) -> list[GraphMatches]:
+    def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
         """Where the passes of a state match in the graphs of a task.
 
         Raises:
@@ -93,7 +93,7 @@ class Workbench:
         """
         with self._written(files) as folder:
             candidate = self._candidate(folder)
-            return list(look(self._parents, task.graphs, candidate, self.settings.judge))
+            return list(check_matches(self._parents, task.graphs, candidate, self.settings.judge))
 
     def judge(self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = ()) -> list[Trial]:
         """The trials of a state on the graphs of a task.
@@ -114,7 +114,7 @@ class Workbench:
                     with_findings(Trial(task.name, item.name, NAME, "cheat"), refused)
                     for item in task.graphs
                 ]
-            entry = Entry(self._candidate(None), folder, inspect_folder(folder).code_hash)
+            entry = CandidateEntry(self._candidate(None), folder, inspect_folder(folder).code_hash)
             judged = judge_task(self._parents, task, [entry], self.settings, unseen, ())
             return [trial for _, trials in judged for trial in trials]
 

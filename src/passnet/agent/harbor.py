@@ -36,7 +36,7 @@ from passnet.agent.files import read_files, write_files
 from passnet.agent.task_view import graph_text
 from passnet.bench.run import RunSettings, held_out_graphs
 from passnet.errors import InputError
-from passnet.judge.candidate import Call
+from passnet.judge.candidate import CallMode
 from passnet.passes.folder import LIST_FILE, inspect_folder, is_pass_folder
 from passnet.records.atomic_folder import whole_folder
 from passnet.suite.suite import Suite, SuiteGraph, Task, make_suite, write_suite
@@ -50,7 +50,7 @@ AGENT_USER = "agent"
 SUITE_FILE = "task.parquet"
 HELD_OUT_FILE = "held-out.parquet"
 
-ShowGraph = Callable[[SuiteGraph, int, int], str]
+GraphShown = Callable[[SuiteGraph, int, int], str]
 """The text of a graph, its number and how many there are."""
 
 
@@ -76,7 +76,7 @@ class HarborPlan:
     """
 
     settings: RunSettings = field(default_factory=RunSettings)
-    call: Call = "compiled"
+    call: CallMode = "compiled"
     organisation: str = "passnet"
     base_image: str = "python:3.12-bookworm"
     torch: str | None = None
@@ -105,7 +105,7 @@ def export_harbor(
     plan: HarborPlan,
     held_out: Suite | None = None,
     solutions: Path | None = None,
-    show: ShowGraph = graph_text,
+    show: GraphShown = graph_text,
 ) -> HarborExport:
     """Write every task of a suite as a task of Harbor.
 
@@ -272,7 +272,7 @@ cp "$$(dirname "$$0")"/passes/* "$$passes"/
 
 
 def _write_environment(
-    folder: Path, task: Task, plan: HarborPlan, torch: str, show: ShowGraph
+    folder: Path, task: Task, plan: HarborPlan, torch: str, show: GraphShown
 ) -> None:
     text = _ENVIRONMENT.substitute(
         image=plan.base_image,

@@ -8,7 +8,7 @@ from passnet.agent.inspect_llm import ScriptedLlm
 from passnet.agent.inspect_task import make_task
 from passnet.agent.settings import AgentLimits, AgentSettings
 from passnet.bench.run import RunSettings
-from passnet.judge.candidate import Call
+from passnet.judge.candidate import CallMode
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import find_device
@@ -26,7 +26,7 @@ def passbench(
     turns: int = 50,
     attempts: int = 1,
     rules: RulesName = "strict",
-    call: Call = "compiled",
+    call: CallMode = "compiled",
     device: str = "cpu",
     threads: int = 1,
     seconds: float = 0.4,

@@ -30,7 +30,7 @@ from inspect_ai.tool import ToolDef, ToolParams
 from inspect_ai.util import LimitExceededError
 
 from passnet.agent.attempt import Attempt, Ending, Message, ToolCall
-from passnet.agent.attempt_record import Progress, finished, with_messages
+from passnet.agent.attempt_record import AttemptProgress, finished, with_messages
 from passnet.agent.evaluator import Workbench
 from passnet.agent.prompt import system_prompt, task_prompt
 from passnet.agent.session import Session
@@ -88,7 +88,7 @@ def make_task(
         for name, number in wanted
         if (name, number) not in done
     ]
-    attempts: dict[str, tuple[Session, Progress]] = {}
+    attempts: dict[str, tuple[Session, AttemptProgress]] = {}
     limits = settings.limits
     return InspectTask(
         dataset=MemoryDataset(samples, name=suite.name),
@@ -107,7 +107,7 @@ def _author(
     suite: Suite,
     settings: AgentSettings,
     held_out: Suite | None,
-    attempts: dict[str, tuple[Session, Progress]],
+    attempts: dict[str, tuple[Session, AttemptProgress]],
 ) -> Callable[[], Solver]:
     tasks = {task.name: task for task in suite.tasks}
 
@@ -115,7 +115,7 @@ def _author(
     def write_passes() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
             task = tasks[state.metadata["task"]]
-            progress = Progress()
+            progress = AttemptProgress()
             bench = Workbench(settings.run, settings.call)
             await anyio.to_thread.run_sync(bench.__enter__)
             session = Session(
@@ -147,7 +147,9 @@ def _seeded(seed: int) -> Model:
     return Model(model.api, model.config.merge(GenerateConfig(seed=seed)), model.model_args)
 
 
-async def _converse(state: TaskState, session: Session, progress: Progress, model: Model) -> None:
+async def _converse(
+    state: TaskState, session: Session, progress: AttemptProgress, model: Model
+) -> None:
     """Let the llm speak and act until it submits, stalls, reaches a limit, or fails.
 
     Raises:
@@ -245,7 +247,7 @@ def _one_line(cause: BaseException) -> str:
     return " ".join(str(cause).split())[:600]
 
 
-def _note_usage(progress: Progress) -> None:
+def _note_usage(progress: AttemptProgress) -> None:
     for event in transcript().events:
         if isinstance(event, ModelEvent) and event.output.usage is not None:
             usage = event.output.usage
@@ -278,7 +280,7 @@ def _message(item: ChatMessage) -> Message:
 def _recorder(
     suite: Suite,
     settings: AgentSettings,
-    attempts: dict[str, tuple[Session, Progress]],
+    attempts: dict[str, tuple[Session, AttemptProgress]],
     keep: Callable[[Attempt], None] | None,
 ) -> Callable[[], Scorer]:
     @scorer(metrics=[mean(), stderr()], name="passnet_as")

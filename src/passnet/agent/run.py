@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from passnet.agent.attempt import Attempt
-from passnet.agent.attempt_record import Progress, finished
+from passnet.agent.attempt_record import AttemptProgress, finished
 from passnet.agent.evaluator import Workbench
 from passnet.agent.files import write_files
 from passnet.agent.session import Session
@@ -201,7 +201,7 @@ def _let_program(
 def _attempt(
     suite: Suite, task: Task, number: int, settings: AgentSettings, held_out: Suite | None
 ) -> Attempt:
-    progress = Progress()
+    progress = AttemptProgress()
     author = _author(settings.author)
     with Workbench(settings.run, settings.call) as bench:
         unseen = held_out_graphs(held_out, task.name)

@@ -15,10 +15,10 @@ from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
 from passnet.suite.suite import Suite, Task, make_suite
 
-Form: TypeAlias = Literal["chat", "pairs"]
+TrainingForm: TypeAlias = Literal["chat", "pairs"]
 """What is learned from: whole chats with their tool calls, or tasks with their final passes."""
 
-Reason: TypeAlias = Literal[
+ExclusionReason: TypeAlias = Literal[
     "nothing submitted",
     "ended before it submitted",
     "not measured anew",
@@ -71,11 +71,11 @@ class Selection:
     counts its op sequences that are a contiguous part of one that is kept; this is no leak.
     """
 
-    form: Form
+    form: TrainingForm
     filters: Filters
     chosen: tuple[Chosen, ...]
     num_read: int
-    dropped: dict[Reason, int]
+    dropped: dict[ExclusionReason, int]
     evaluation: dict[str, str]
     near_sequences: int
 
@@ -85,7 +85,7 @@ def select(
     suites: Sequence[Suite],
     evaluation: SuiteKeys,
     filters: Filters,
-    form: Form,
+    form: TrainingForm,
 ) -> Selection:
     """The attempts to learn from, in an order that does not depend on that of the input.
 
@@ -105,7 +105,7 @@ def select(
     """
     tasks = find_tasks(attempts, suites)
     kept_apart = _of_evaluation(tasks, evaluation, filters.eval_tasks)
-    dropped: Counter[Reason] = Counter()
+    dropped: Counter[ExclusionReason] = Counter()
     fit = []
     for attempt in attempts:
         reason = _unfit(attempt, filters)
@@ -192,7 +192,7 @@ def _of_evaluation(
     return same | {key for key in tasks if key[1] in names}
 
 
-def _unfit(attempt: Attempt, filters: Filters) -> Reason | None:
+def _unfit(attempt: Attempt, filters: Filters) -> ExclusionReason | None:
     if attempt.best is None:
         return "nothing submitted"
     if filters.only_submitted and attempt.ending != "submitted":
@@ -204,7 +204,7 @@ def _unfit(attempt: Attempt, filters: Filters) -> Reason | None:
     return "exploit" if exploits(attempt) else None
 
 
-def _no_chat(attempt: Attempt) -> Reason | None:
+def _no_chat(attempt: Attempt) -> ExclusionReason | None:
     if not any(message.role == "assistant" for message in attempt.messages):
         return "no chat"
     calls = [call for message in attempt.messages for call in message.tool_calls]
@@ -216,8 +216,8 @@ def _no_chat(attempt: Attempt) -> Reason | None:
 def _each_once(
     items: Iterable[Chosen],
     key: Callable[[Chosen], tuple[object, ...]],
-    reason: Reason,
-    dropped: Counter[Reason],
+    reason: ExclusionReason,
+    dropped: Counter[ExclusionReason],
 ) -> list[Chosen]:
     """The best of those that are the same: the highest score, then the fewest turns."""
     best: dict[tuple[object, ...], Chosen] = {}

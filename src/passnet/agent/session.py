@@ -140,7 +140,7 @@ class Session:
 
     def _check(self) -> str:
         try:
-            found = self._bench.look(self.task, self.files)
+            found = self._bench.check_matches(self.task, self.files)
         except PassFolderError as cause:
             raise ActionError(plain(str(cause), self._bench.root)) from cause
         return match_text(found, self.task, self._bench.root)

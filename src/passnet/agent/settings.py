@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from passnet.bench.run import RunSettings
-from passnet.judge.candidate import Call
+from passnet.judge.candidate import CallMode
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.trial import JudgeSettings
 
@@ -81,7 +81,7 @@ class AgentSettings:
     author: AuthorName
     llm: LlmSettings | None = None
     run: RunSettings = field(default_factory=lambda: RunSettings(JudgeSettings(rules=AGENT_RULES)))
-    call: Call = "compiled"
+    call: CallMode = "compiled"
     limits: AgentLimits = AgentLimits()
     seed: int = 0
     num_attempts: int = 1

@@ -22,7 +22,7 @@ from typing import Any
 from passnet.agent.attempt import Attempt, Message
 from passnet.agent.dedup import call_arguments
 from passnet.agent.files import Files
-from passnet.agent.selection import Chosen, Filters, Form, Reason, Selection
+from passnet.agent.selection import Chosen, ExclusionReason, Filters, Selection, TrainingForm
 from passnet.agent.tools import tool_schemas
 from passnet.errors import InputError
 from passnet.passes.folder import LIST_FILE
@@ -46,13 +46,13 @@ class TrainingInfo:
     """
 
     schema_version: int
-    form: Form
+    form: TrainingForm
     until_best: bool
     filters: Filters
     evaluation: dict[str, str]
     near_sequences: int
     num_read: int
-    dropped: dict[Reason, int]
+    dropped: dict[ExclusionReason, int]
     num_rows: int
     num_tasks: int
 

@@ -22,7 +22,7 @@ FLAGS = ("direct", "inductor")
 
 
 @dataclass(frozen=True)
-class Entry:
+class CandidateEntry:
     """One candidate of a run, for all tasks.
 
     `folder` is a pass folder for every task, or a folder that holds one pass folder per task under
@@ -50,7 +50,7 @@ class Entry:
         return replace(self.template, passes=str(path.resolve()))
 
 
-def parse_candidate(text: str, tasks: tuple[Task, ...]) -> Entry:
+def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
     """The candidate that a word of the command line names.
 
     The word is `eager`, `null`, `inductor` or a path, then any of `@direct` (call the rewritten
@@ -71,7 +71,7 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> Entry:
     call = "direct" if "direct" in flags or word == "eager" else "compiled"
     residual = "inductor" if "inductor" in flags else "eager"
     if word in BASELINES:
-        return Entry(Candidate(text, word, None, call, residual))  # type: ignore[arg-type]
+        return CandidateEntry(Candidate(text, word, None, call, residual))  # type: ignore[arg-type]
     path = Path(word)
     if not path.is_dir():
         raise InputError(
@@ -90,7 +90,7 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> Entry:
         for name in folder.unlisted
     ) + tuple(f"task {task}: {text}" for task, text in broken.items())
     template = Candidate(text, "passes", None, call, residual, str(path.resolve()))
-    return Entry(template, path.resolve(), digest.hexdigest(), notes)
+    return CandidateEntry(template, path.resolve(), digest.hexdigest(), notes)
 
 
 def _folders(path: Path, tasks: tuple[Task, ...]) -> tuple[dict[str, PassFolder], dict[str, str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeAlias, TypeVar
 
-from passnet.bench.candidates import Entry
+from passnet.bench.candidates import CandidateEntry
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.errors import InputError, MeasureError, WorkerError
@@ -63,7 +63,7 @@ class RunSettings:
 
 
 @dataclass(frozen=True)
-class RunInfo:
+class BenchRunInfo:
     """The record of a run, in `run.json`; `not_covered` says what its judge cannot promise."""
 
     schema_version: int
@@ -76,17 +76,17 @@ class RunInfo:
     not_covered: tuple[str, ...] = NOT_COVERED
 
 
-Progress = Callable[[SuiteGraph, Sequence[Trial]], None]
+TrialProgress = Callable[[SuiteGraph, Sequence[Trial]], None]
 """Called after every graph with its new trials."""
 
 
 def run_suite(
     suite: Suite,
-    entries: Sequence[Entry],
+    entries: Sequence[CandidateEntry],
     settings: RunSettings,
     out: Path,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: TrialProgress | None = None,
     held_out: Suite | None = None,
     num_workers: int = 1,
     retry: bool = False,
@@ -165,7 +165,7 @@ def held_out_graphs(held_out: Suite | None, task: str) -> list[SuiteGraph]:
 def judge_task(
     parents: ParentPool,
     task: Task,
-    entries: Sequence[Entry],
+    entries: Sequence[CandidateEntry],
     settings: RunSettings,
     unseen: Sequence[SuiteGraph],
     finished: Collection[tuple[str, str]],
@@ -201,14 +201,16 @@ def suite_of_run(out: Path) -> Suite | None:
     path = out / RUN_FILE
     if not path.exists():
         return None
-    info = read_json(path, RunInfo)
+    info = read_json(path, BenchRunInfo)
     if info.suite not in shipped_suites():
         return None
     suite = load_suite(info.suite)
     return suite if suite.content_hash == info.suite_hash else None
 
 
-def run_info(suite: Suite, entries: Sequence[Entry], settings: RunSettings) -> RunInfo:
+def run_info(
+    suite: Suite, entries: Sequence[CandidateEntry], settings: RunSettings
+) -> BenchRunInfo:
     """The record of a run that begins here and now.
 
     Raises:
@@ -217,7 +219,7 @@ def run_info(suite: Suite, entries: Sequence[Entry], settings: RunSettings) -> R
     names = [entry.name for entry in entries]
     if len(set(names)) != len(names):
         raise InputError("a candidate is given twice")
-    return RunInfo(
+    return BenchRunInfo(
         SCHEMA_VERSION,
         suite.name,
         suite.content_hash,
@@ -228,7 +230,7 @@ def run_info(suite: Suite, entries: Sequence[Entry], settings: RunSettings) -> R
     )
 
 
-def _prepare(out: Path, info: RunInfo, resume: bool) -> None:
+def _prepare(out: Path, info: BenchRunInfo, resume: bool) -> None:
     """Write `run.json`, or check that the run in `out` is this one."""
     path = out / RUN_FILE
     if not path.exists():
@@ -241,7 +243,7 @@ def _prepare(out: Path, info: RunInfo, resume: bool) -> None:
         raise InputError(
             f"{out}: already holds a run; add --resume to go on, or choose another --out"
         )
-    old = read_json(path, RunInfo)
+    old = read_json(path, BenchRunInfo)
     if old.schema_version != SCHEMA_VERSION:
         raise InputError(
             f"{path}: its records have version {old.schema_version}, this passnet writes version "
@@ -266,7 +268,7 @@ def _prepare(out: Path, info: RunInfo, resume: bool) -> None:
                 f"{out}: the files of {name} have changed since that run; choose another --out"
             )
     added = tuple(item for item in info.candidates if item not in old.candidates)
-    merged = RunInfo(
+    merged = BenchRunInfo(
         old.schema_version,
         old.suite,
         old.suite_hash,
@@ -281,7 +283,7 @@ def _prepare(out: Path, info: RunInfo, resume: bool) -> None:
 def _judge(
     parents: ParentPool,
     item: SuiteGraph,
-    entries: Sequence[Entry],
+    entries: Sequence[CandidateEntry],
     settings: RunSettings,
     findings: Findings,
 ) -> Iterator[Trial]:
@@ -305,7 +307,7 @@ def _judge(
 def _hold_out(
     parents: ParentPool,
     graphs: Sequence[SuiteGraph],
-    entries: Sequence[Entry],
+    entries: Sequence[CandidateEntry],
     settings: RunSettings,
 ) -> Findings:
     """What the candidates that bring code do on held-out graphs of a task."""

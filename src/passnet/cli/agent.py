@@ -18,7 +18,7 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.agent.attempt import Attempt
-    from passnet.agent.selection import Form
+    from passnet.agent.selection import TrainingForm
     from passnet.agent.settings import AgentSettings, AuthorName
     from passnet.judge.inspection.rules import RulesName
 
@@ -228,7 +228,7 @@ def agent_stats(paths: tuple[Path, ...], figure: Path | None, as_json: bool) -> 
 @click.option("--any-ending", is_flag=True, help="Also attempts that did not submit themselves.")
 @click.option("--until-best", is_flag=True, help="Cut chats after their best evaluation.")
 def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
-                 evaluation: tuple[str, ...], eval_tasks: tuple[str, ...], form: Form,
+                 evaluation: tuple[str, ...], eval_tasks: tuple[str, ...], form: TrainingForm,
                  min_score: float, any_ending: bool, until_best: bool) -> None:  # fmt: skip
     """Make training data of the attempts in PATHS, in the chat format that TRL reads.
 

@@ -124,7 +124,7 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
     from passnet.bench.candidates import parse_candidate
     from passnet.bench.run import RunSettings, run_suite
     from passnet.judge.processes.sandbox import find_sandbox
-    from passnet.judge.protocol.messages import Limits
+    from passnet.judge.protocol.messages import WorkerLimits
     from passnet.judge.timing.clock import TimingPlan
     from passnet.judge.trial import JudgeSettings
     from passnet.report.progress import progress
@@ -145,7 +145,7 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
             device=device,
             seed=options["seed"],
             timing=TimingPlan(seconds=options["seconds"]),
-            limits=Limits(options["memory_mib"]),
+            limits=WorkerLimits(options["memory_mib"]),
             compile_timeout_s=options["compile_timeout"],
             call_timeout_s=options["call_timeout"],
             self_tolerance=options["self_tolerance"],

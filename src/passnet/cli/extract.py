@@ -70,7 +70,7 @@ def extract(
     from passnet.extract.record import CaptureSettings
     from passnet.extract.run import run_extract
     from passnet.jobs.executors import executor
-    from passnet.jobs.process import Limits
+    from passnet.jobs.process import JobLimits
     from passnet.report.catalog import summary
     from passnet.report.progress import progress
 
@@ -92,7 +92,7 @@ def extract(
         train=train,
         backward=backward,
         check=not no_check,
-        limits=Limits(timeout, memory),
+        limits=JobLimits(timeout, memory),
     )
     with progress("capturing nets", len(wanted)) as step:
 

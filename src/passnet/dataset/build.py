@@ -18,7 +18,7 @@ from passnet.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
     DatasetManifest,
-    Place,
+    Occurrence,
     SubgraphRow,
     main_dtype,
     merge_subgraphs,
@@ -30,12 +30,12 @@ from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.jobs.executors import Executor, run_local
-from passnet.jobs.process import RECORD_FILE, ROWS_FILE, Isolated, Limits, outcome_of
-from passnet.jobs.run_folder import Outcome, begin, keep_each
+from passnet.jobs.process import RECORD_FILE, ROWS_FILE, JobLimits, JobRunner, outcome_of
+from passnet.jobs.run_folder import JobOutcome, begin, keep_each
 from passnet.mine.cut import cut_range, infer, parent_of, single_assignment
 from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
-from passnet.mine.subgraphs import KINDS, Kind, Refusal, subgraphs
+from passnet.mine.subgraphs import KINDS, RangeRefusal, SubgraphKind, subgraphs
 from passnet.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 
 RUN_FILE = "build.json"
@@ -51,10 +51,10 @@ class BuildSettings:
     fold, and what a graph may take.
     """
 
-    kinds: tuple[Kind, ...] = KINDS
+    kinds: tuple[SubgraphKind, ...] = KINDS
     dtypes: tuple[str, ...] = DTYPES
     folding: FoldingPlan = COVERING
-    limits: Limits = Limits(300.0, 8192)
+    limits: JobLimits = JobLimits(300.0, 8192)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Mining:
 
     row: GraphRow
     classical: tuple[tuple[int, int], ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[SubgraphKind, ...]
     dtypes: tuple[str, ...] = ()
 
 
@@ -146,8 +146,8 @@ def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Minin
 
 
 def mine_isolated(
-    worker: Isolated, name: str, jobs: dict[str, Mining], limits: Limits
-) -> Outcome[MinedRecord]:
+    worker: JobRunner, name: str, jobs: dict[str, Mining], limits: JobLimits
+) -> JobOutcome[MinedRecord]:
     """Mine one graph in a process of its own.
 
     Raises:
@@ -156,10 +156,10 @@ def mine_isolated(
     job = jobs[name]
     task = ("passnet.dataset.build:mine_to", encode(job).decode())
     outcome = outcome_of(worker, task, limits, "passnet.dataset.build:ready", MinedRecord)
-    if isinstance(outcome, Outcome):
+    if isinstance(outcome, JobOutcome):
         return outcome
     failed = MinedRecord(name, len(job.row.op_sequence), {}, {}, {}, error=outcome)
-    return Outcome(failed, None)
+    return JobOutcome(failed, None)
 
 
 def ready(_: str) -> None:
@@ -199,7 +199,7 @@ def mine(job: Mining) -> tuple[MinedRecord, list[SubgraphRow]]:
     error = None
     try:
         for item in subgraphs(graph, job.classical, job.kinds, row.full[:12]):
-            if isinstance(item, Refusal):
+            if isinstance(item, RangeRefusal):
                 refused[item.kind] += 1
                 reasons[_plain(item.reason)] += 1
             else:
@@ -241,10 +241,10 @@ class _Found:
     """
 
     graphs: dict[str, Graph] = field(default_factory=dict)
-    places: dict[str, dict[tuple[int, int], set[Kind]]] = field(default_factory=dict)
+    places: dict[str, dict[tuple[int, int], set[SubgraphKind]]] = field(default_factory=dict)
     originals: dict[str, str] = field(default_factory=dict)
 
-    def add(self, graph: Graph, place: tuple[int, int], kind: Kind) -> str:
+    def add(self, graph: Graph, place: tuple[int, int], kind: SubgraphKind) -> str:
         name = fingerprints(graph).full
         assert name is not None, "a cut graph has specs"
         self.graphs.setdefault(name, graph)
@@ -283,14 +283,14 @@ def _in_dtype(graph: Graph, dtype: str, captured: _Found) -> _Found:
 def _row(
     parent: GraphRow,
     graph: Graph,
-    places: dict[tuple[int, int], set[Kind]],
+    places: dict[tuple[int, int], set[SubgraphKind]],
     variant: str,
     original: str | None,
 ) -> SubgraphRow:
     prints = fingerprints(graph)
     assert prints.full is not None, "a cut graph has specs"
     ops = op_sequence(graph.program)
-    first = [Place(parent.full, start, stop) for start, stop in sorted(places)[:MAX_PLACES]]
+    first = [Occurrence(parent.full, start, stop) for start, stop in sorted(places)[:MAX_PLACES]]
     return SubgraphRow(
         full=prints.full,
         literals=prints.literals,

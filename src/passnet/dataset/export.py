@@ -29,7 +29,7 @@ from passnet.records.parquet import parts
 Layout: TypeAlias = Literal["graphnet", "passnet", "hf"]
 LAYOUTS: tuple[Layout, ...] = ("graphnet", "passnet", "hf")
 
-Step: TypeAlias = Callable[[str], None]
+ProgressStep: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def export_dataset(
     dataset: Dataset,
     out: Path,
     plan: ExportPlan,
-    announce: Callable[[int], Step] | None = None,
+    announce: Callable[[int], ProgressStep] | None = None,
 ) -> Exported:
     """Write the rows of a dataset in a layout that others read; `import_dataset` reads it back.
 
@@ -109,7 +109,7 @@ def _samples(
 
 
 def _graphnet(
-    rows: Iterable[SubgraphRow], origins: Mapping[str, list[Origin]], out: Path, step: Step
+    rows: Iterable[SubgraphRow], origins: Mapping[str, list[Origin]], out: Path, step: ProgressStep
 ) -> int:
     """The number of directories."""
     num_written = 0
@@ -127,7 +127,7 @@ def _passnet(
     origins: Mapping[str, list[Origin]],
     out: Path,
     name: str,
-    step: Step,
+    step: ProgressStep,
 ) -> tuple[int, int]:
     """The numbers of directories and of tasks."""
     tasks: dict[tuple[str, tuple[str, ...]], dict[str, list[PurePosixPath]]] = {}
@@ -172,7 +172,7 @@ def _hugging_face(
     out: Path,
     plan: ExportPlan,
     versions: Mapping[str, list[str]],
-    step: Step,
+    step: ProgressStep,
 ) -> int:
     """The number of files. Rows go from file to file as columns; nothing of them is looked into."""
     places: dict[Side, list[int]] = {}

@@ -12,7 +12,7 @@ from passnet.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
     DatasetManifest,
-    Place,
+    Occurrence,
     SubgraphRow,
     write_dataset,
 )
@@ -143,7 +143,7 @@ def _merged(rows: list[SubgraphRow]) -> SubgraphRow:
             raise InputError(f"directories of graph {rows[0].full[:16]} state different places")
         return rows[0]
     named = min(rows, key=lambda item: item.nets)
-    places: set[Place] = {place for item in rows for place in item.places}
+    places: set[Occurrence] = {place for item in rows for place in item.places}
     ordered = sorted(places, key=lambda item: (item.graph, item.start, item.stop))
     return replace(
         rows[0],

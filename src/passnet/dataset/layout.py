@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from passnet.dataset.store import Place, SubgraphRow, graph_of, main_dtype
+from passnet.dataset.store import Occurrence, SubgraphRow, graph_of, main_dtype
 from passnet.errors import InputError
 from passnet.extract.domain import DOMAINS, Domain
 from passnet.graph.canonical import fingerprints, op_sequence
@@ -24,10 +24,10 @@ from passnet.graph.render import render_program
 from passnet.records.serialise import SCHEMA_VERSION, encode
 
 if TYPE_CHECKING:
-    from passnet.mine.subgraphs import Kind
+    from passnet.mine.subgraphs import SubgraphKind
 
 FACTS_KEY = "passnet"
-TYPES: dict[Kind, str] = {
+TYPES: dict[SubgraphKind, str] = {
     "fusible": "fusible_subgraphs",
     "classical": "typical_subgraphs",
     "single": "sole_op_subgraphs",
@@ -56,7 +56,7 @@ class Facts:
     nets: tuple[str, ...]
     num_graphs: int
     num_places: int
-    places: tuple[Place, ...]
+    places: tuple[Occurrence, ...]
 
 
 def sample_of(row: SubgraphRow) -> GraphSample:
@@ -197,9 +197,9 @@ def _facts(sample: GraphSample, path: PurePosixPath, full: str, num_ops: int) ->
     if sample.sources:
         places = _sources(sample.sources, path)
     elif ranged:
-        places = [Place(net, int(ranged["start"]), int(ranged["stop"]))]
+        places = [Occurrence(net, int(ranged["start"]), int(ranged["stop"]))]
     else:
-        places = [Place(full, 0, num_ops)]
+        places = [Occurrence(full, 0, num_ops)]
     tag = str(sample.info.get("heuristic_tag", "other"))
     domain = DOMAIN_TAGS.get(tag) or next((item for item in DOMAINS if item == tag), "other")
     return Facts(
@@ -229,12 +229,12 @@ def _library(sample: GraphSample, path: PurePosixPath) -> str:
     return str(sample.info.get("source") or path.parent.name or "unknown")
 
 
-def _sources(found: dict[str, Any], path: PurePosixPath) -> list[Place]:
+def _sources(found: dict[str, Any], path: PurePosixPath) -> list[Occurrence]:
     try:
         ranges = msgspec.convert(found, dict[str, list[tuple[int, int]]])
     except msgspec.ValidationError as cause:
         raise InputError(f"{path}: subgraph_sources.json: {cause}") from cause
     return sorted(
-        {Place(graph, *item) for graph, items in ranges.items() for item in items},
+        {Occurrence(graph, *item) for graph, items in ranges.items() for item in items},
         key=lambda place: (place.graph, place.start, place.stop),
     )

@@ -25,7 +25,7 @@ MAX_PLACES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Occurrence:
     """The ops [start, stop) of a captured graph, named by its full fingerprint."""
 
     graph: str
@@ -60,7 +60,7 @@ class SubgraphRow:
     nets: tuple[str, ...]
     num_graphs: int
     num_places: int
-    places: tuple[Place, ...]
+    places: tuple[Occurrence, ...]
 
 
 SUBGRAPHS: Format[SubgraphRow] = Format(
@@ -149,7 +149,7 @@ def union(one: SubgraphRow, other: SubgraphRow) -> SubgraphRow:
     )
 
 
-def _order(place: Place) -> tuple[str, int, int]:
+def _order(place: Occurrence) -> tuple[str, int, int]:
     return place.graph, place.start, place.stop
 
 

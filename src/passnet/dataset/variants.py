@@ -31,7 +31,7 @@ _REFUSALS = (CaptureError, GraphError)
 OTHER_SIZES = "other sizes"
 """Name of the failure of a net that gives no graph to compare those of other sizes with."""
 
-Cause: TypeAlias = Literal[
+VariantFailure: TypeAlias = Literal[
     "refused_by_net", "other_graph", "no_float", "refused_by_op", "not_finite", "too_large"
 ]
 """Why there is no variant.
@@ -66,7 +66,7 @@ class Failure:
 
     number: int
     name: str
-    cause: Cause
+    cause: VariantFailure
     reason: str
 
 
@@ -227,5 +227,5 @@ def _is_alike(made: Recaptured, number: int, graph: Graph) -> bool:
     return fingerprints(made.graphs[number]).structure == fingerprints(graph).structure
 
 
-def _failure(number: int, name: str, cause: Cause, error: Exception) -> Failure:
+def _failure(number: int, name: str, cause: VariantFailure, error: Exception) -> Failure:
     return Failure(number, name, cause, str(error)[:MAX_REASON_CHARACTERS])

@@ -31,14 +31,14 @@ from passnet.errors import InputError
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.targets import check_targets
 from passnet.jobs.executors import run_local
-from passnet.jobs.process import Isolated, Limits, Task, log_of
+from passnet.jobs.process import Job, JobLimits, JobRunner, log_of
 from passnet.records.parquet import check_shards
 from passnet.records.serialise import decode, encode
 
 MAX_SHOWN = 20
 MAX_REASON_CHARACTERS = 200
 ROWS_A_TASK = 128
-RUN_LIMITS = Limits(120.0, 16384)
+RUN_LIMITS = JobLimits(120.0, 16384)
 """What a run of one row may use."""
 
 
@@ -242,11 +242,11 @@ def _run(rows: list[SubgraphRow], num_processes: int, seed: int) -> Iterator[str
 
 
 def _run_isolated(
-    worker: Isolated, name: str, jobs: dict[str, tuple[SubgraphRow, int]]
+    worker: JobRunner, name: str, jobs: dict[str, tuple[SubgraphRow, int]]
 ) -> str | None:
     with tempfile.TemporaryDirectory(prefix="passnet-verify-") as place:
         payload = encode(jobs[name]).decode()
-        task = Task("passnet.dataset.verification:run_row", payload, place, RUN_LIMITS)
+        task = Job("passnet.dataset.verification:run_row", payload, place, RUN_LIMITS)
         ended = worker.run(task, "passnet.dataset.verification:ready", "")
         if ended.status == 0:
             return None

@@ -19,14 +19,14 @@ from passnet.extract.catalog import build_entry, is_file, library, packages_of
 from passnet.extract.constraints import check_text, compare, num_parameters, over_all
 from passnet.extract.net import Net
 from passnet.extract.record import (
+    CaptureFailure,
     CaptureSettings,
-    Cause,
     Flow,
     GraphNote,
     Mode,
     NetRecord,
 )
-from passnet.extract.store import GraphRow, Source
+from passnet.extract.store import GraphRow, GraphSource
 from passnet.extract.trace import Segment, Trace
 from passnet.extract.weights import FakeWeights
 from passnet.graph.canonical import fingerprints, op_sequence
@@ -58,7 +58,7 @@ class Result:
 class _FailureError(Exception):
     """A net gave no graphs, for a known cause."""
 
-    def __init__(self, cause: Cause, error: BaseException) -> None:
+    def __init__(self, cause: CaptureFailure, error: BaseException) -> None:
         super().__init__(f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARACTERS])
         self.cause = cause
 
@@ -102,11 +102,13 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
     kwargs = {name: item.value for name, item in net.kwargs.items()}
     _trace(trace, args, kwargs, net, mode)
     rows = [
-        _row(item, net, _axes(segment, item, net), Source(record.entry, number, settings.train))
+        _row(
+            item, net, _axes(segment, item, net), GraphSource(record.entry, number, settings.train)
+        )
         for number, (segment, item) in enumerate(zip(trace.segments, graphs, strict=True))
     ]
     gradients = [
-        _row(item, net, {}, Source(record.entry, number, settings.train, "backward"))
+        _row(item, net, {}, GraphSource(record.entry, number, settings.train, "backward"))
         for number, item in backward.items()
     ]
     traced = time.perf_counter()
@@ -183,7 +185,9 @@ def _build(entry: str, weights: FakeWeights | None, train: bool) -> Net:
     except Exception as cause:  # boundary: a library raises anything
         if _is_memory(cause):
             raise _FailureError("out_of_memory", cause) from cause
-        failed: Cause = "data_dependent" if weights and _needs_values(cause) else "build_error"
+        failed: CaptureFailure = (
+            "data_dependent" if weights and _needs_values(cause) else "build_error"
+        )
         raise _FailureError(failed, cause) from cause
 
 
@@ -243,7 +247,7 @@ def _axes(segment: Segment, item: Captured, net: Net) -> dict[str, list[str]]:
     }
 
 
-def _row(item: Captured, net: Net, axes: dict[str, list[str]], source: Source) -> GraphRow:
+def _row(item: Captured, net: Net, axes: dict[str, list[str]], source: GraphSource) -> GraphRow:
     prints = fingerprints(item.graph)
     assert prints.full is not None, "a captured graph has specs"
     return GraphRow(

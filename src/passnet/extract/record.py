@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from passnet.extract.domain import Domain
-from passnet.jobs.process import Limits
+from passnet.jobs.process import JobLimits
 
 Mode: TypeAlias = Literal["fake", "real"]
 """fake: weights without memory. real: weights as they are initialised."""
 
-Cause: TypeAlias = Literal[
+CaptureFailure: TypeAlias = Literal[
     "no_entry",
     "missing_package",
     "build_error",
@@ -53,7 +53,7 @@ class CaptureSettings:
     check: bool = True
     check_seconds: float = 20.0
     check_parameters: int = 100_000_000
-    limits: Limits = Limits()
+    limits: JobLimits = JobLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class NetRecord:
 
     entry: str
     status: Literal["captured", "failed"]
-    cause: Cause | None = None
+    cause: CaptureFailure | None = None
     error: str | None = None
     versions: dict[str, str] = field(default_factory=dict)
     mode: Mode | None = None

@@ -23,7 +23,7 @@ GRAPHS_FOLDER = "nets"
 
 
 @dataclass(frozen=True, slots=True)
-class RunInfo:
+class ExtractRunInfo:
     """What a run was started with; only a run with the same settings can go on with it."""
 
     schema_version: int
@@ -64,7 +64,7 @@ def run_extract(
     """
     begin(
         out / RUN_FILE,
-        RunInfo(SCHEMA_VERSION, settings),
+        ExtractRunInfo(SCHEMA_VERSION, settings),
         resume,
         "captured nets",
         "was captured with other settings; choose another --out, or give those",

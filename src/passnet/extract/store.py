@@ -16,7 +16,7 @@ SHARD_NAME = "graphs"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class GraphSource:
     """Where a graph was found: the entry of the catalog, the number among its graphs, in training
     or not, and whether it is that graph or the one by which autograd computes its gradients.
     """
@@ -42,7 +42,7 @@ class GraphRow:
     axes: str
     domain: Domain
     task: str
-    sources: tuple[Source, ...]
+    sources: tuple[GraphSource, ...]
 
 
 GRAPHS: Format[GraphRow] = Format(GraphRow, "captured graphs")

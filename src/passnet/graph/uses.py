@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from passnet.graph.spec import Alias, Arg, Graph, Op, Ref, Release, Sequence
 
-Role: TypeAlias = Literal["plain", "matrix", "scale", "shift", "positive"]
+ArgumentRole: TypeAlias = Literal["plain", "matrix", "scale", "shift", "positive"]
 """What a float argument is for: `matrix` a weight that is summed over, `scale` and `shift` the
 affine parameters of a norm, `positive` a variance or the operand of a root or logarithm."""
 
@@ -19,7 +19,7 @@ class Use:
     `bound` is the smallest size that the argument indexes (None when it indexes nothing known).
     """
 
-    role: Role = "plain"
+    role: ArgumentRole = "plain"
     bound: int | None = None
 
 
@@ -57,7 +57,7 @@ _KEEPS_VALUES = frozenset(
 )
 """Methods whose result holds the values of their receiver (possibly some of them twice)."""
 
-_ROLES: dict[str, tuple[tuple[int, str, Role], ...]] = {
+_ROLES: dict[str, tuple[tuple[int, str, ArgumentRole], ...]] = {
     "torch.nn.functional.linear": ((1, "weight", "matrix"),),
     "torch._C._nn.linear": ((1, "weight", "matrix"),),
     "torch.conv1d": ((1, "weight", "matrix"),),
@@ -99,7 +99,7 @@ _KEYWORDS = {"input": 0, "dim": 1, "index": 2}
 
 @dataclass(slots=True)
 class _Found:
-    role: Role = "plain"
+    role: ArgumentRole = "plain"
     bounds: list[int] = field(default_factory=list)
 
 

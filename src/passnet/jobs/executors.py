@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from passnet.errors import InputError
-from passnet.jobs.process import Isolated
+from passnet.jobs.process import JobRunner
 
 R = TypeVar("R")
 
@@ -20,7 +20,7 @@ class Executor(Protocol):
     """Works on items, so many at a time, and gives each result as soon as it is there."""
 
     def __call__(
-        self, items: Sequence[str], work: Callable[[Isolated, str], R], num_workers: int
+        self, items: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
     ) -> Iterator[R]:
         """The results, in any order.
 
@@ -45,16 +45,16 @@ def executor(name: str) -> Executor:
 
 
 def run_local(
-    items: Sequence[str], work: Callable[[Isolated, str], R], num_workers: int
+    items: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
 ) -> Iterator[R]:
     """Work on this machine; each worker takes the next item when it is free."""
     waiting = iter(items)
     lock = threading.Lock()
     done: SimpleQueue[tuple[R | None, BaseException | None] | None] = SimpleQueue()
     stopping = threading.Event()
-    workers = [Isolated() for _ in range(min(num_workers, len(items)))]
+    workers = [JobRunner() for _ in range(min(num_workers, len(items)))]
 
-    def serve(worker: Isolated) -> None:
+    def serve(worker: JobRunner) -> None:
         try:
             while not stopping.is_set():
                 with lock:
@@ -87,16 +87,16 @@ def run_local(
             worker.close()
 
 
-_isolated: dict[int, Isolated] = {}
+_isolated: dict[int, JobRunner] = {}
 """What runs tasks for a process of Ray, which works on many items one after another."""
 
 
-def _work_on_ray(work: Callable[[Isolated, str], R], item: str) -> R:
-    return work(_isolated.setdefault(os.getpid(), Isolated()), item)
+def _work_on_ray(work: Callable[[JobRunner, str], R], item: str) -> R:
+    return work(_isolated.setdefault(os.getpid(), JobRunner()), item)
 
 
 def run_ray(
-    items: Sequence[str], work: Callable[[Isolated, str], R], num_workers: int
+    items: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
 ) -> Iterator[R]:
     """Work on a Ray cluster: the one that is running, or one on this machine.
 

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from passnet.errors import WorkerError
 from passnet.jobs.lifetime import end_with_parent
-from passnet.jobs.run_folder import Outcome
+from passnet.jobs.run_folder import JobOutcome
 from passnet.records.serialise import decode, encode, read_json
 
 R = TypeVar("R")
@@ -38,7 +38,7 @@ MAX_LOG_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class JobLimits:
     """What a task may use: wall time in seconds, memory in MiB."""
 
     seconds: float = 180.0
@@ -46,17 +46,17 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Job:
     """A call of `function` ("module:name") with `payload` and the path of `folder`."""
 
     function: str
     payload: str
     folder: str
-    limits: Limits
+    limits: JobLimits
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class JobEnd:
     """How a task's process ended: by an exit status or a signal, and what it used."""
 
     status: int | None
@@ -66,7 +66,7 @@ class Ended:
     peak_mib: float
 
 
-class Isolated:
+class JobRunner:
     """Runs tasks in processes of their own, one at a time.
 
     Their parent stays until a task needs another one: one that was prepared in another way.
@@ -76,7 +76,7 @@ class Isolated:
         self._parent: subprocess.Popen[bytes] | None = None
         self._prepared = ("", "")
 
-    def __enter__(self) -> Isolated:
+    def __enter__(self) -> JobRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -92,7 +92,7 @@ class Isolated:
                     stream.close()
             self._parent = None
 
-    def run(self, task: Task, prepare: str, argument: str) -> Ended:
+    def run(self, task: Job, prepare: str, argument: str) -> JobEnd:
         """Run one task.
 
         Args:
@@ -108,7 +108,7 @@ class Isolated:
             raise WorkerError(f"the parent of {prepare} {argument} ends before its task has begun")
         return ended
 
-    def _ask(self, task: Task, prepare: str, argument: str) -> Ended | None:
+    def _ask(self, task: Job, prepare: str, argument: str) -> JobEnd | None:
         """Let the parent work on a task; None where the parent ends over it."""
         parent = self._ready(prepare, argument)
         assert parent.stdin is not None and parent.stdout is not None, "both are pipes"
@@ -121,7 +121,7 @@ class Isolated:
         if not line.endswith(b"\n"):
             self.close()
             return None
-        return decode(line, Ended)
+        return decode(line, JobEnd)
 
     def _ready(self, prepare: str, argument: str) -> subprocess.Popen[bytes]:
         wanted = (prepare, argument)
@@ -142,13 +142,13 @@ class Isolated:
 
 
 def outcome_of(
-    worker: Isolated, task: tuple[str, str], limits: Limits, ready: str, kind: type[R]
-) -> Outcome[R] | str:
+    worker: JobRunner, task: tuple[str, str], limits: JobLimits, ready: str, kind: type[R]
+) -> JobOutcome[R] | str:
     """What a task leaves in its folder, as `RECORD_FILE` and `ROWS_FILE`; or in words why nothing.
 
     Args:
         worker: runs it.
-        task: its function and payload; see `Task`.
+        task: its function and payload; see `Job`.
         limits: what it may use.
         ready: the function that a parent calls before its first task, with "".
         kind: of the record.
@@ -157,12 +157,12 @@ def outcome_of(
         WorkerError: our own machinery failed.
     """
     with tempfile.TemporaryDirectory(prefix="passnet-task-") as place:
-        ended = worker.run(Task(*task, place, limits), ready, "")
+        ended = worker.run(Job(*task, place, limits), ready, "")
         folder = Path(place)
         if ended.status == 0 and (folder / RECORD_FILE).exists():
             rows = folder / ROWS_FILE
             content = rows.read_bytes() if rows.exists() else None
-            return Outcome(read_json(folder / RECORD_FILE, kind), content)
+            return JobOutcome(read_json(folder / RECORD_FILE, kind), content)
         if ended.timed_out:
             return f"not done in {limits.seconds:g} s"
         return log_of(folder)[-MAX_SAID_CHARACTERS:] or f"ended by signal {ended.signal}"
@@ -184,7 +184,7 @@ def main() -> None:
     os.dup2(2, 1)  # what libraries print is no answer
     _function(sys.argv[1])(sys.argv[2])
     while line := tasks.readline():
-        ended = _fork(decode(line, Task), tasks.fileno(), answers.fileno())
+        ended = _fork(decode(line, Job), tasks.fileno(), answers.fileno())
         if ended is None:
             return
         answers.write(encode(ended) + b"\n")
@@ -195,7 +195,7 @@ def _function(name: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), attribute)
 
 
-def _fork(task: Task, tasks: int, answers: int) -> Ended | None:
+def _fork(task: Job, tasks: int, answers: int) -> JobEnd | None:
     """Let a child work on a task; None if whoever wants it is gone meanwhile."""
     start = time.monotonic()
     pid = os.fork()
@@ -225,7 +225,7 @@ def _fork(task: Task, tasks: int, answers: int) -> Ended | None:
     by_signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
     wall_s = time.monotonic() - start
-    return Ended(code, by_signal, not ready, wall_s, usage.ru_maxrss / 1024)
+    return JobEnd(code, by_signal, not ready, wall_s, usage.ru_maxrss / 1024)
 
 
 def _kill(group: int) -> None:
@@ -233,7 +233,7 @@ def _kill(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _work(task: Task) -> None:
+def _work(task: Job) -> None:
     folder = Path(task.folder)
     log = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(log, 1)

@@ -26,7 +26,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[R]):
+class JobOutcome(Generic[R]):
     """What came of an item: its record, and rows as a Parquet file, None without any."""
 
     record: R
@@ -72,7 +72,7 @@ def last_records(path: Path, kind: type[R], key: Callable[[R], K]) -> dict[K, R]
 
 
 def keep_each(
-    outcomes: Iterable[Outcome[R]],
+    outcomes: Iterable[JobOutcome[R]],
     path: Path,
     place: Callable[[R], Path],
     num_safe: int,

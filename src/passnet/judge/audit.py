@@ -15,7 +15,7 @@ from typing import Literal
 
 from passnet.errors import InputError
 from passnet.graph.files import read_sample
-from passnet.judge.candidate import Call, Candidate
+from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.held_out import held_out_findings
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.judge import judge_graph
@@ -56,7 +56,7 @@ class Case:
     families: tuple[int, ...] = ()
     rules: RulesName = "open"
     device: Literal["cpu", "cuda"] = "cpu"
-    call: Call = "direct"
+    call: CallMode = "direct"
     held_out: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Kind: TypeAlias = Literal["eager", "null", "inductor", "passes"]
+CandidateKind: TypeAlias = Literal["eager", "null", "inductor", "passes"]
 """eager: the graph as it is. null: the pipeline of a pass folder with no pass in it. inductor:
 torch.compile's default. passes: the passes of a folder."""
 
-Call: TypeAlias = Literal["compiled", "direct"]
+CallMode: TypeAlias = Literal["compiled", "direct"]
 """compiled: through torch.compile, with its guards. direct: the rewritten graph itself."""
 
 
@@ -22,9 +22,9 @@ class Candidate:
     """
 
     name: str
-    kind: Kind
+    kind: CandidateKind
     passes: str | None = None
-    call: Call = "compiled"
+    call: CallMode = "compiled"
     residual: Literal["eager", "inductor"] = "eager"
     root: str | None = None
 

@@ -12,13 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from passnet.graph.inputs import InputKind
-from passnet.judge.compare import Verdict, compare_forms, compare_values, worse
+from passnet.judge.compare import Comparison, compare_forms, compare_values, worse
 from passnet.judge.findings import Finding
 from passnet.judge.precision import Accuracy, not_finite, precision_findings, worst_accuracy
-from passnet.judge.processes.loaded_worker import Exact, Outcome, Problem, Subject
+from passnet.judge.processes.loaded_worker import (
+    CallOutcome,
+    Float64Result,
+    LoadedWorker,
+    PreparedGraph,
+)
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import OutputForm
-from passnet.judge.timing.probes import Pair, outputs_in
+from passnet.judge.timing.probes import SharedPair, outputs_in
 from passnet.records.dtypes import from_storage, storage
 from passnet.score.tolerance import LEVELS, smallest_t
 
@@ -32,10 +37,10 @@ FRESH, EXTREME = KINDS.index("fresh"), KINDS.index("extreme")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """How a candidate compares, how accurate it is on fresh inputs, and what was found out."""
 
-    verdict: Verdict
+    verdict: Comparison
     accuracy: Accuracy | None = None
     findings: tuple[Finding, ...] = ()
 
@@ -52,7 +57,7 @@ class Expected:
             inputs (an index made of them is out of range) is not asked for them.
     """
 
-    def __init__(self, problem: Problem, reference: Subject) -> None:
+    def __init__(self, problem: PreparedGraph, reference: LoadedWorker) -> None:
         self._problem = problem
         self.outcomes = [_outcome(reference, number) for number in range(NUM_GRADED)]
         try:
@@ -61,7 +66,7 @@ class Expected:
             if failure.status in ("crash", "timeout"):
                 raise
             reference.restore(EXTREME)
-        self.exact: dict[int, Exact | None] = {
+        self.exact: dict[int, Float64Result | None] = {
             number: reference.exact(number) if number < len(self.outcomes) else None
             for number in (FRESH, EXTREME)
         }
@@ -77,19 +82,19 @@ class Expected:
         is_half = any(item.dtype in ("float16", "bfloat16") for item in self._problem.tensors)
         return exact.flops if exact and not is_half else 0
 
-    def check(self, subject: Subject) -> Checked:
+    def check(self, subject: LoadedWorker) -> CheckResult:
         """Call a candidate on every set and compare.
 
         Raises:
             WorkerFailureError: the candidate failed.
         """
-        verdict = Verdict("ok", LEVELS[0])
-        seen: dict[int, Outcome] = {}
+        verdict = Comparison("ok", LEVELS[0])
+        seen: dict[int, CallOutcome] = {}
         for number in range(len(self.outcomes)):
             forms = subject.run(number)
             same = compare_forms(forms, self.outcomes[number].forms)
             if same.status != "ok":
-                return Checked(worse(verdict, same))
+                return CheckResult(worse(verdict, same))
             seen[number] = subject.outcome(forms, number)
             if seen[number].changed:
                 subject.restore(number)
@@ -98,14 +103,16 @@ class Expected:
             else:
                 verdict = worse(verdict, self._compare_finite(seen[number], number))
         usual, extreme = self._accuracy(seen, FRESH), self._accuracy(seen, EXTREME)
-        return Checked(verdict, usual, tuple(precision_findings(usual, extreme)))
+        return CheckResult(verdict, usual, tuple(precision_findings(usual, extreme)))
 
-    def _compare(self, actual: Outcome, number: int) -> Verdict:
+    def _compare(self, actual: CallOutcome, number: int) -> Comparison:
         expected = self.outcomes[number]
         verdict = compare_values(actual.forms, expected.forms, actual.outputs, expected.outputs)
         return worse(verdict, self._compare_inputs(actual, expected, number))
 
-    def _compare_inputs(self, actual: Outcome, expected: Outcome, number: int) -> Verdict:
+    def _compare_inputs(
+        self, actual: CallOutcome, expected: CallOutcome, number: int
+    ) -> Comparison:
         """Arguments that either side changed must end up with the same values."""
         worst: int = LEVELS[0]
         for index in sorted({*actual.changed, *expected.changed}):
@@ -114,11 +121,11 @@ class Expected:
             theirs = self._after(expected, index, number)
             level = smallest_t(mine, theirs, layout.dtype)
             if level is None or index not in expected.changed:
-                return Verdict("ok", None, f"argument {index} is left with other values")
+                return Comparison("ok", None, f"argument {index} is left with other values")
             worst = max(worst, level)
-        return Verdict("ok", worst)
+        return Comparison("ok", worst)
 
-    def _after(self, outcome: Outcome, index: int, number: int) -> np.ndarray:
+    def _after(self, outcome: CallOutcome, index: int, number: int) -> np.ndarray:
         if index in outcome.changed:
             return outcome.changed[index]
         layout = self._problem.layouts[index]
@@ -128,14 +135,14 @@ class Expected:
         )
         return flat.reshape(layout.shape)
 
-    def _compare_finite(self, actual: Outcome, number: int) -> Verdict:
+    def _compare_finite(self, actual: CallOutcome, number: int) -> Comparison:
         index = not_finite(_numbers(actual), _numbers(self.outcomes[number]))
         if index is None:
-            return Verdict("ok", LEVELS[0])
+            return Comparison("ok", LEVELS[0])
         text = f"output {index} is not finite on {KINDS[number]} inputs, the reference's is"
-        return Verdict("ok", None, text)
+        return Comparison("ok", None, text)
 
-    def _accuracy(self, seen: dict[int, Outcome], number: int) -> Accuracy | None:
+    def _accuracy(self, seen: dict[int, CallOutcome], number: int) -> Accuracy | None:
         exact = self.exact[number]
         if exact is None or len(exact.outputs) != len(seen[number].outputs):
             return None
@@ -143,21 +150,21 @@ class Expected:
         return worst_accuracy(actual.forms, actual.outputs, expected.outputs, exact.outputs)
 
 
-def _numbers(outcome: Outcome) -> list[np.ndarray | None]:
+def _numbers(outcome: CallOutcome) -> list[np.ndarray | None]:
     return [
         None if value is None else from_storage(value, form.dtype)
         for form, value in zip(outcome.forms, outcome.outputs, strict=True)
     ]
 
 
-def _outcome(subject: Subject, number: int) -> Outcome:
+def _outcome(subject: LoadedWorker, number: int) -> CallOutcome:
     outcome = subject.outcome(subject.run(number), number)
     if outcome.changed:
         subject.restore(number)
     return outcome
 
 
-def num_written(forms: tuple[OutputForm, ...], pairs: frozenset[Pair]) -> int:
+def num_written(forms: tuple[OutputForm, ...], pairs: frozenset[SharedPair]) -> int:
     """The bytes of outputs that lie in no argument and in no other output.
 
     Args:

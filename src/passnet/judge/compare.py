@@ -12,7 +12,7 @@ from passnet.score.tolerance import LEVELS, smallest_t
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Comparison:
     """How outputs compare: `status` is ok, wrong_shape or wrong_dtype; `t` the smallest level at
     which all values agree, None when there is none; `text` says what differs first.
     """
@@ -22,42 +22,42 @@ class Verdict:
     text: str | None = None
 
 
-def compare_forms(actual: Sequence[OutputForm], expected: Sequence[OutputForm]) -> Verdict:
+def compare_forms(actual: Sequence[OutputForm], expected: Sequence[OutputForm]) -> Comparison:
     """Whether outputs have the number, types, shapes, dtypes and memory order of the reference.
 
     The memory order is part of a shape's contract: an op after the graph may view the tensor, and
     a compiler bakes its strides in. Sizes of 1 and expanded dimensions have no order.
     """
     if len(actual) != len(expected):
-        return Verdict(
+        return Comparison(
             "wrong_shape", None, f"{len(actual)} outputs, the reference has {len(expected)}"
         )
     for index, (mine, theirs) in enumerate(zip(actual, expected, strict=True)):
         verdict = _compare_form(mine, theirs, f"output {index}")
         if verdict is not None:
             return verdict
-    return Verdict("ok", LEVELS[0])
+    return Comparison("ok", LEVELS[0])
 
 
-def _compare_form(mine: OutputForm, theirs: OutputForm, what: str) -> Verdict | None:
+def _compare_form(mine: OutputForm, theirs: OutputForm, what: str) -> Comparison | None:
     if mine.kind != theirs.kind:
         text = f"{what} is a {mine.dtype or mine.kind}, the reference's a {theirs.dtype}"
-        return Verdict("wrong_dtype", None, text)
+        return Comparison("wrong_dtype", None, text)
     if mine.dtype != theirs.dtype:
         text = f"{what} has dtype {mine.dtype}, the reference's {theirs.dtype}"
-        return Verdict("wrong_dtype", None, text)
+        return Comparison("wrong_dtype", None, text)
     if mine.device != theirs.device:
         text = f"{what} lies on {mine.device}, the reference's on {theirs.device}"
-        return Verdict("wrong_dtype", None, text)
+        return Comparison("wrong_dtype", None, text)
     if mine.shape != theirs.shape:
         text = f"{what} has shape {list(mine.shape)}, the reference's {list(theirs.shape)}"
-        return Verdict("wrong_shape", None, text)
+        return Comparison("wrong_shape", None, text)
     if mine.kind == "tensor" and not same_order(mine.shape, mine.stride, theirs.stride):
         text = (
             f"{what} has strides {list(mine.stride)}, the reference's {list(theirs.stride)}: "
             "allocate it in the order of the reference, or permute it back"
         )
-        return Verdict("wrong_shape", None, text)
+        return Comparison("wrong_shape", None, text)
     return None
 
 
@@ -85,7 +85,7 @@ def compare_values(
     expected_forms: Sequence[OutputForm],
     actual: Sequence[Array | None],
     expected: Sequence[Array | None],
-) -> Verdict:
+) -> Comparison:
     """The smallest level at which all values agree; forms must have compared as ok.
 
     Args:
@@ -103,12 +103,12 @@ def compare_values(
         else:
             level = smallest_t(mine, theirs, form.dtype)
         if level is None:
-            return Verdict("ok", None, f"output {index} agrees at no tolerance")
+            return Comparison("ok", None, f"output {index} agrees at no tolerance")
         worst = max(worst, level)
-    return Verdict("ok", worst)
+    return Comparison("ok", worst)
 
 
-def worse(first: Verdict, second: Verdict) -> Verdict:
+def worse(first: Comparison, second: Comparison) -> Comparison:
     """The verdict that tells against the candidate more."""
     if first.status != "ok":
         return first

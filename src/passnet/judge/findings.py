@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Weight: TypeAlias = Literal["reject", "flag", "note"]
+Severity: TypeAlias = Literal["reject", "flag", "note"]
 """reject: proven, the trial scores as a cheat. flag: a strong sign, for a person to read. note:
 information."""
 
@@ -17,7 +17,7 @@ class Finding:
     `place` is `file:line` in the pass folder where that is known.
     """
 
-    weight: Weight
+    weight: Severity
     name: str
     evidence: str
     place: str | None = None

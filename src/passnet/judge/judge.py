@@ -17,13 +17,13 @@ from passnet.errors import GraphError, PassFolderError
 from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
-from passnet.judge.check import KINDS, NUM_GRADED, Checked, Expected, num_written
+from passnet.judge.check import KINDS, NUM_GRADED, CheckResult, Expected, num_written
 from passnet.judge.compare import worse
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
 from passnet.judge.processes.device_lock import DeviceTurns
-from passnet.judge.processes.loaded_worker import Problem, Subject, make_problem
+from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
 from passnet.judge.protocol.device import kind_of
@@ -43,7 +43,7 @@ from passnet.judge.timing.measurement_findings import (
     floor_findings,
     torch_findings,
 )
-from passnet.judge.timing.roofline import NO_FLOOR, Floor, make_floor
+from passnet.judge.timing.roofline import NO_ROOFLINE, Roofline, measure_roofline
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import MAX_TEXT, JudgeSettings, Trial, with_findings
 from passnet.passes.folder import inspect_folder
@@ -91,17 +91,17 @@ def judge_graph(
     return [with_findings(trials[name], findings) for name, findings in found.items()]
 
 
-def problem_of(parents: ParentPool, item: SuiteGraph, settings: JudgeSettings) -> Problem:
+def problem_of(parents: ParentPool, item: SuiteGraph, settings: JudgeSettings) -> PreparedGraph:
     """A graph with its inputs, as these parents keep it or newly made.
 
     Raises:
         GraphError: its inputs cannot be made.
     """
 
-    def make() -> Problem:
+    def make() -> PreparedGraph:
         graph = retarget(item.graph, kind_of(settings.device))
         kinds = enumerate(KINDS, settings.seed)
-        return make_problem(graph, [make_inputs(graph, kind, seed) for seed, kind in kinds])
+        return prepare_graph(graph, [make_inputs(graph, kind, seed) for seed, kind in kinds])
 
     return parents.problems.get(item.graph, settings.device, settings.seed, make)
 
@@ -150,9 +150,9 @@ def _judge_accepted(
 
 
 def _subject(
-    parent: WorkerParent, problem: Problem, candidate: Candidate, settings: JudgeSettings
-) -> Subject:
-    return Subject(
+    parent: WorkerParent, problem: PreparedGraph, candidate: Candidate, settings: JudgeSettings
+) -> LoadedWorker:
+    return LoadedWorker(
         parent,
         problem,
         candidate,
@@ -170,8 +170,8 @@ class _Bench:
         self,
         parents: ParentPool,
         item: SuiteGraph,
-        problem: Problem,
-        reference: Subject,
+        problem: PreparedGraph,
+        reference: LoadedWorker,
         expected: Expected,
         settings: JudgeSettings,
         turns: DeviceTurns,
@@ -190,7 +190,7 @@ class _Bench:
 
     def trials(self, candidates: Sequence[Candidate]) -> list[Trial]:
         done: dict[int, Trial] = {}
-        running: dict[int, tuple[Subject, Checked]] = {}
+        running: dict[int, tuple[LoadedWorker, CheckResult]] = {}
         for index, candidate in enumerate(candidates):
             started = self._start(candidate)
             if isinstance(started, Trial):
@@ -211,10 +211,10 @@ class _Bench:
             self._item.task, self._item.name, candidate.name, status, sandbox=sandbox, **fields
         )
 
-    def _start(self, candidate: Candidate) -> Trial | tuple[Subject, Checked]:
+    def _start(self, candidate: Candidate) -> Trial | tuple[LoadedWorker, CheckResult]:
         """Load and compare a candidate: a finished trial if it failed, else what is to be timed."""
         watch = _Stopwatch()
-        subject: Subject | None = None
+        subject: LoadedWorker | None = None
         try:
             with watch.phase("start"):
                 parent = self._parents.of(candidate)
@@ -240,7 +240,7 @@ class _Bench:
         for name, seconds in watch.seconds.items():
             self._watch.seconds[name] += seconds
 
-    def _no_match(self, candidate: Candidate, subject: Subject, watch: _Stopwatch) -> Trial:
+    def _no_match(self, candidate: Candidate, subject: LoadedWorker, watch: _Stopwatch) -> Trial:
         misses = [item.miss for item in subject.matches if item.miss]
         text = (
             "no pass matched; nearest miss of " + "; of ".join(misses)
@@ -252,7 +252,7 @@ class _Bench:
     def _finished(
         self,
         candidate: Candidate,
-        subject: Subject | None,
+        subject: LoadedWorker | None,
         watch: _Stopwatch,
         status: Status,
         text: str | None,
@@ -268,7 +268,7 @@ class _Bench:
             phases_s=dict(watch.seconds),
         )
 
-    def _compared(self, candidate: Candidate, subject: Subject, checked: Checked) -> Trial:
+    def _compared(self, candidate: Candidate, subject: LoadedWorker, checked: CheckResult) -> Trial:
         """The trial of a candidate that ran and is not timed."""
         return self._named(
             candidate,
@@ -282,7 +282,7 @@ class _Bench:
     def _timed(
         self,
         candidates: Sequence[Candidate],
-        running: dict[int, tuple[Subject, Checked]],
+        running: dict[int, tuple[LoadedWorker, CheckResult]],
         plan: TimingPlan,
     ) -> dict[int, Trial]:
         """Trials of the candidates that ran, timed together."""
@@ -316,15 +316,15 @@ class _Bench:
             trials[index] = with_findings(trial, findings)
         return trials
 
-    def _profiles(self, subjects: Sequence[Subject]) -> list[Profiled | None]:
+    def _profiles(self, subjects: Sequence[LoadedWorker]) -> list[Profiled | None]:
         if kind_of(self._settings.device) == "cpu":
             return [None for _ in subjects]
         return [item.profile(HOT_CALLS) for item in subjects]
 
-    def _floor(self, num_bytes: int) -> Floor:
+    def _floor(self, num_bytes: int) -> Roofline:
         if kind_of(self._settings.device) != "cpu":
-            return NO_FLOOR
-        return make_floor(num_bytes, self._expected.flops, self._parents.num_threads)
+            return NO_ROOFLINE
+        return measure_roofline(num_bytes, self._expected.flops, self._parents.num_threads)
 
     def _measure(self, timed: list[TimedWorker], plan: TimingPlan) -> Measurement:
         random = np.random.default_rng(secrets.randbits(128))
@@ -348,8 +348,8 @@ class _Bench:
     def _trial(
         self,
         candidate: Candidate,
-        subject: Subject,
-        checked: Checked,
+        subject: LoadedWorker,
+        checked: CheckResult,
         measured: Measurement,
         place: int,
     ) -> Trial:
@@ -400,7 +400,7 @@ class _Bench:
         )
 
 
-def _matches(subject: Subject | None) -> dict[str, int]:
+def _matches(subject: LoadedWorker | None) -> dict[str, int]:
     counts: dict[str, int] = defaultdict(int)
     for item in subject.matches if subject else ():
         counts[item.name] += item.num_matches

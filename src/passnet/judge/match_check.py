@@ -12,7 +12,7 @@ from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.device import kind_of
-from passnet.judge.protocol.messages import Look, Looked, MissText
+from passnet.judge.protocol.messages import CheckMatches, MatchesChecked, MissText
 from passnet.judge.trial import MAX_TEXT, JudgeSettings
 from passnet.suite.suite import SuiteGraph
 
@@ -33,7 +33,7 @@ class GraphMatches:
         return any(item.num_matches for item in self.passes)
 
 
-def look(
+def check_matches(
     parents: ParentPool,
     graphs: Sequence[SuiteGraph],
     candidate: Candidate,
@@ -47,13 +47,13 @@ def look(
     assert candidate.passes is not None, "only a pass folder has passes"
     for item in graphs:
         program = render_program(retarget(item.graph, kind_of(settings.device)).program)
-        request = Look(program, candidate.passes)
+        request = CheckMatches(program, candidate.passes)
         with (
             DeviceTurns(settings.device),
             parents.of(candidate).fork(settings.limits) as worker,
         ):
             try:
-                reply = worker.ask(request, Looked, settings.compile_timeout_s)
+                reply = worker.ask(request, MatchesChecked, settings.compile_timeout_s)
             except WorkerFailureError as failure:
                 yield GraphMatches(item.name, error=str(failure)[:MAX_TEXT])
             else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.sandbox import SandboxName
-from passnet.judge.protocol.messages import Limits, Profiled
+from passnet.judge.protocol.messages import Profiled, WorkerLimits
 from passnet.judge.timing.clock import Rounds, TimingPlan
 from passnet.score.status import Status
 
@@ -36,7 +36,7 @@ class JudgeSettings:
     device: str = "cpu"
     seed: int = 0
     timing: TimingPlan | None = field(default_factory=TimingPlan)
-    limits: Limits = Limits(8192)
+    limits: WorkerLimits = WorkerLimits(8192)
     compile_timeout_s: float = 180.0
     call_timeout_s: float = 30.0
     self_tolerance: float = 0.1

@@ -47,7 +47,7 @@ COVERING = FoldingPlan(max_length=None, max_patterns=None, bounded=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class RepeatedPattern:
     """What a symbol stands for: other symbols, below `num_tokens` tokens of the alphabet.
 
     `num_ops` is its length in ops, `count` how often it was folded.
@@ -67,7 +67,7 @@ class Folded:
     """
 
     num_tokens: int
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[RepeatedPattern, ...]
     sequences: tuple[tuple[int, ...], ...]
 
 
@@ -114,7 +114,7 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
     """
     tokens, num_tokens = _joined(sequences)
     sizes = [1] * num_tokens
-    patterns: list[Pattern] = []
+    patterns: list[RepeatedPattern] = []
     batch = Batch(tokens, _longest(tokens, sizes, plan), plan.max_length)
     is_new = True
     while plan.max_patterns is None or len(patterns) < plan.max_patterns:
@@ -128,7 +128,9 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
             symbol = num_tokens + len(patterns)
             batch.fold(choice, symbol)
             sizes.append(sum(sizes[part] for part in choice.parts))
-            patterns.append(Pattern(symbol, choice.parts, sizes[symbol], len(choice.starts)))
+            patterns.append(
+                RepeatedPattern(symbol, choice.parts, sizes[symbol], len(choice.starts))
+            )
         is_new = choice is None
     return Folded(num_tokens, tuple(patterns), _split(batch.tokens()))
 
@@ -176,7 +178,11 @@ def ranges(folded: Folded, plan: FoldingPlan) -> Iterator[Range]:
 
 
 def _ranges(
-    symbols: Sequence[int], number: int, start: int, below: dict[int, Pattern], plan: FoldingPlan
+    symbols: Sequence[int],
+    number: int,
+    start: int,
+    below: dict[int, RepeatedPattern],
+    plan: FoldingPlan,
 ) -> Iterator[Range]:
     for symbol in symbols:
         pattern = below.get(symbol)

@@ -19,7 +19,7 @@ from passnet.graph.device import retarget
 from passnet.graph.effects import may_alias
 from passnet.graph.spec import Graph
 from passnet.mine.cut import cut, infer, single_assignment
-from passnet.mine.schedule import Device, schedule
+from passnet.mine.schedule import TargetDevice, schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class FusionPlan:
         return counts
 
 
-def fusion_plan(graph: Graph, where: str = "graph", device: Device = "cpu") -> FusionPlan:
+def fusion_plan(graph: Graph, where: str = "graph", device: TargetDevice = "cpu") -> FusionPlan:
     """What Inductor would make of a graph.
 
     Args:
@@ -90,7 +90,9 @@ def fusion_plan(graph: Graph, where: str = "graph", device: Device = "cpu") -> F
     )
 
 
-def prefix_kernels(graph: Graph, where: str = "graph", device: Device = "cpu") -> list[int | None]:
+def prefix_kernels(
+    graph: Graph, where: str = "graph", device: TargetDevice = "cpu"
+) -> list[int | None]:
     """K(1), K(2), ... found the long way: every prefix is lowered by itself, and kernels counted.
 
     It is the published way but for stopping before code is made, and the reference for

@@ -18,7 +18,7 @@ from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
 from passnet.graph.spec import Graph
 from passnet.mine.cut import cut, infer, single_assignment
-from passnet.mine.schedule import DEVICES, SETTINGS, Device
+from passnet.mine.schedule import DEVICES, SETTINGS, TargetDevice
 
 NUM_WARM_UPS = 3
 """Calls before the one that is counted (published)."""
@@ -44,7 +44,7 @@ COMPILING = {
 """Settings under which every prefix is compiled anew and its C++ functions show in a profile."""
 
 
-def launches(graph: Graph, where: str = "graph", device: Device = "cpu") -> int:
+def launches(graph: Graph, where: str = "graph", device: TargetDevice = "cpu") -> int:
     """How many kernels a graph runs when Inductor has compiled it.
 
     On CUDA these are launches. On a CPU they are the calls of generated C++ functions, one for each
@@ -87,7 +87,9 @@ def launches(graph: Graph, where: str = "graph", device: Device = "cpu") -> int:
     return sum(GENERATED in name or _is_library_call(name) for name in names)
 
 
-def prefix_launches(graph: Graph, where: str = "graph", device: Device = "cpu") -> list[int | None]:
+def prefix_launches(
+    graph: Graph, where: str = "graph", device: TargetDevice = "cpu"
+) -> list[int | None]:
     """K(1), K(2), ... by execution; None where a prefix cannot be cut off, as in `prefix_kernels`.
 
     Raises:
@@ -107,7 +109,7 @@ def prefix_launches(graph: Graph, where: str = "graph", device: Device = "cpu") 
     return counts
 
 
-def _values(graph: Graph, device: Device) -> list[Any]:
+def _values(graph: Graph, device: TargetDevice) -> list[Any]:
     values: list[Any] = []
     for item, value in zip(graph.tensors, make_inputs(graph, "fresh", 0), strict=True):
         if not isinstance(value, int):

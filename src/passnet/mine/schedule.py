@@ -18,8 +18,8 @@ from passnet.mine.simulated_gpu import DevicelessMode, answering_for_gpu
 
 T = TypeVar("T")
 
-Device: TypeAlias = Literal["cpu", "cuda"]
-DEVICES: tuple[Device, ...] = ("cpu", "cuda")
+TargetDevice: TypeAlias = Literal["cpu", "cuda"]
+DEVICES: tuple[TargetDevice, ...] = ("cpu", "cuda")
 
 SETTINGS: dict[str, Any] = {"fx_graph_cache": False, "shape_padding": False, "compile_threads": 1}
 """Settings of Inductor for a plan: it reads no plan of another run, leaves out the padding of
@@ -29,7 +29,9 @@ GPU_SETTINGS = {"joint_graph_constant_folding": False}
 """More for a GPU: tensors of one value stay ops, since Inductor would fold them on the device."""
 
 
-def schedule(module: torch.fx.GraphModule, graph: Graph, device: Device, where: str) -> list[Any]:
+def schedule(
+    module: torch.fx.GraphModule, graph: Graph, device: TargetDevice, where: str
+) -> list[Any]:
     """The kernels of a module, in the order in which they would run, as Inductor's own nodes.
 
     Args:
@@ -54,7 +56,7 @@ def schedule(module: torch.fx.GraphModule, graph: Graph, device: Device, where: 
         return _lowered(module, graph, device)
 
 
-def _lowered(module: torch.fx.GraphModule, graph: Graph, device: Device) -> list[Any]:
+def _lowered(module: torch.fx.GraphModule, graph: Graph, device: TargetDevice) -> list[Any]:
     from torch._inductor import config
 
     mode = DevicelessMode()

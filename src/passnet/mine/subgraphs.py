@@ -12,12 +12,12 @@ from passnet.mine.cut import Parent, cut_range, infer, parent_of, single_assignm
 from passnet.mine.fusion import fusion_plan
 from passnet.mine.plateaus import fusible_ranges
 
-Kind: TypeAlias = Literal["classical", "fusible", "single"]
+SubgraphKind: TypeAlias = Literal["classical", "fusible", "single"]
 """classical: a pattern that repeats in the corpus. fusible: what a compiler makes into few kernels.
 single: one op.
 """
 
-KINDS: tuple[Kind, ...] = ("classical", "fusible", "single")
+KINDS: tuple[SubgraphKind, ...] = ("classical", "fusible", "single")
 
 
 MAX_TRIMMED_OPS = 4
@@ -35,7 +35,7 @@ class Subgraph:
     are left out, at its ends.
     """
 
-    kind: Kind
+    kind: SubgraphKind
     start: int
     stop: int
     graph: Graph
@@ -43,12 +43,12 @@ class Subgraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RangeRefusal:
     """A range that cannot be a graph of its own, and why; `start` is 0 and `stop` 0 where it is the
     graph as a whole that has no ranges of this kind.
     """
 
-    kind: Kind
+    kind: SubgraphKind
     start: int
     stop: int
     reason: str
@@ -57,9 +57,9 @@ class Refusal:
 def subgraphs(
     graph: Graph,
     classical: Sequence[tuple[int, int]] = (),
-    kinds: Iterable[Kind] = KINDS,
+    kinds: Iterable[SubgraphKind] = KINDS,
     where: str = "graph",
-) -> Iterator[Subgraph | Refusal]:
+) -> Iterator[Subgraph | RangeRefusal]:
     """The subgraphs of a graph, kind by kind, in the order of their ranges.
 
     A single op that makes a tuple comes with the ops right behind it that take the tuple apart.
@@ -87,18 +87,18 @@ def subgraphs(
             try:
                 ranges = fusible_ranges(fusion_plan(single, where).num_kernels())
             except FusionError as cause:
-                yield Refusal(kind, 0, 0, str(cause))
+                yield RangeRefusal(kind, 0, 0, str(cause))
                 continue
             for start, stop in ranges:
                 yield _found(parent, kind, (start, stop), (start, stop))
 
 
-def _singles(parent: Parent) -> Iterator[Subgraph | Refusal]:
+def _singles(parent: Parent) -> Iterator[Subgraph | RangeRefusal]:
     start = 0
     while start < len(parent.ops):
         stop = start + 1
         if _is_element(parent, start):
-            yield Refusal("single", start, stop, LONE_ELEMENT)
+            yield RangeRefusal("single", start, stop, LONE_ELEMENT)
         else:
             while stop < len(parent.ops) and _is_element(parent, stop, of=parent.ops[start].output):
                 stop += 1
@@ -116,11 +116,11 @@ def _is_element(parent: Parent, place: int, of: str | None = None) -> bool:
 
 
 def _found(
-    parent: Parent, kind: Kind, wanted: tuple[int, int], chosen: tuple[int, int]
-) -> Subgraph | Refusal:
+    parent: Parent, kind: SubgraphKind, wanted: tuple[int, int], chosen: tuple[int, int]
+) -> Subgraph | RangeRefusal:
     start, stop = chosen
     try:
         graph = cut_range(parent, start, stop)
     except CutError as cause:
-        return Refusal(kind, start, stop, str(cause))
+        return RangeRefusal(kind, start, stop, str(cause))
     return Subgraph(kind, start, stop, graph, wanted[1] - wanted[0] - (stop - start))

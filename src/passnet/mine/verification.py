@@ -33,13 +33,13 @@ MAX_HELD_BYTES = 2 * 2**30
 """Most memory for the values of a parent that are held at once; looked at between ops, so that what
 one op makes comes on top, and so do the outputs of one subgraph."""
 
-Status: TypeAlias = Literal["equal", "different", "failed"]
+VerificationStatus: TypeAlias = Literal["equal", "different", "failed"]
 """equal: `difference` finds none. failed: the subgraph, or the parent before it, does not
 run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class VerifiedRange:
     """How the subgraph of the ops [start, stop) compares with its parent.
 
     `max_error` is the largest absolute difference, None where it is not a number or was not looked
@@ -48,14 +48,14 @@ class Checked:
 
     start: int
     stop: int
-    status: Status
+    status: VerificationStatus
     max_error: float | None = None
     reason: str = ""
 
 
 def verify(
     graph: Graph, found: Sequence[Subgraph], seed: int = 0, max_bytes: int = MAX_HELD_BYTES
-) -> list[Checked]:
+) -> list[VerifiedRange]:
     """Run a graph once on the CPU, and each of its subgraphs on the values that it had there.
 
     Random numbers are drawn anew for a subgraph from the state that the parent had at its start.
@@ -130,9 +130,9 @@ class _Run:
         self._storages: Counter[int] = Counter()
         self._num_bytes = 0
         self._begun: dict[int, tuple[list[int | None], torch.Tensor]] = {}
-        self._results: dict[int, Checked] = {}
+        self._results: dict[int, VerifiedRange] = {}
 
-    def checked(self, given: Sequence[Any]) -> list[Checked]:
+    def checked(self, given: Sequence[Any]) -> list[VerifiedRange]:
         """The outcome of each subgraph, on the given arguments."""
         for name, value in zip(self._params, given, strict=True):
             self._hold(name, value)
@@ -154,7 +154,8 @@ class _Run:
             for name in self._ending.pop(index + 1, ()):
                 self._release(name)
         return [
-            self._results.get(number) or Checked(item.start, item.stop, "failed", reason=reason)
+            self._results.get(number)
+            or VerifiedRange(item.start, item.stop, "failed", reason=reason)
             for number, item in enumerate(self._found)
         ]
 
@@ -202,7 +203,9 @@ class _Run:
         versions, random = self._begun.pop(number)
         given = self._given(number)
         if _versions(given) != versions:
-            outcome = Checked(item.start, item.stop, "failed", reason="writes into an argument")
+            outcome = VerifiedRange(
+                item.start, item.stop, "failed", reason="writes into an argument"
+            )
             self._results[number] = outcome
             return
         places = {op.output: at for at, op in enumerate(item.graph.program.ops, item.start)}
@@ -218,12 +221,14 @@ class _Run:
                 results = build(retarget(item.graph, "cpu").program)(*given)
                 error, reason = difference(expected, results, given)
         except PassnetError as cause:
-            self._results[number] = Checked(item.start, item.stop, "failed", reason=str(cause))
+            self._results[number] = VerifiedRange(
+                item.start, item.stop, "failed", reason=str(cause)
+            )
             return
         if _versions(given) != versions:
             reason = "writes into an argument"
         status = "different" if reason else "equal"
-        self._results[number] = Checked(item.start, item.stop, status, error, reason)
+        self._results[number] = VerifiedRange(item.start, item.stop, status, error, reason)
         if _versions(given) != versions:
             raise CutError(f"not checked: [{item.start}, {item.stop}) wrote into the parent")
 

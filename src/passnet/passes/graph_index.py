@@ -11,7 +11,7 @@ import torch.fx
 
 from passnet.graph.effects import SHARES_ALL, AliasClasses, has_state, last_name, may_alias
 from passnet.graph.from_fx import function_name
-from passnet.passes.normalise import Call, normalise
+from passnet.passes.normalise import CanonicalCall, normalise
 
 REPLACEMENT = "passnet_replacement"
 """Key in a node's `meta` that marks the calls that passes put in."""
@@ -22,7 +22,7 @@ class GraphIndex:
 
     def __init__(self, graph: torch.fx.Graph) -> None:
         self.graph = graph
-        self.calls: dict[torch.fx.Node, Call] = {}
+        self.calls: dict[torch.fx.Node, CanonicalCall] = {}
         self._by_key: dict[Any, list[torch.fx.Node]] = defaultdict(list)
         self.writers: list[torch.fx.Node] = []
         self.switches: list[torch.fx.Node] = []
@@ -113,7 +113,7 @@ def stale_reads(index: GraphIndex, inside: Collection[torch.fx.Node]) -> set[Sta
     return found
 
 
-def _written(node: torch.fx.Node, call: Call) -> list[torch.fx.Node]:
+def _written(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.Node]:
     """The values that a call writes into."""
     arguments = dict(call.arguments)
     found = _first_values(node) if call.writes else []

@@ -13,7 +13,7 @@ from passnet.passes.pattern import Pattern
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class MatchRefusal:
     """Why a match may not be replaced, in the terms of a miss."""
 
     wanted: torch.fx.Node
@@ -25,7 +25,7 @@ class Refusal:
 
 def refusal(
     pattern: Pattern, nodes: dict[torch.fx.Node, torch.fx.Node], index: GraphIndex
-) -> Refusal | None:
+) -> MatchRefusal | None:
     """None when the match may be replaced by one call at the place of its last node.
 
     The rules, for the matched calls M with first node `lo` and last node `hi`:
@@ -59,13 +59,13 @@ Inside = dict[torch.fx.Node, torch.fx.Node]
 
 def _leak(
     pattern: Pattern, nodes: dict[torch.fx.Node, torch.fx.Node], inside: Inside
-) -> Refusal | None:
+) -> MatchRefusal | None:
     for wanted in pattern.body:
         if wanted in pattern.outputs:
             continue
         for user in nodes[wanted].users:
             if user not in inside:
-                return Refusal(
+                return MatchRefusal(
                     wanted,
                     nodes[wanted],
                     "a value used only inside the match",
@@ -93,14 +93,14 @@ def _circle(
     nodes: dict[torch.fx.Node, torch.fx.Node],
     inside: Inside,
     late: list[torch.fx.Node],
-) -> Refusal | None:
+) -> MatchRefusal | None:
     dependent = {*inside, *late}
     for param in pattern.params:
         values: list[torch.fx.Node] = []
         torch.fx.map_arg(nodes.get(param), values.append)
         for node in values:
             if node in dependent:
-                return Refusal(
+                return MatchRefusal(
                     param,
                     node,
                     "a value from before the match",
@@ -119,12 +119,12 @@ def _touched(nodes: Iterable[torch.fx.Node], index: GraphIndex) -> set[object]:
 
 def _interference(
     inside: Inside, index: GraphIndex, first: torch.fx.Node, last: torch.fx.Node
-) -> Refusal | None:
+) -> MatchRefusal | None:
     between = [node for node in index.writers if first < node < last and node not in inside]
     groups = _touched(inside, index) if between else set()
     for node in between:
         if index.group(node) in groups:
-            return Refusal(
+            return MatchRefusal(
                 inside[last],
                 last,
                 "no other write in between",
@@ -133,7 +133,7 @@ def _interference(
             )
     for node in index.switches:
         if first < node < last and node not in inside:
-            return Refusal(
+            return MatchRefusal(
                 inside[last], last, "no switch in between", node.name, "a state is switched"
             )
     return None
@@ -145,7 +145,7 @@ def _reordered(
     index: GraphIndex,
     first: torch.fx.Node,
     last: torch.fx.Node,
-) -> Refusal | None:
+) -> MatchRefusal | None:
     writers = [node for node in index.writers if late and first <= node <= last]
     staying: list[torch.fx.Node] = []
     node = first
@@ -160,7 +160,7 @@ def _reordered(
             passed = [other for other in late if other < node]
         for other in passed:
             if index.group(node) in _touched([other], index):
-                return Refusal(
+                return MatchRefusal(
                     inside[last],
                     last,
                     f"{other.name} on its side of a write",
@@ -170,7 +170,7 @@ def _reordered(
     return None
 
 
-def _lost_write(inside: Inside, index: GraphIndex) -> Refusal | None:
+def _lost_write(inside: Inside, index: GraphIndex) -> MatchRefusal | None:
     for node in index.writers:
         wanted = inside.get(node)
         if wanted is None:
@@ -183,7 +183,7 @@ def _lost_write(inside: Inside, index: GraphIndex) -> Refusal | None:
             seen_by = [user for user in other.users if user not in inside and node < user]
             if other.op in ("placeholder", "get_attr") or seen_by:
                 who = "an argument of the graph" if not seen_by else f"read by {seen_by[0].name}"
-                return Refusal(
+                return MatchRefusal(
                     wanted,
                     node,
                     "a write nobody else sees",
@@ -215,7 +215,7 @@ def _stale_read(
     nodes: dict[torch.fx.Node, torch.fx.Node],
     inside: Inside,
     index: GraphIndex,
-) -> Refusal | None:
+) -> MatchRefusal | None:
     found = stale_reads(index, inside)
     expected = set()
     for writer, value, reader in pattern.stale:
@@ -229,7 +229,7 @@ def _stale_read(
     if not differing:
         return None
     writer, value, _ = min(differing, key=lambda item: item[:2])
-    return Refusal(
+    return MatchRefusal(
         inside[writer],
         writer,
         "the same writes, seen under the same names",
@@ -243,7 +243,7 @@ def _written_view(
     nodes: dict[torch.fx.Node, torch.fx.Node],
     inside: Inside,
     index: GraphIndex,
-) -> Refusal | None:
+) -> MatchRefusal | None:
     last = max(inside)
     for wanted in pattern.outputs:
         group = index.group(nodes[wanted])
@@ -255,7 +255,7 @@ def _written_view(
         ]
         for node in index.writers:
             if shared and node not in inside and last < node and index.group(node) == group:
-                return Refusal(
+                return MatchRefusal(
                     wanted,
                     nodes[wanted],
                     "no write to it later",

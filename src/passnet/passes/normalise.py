@@ -33,7 +33,7 @@ LITERAL = "passnet_literal"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CanonicalCall:
     """A call in normal form.
 
     `key` says what is called (the callable itself, or "Tensor.<name>"), `arguments` pairs every
@@ -58,7 +58,7 @@ _OPERATORS_WITHOUT_WRITING: dict[Any, Any] = {
 _SYNONYMS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 
 
-def normalise(node: torch.fx.Node) -> Call:
+def normalise(node: torch.fx.Node) -> CanonicalCall:
     """The normal form of a node that calls a function or a method."""
     if node.op == "call_method":
         name, writes = _method_without_writing(str(node.target))
@@ -79,7 +79,7 @@ def normalise(node: torch.fx.Node) -> Call:
             value = False
         if not name.startswith("_"):  # `_stacklevel` and its like change no value
             arguments.append((name, value))
-    return Call(key, label, tuple(arguments), writes or key is operator.setitem)
+    return CanonicalCall(key, label, tuple(arguments), writes or key is operator.setitem)
 
 
 @cache

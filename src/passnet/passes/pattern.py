@@ -12,7 +12,7 @@ import torch.fx
 
 from passnet.errors import PassError, boundary
 from passnet.passes.graph_index import GraphIndex, StaleRead, stale_reads
-from passnet.passes.normalise import LITERAL, Call, normalise
+from passnet.passes.normalise import LITERAL, CanonicalCall, normalise
 from passnet.passes.trace import graph_of, trace
 
 LITERAL_TYPES: dict[str, type] = {
@@ -42,7 +42,7 @@ class Pattern:
     graph: torch.fx.Graph
     params: tuple[torch.fx.Node, ...]
     body: tuple[torch.fx.Node, ...]
-    calls: dict[torch.fx.Node, Call]
+    calls: dict[torch.fx.Node, CanonicalCall]
     outputs: tuple[torch.fx.Node, ...]
     returns_tuple: bool
     anchor: torch.fx.Node

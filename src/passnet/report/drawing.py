@@ -12,7 +12,7 @@ from passnet.graph.fake import infer_shapes
 from passnet.graph.render import render_arg
 from passnet.graph.spec import Graph, Op, Ref, op_refs, refs
 
-Kind: TypeAlias = Literal["input", "op", "output", "bend"]
+NodeKind: TypeAlias = Literal["input", "op", "output", "bend"]
 
 FONT = "ui-monospace, monospace"
 CHARACTER_WIDTH = 6.7
@@ -25,7 +25,7 @@ GAP_X = 18
 GAP_Y = 30
 MAX_CHARACTERS = 44
 NUM_SWEEPS = 6
-COLOURS: Mapping[Kind, tuple[str, str]] = {
+COLOURS: Mapping[NodeKind, tuple[str, str]] = {
     "input": ("#eef2f7", "#8aa0b8"),
     "op": ("#fff8e6", "#c9a227"),
     "output": ("#e9f5ec", "#5a9e6f"),
@@ -37,7 +37,7 @@ COLOURS: Mapping[Kind, tuple[str, str]] = {
 class _Node:
     """A box, or a bend of an edge that passes a row; `above` are those that its edges come from."""
 
-    kind: Kind
+    kind: NodeKind
     lines: tuple[str, ...]
     above: list[_Node] = field(default_factory=list)
     row: int = 0

@@ -39,7 +39,7 @@ NoteName: TypeAlias = Literal["constant_input", "idle_op", "passed_through", "no
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class WrongProgramPass:
     """A wrong program that passes: what it does, where, and on which input sets."""
 
     program: ProgramName
@@ -71,11 +71,11 @@ class Admission:
 
     task: str
     graph: str
-    degenerate: tuple[Reason, ...]
-    partial: tuple[Reason, ...]
+    degenerate: tuple[WrongProgramPass, ...]
+    partial: tuple[WrongProgramPass, ...]
     notes: tuple[Note, ...]
 
-    def reasons(self, kinds: Collection[InputKind]) -> tuple[Reason, ...]:
+    def reasons(self, kinds: Collection[InputKind]) -> tuple[WrongProgramPass, ...]:
         """The wrong programs that would pass if only inputs of these kinds were judged with."""
         both = (*self.degenerate, *self.partial)
         return tuple(item for item in both if set(kinds) <= set(item.kinds))
@@ -111,7 +111,7 @@ def admit_graph(item: SuiteGraph, seed: int = 0, is_brief: bool = False) -> Admi
     try:
         return _admit(item, seed, is_brief)
     except GraphError as cause:
-        reason = Reason("reference_error", str(cause), KINDS)
+        reason = WrongProgramPass("reference_error", str(cause), KINDS)
         return Admission(item.task, item.name, (reason,), (), ())
 
 
@@ -155,7 +155,7 @@ def _admit(item: SuiteGraph, seed: int, is_brief: bool) -> Admission:
         passed["nothing_to_compute", "all outputs"] = list(KINDS)
     if not is_brief or all(len(kinds) < len(KINDS) for kinds in passed.values()):
         passed.update(_passing_edits(programs, rounds, is_brief))
-    reasons = [Reason(*found, tuple(kinds)) for found, kinds in passed.items()]
+    reasons = [WrongProgramPass(*found, tuple(kinds)) for found, kinds in passed.items()]
     return Admission(
         item.task,
         item.name,

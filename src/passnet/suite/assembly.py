@@ -17,8 +17,8 @@ from passnet.dataset.store import SUBGRAPHS, SubgraphRow, graph_of, read_dataset
 from passnet.errors import InputError
 from passnet.extract.catalog import packages_of
 from passnet.jobs.executors import Executor, run_local
-from passnet.jobs.process import RECORD_FILE, Isolated, Limits, outcome_of
-from passnet.jobs.run_folder import Outcome, begin, keep_each, last_records
+from passnet.jobs.process import RECORD_FILE, JobLimits, JobRunner, outcome_of
+from passnet.jobs.run_folder import JobOutcome, begin, keep_each, last_records
 from passnet.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.suite.selection import (
     Eligible,
@@ -28,7 +28,7 @@ from passnet.suite.selection import (
     select,
     tasks_of,
 )
-from passnet.suite.suite import Source, Suite, SuiteGraph, make_suite, write_suite
+from passnet.suite.suite import NetSource, Suite, SuiteGraph, make_suite, write_suite
 
 INFO_FILE = "assembly.json"
 RECORDS_FILE = "admissions.jsonl"
@@ -51,7 +51,7 @@ class AssemblyPlan:
 
     selection: SelectionPlan = SelectionPlan()
     max_gflops: float = 2.0
-    limits: Limits = Limits(180.0, 4096)
+    limits: JobLimits = JobLimits(180.0, 4096)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class AssemblyInfo:
 
     schema_version: int
     max_gflops: float
-    limits: Limits
+    limits: JobLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,23 +207,23 @@ def _graphs(tasks: Sequence[TaskRows], versions: Mapping[str, Sequence[str]]) ->
     ]
 
 
-def _source(row: SubgraphRow, versions: Mapping[str, Sequence[str]]) -> Source:
+def _source(row: SubgraphRow, versions: Mapping[str, Sequence[str]]) -> NetSource:
     net, place = row.nets[0], row.places[0]
     package = next((name for name in packages_of(net) if name in versions), None)
     version = versions[package][-1] if package else ""
-    return Source(net, net.split("/")[0], version, place.start, place.stop, row.domain)
+    return NetSource(net, net.split("/")[0], version, place.start, place.stop, row.domain)
 
 
 def _admit_isolated(
-    worker: Isolated, name: str, rows: Mapping[str, SubgraphRow], plan: AssemblyPlan
-) -> Outcome[AdmissionRecord]:
+    worker: JobRunner, name: str, rows: Mapping[str, SubgraphRow], plan: AssemblyPlan
+) -> JobOutcome[AdmissionRecord]:
     payload = encode((rows[name], plan.max_gflops)).decode()
     task = ("passnet.suite.assembly:admit_to", payload)
     ready = "passnet.suite.assembly:ready"
     outcome = outcome_of(worker, task, plan.limits, ready, AdmissionRecord)
-    if isinstance(outcome, Outcome):
+    if isinstance(outcome, JobOutcome):
         return outcome
-    return Outcome(AdmissionRecord(name, error=outcome), None)
+    return JobOutcome(AdmissionRecord(name, error=outcome), None)
 
 
 def ready(_: str) -> None:

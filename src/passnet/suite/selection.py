@@ -18,7 +18,7 @@ from passnet.dataset.store import SubgraphRow
 from passnet.errors import InputError
 from passnet.graph.meta import DTYPE_BYTES
 from passnet.graph.spec import TensorSpec
-from passnet.mine.subgraphs import Kind
+from passnet.mine.subgraphs import SubgraphKind
 from passnet.records.serialise import decode
 
 ALPHA = 1e-3
@@ -27,7 +27,7 @@ ALPHA = 1e-3
 LEVELS_A_BUCKET = 4
 """Sizes within so many powers of two are in one bucket (published: floor(log2 d) // 4)."""
 
-Step: TypeAlias = tuple[str | None, str]
+SelectionStep: TypeAlias = tuple[str | None, str]
 """An op after another one; the only op of a sequence follows None."""
 
 Bucket: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
@@ -48,7 +48,7 @@ class SelectionPlan:
         max_mib: of the inputs of a subgraph.
     """
 
-    kind: Kind = "fusible"
+    kind: SubgraphKind = "fusible"
     num_tasks: int = 200
     min_graphs: int = 1
     max_graphs: int = 396
@@ -145,7 +145,7 @@ def input_mib(tensors: Iterable[TensorSpec]) -> float:
     return sum(item.num_elements * DTYPE_BYTES[item.dtype] for item in tensors) / 2**20
 
 
-def steps(ops: Sequence[str]) -> list[Step]:
+def steps(ops: Sequence[str]) -> list[SelectionStep]:
     """The pairs of ops that follow each other, or the only op.
 
     Examples:
@@ -194,7 +194,7 @@ def select(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows]:
     weights = [1 + rarity for rarity in rarities([task.ops for task in tasks])]
     news = [frozenset(steps(task.ops)) for task in tasks]
     left = set(range(len(tasks)))
-    covered: set[Step] = set()
+    covered: set[SelectionStep] = set()
     queue: list[tuple[float, int, int]] = []
     for _ in range(num_tasks):
         best = _next(queue, news, weights, covered)
@@ -211,9 +211,9 @@ def select(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows]:
 
 def _next(
     queue: list[tuple[float, int, int]],
-    news: Sequence[frozenset[Step]],
+    news: Sequence[frozenset[SelectionStep]],
     weights: Sequence[float],
-    covered: set[Step],
+    covered: set[SelectionStep],
 ) -> int | None:
     """The task that gains most, taken from the queue; None where none gains.
 

@@ -32,7 +32,7 @@ MAX_SUITE_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NetSource:
     """Where a subgraph was found: the ops [start, stop) of a capture of a net; `domain` is that of
     the net, empty where it is not known.
     """
@@ -52,7 +52,7 @@ class SuiteGraph:
     task: str
     name: str
     graph: Graph
-    source: Source | None = None
+    source: NetSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ def _graph(row: dict[str, Any], path: Path) -> SuiteGraph:
         tensors = decode(row["tensors"], tuple[TensorSpec, ...], place)
         for item in tensors:
             check_spec(item, place)
-        source = decode(row["source"], Source | None, place)  # type: ignore[arg-type]
+        source = decode(row["source"], NetSource | None, place)  # type: ignore[arg-type]
         graph = Graph(parse_program(row["program"], place), tensors)
         found = fingerprints(graph)
         if tensors:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from passnet.agent.authors.inductor_code import GeneratedCode, Kernel
+from passnet.agent.authors.inductor_code import GeneratedCode, GeneratedKernel
 from passnet.errors import AuthorError
 
 ENTRY = "launch"
@@ -62,7 +62,7 @@ def _is_apart(code: GeneratedCode, kernel: str) -> bool:
     return all(len(set(names)) == len(names) for names in given)
 
 
-def _kernel(kernel: Kernel, is_apart: bool) -> str:
+def _kernel(kernel: GeneratedKernel, is_apart: bool) -> str:
     """A kernel in a namespace of its own, its functions of float those that vectorise.
 
     Args:

@@ -23,7 +23,7 @@ from passnet.graph.spec import (
     TensorSpec,
     TorchName,
 )
-from passnet.mine.schedule import Device
+from passnet.mine.schedule import TargetDevice
 
 LOW_FLOATS = ("bfloat16", "float16")
 POWERS = ("torch.pow", "Tensor.pow", "operator.pow")
@@ -33,7 +33,9 @@ _BATCH_NORM_ARGS += ("momentum", "eps")
 _DEFAULTS: dict[str, Arg] = {"weight": None, "bias": None, "training": False, "eps": 1e-5}
 
 
-def in_eager_steps(graph: Graph, seen: Mapping[str, TensorSpec], device: Device = "cpu") -> Graph:
+def in_eager_steps(
+    graph: Graph, seen: Mapping[str, TensorSpec], device: TargetDevice = "cpu"
+) -> Graph:
     """A graph that computes the same values as another, in the steps of eager torch.
 
     Args:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passnet.agent.authors import triton_source
-from passnet.agent.authors.inductor_code import Form, contiguous
+from passnet.agent.authors.inductor_code import KernelForm, contiguous
 from passnet.agent.authors.language import FUNCTIONS_IMPORT, LANGUAGES, Language
 from passnet.agent.authors.lowered_ranges import Piece
 from passnet.agent.authors.parameter_order import Order
@@ -186,7 +186,7 @@ def _form_text(number: int, item: Written, order: Order, source: str) -> str:
     return "\n".join(lines) + "\n\n\n"
 
 
-def _laid_out(name: str, form: Form, language: Language) -> list[str]:
+def _laid_out(name: str, form: KernelForm, language: Language) -> list[str]:
     """Lines that give an argument the strides that its kernel reads."""
     if form.stride == contiguous(form.shape):
         return [f"    {name} = {name}.contiguous()"]
@@ -197,7 +197,7 @@ def _laid_out(name: str, form: Form, language: Language) -> list[str]:
     ]
 
 
-def _made(form: Form, beside: str, language: Language) -> str:
+def _made(form: KernelForm, beside: str, language: Language) -> str:
     """The text that makes a tensor of a form on the device of another."""
     made = language.made.format(dtype=form.dtype, device=beside)
     return f"torch.empty_strided({form.shape}, {form.stride}, {made})"

@@ -23,10 +23,10 @@ from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.fake import SYMBOL_ANNOTATION
 from passnet.graph.spec import Graph
-from passnet.mine.schedule import GPU_SETTINGS, SETTINGS, Device, lower
+from passnet.mine.schedule import GPU_SETTINGS, SETTINGS, TargetDevice, lower
 from passnet.mine.simulated_gpu import DevicelessMode, answering_for_gpu
 
-DEVICE_SETTINGS: dict[Device, dict[str, Any]] = {
+DEVICE_SETTINGS: dict[TargetDevice, dict[str, Any]] = {
     "cpu": {"cpp.threads": 1, "cpp.vec_isa_ok": True},
     "cuda": {
         **GPU_SETTINGS,
@@ -41,7 +41,7 @@ it says of itself; for CUDA no kernel waits for another within a launch, or is c
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class KernelForm:
     """Shape, strides in elements, and dtype of a tensor."""
 
     shape: tuple[int, ...]
@@ -50,7 +50,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BufferSlot:
     """Where the values of a name lie: elements into the memory of an argument or a buffer."""
 
     memory: str
@@ -58,7 +58,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class GeneratedKernel:
     """A generated kernel. For a CPU the text defines the C++ function `kernel`, with arguments of
     these `types`; for CUDA it is a Python module with a Triton function of the kernel's name.
     """
@@ -73,7 +73,7 @@ class KernelCall:
     """A kernel with what it gets, in order, but for sizes, which the text of a kernel holds."""
 
     kernel: str
-    arguments: tuple[Place, ...]
+    arguments: tuple[BufferSlot, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,12 @@ class GeneratedCode:
     uses none.
     """
 
-    device: Device
+    device: TargetDevice
 
-    inputs: dict[str, Form]
+    inputs: dict[str, KernelForm]
     buffers: dict[str, tuple[str, int]]
-    outputs: tuple[tuple[str, Form], ...]
-    kernels: tuple[Kernel, ...]
+    outputs: tuple[tuple[str, KernelForm], ...]
+    kernels: tuple[GeneratedKernel, ...]
     calls: tuple[KernelCall, ...]
     vector_bytes: int
 
@@ -101,7 +101,7 @@ def generate(
     strides: Mapping[str, tuple[int, ...]] | None = None,
     options: Mapping[str, Any] | None = None,
     where: str = "graph",
-    device: Device = "cpu",
+    device: TargetDevice = "cpu",
 ) -> GeneratedCode:
     """What Inductor generates for a graph: C++ for a CPU, Triton for CUDA.
 
@@ -121,7 +121,7 @@ def generate(
     if any(item.annotation == SYMBOL_ANNOTATION for item in graph.program.params):
         raise AuthorError(f"{where}: an argument is a number, and code is made for tensors only")
     inputs = {
-        item.name: Form(
+        item.name: KernelForm(
             item.shape, (strides or {}).get(item.name, contiguous(item.shape)), item.dtype
         )
         for item in graph.tensors
@@ -180,7 +180,7 @@ def _check_outputs(code: GeneratedCode, expected: Sequence[torch.Tensor], where:
     """See that the code returns what the graph does, in the same order of memory."""
     forms = [form for _, form in code.outputs]
     for form, item in zip(forms, expected, strict=True):
-        wanted = Form(tuple(item.shape), tuple(item.stride()), str(item.dtype).split(".")[1])
+        wanted = KernelForm(tuple(item.shape), tuple(item.stride()), str(item.dtype).split(".")[1])
         sizes = [place for place, size in enumerate(form.shape) if size != 1]
         same = [form.stride[place] == wanted.stride[place] for place in sizes]
         if form.shape != wanted.shape or form.dtype != wanted.dtype or not all(same):
@@ -235,15 +235,17 @@ _ALIGNING = re.compile(r"(\w+) = copy_if_misaligned\(\1\)")
 class _Reader:
     """Reads the lines of a generated module, which are records of Inductor, one after the other."""
 
-    def __init__(self, found: _Found, inputs: dict[str, Form], where: str, device: Device) -> None:
+    def __init__(
+        self, found: _Found, inputs: dict[str, KernelForm], where: str, device: TargetDevice
+    ) -> None:
         self._found = found
         self._where = where
-        self._device: Device = device
+        self._device: TargetDevice = device
         self._inputs = inputs
         names = [str(name) for name in found.lowering.graph_input_names]
-        self._places = {own: Place(name) for own, name in zip(names, inputs, strict=True)}
+        self._places = {own: BufferSlot(name) for own, name in zip(names, inputs, strict=True)}
         self._buffers: dict[str, tuple[str, int]] = {}
-        self._kernels: list[Kernel] = []
+        self._kernels: list[GeneratedKernel] = []
         self._calls: list[KernelCall] = []
 
     def code(self) -> GeneratedCode:
@@ -267,7 +269,7 @@ class _Reader:
         match type(line).__name__:
             case "AllocateLine":
                 name = line.node.get_name()
-                self._places[name] = Place(name)
+                self._places[name] = BufferSlot(name)
                 self._buffers[name] = (_dtype(line.node), self._found.storage[name])
             case "ReuseLine":
                 self._places[line.reused_as.get_name()] = self._place(line.node.get_name())
@@ -275,7 +277,7 @@ class _Reader:
                 view = line.layout.view
                 base = self._place(view.get_name())
                 offset = base.offset + int(view.get_layout().offset)
-                self._places[line.reused_as.get_name()] = Place(base.memory, offset)
+                self._places[line.reused_as.get_name()] = BufferSlot(base.memory, offset)
             case "KernelDefinitionLine":
                 self._kernels.append(_kernel(line.kernel_name, line.kernel_body, self._where))
             case "KernelCallLine":
@@ -290,14 +292,14 @@ class _Reader:
                     "that calls a library out"
                 )
 
-    def _place(self, name: Any) -> Place:
+    def _place(self, name: Any) -> BufferSlot:
         if name not in self._places:
             raise AuthorError(
                 f"{self._where}: a kernel gets {name!s:.60}, which is no tensor of it"
             )
         return self._places[name]
 
-    def _output(self, item: Any) -> tuple[str, Form]:
+    def _output(self, item: Any) -> tuple[str, KernelForm]:
         """The buffer that holds a result, and its form."""
         try:
             place = self._place(item.get_name())
@@ -312,14 +314,14 @@ class _Reader:
         dtype, count = self._buffers[place.memory]
         if count != (needed if all(shape) else 0) or dtype != _dtype(item):
             raise AuthorError(f"{self._where}: a result is a part of a buffer")
-        return place.memory, Form(shape, stride, dtype)
+        return place.memory, KernelForm(shape, stride, dtype)
 
 
 def _dtype(node: Any) -> str:
     return str(node.get_dtype()).removeprefix("torch.")
 
 
-def _kernel(name: str, body: str, where: str) -> Kernel:
+def _kernel(name: str, body: str, where: str) -> GeneratedKernel:
     """A kernel from its definition, `async_compile.cpp_pybinding([types], text)` for a CPU or
     `async_compile.triton(name, text, device_str="cuda")`.
     """
@@ -328,10 +330,10 @@ def _kernel(name: str, body: str, where: str) -> Kernel:
             func=ast.Attribute(attr="cpp_pybinding"),
             args=[ast.List(elts=types), ast.Constant(value=str(text))],
         ):
-            return Kernel(name, tuple(ast.literal_eval(item) for item in types), text)
+            return GeneratedKernel(name, tuple(ast.literal_eval(item) for item in types), text)
         case ast.Call(
             func=ast.Attribute(attr="triton"),
             args=[ast.Constant(value=str(called)), ast.Constant(value=str(text))],
         ) if called == name:
-            return Kernel(name, (), text)
+            return GeneratedKernel(name, (), text)
     raise AuthorError(f"{where}: kernel {name} is neither C++ nor Triton of a known form")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from passnet.agent.authors import cpp_source, triton_source
 from passnet.errors import AuthorError
-from passnet.mine.schedule import Device
+from passnet.mine.schedule import TargetDevice
 
 FUNCTIONS_IMPORT = f"from pass_dir import {triton_source.FUNCTIONS}\n"
 
@@ -40,7 +40,7 @@ class Language:
     made: str
 
 
-LANGUAGES: dict[Device, Language] = {
+LANGUAGES: dict[TargetDevice, Language] = {
     "cpu": Language(
         "sources",
         '"""C++ that Inductor generated, in the vocabulary of passnet."""\n',
@@ -68,7 +68,7 @@ LANGUAGES: dict[Device, Language] = {
 """The language of a device. Triton launches on the current stream of torch."""
 
 
-def device_of(name: str) -> Device:
+def device_of(name: str) -> TargetDevice:
     """The kind of a device that kernels are generated for.
 
     Raises:

@@ -27,7 +27,7 @@ from passnet.graph.fake import fake_input, restored_state
 from passnet.graph.spec import Graph
 from passnet.mine.cut import Parent, cut_range, infer, parent_of, single_assignment
 from passnet.mine.fusion import fusion_plan
-from passnet.mine.schedule import Device
+from passnet.mine.schedule import TargetDevice
 from passnet.mine.simulated_gpu import DevicelessMode, answering_for_gpu
 
 Span: TypeAlias = tuple[int, int]
@@ -68,9 +68,9 @@ class GraphPieces:
         AuthorError: its shapes cannot be inferred.
     """
 
-    def __init__(self, graph: Graph, where: str, device: Device = "cpu") -> None:
+    def __init__(self, graph: Graph, where: str, device: TargetDevice = "cpu") -> None:
         self._where = where
-        self._device: Device = device
+        self._device: TargetDevice = device
         single = Graph(single_assignment(graph.program), graph.tensors)
         try:
             seen = infer(single)
@@ -138,7 +138,7 @@ class GraphPieces:
         return Piece(span, cut, code, tuple(orders(cut, self._program, span[0])))
 
 
-def _between_libraries(graph: Graph, where: str, device: Device) -> tuple[Span, ...]:
+def _between_libraries(graph: Graph, where: str, device: TargetDevice) -> tuple[Span, ...]:
     """The ranges of ops between those that Inductor leaves to a library."""
     num_ops = len(graph.program.ops)
     try:
@@ -152,7 +152,7 @@ def _between_libraries(graph: Graph, where: str, device: Device) -> tuple[Span, 
     )
 
 
-def _strides(graph: Graph, device: Device) -> dict[str, tuple[int, ...]]:
+def _strides(graph: Graph, device: TargetDevice) -> dict[str, tuple[int, ...]]:
     """The strides of every tensor of a graph, by name; none where it cannot run under fake tensors,
     as the code that is generated copies what has others than expected.
     """

@@ -23,7 +23,7 @@ from passnet.agent.session import Session
 from passnet.agent.tools import Submit
 from passnet.graph.render import render_program
 from passnet.mine.cut import single_assignment
-from passnet.mine.schedule import Device
+from passnet.mine.schedule import TargetDevice
 
 BUDGET = 12
 
@@ -33,7 +33,7 @@ NUM_ROUNDS = 3
 LEAST_GAIN = 1.02
 """What a move must gain to be kept."""
 
-OPTIONS: dict[Device, tuple[Options, ...]] = {
+OPTIONS: dict[TargetDevice, tuple[Options, ...]] = {
     "cpu": (
         (("emulate_precision_casts", False),),
         (("cpp.simdlen", 256),),
@@ -233,7 +233,7 @@ class _Search:
         return change
 
 
-def moves_for(device: Device, several_threads: bool = False) -> list[Move]:
+def moves_for(device: TargetDevice, several_threads: bool = False) -> list[Move]:
     """The moves that change settings, in the order in which they are written down."""
     moves = [Move(_with_options(item)) for item in OPTIONS[device]]
     if device == "cuda":

@@ -18,7 +18,7 @@ from passnet.agent.tools import CheckMatch, Create, Delete, Evaluate
 from passnet.errors import ActionError, AuthorError
 from passnet.graph.device import retarget
 from passnet.graph.spec import Graph
-from passnet.mine.schedule import Device
+from passnet.mine.schedule import TargetDevice
 
 ROUNDED: Options = (("emulate_precision_casts", True),)
 """Round between ops as eager torch does."""
@@ -44,7 +44,7 @@ class Way:
     blocks: Blocks = Blocks()
 
 
-def ways_of(graph: Graph, device: Device = "cpu") -> tuple[Way, ...]:
+def ways_of(graph: Graph, device: TargetDevice = "cpu") -> tuple[Way, ...]:
     """The ways to make the kernels of a graph, in the order in which they are tried.
 
     In a low dtype first those that round as eager torch does; for CUDA in float32 too, last, as

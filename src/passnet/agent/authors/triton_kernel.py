@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from passnet.agent.authors.inductor_code import Kernel
+from passnet.agent.authors.inductor_code import GeneratedKernel
 from passnet.errors import AuthorError
 
 HEURISTICS = ("pointwise", "reduction", "persistent_reduction", "foreach")
@@ -44,7 +44,7 @@ class TritonKernel:
     is_double: bool
 
 
-def read_kernel(kernel: Kernel) -> TritonKernel:
+def read_kernel(kernel: GeneratedKernel) -> TritonKernel:
     """What the text of a kernel says.
 
     Raises:

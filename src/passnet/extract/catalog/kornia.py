@@ -18,13 +18,13 @@ ADDS = (
 )
 PACKAGES = ("kornia",)
 
-Entry = tuple[str, Callable[[Any], Any], tuple[int, ...], str]
+KorniaEntry = tuple[str, Callable[[Any], Any], tuple[int, ...], str]
 """Module of the library; from that to a net; batch, channels, height, width; task."""
 
 PATCHES = (8, 1, 32, 32)
 PHOTO = (1, 3, 256, 256)
 
-ENTRIES: dict[str, Entry] = {
+ENTRIES: dict[str, KorniaEntry] = {
     "HardNet": ("feature", lambda k: k.HardNet(False), PATCHES, "patch-description"),
     "HardNet8": ("feature", lambda k: k.HardNet8(False), PATCHES, "patch-description"),
     "HyNet": ("feature", lambda k: k.HyNet(False), PATCHES, "patch-description"),
@@ -58,7 +58,7 @@ ENTRIES: dict[str, Entry] = {
         "keypoint-detection",
     ),
     "XFeat": ("feature.xfeat", lambda k: k.XFeat().net, (1, 1, 256, 256), "keypoint-detection"),
-    "LoFTR": ("feature", lambda k: Pair(k.LoFTR(None)), (1, 1, 256, 256), "image-matching"),
+    "LoFTR": ("feature", lambda k: ImagePair(k.LoFTR(None)), (1, 1, 256, 256), "image-matching"),
     "DexiNed": ("models.dexined", lambda k: k.DexiNed(False), PHOTO, "edge-detection"),
     "RRDBNet-x4": ("models.rrdbnet", lambda k: k.RRDBNet(3, 3, 4), PHOTO, "super-resolution"),
     "RRDBNet-x2": ("models.rrdbnet", lambda k: k.RRDBNet(3, 3, 2), PHOTO, "super-resolution"),
@@ -114,7 +114,7 @@ ENTRIES: dict[str, Entry] = {
 }
 
 
-class Pair(nn.Module):
+class ImagePair(nn.Module):
     """A matcher that is called with two images instead of a dictionary of them."""
 
     def __init__(self, net: nn.Module) -> None:
@@ -138,7 +138,7 @@ def build(name: str) -> Net:
     net = make(_module(module))
     if isinstance(net, nn.Module):
         net.eval()
-    count = 2 if isinstance(net, Pair) else 1
+    count = 2 if isinstance(net, ImagePair) else 1
     args: tuple[Given, ...] = (image(*shape),) * count
     return Net(net, args, domain="cv", task=task)
 

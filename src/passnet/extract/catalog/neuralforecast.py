@@ -43,7 +43,7 @@ WITH_EXOGENOUS = (
 """Nets that take all three kinds of exogenous variables."""
 
 
-class Windows(nn.Module):
+class WindowBatch(nn.Module):
     """A forecaster that is called with tensors instead of a dictionary of them."""
 
     def __init__(self, net: nn.Module) -> None:
@@ -88,7 +88,7 @@ def build(name: str) -> Net:
             "hist_exog_list": [f"past_{i}" for i in range(PAST)],
             "stat_exog_list": [f"static_{i}" for i in range(STATIC)],
         }
-    net = Windows(getattr(_models(), plain)(**config)).eval()
+    net = WindowBatch(getattr(_models(), plain)(**config)).eval()
     args = _history(SERIES if several else 1)
     if name != plain:
         args += _exogenous_of_several() if several else _exogenous_of_one()

@@ -15,7 +15,7 @@ PACKAGES = ("torch_geometric",)
 
 NODES, EDGES, WIDTH, CLASSES, EDGE_WIDTH, RELATIONS, ATOMS = 2708, 10556, 64, 7, 16, 5, 24
 
-Make = Callable[[Any], Any]
+LayerFactory = Callable[[Any], Any]
 """From the module `torch_geometric.nn` to one of its layers or nets."""
 
 
@@ -23,7 +23,7 @@ def _mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH))
 
 
-LAYERS: dict[str, tuple[Make, str]] = {
+LAYERS: dict[str, tuple[LayerFactory, str]] = {
     "gcn": (lambda g: g.GCNConv(WIDTH, WIDTH), ""),
     "gcn-weighted": (lambda g: g.GCNConv(WIDTH, WIDTH), "weight"),
     "cheb": (lambda g: g.ChebConv(WIDTH, WIDTH, 3), ""),
@@ -73,7 +73,7 @@ LAYERS: dict[str, tuple[Make, str]] = {
 }
 """Kind of layer -> how to make one, and what its edges carry besides their ends."""
 
-MODELS: dict[str, tuple[Make, str]] = {
+MODELS: dict[str, tuple[LayerFactory, str]] = {
     "GCN": (lambda g: g.GCN(WIDTH, WIDTH, 3, CLASSES, norm="batch", jk="cat"), "graph"),
     "GraphSAGE": (lambda g: g.GraphSAGE(WIDTH, WIDTH, 3, CLASSES, jk="max"), "graph"),
     "GIN": (lambda g: g.GIN(WIDTH, WIDTH, 4, CLASSES, norm="graph"), "graph"),

@@ -24,10 +24,10 @@ MLP = {"dims": [256, 128], "dropout": 0.2, "activation": "relu"}
 TOWERS = [{"dims": [16]}, {"dims": [16]}]
 KINDS = ["classification", "classification"]
 
-Make = Callable[[Any, Any], Any]
+RankerFactory = Callable[[Any, Any], Any]
 """From the models of a module and the columns to a net."""
 
-RANKING: dict[str, Make] = {
+RANKING: dict[str, RankerFactory] = {
     "WideDeep": lambda m, c: m.WideDeep(c.ids, c.all, MLP),
     "DeepFM": lambda m, c: m.DeepFM(c.all, c.ids, MLP),
     "DCN": lambda m, c: m.DCN(c.all, 3, MLP),
@@ -43,12 +43,12 @@ RANKING: dict[str, Make] = {
     "AutoInt": lambda m, c: m.AutoInt(c.ids, c.numbers, mlp_params=MLP),
 }
 
-HISTORIES: dict[str, Make] = {
+HISTORIES: dict[str, RankerFactory] = {
     "DIN": lambda m, c: m.DIN(c.all, c.past, c.target, {"dims": [256, 128]}, {"dims": [256, 128]}),
     "BST": lambda m, c: m.BST(c.all, c.past, c.target, MLP),
 }
 
-TASKS: dict[str, Make] = {
+TASKS: dict[str, RankerFactory] = {
     "SharedBottom": lambda m, c: m.SharedBottom(c.all, KINDS, MLP, TOWERS),
     "MMOE": lambda m, c: m.MMOE(c.all, KINDS, 8, {"dims": [64]}, TOWERS),
     "PLE": lambda m, c: m.PLE(c.all, KINDS, 2, 2, 2, {"dims": [64]}, TOWERS),
@@ -56,7 +56,7 @@ TASKS: dict[str, Make] = {
 }
 
 
-class Columns(nn.Module):
+class FeatureColumns(nn.Module):
     """A recommender that is called with its columns instead of a dictionary of them."""
 
     def __init__(self, net: nn.Module, columns: Sequence[str]) -> None:
@@ -106,7 +106,7 @@ def build(name: str) -> Net:
         given |= {"items": items, "item": _ids()}
     args = tuple(given.values())
     task = "multi-task-ranking" if name in TASKS else "click-prediction"
-    return Net(Columns(net, tuple(given)).eval(), args, domain="other", task=task)
+    return Net(FeatureColumns(net, tuple(given)).eval(), args, domain="other", task=task)
 
 
 def _ids() -> Given:

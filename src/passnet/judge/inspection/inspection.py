@@ -41,7 +41,7 @@ from passnet.judge.inspection.names import (
     text_of,
     texts_of,
 )
-from passnet.judge.inspection.rules import Rules, Verdict
+from passnet.judge.inspection.rules import Rules, RuleVerdict
 from passnet.judge.inspection.sources import Code, Module, Scope, imports_of, load_module, owner_of
 from passnet.passes.folder import PACKAGE, PassFolder
 
@@ -344,7 +344,7 @@ def _report_path(code: Code, at: _At, node: ast.AST, path: str) -> None:
             _report(code, at, node, verdict, path)
 
 
-def _report(code: Code, at: _At, node: ast.AST, verdict: Verdict, what: str) -> None:
+def _report(code: Code, at: _At, node: ast.AST, verdict: RuleVerdict, what: str) -> None:
     weight, name = verdict
     line: int = getattr(node, "lineno", 1)
     text = at.module.lines[line - 1].strip() if line <= len(at.module.lines) else ""

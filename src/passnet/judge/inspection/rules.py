@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from passnet.judge.findings import Weight
+from passnet.judge.findings import Severity
 
-Verdict: TypeAlias = tuple[Weight, str]
+RuleVerdict: TypeAlias = tuple[Severity, str]
 """How much a finding weighs, and its name."""
 
-OP: Verdict = ("reject", "torch_fallback")
+OP: RuleVerdict = ("reject", "torch_fallback")
 """A torch op, by its dotted name."""
-METHOD: Verdict = ("flag", "torch_fallback")
+METHOD: RuleVerdict = ("flag", "torch_fallback")
 """A method or operator that computes if its object is a tensor, which text cannot tell."""
-EVASION: Verdict = ("flag", "evasion")
-PATTERN_CALLED: Verdict = ("flag", "pattern_called")
-PATCH: Verdict = ("flag", "timer_patch")
-PERSISTENCE: Verdict = ("flag", "persistence")
-COMPARISON: Verdict = ("flag", "overloaded_comparison")
+EVASION: RuleVerdict = ("flag", "evasion")
+PATTERN_CALLED: RuleVerdict = ("flag", "pattern_called")
+PATCH: RuleVerdict = ("flag", "timer_patch")
+PERSISTENCE: RuleVerdict = ("flag", "persistence")
+COMPARISON: RuleVerdict = ("flag", "overloaded_comparison")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Rules:
     that looks for a library to compute with.
     """
 
-    names: dict[str, Verdict | None]
-    attributes: dict[str, Verdict]
+    names: dict[str, RuleVerdict | None]
+    attributes: dict[str, RuleVerdict]
     methods: frozenset[str]
     torch: frozenset[str] | None
     texts: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ def _words(text: str, prefix: str = "") -> frozenset[str]:
     return frozenset(prefix + name for name in text.split())
 
 
-def _each(verdict: Verdict, text: str, prefix: str = "") -> dict[str, Verdict]:
+def _each(verdict: RuleVerdict, text: str, prefix: str = "") -> dict[str, RuleVerdict]:
     return dict.fromkeys(_words(text, prefix), verdict)
 
 
@@ -160,7 +160,7 @@ COMPARISONS = _words("__eq__ __ne__")
 OVERLOADS = COMPARISONS | _words("__torch_function__ __torch_dispatch__")
 CLASS_MAKERS = _words("builtins.type types.new_class")
 
-_NAMES: dict[str, Verdict | None] = {
+_NAMES: dict[str, RuleVerdict | None] = {
     **_each(EVASION, "exec eval compile __import__ globals locals __builtins__", "builtins."),
     **_each(EVASION, "importlib imp runpy pkgutil zipimport site passnet"),
     **_each(EVASION, "ctypes.pythonapi ctypes.PyDLL pickle marshal dill cloudpickle"),
@@ -230,7 +230,7 @@ RulesName: TypeAlias = Literal["strict", "open"]
 RULES: dict[RulesName, Rules] = {"strict": STRICT, "open": OPEN}
 
 
-def meanings(rules: Rules, path: str) -> list[Verdict]:
+def meanings(rules: Rules, path: str) -> list[RuleVerdict]:
     """What the use of a name means, most often nothing.
 
     Args:

@@ -18,7 +18,6 @@ from passnet.judge.protocol.messages import (
     Fetch,
     Fetched,
     InputLayout,
-    Limits,
     Load,
     Loaded,
     MissText,
@@ -27,6 +26,7 @@ from passnet.judge.protocol.messages import (
     Profiled,
     Ran,
     Run,
+    WorkerLimits,
 )
 from passnet.judge.protocol.shared_memory import SharedMemory, aligned, lay_out
 from passnet.records.dtypes import Array, storage
@@ -36,7 +36,7 @@ INPUT_MEMORY = "passnet-inputs"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PreparedGraph:
     """A graph with its input sets, ready to hand to workers.
 
     `content` is what the input memory holds before a call: the values of every set, and room for
@@ -50,7 +50,7 @@ class Problem:
     content: Array
 
 
-def make_problem(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> Problem:
+def prepare_graph(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> PreparedGraph:
     """The problem of a graph on some sets of inputs."""
     all_sets = [*input_sets, input_sets[0]]  # the last is overwritten before every timed call
     layouts, num_bytes = lay_out(graph.tensors, all_sets)
@@ -60,13 +60,13 @@ def make_problem(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> Pr
             if not isinstance(value, int):
                 flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
                 content[offset : offset + value.nbytes] = flat
-    return Problem(
+    return PreparedGraph(
         render_program(graph.program), graph.tensors, layouts, tuple(input_sets), content
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """What a call made: outputs (None for what is no tensor), and the arguments it changed."""
 
     forms: tuple[OutputForm, ...]
@@ -75,14 +75,14 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Exact:
+class Float64Result:
     """What the graph gives in float64, and the multiplications and additions it makes."""
 
     outputs: tuple[Array | None, ...]
     flops: int
 
 
-class Subject:
+class LoadedWorker:
     """A loaded worker; use it as a context manager.
 
     Args:
@@ -101,9 +101,9 @@ class Subject:
     def __init__(
         self,
         parent: WorkerParent,
-        problem: Problem,
+        problem: PreparedGraph,
         candidate: Candidate,
-        limits: Limits,
+        limits: WorkerLimits,
         compile_timeout_s: float,
         call_timeout_s: float,
         device: str = "cpu",
@@ -130,7 +130,7 @@ class Subject:
         )
         self.worker: Worker = parent.fork(granted_limits)
 
-    def __enter__(self) -> Subject:
+    def __enter__(self) -> LoadedWorker:
         self._fill()
         request = Load(
             self.problem.text,
@@ -213,7 +213,7 @@ class Subject:
         self.forms = reply.outputs
         return reply.outputs
 
-    def exact(self, input_set: int) -> Exact | None:
+    def exact(self, input_set: int) -> Float64Result | None:
         """The outputs in float64; None where an op does not work in it. Of a reference only.
 
         Raises:
@@ -221,7 +221,7 @@ class Subject:
         """
         try:
             reply = self.worker.ask(Run(input_set, exact=True), Ran, self._timeouts_s[1])
-            return Exact(self._fetched(reply.outputs), reply.flops)
+            return Float64Result(self._fetched(reply.outputs), reply.flops)
         except WorkerFailureError as failure:
             if failure.status in ("crash", "timeout"):
                 raise
@@ -234,13 +234,13 @@ class Subject:
         except WorkerFailureError:
             return None
 
-    def outcome(self, forms: tuple[OutputForm, ...], input_set: int) -> Outcome:
+    def outcome(self, forms: tuple[OutputForm, ...], input_set: int) -> CallOutcome:
         """The values of the last outputs, copied out, and of the arguments that were changed.
 
         Raises:
             WorkerFailureError: they could not be copied.
         """
-        return Outcome(forms, self._fetched(forms), self._changed(input_set))
+        return CallOutcome(forms, self._fetched(forms), self._changed(input_set))
 
     def _fetched(self, forms: tuple[OutputForm, ...]) -> tuple[Array | None, ...]:
         """The values of the last outputs, None for what is no tensor."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from passnet.errors import MeasureError
 from passnet.judge.candidate import Candidate
-from passnet.judge.processes.prepared_graphs import Problems
+from passnet.judge.processes.prepared_graphs import PreparedGraphs
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
 from passnet.judge.processes.worker_process import WorkerParent
 from passnet.passes.folder import INPUT_FOLDER
@@ -35,7 +35,7 @@ class ParentPool:
         kept_bytes: int = 0,
     ) -> None:
         self.device = device
-        self.problems = Problems(kept_bytes)
+        self.problems = PreparedGraphs(kept_bytes)
         self.sandbox = sandbox
         self.num_threads = num_threads
         self._is_closed = False

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 
 from passnet.graph.spec import Graph
-from passnet.judge.processes.loaded_worker import Problem
+from passnet.judge.processes.loaded_worker import PreparedGraph
 
 
-class Problems:
+class PreparedGraphs:
     """Problems that are kept: the first ones, as long as there is room. Graphs are judged in turn,
     so that whichever had to go would be the next to be asked for.
 
@@ -19,10 +19,12 @@ class Problems:
 
     def __init__(self, max_bytes: int = 0) -> None:
         self._free_bytes = max_bytes
-        self._kept: dict[tuple[str, int, int], tuple[Graph, Problem]] = {}
+        self._kept: dict[tuple[str, int, int], tuple[Graph, PreparedGraph]] = {}
         self._lock = threading.Lock()
 
-    def get(self, graph: Graph, device: str, seed: int, make: Callable[[], Problem]) -> Problem:
+    def get(
+        self, graph: Graph, device: str, seed: int, make: Callable[[], PreparedGraph]
+    ) -> PreparedGraph:
         """The problem of a graph: the one that is kept, or a new one.
 
         Args:

@@ -26,15 +26,15 @@ from passnet.judge.protocol.channel import (
 from passnet.judge.protocol.device import device_environment, device_nodes
 from passnet.judge.protocol.messages import (
     End,
-    Ended,
     Failed,
-    Limits,
     ParentReply,
     Ready,
     Reply,
     Spawn,
     Spawned,
     WarmInductor,
+    WorkerEnded,
+    WorkerLimits,
 )
 from passnet.score.status import Status
 
@@ -153,7 +153,7 @@ class WorkerParent:
             self._ask(WarmInductor(), Ready, START_TIMEOUT_S)
             self._knows_inductor = True
 
-    def fork(self, limits: Limits) -> Worker:
+    def fork(self, limits: WorkerLimits) -> Worker:
         """A fresh worker; close it (or use it as a context manager)."""
         self.wait_ready()
         channel, theirs = channel_pair()
@@ -164,9 +164,9 @@ class WorkerParent:
         host_pid = _host_pid(self._received_fds)
         return Worker(reply.pid, channel, log, self, host_pid, _open_memory(host_pid))
 
-    def end(self, pid: int, is_awaited: bool = True) -> Ended:
+    def end(self, pid: int, is_awaited: bool = True) -> WorkerEnded:
         """Kill a worker with all it started; how it ended, if that is awaited."""
-        return self._ask(End(pid, is_awaited), Ended, FORK_TIMEOUT_S)
+        return self._ask(End(pid, is_awaited), WorkerEnded, FORK_TIMEOUT_S)
 
 
 class Worker:

@@ -65,7 +65,7 @@ class Arm(msgspec.Struct, frozen=True, tag=True):
     observed: frozenset[int] = frozenset()
 
 
-class Look(msgspec.Struct, frozen=True, tag=True):
+class CheckMatches(msgspec.Struct, frozen=True, tag=True):
     """Apply the passes of a folder to a graph, and run neither."""
 
     program: str
@@ -78,7 +78,7 @@ class Profile(msgspec.Struct, frozen=True, tag=True):
     num_calls: int
 
 
-Request: TypeAlias = Load | Run | Fetch | Arm | Look | Profile
+Request: TypeAlias = Load | Run | Fetch | Arm | CheckMatches | Profile
 
 
 class MissText(msgspec.Struct, frozen=True):
@@ -154,7 +154,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     text: str
 
 
-class Looked(msgspec.Struct, frozen=True, tag=True):
+class MatchesChecked(msgspec.Struct, frozen=True, tag=True):
     """Where the passes of a folder match."""
 
     matches: tuple[MissText, ...]
@@ -170,10 +170,10 @@ class Profiled(msgspec.Struct, frozen=True, tag=True):
     num_kernels: float
 
 
-Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | Looked | Profiled | Failed
+Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | MatchesChecked | Profiled | Failed
 
 
-class Limits(msgspec.Struct, frozen=True):
+class WorkerLimits(msgspec.Struct, frozen=True):
     """What a worker may use: memory beyond what it starts with, seconds of processor time, size of
     a file it writes, processes and threads of its user (Linux exempts root from the last). A
     process with a CUDA context maps more addresses than any such limit: its address space must be
@@ -190,7 +190,7 @@ class Limits(msgspec.Struct, frozen=True):
 class Spawn(msgspec.Struct, frozen=True, tag=True):
     """To the parent of workers: fork one; its socket and its log come with the message."""
 
-    limits: Limits
+    limits: WorkerLimits
 
 
 class WarmInductor(msgspec.Struct, frozen=True, tag=True):
@@ -214,7 +214,7 @@ class End(msgspec.Struct, frozen=True, tag=True):
     is_awaited: bool = True
 
 
-class Ended(msgspec.Struct, frozen=True, tag=True):
+class WorkerEnded(msgspec.Struct, frozen=True, tag=True):
     """The exit code of a worker, negative for a signal; `num_left` counts the processes that it
     left behind, which are killed too.
     """
@@ -231,4 +231,4 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 ParentRequest: TypeAlias = Spawn | End | WarmInductor
-ParentReply: TypeAlias = Ready | Spawned | Ended
+ParentReply: TypeAlias = Ready | Spawned | WorkerEnded

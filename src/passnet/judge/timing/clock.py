@@ -15,12 +15,12 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from passnet.judge.compare import Verdict, compare_values, worse
+from passnet.judge.compare import Comparison, compare_values, worse
 from passnet.judge.findings import Finding
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import Observed, OutputForm
 from passnet.judge.timing.fresh_inputs import FreshInputs
-from passnet.judge.timing.probes import Pair, compare_places, draw_places
+from passnet.judge.timing.probes import SharedPair, compare_places, draw_places
 from passnet.judge.timing.timed_worker import (
     LATE_WAIT_S,
     SHORTEST_MS,
@@ -118,10 +118,10 @@ class Measurement:
     rounds: tuple[Rounds, ...]
     calls_per_turn: int
     held_up: float
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Comparison, ...]
     findings: tuple[tuple[Finding, ...], ...]
     observed: tuple[tuple[Observed, ...], ...]
-    shared: frozenset[Pair]
+    shared: frozenset[SharedPair]
     failures: Mapping[int, WorkerFailureError]
     hot_ms: tuple[float | None, ...]
 
@@ -147,7 +147,7 @@ def interleave(
         WorkerFailureError: the first worker, the reference, failed.
     """
     samples: list[list[tuple[float, float]]] = [[] for _ in workers]
-    verdicts = [Verdict("ok", LEVELS[0]) for _ in workers]
+    verdicts = [Comparison("ok", LEVELS[0]) for _ in workers]
     findings: list[dict[str, Finding]] = [{} for _ in workers]
     observed: list[dict[str, Observed]] = [{} for _ in workers]
     warm_ms: list[list[float]] = [[] for _ in workers]
@@ -255,14 +255,14 @@ def _compare(
     theirs: TurnResult,
     forms: Sequence[OutputForm],
     reference_forms: Sequence[OutputForm],
-) -> Verdict:
+) -> Comparison:
     """What was seen of a worker's outputs in a turn against the reference's."""
-    verdict = Verdict("ok", LEVELS[0])
+    verdict = Comparison("ok", LEVELS[0])
     for actual, expected in zip(mine.seen, theirs.seen, strict=True):
         verdict = worse(verdict, compare_places(turn.places, actual, expected))
     for index in sorted(mine.changed - theirs.changed):
         text = f"argument {index} is left with other values by a timed call"
-        verdict = worse(verdict, Verdict("ok", None, text))
+        verdict = worse(verdict, Comparison("ok", None, text))
     if mine.audit is None or theirs.audit is None or mine is theirs:
         return verdict
     whole = compare_values(forms, reference_forms, mine.audit.outputs, theirs.audit.outputs)
@@ -271,7 +271,7 @@ def _compare(
         more = ((one, index), (other, number)) in mine.audit.shared
         does = "share memory" if more else "share no memory"
         text = f"{one} {index} and {other} {number} {does}, unlike in the reference"
-        verdict = worse(verdict, Verdict("ok", None, text))
+        verdict = worse(verdict, Comparison("ok", None, text))
     return verdict
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.rules import RulesName
-from passnet.judge.processes.loaded_worker import Subject
+from passnet.judge.processes.loaded_worker import LoadedWorker
 from passnet.judge.protocol.messages import Observed
 from passnet.judge.timing.clock import Rounds
 from passnet.judge.timing.estimate import low_mean
-from passnet.judge.timing.roofline import Floor
+from passnet.judge.timing.roofline import Roofline
 
 MAX_NAMED_OPS = 8
 
@@ -33,7 +33,7 @@ def torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Findi
     return found
 
 
-def floor_findings(floor: Floor, rounds: Rounds, reference: Rounds) -> list[Finding]:
+def floor_findings(floor: Roofline, rounds: Rounds, reference: Rounds) -> list[Finding]:
     """Whether times are shorter than is physically possible."""
     if not rounds:
         return []
@@ -42,7 +42,7 @@ def floor_findings(floor: Floor, rounds: Rounds, reference: Rounds) -> list[Find
     return [found] if found else []
 
 
-def company_findings(subject: Subject, usual_threads: int) -> list[Finding]:
+def company_findings(subject: LoadedWorker, usual_threads: int) -> list[Finding]:
     """What runs beside a candidate's calls; the worker is ended.
 
     Args:

@@ -11,22 +11,22 @@ from typing import Protocol
 
 import msgspec
 
-from passnet.judge.processes.loaded_worker import Subject, output_offsets
+from passnet.judge.processes.loaded_worker import LoadedWorker, output_offsets
 from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.protocol.shared_memory import ControlPage, SharedMemory
-from passnet.judge.timing.probes import Places, as_arrays, read_places, read_whole
+from passnet.judge.timing.probes import ProbedPlaces, as_arrays, read_places, read_whole
 from passnet.records.dtypes import Array
 
 NS_PER_MS = 1_000_000
 
 
-class Sight(Protocol):
+class OutputReader(Protocol):
     """A look at outputs while the worker holds them."""
 
     def look(self, pointers: list[int]) -> float | None:
         """A call has ended; its outputs lie there. The milliseconds that their delivery took."""
 
-    def places(self, drawn: Sequence[Places]) -> list[bytes]:
+    def places(self, drawn: Sequence[ProbedPlaces]) -> list[bytes]:
         """What some places of them hold, as `probe.read_places` gives it."""
 
     def whole(self) -> list[bytes]:
@@ -42,7 +42,9 @@ class Sight(Protocol):
         """What `whole` gave, as arrays; None for what is no tensor."""
 
 
-def sight_of(subject: Subject, memory: SharedMemory | None, order: Callable[[int], int]) -> Sight:
+def output_reader(
+    subject: LoadedWorker, memory: SharedMemory | None, order: Callable[[int], int]
+) -> OutputReader:
     """How the judge sees a worker's outputs.
 
     Args:
@@ -59,7 +61,7 @@ def sight_of(subject: Subject, memory: SharedMemory | None, order: Callable[[int
 class _InMemory:
     """Outputs in the worker's memory."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: LoadedWorker) -> None:
         self._subject = subject
         self._pointers: list[int] = []
         self._held: list[int] = []
@@ -68,7 +70,7 @@ class _InMemory:
         self._pointers = pointers
         return None
 
-    def places(self, drawn: Sequence[Places]) -> list[bytes]:
+    def places(self, drawn: Sequence[ProbedPlaces]) -> list[bytes]:
         return read_places(self._subject.worker, self._pointers, self._subject.forms, drawn)
 
     def whole(self) -> list[bytes]:
@@ -85,9 +87,11 @@ class _InMemory:
 
 
 class _Delivered:
-    """Outputs on a device; see `sight_of`."""
+    """Outputs on a device; see `output_reader`."""
 
-    def __init__(self, subject: Subject, memory: SharedMemory, order: Callable[[int], int]) -> None:
+    def __init__(
+        self, subject: LoadedWorker, memory: SharedMemory, order: Callable[[int], int]
+    ) -> None:
         self._forms = [_dense(form) for form in subject.forms]
         self._offsets, _ = output_offsets(subject.forms)
         self._memory = memory
@@ -96,7 +100,7 @@ class _Delivered:
     def look(self, pointers: list[int]) -> float | None:
         return self._order(ControlPage.DELIVER) / NS_PER_MS
 
-    def places(self, drawn: Sequence[Places]) -> list[bytes]:
+    def places(self, drawn: Sequence[ProbedPlaces]) -> list[bytes]:
         return [self._of(item) for item in drawn]
 
     def whole(self) -> list[bytes]:
@@ -121,7 +125,7 @@ class _Delivered:
         arrays = [self._array(number) for number in range(len(self._forms))]
         return [b"" if item is None else item.tobytes() for item in arrays]
 
-    def _of(self, drawn: Places) -> bytes:
+    def _of(self, drawn: ProbedPlaces) -> bytes:
         array = self._array(drawn.output)
         assert array is not None, "places are drawn in tensors"
         found = []

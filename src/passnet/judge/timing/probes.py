@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from passnet.judge.compare import Verdict
+from passnet.judge.compare import Comparison
 from passnet.judge.processes.worker_process import Worker
 from passnet.judge.protocol.messages import OutputForm
 from passnet.records.dtypes import Array, storage
@@ -27,7 +27,7 @@ RUN_ELEMENTS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ProbedPlaces:
     """Places in one output: a multi-index each, and how many elements follow it along `axis`.
 
     Shapes:
@@ -41,7 +41,7 @@ class Places:
     run: int
 
 
-def draw_places(forms: Sequence[OutputForm], random: np.random.Generator) -> list[Places]:
+def draw_places(forms: Sequence[OutputForm], random: np.random.Generator) -> list[ProbedPlaces]:
     """Random places in the outputs of the reference."""
     tensors = [
         (number, form)
@@ -56,12 +56,15 @@ def draw_places(forms: Sequence[OutputForm], random: np.random.Generator) -> lis
         run = min(RUN_ELEMENTS, form.shape[axis]) if dense else 1
         highest = [size - (run - 1 if dim == axis else 0) for dim, size in enumerate(form.shape)]
         indices = random.integers(0, np.array(highest, np.int64), (count, len(highest)))
-        drawn.append(Places(number, form.dtype, indices, axis, run))
+        drawn.append(ProbedPlaces(number, form.dtype, indices, axis, run))
     return drawn
 
 
 def read_places(
-    worker: Worker, pointers: Sequence[int], forms: Sequence[OutputForm], drawn: Sequence[Places]
+    worker: Worker,
+    pointers: Sequence[int],
+    forms: Sequence[OutputForm],
+    drawn: Sequence[ProbedPlaces],
 ) -> list[bytes]:
     """What a worker's memory holds at some places, output by output.
 
@@ -117,8 +120,8 @@ def as_arrays(whole: Sequence[bytes], forms: Sequence[OutputForm]) -> list[Array
 
 
 def compare_places(
-    drawn: Sequence[Places], actual: Sequence[bytes], expected: Sequence[bytes]
-) -> Verdict:
+    drawn: Sequence[ProbedPlaces], actual: Sequence[bytes], expected: Sequence[bytes]
+) -> Comparison:
     """The smallest level at which what was read at some places agrees."""
     worst: int = LEVELS[0]
     for places, mine, theirs in zip(drawn, actual, expected, strict=True):
@@ -127,18 +130,18 @@ def compare_places(
         kind = storage(places.dtype)
         level = smallest_t(np.frombuffer(mine, kind), np.frombuffer(theirs, kind), places.dtype)
         if level is None:
-            return Verdict("ok", None, f"output {places.output} of a timed call is wrong")
+            return Comparison("ok", None, f"output {places.output} of a timed call is wrong")
         worst = max(worst, level)
-    return Verdict("ok", worst)
+    return Comparison("ok", worst)
 
 
-Pair: TypeAlias = tuple[tuple[str, int], tuple[str, int]]
+SharedPair: TypeAlias = tuple[tuple[str, int], tuple[str, int]]
 """Two tensors that share memory: ("argument" or "output", its number), twice."""
 
 
 def shared(
     pointers: Sequence[int], forms: Sequence[OutputForm], arguments: Mapping[int, range]
-) -> frozenset[Pair]:
+) -> frozenset[SharedPair]:
     """Which outputs share memory with arguments or with each other.
 
     Args:
@@ -152,7 +155,7 @@ def shared(
         if form.kind == "tensor"
     }
     others = {("argument", index): span for index, span in arguments.items()}
-    found: set[Pair] = set()
+    found: set[SharedPair] = set()
     for name, span in spans.items():
         for other, place in (others | spans).items():
             if other != name and max(span.start, place.start) < min(span.stop, place.stop):
@@ -160,7 +163,7 @@ def shared(
     return frozenset(found)
 
 
-def outputs_in(pairs: Iterable[Pair], kind: str) -> set[int]:
+def outputs_in(pairs: Iterable[SharedPair], kind: str) -> set[int]:
     """The outputs that share memory with an "argument", or with another "output"."""
     return {
         number

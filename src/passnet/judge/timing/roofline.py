@@ -26,7 +26,7 @@ _LEAST_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class Roofline:
     """The least that a call can take.
 
     Args:
@@ -68,13 +68,13 @@ class Floor:
         return Finding("reject", "physical_floor", text)
 
 
-NO_FLOOR = Floor(0, 0.0, 0, 0.0, 1)
+NO_ROOFLINE = Roofline(0, 0.0, 0, 0.0, 1)
 """That of a device which was not measured: it proves nothing."""
 
 
-def make_floor(num_bytes: int, flops: int, num_threads: int) -> Floor:
+def measure_roofline(num_bytes: int, flops: int, num_threads: int) -> Roofline:
     """The floor of a graph on this machine, measured now."""
-    return Floor(
+    return Roofline(
         num_bytes, write_ms(num_bytes), flops, peak_gflops() if flops else 0.0, num_threads
     )
 

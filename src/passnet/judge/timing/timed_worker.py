@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from passnet.judge.processes.loaded_worker import Subject, output_offsets
+from passnet.judge.processes.loaded_worker import LoadedWorker, output_offsets
 from passnet.judge.processes.run_queue import OWN_THREAD, waited_ns
 from passnet.judge.protocol.messages import Arm, Armed, Disarmed, Observed, OutputForm
 from passnet.judge.protocol.shared_memory import ControlPage, SharedMemory
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
-from passnet.judge.timing.outputs import NS_PER_MS, sight_of
+from passnet.judge.timing.outputs import NS_PER_MS, output_reader
 from passnet.judge.timing.probes import (
-    Pair,
-    Places,
+    ProbedPlaces,
+    SharedPair,
     outputs_in,
     shared,
 )
@@ -76,7 +76,7 @@ class Turn:
     """
 
     calls: list[PlannedCall]
-    places: list[Places]
+    places: list[ProbedPlaces]
     spots: list[float]
 
 
@@ -105,7 +105,7 @@ class Audit:
     """
 
     outputs: list[Array | None]
-    shared: frozenset[Pair]
+    shared: frozenset[SharedPair]
     written_late: bool = False
     overwritten: bool = False
 
@@ -118,7 +118,7 @@ class TimedWorker:
         call_timeout_s: how long a call may take.
     """
 
-    def __init__(self, subject: Subject, call_timeout_s: float) -> None:
+    def __init__(self, subject: LoadedWorker, call_timeout_s: float) -> None:
         self.worker = subject.worker
         self._subject = subject
         self.empty_ms = 0.0
@@ -132,7 +132,7 @@ class TimedWorker:
         if subject.device != "cpu":
             _, num_bytes = output_offsets(subject.forms)
             self._delivery = SharedMemory("passnet-delivery", num_bytes)
-        self._sight = sight_of(subject, self._delivery, self._start)
+        self._sight = output_reader(subject, self._delivery, self._start)
 
     @property
     def forms(self) -> Sequence[OutputForm]:
@@ -300,7 +300,7 @@ class TimedWorker:
                     raise self.worker.end_for("timeout", "Timeout", text)
 
 
-def _differ(before: Sequence[bytes], after: Sequence[bytes], pairs: frozenset[Pair]) -> bool:
+def _differ(before: Sequence[bytes], after: Sequence[bytes], pairs: frozenset[SharedPair]) -> bool:
     """Whether an output that lies in no argument is not what it was."""
     moving = outputs_in(pairs, "argument")
     return any(

@@ -26,7 +26,7 @@ FLUSHED_SHARE = 2
 (reference: measuring, cold L2 by default on a GPU)."""
 
 
-class Placement(Protocol):
+class WorkerArguments(Protocol):
     """Where arguments lie, and how they get there.
 
     `wait` returns when the device has done all it was given; None where there is nothing to wait
@@ -122,9 +122,9 @@ class _OnDevice:
         )
 
 
-def place(
+def place_arguments(
     layouts: Sequence[InputLayout], memory: mmap.mmap, num_bytes: int, device: str
-) -> Placement:
+) -> WorkerArguments:
     """Where the arguments of a graph lie on a device."""
     if device == "cpu":
         return _InPlace(layouts, memory, num_bytes)

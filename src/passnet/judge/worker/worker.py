@@ -25,14 +25,14 @@ from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.messages import (
     Arm,
     Armed,
+    CheckMatches,
     Disarmed,
     Failed,
     Fetch,
     Fetched,
     Load,
     Loaded,
-    Look,
-    Looked,
+    MatchesChecked,
     MissText,
     Observed,
     OutputForm,
@@ -43,7 +43,7 @@ from passnet.judge.protocol.messages import (
     Run,
 )
 from passnet.judge.protocol.shared_memory import ControlPage
-from passnet.judge.worker.arguments import Placement, copy_out, pin, place
+from passnet.judge.worker.arguments import WorkerArguments, copy_out, pin, place_arguments
 from passnet.judge.worker.float64 import run_exact
 from passnet.passes.backend import compile_with_inductor, passnet_backend
 from passnet.passes.folder import inspect_folder
@@ -112,7 +112,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self._call: Callable[..., Any] | None = None
-        self._placement: Placement | None = None
+        self._placement: WorkerArguments | None = None
         self._outputs: Any = ()
         self._nothing: tuple[Any, ...] = ()  # what an empty bracket "returns"
         self._matches: tuple[MissText, ...] = ()
@@ -127,7 +127,7 @@ class _Worker:
             return self._run(request)
         if isinstance(request, Fetch):
             return self._fetch(request, fds)
-        if isinstance(request, Look):
+        if isinstance(request, CheckMatches):
             return _look(request)
         if isinstance(request, Profile):
             return self._profile(request.num_calls)
@@ -139,7 +139,7 @@ class _Worker:
         memory = _map(fds[0], request.num_bytes)
         if request.device.startswith("cuda"):
             _get_ready_for_cuda(request.device_mib)
-        self._placement = place(request.inputs, memory, request.num_bytes, request.device)
+        self._placement = place_arguments(request.inputs, memory, request.num_bytes, request.device)
         module = build(parse_program(request.program))
         self._call = self._ready(module, request, self._placement.give(0))
         return Loaded(time.perf_counter() - start, self._placement.addresses())
@@ -305,10 +305,10 @@ class _Worker:
         )
 
 
-def _look(request: Look) -> Looked:
+def _look(request: CheckMatches) -> MatchesChecked:
     passes = load_passes(inspect_folder(Path(request.passes)))
     reports, _ = apply_passes(build(parse_program(request.program)), passes)
-    return Looked(_match_texts(reports))
+    return MatchesChecked(_match_texts(reports))
 
 
 def _match_texts(reports: Sequence[PassReport]) -> tuple[MissText, ...]:

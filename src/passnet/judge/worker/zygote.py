@@ -21,7 +21,15 @@ from pathlib import Path
 from passnet.jobs.lifetime import end_with_parent
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.device import kind_of
-from passnet.judge.protocol.messages import End, Ended, Limits, ParentRequest, Ready, Spawn, Spawned
+from passnet.judge.protocol.messages import (
+    End,
+    ParentRequest,
+    Ready,
+    Spawn,
+    Spawned,
+    WorkerEnded,
+    WorkerLimits,
+)
 
 _PR_SET_DUMPABLE = 4
 _FIRST_PID = 1
@@ -53,9 +61,9 @@ def main() -> None:
         elif isinstance(request, End):
             num_left = _kill(request.pid)
             if request.is_awaited:
-                channel.send(Ended(_reap(request.pid), num_left))
+                channel.send(WorkerEnded(_reap(request.pid), num_left))
             else:
-                channel.send(Ended(-signal.SIGKILL, num_left))
+                channel.send(WorkerEnded(-signal.SIGKILL, num_left))
                 _reap(request.pid)
         else:
             start = time.perf_counter()
@@ -147,7 +155,7 @@ def _spawn(request: Spawn, fds: list[int], channel: Channel) -> int:
     raise AssertionError("a worker does not return")
 
 
-def _limit(limits: Limits) -> None:
+def _limit(limits: WorkerLimits) -> None:
     """Set the limits; the address space is bound to what is mapped now and the given memory."""
     with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123
         mapped = int(stream.read().split()[0]) * resource.getpagesize()

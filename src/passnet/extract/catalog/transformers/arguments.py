@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-from passnet.extract.catalog.transformers.config_view import Look
+from passnet.extract.catalog.transformers.config_view import ConfigView
 from passnet.extract.net import Given, floats, image, ones, tokens
 
 TEXT_LENGTH = 32
@@ -22,17 +22,17 @@ AUDIO_SAMPLES = 16000
 MEL_FRAMES = 128
 FRAMES = 8
 
-Maker: TypeAlias = Callable[[Look], Given | None]
+Maker: TypeAlias = Callable[[ConfigView], Given | None]
 """Makes one argument; None where it is not to be given."""
 
 
-def text_length(look: Look) -> int:
+def text_length(look: ConfigView) -> int:
     """Of the text beside an image or alone, where the net is not made for a fixed one."""
     limit = look.text("max_position_embeddings", TEXT_LENGTH)
     return min(TEXT_LENGTH, int(limit)) if isinstance(limit, int) and limit > 0 else TEXT_LENGTH
 
 
-def input_ids(look: Look) -> Given:
+def input_ids(look: ConfigView) -> Given:
     """Random text; for a multiple choice, two of them.
 
     Where an encoder and a decoder classify, they do so at the token that ends the text.
@@ -52,7 +52,7 @@ def _choices(made: Given) -> Given:
     return Given(both, ("batch", "2", *made.axes[1:]))
 
 
-def attention_mask(look: Look) -> Given | None:
+def attention_mask(look: ConfigView) -> Given | None:
     """That nothing of the text is hidden; the nets of sounds do without."""
     if "input_ids" not in look.params:
         return None
@@ -60,12 +60,12 @@ def attention_mask(look: Look) -> Given | None:
     return ones(*ids.value.shape, axes=ids.axes)
 
 
-def classifies(look: Look) -> bool:
+def classifies(look: ConfigView) -> bool:
     """Whether a net of an encoder and a decoder gives text a class."""
     return "decoder_input_ids" in look.params and "ForSequenceClass" in type(look.net).__name__
 
 
-def decoder_input_ids(look: Look) -> Given | None:
+def decoder_input_ids(look: ConfigView) -> Given | None:
     """The text so far; what is to be classified is both."""
     if classifies(look):
         return None
@@ -73,7 +73,7 @@ def decoder_input_ids(look: Look) -> Given | None:
     return tokens(vocabulary, 1, DECODER_LENGTH)
 
 
-def pixel_values(look: Look) -> Given:
+def pixel_values(look: ConfigView) -> Given:
     """An image, or a video where that is the net's business, or patches where it takes those."""
     if "image_grid_thw" in look.params or "grid_thw" in look.params:
         return patches(look)
@@ -86,20 +86,20 @@ def pixel_values(look: Look) -> Given:
     return made
 
 
-def video(look: Look) -> Given:
+def video(look: ConfigView) -> Given:
     """A video of as many frames as the configuration says."""
     frames = int(look.find("num_frames", "frames_per_clip", part="vision", default=FRAMES))
     axes = ("batch", "frames", str(look.channels), "height", "width")
     return floats(1, frames, look.channels, *look.size, axes=axes)
 
 
-def patches(look: Look) -> Given:
+def patches(look: ConfigView) -> Given:
     """The patches of an image, flattened."""
     width = _patch_width(look)
     return floats(GRID * GRID, width, axes=("patches", str(width)))
 
 
-def _patch_width(look: Look) -> int:
+def _patch_width(look: ConfigView) -> int:
     """Numbers in a patch: what the layer that embeds patches takes."""
     for name, module in look.net.named_modules():
         weight = getattr(module, "weight", None)
@@ -110,17 +110,17 @@ def _patch_width(look: Look) -> int:
     return look.channels * temporal * look.patch**2
 
 
-def grid(look: Look) -> Given:
+def grid(look: ConfigView) -> Given:
     """Frames, rows and columns of patches."""
     return Given(torch.from_numpy(np.array([[1, GRID, GRID]])), ("images", "3"))
 
 
-def image_sizes(look: Look) -> Given:
+def image_sizes(look: ConfigView) -> Given:
     """Height and width of the image."""
     return Given(torch.from_numpy(np.array([look.size])), ("images", "2"))
 
 
-def input_values(look: Look) -> Given:
+def input_values(look: ConfigView) -> Given:
     """A sound: samples of a second."""
     if look.family in ("audio-spectrogram-transformer",):
         frames, bins = int(look.config.max_length), int(look.config.num_mel_bins)
@@ -133,14 +133,14 @@ def input_values(look: Look) -> Given:
     return floats(1, AUDIO_SAMPLES, axes=("batch", "samples"), scale=0.1)
 
 
-def mel_bins(look: Look) -> int:
+def mel_bins(look: ConfigView) -> int:
     """Mel frequencies of a spectrogram."""
     keys = ("num_mel_bins", "input_feat_per_channel", "num_mels", "feature_size", "input_dim",
             "n_mels", "mel_bins", "feature_projection_input_dim", "input_feat_size")  # fmt: skip
     return int(look.find(*keys, part="audio", default=80))
 
 
-def input_features(look: Look) -> Given:
+def input_features(look: ConfigView) -> Given:
     """The mel spectrogram of a sound; of whisper's fixed length where its encoder asks for it."""
     bins = mel_bins(look)
     source = look.find("max_source_positions", part="audio")
@@ -149,14 +149,14 @@ def input_features(look: Look) -> Given:
     return floats(1, bins, 2 * int(source), axes=("batch", "mels", "frames"))
 
 
-def input_features_mask(look: Look) -> Given:
+def input_features_mask(look: ConfigView) -> Given:
     """That all frames are heard."""
     made = input_features(look)
     frames = made.value.shape[made.axes.index("frames")]
     return ones(1, frames, axes=("batch", "frames"))
 
 
-def bbox(look: Look) -> Given:
+def bbox(look: ConfigView) -> Given:
     """Boxes of words, each with its corners in order."""
     length = text_length(look)
     if look.family in ("bros", "udop"):
@@ -177,7 +177,7 @@ def bbox(look: Look) -> Given:
     return Given(value, ("batch", "sequence", "4"))
 
 
-def past_values(look: Look) -> Given:
+def past_values(look: ConfigView) -> Given:
     """A time series of the length that the net looks back."""
     length = int(look.find("context_length", default=64))
     if look.family in _LAGGED:
@@ -190,7 +190,7 @@ def past_values(look: Look) -> Given:
 
 
 def _times(key: str) -> Maker:
-    def make(look: Look) -> Given | None:
+    def make(look: ConfigView) -> Given | None:
         if look.family not in _LAGGED:
             return None
         config = look.config
@@ -203,7 +203,7 @@ def _times(key: str) -> Maker:
     return make
 
 
-def past_observed_mask(look: Look) -> Given | None:
+def past_observed_mask(look: ConfigView) -> Given | None:
     """That all values of the past are known."""
     if look.family not in _LAGGED:
         return None
@@ -211,18 +211,18 @@ def past_observed_mask(look: Look) -> Given | None:
     return ones(*made.value.shape, axes=made.axes)
 
 
-def future_values(look: Look) -> Given | None:
+def future_values(look: ConfigView) -> Given | None:
     """What the decoder is told of the future."""
     if look.family not in _LAGGED:
         return None
     return floats(1, int(look.config.prediction_length), axes=("batch", "time"))
 
 
-def _off(look: Look) -> Given:
+def _off(look: ConfigView) -> Given:
     return Given(False)
 
 
-def decoder_input_values(look: Look) -> Given | None:
+def decoder_input_values(look: ConfigView) -> Given | None:
     """The spectrogram so far."""
     if look.family != "speecht5":
         return None
@@ -230,13 +230,13 @@ def decoder_input_values(look: Look) -> Given | None:
     return floats(1, DECODER_LENGTH, bins, axes=("batch", "frames", "mels"))
 
 
-def qformer_input_ids(look: Look) -> Given:
+def qformer_input_ids(look: ConfigView) -> Given:
     """The question, as the part that asks the image reads it."""
     vocabulary = int(look.find("vocab_size", part="qformer", default=1000))
     return tokens(vocabulary, 1, TEXT_LENGTH)
 
 
-def flattened_patches(look: Look) -> Given:
+def flattened_patches(look: ConfigView) -> Given:
     """Patches of an image, each with its row and column before its pixels."""
     width = 2 + _patch_width(look)
     made = floats(1, GRID * GRID, width, axes=("batch", "patches", str(width)))

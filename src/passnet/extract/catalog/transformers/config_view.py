@@ -14,7 +14,7 @@ IMAGE_SIZE = 224
 DETECTION_SIZE = 640
 
 
-class Look:
+class ConfigView:
     """What is known of a net: its configuration, with the parts of it, and its arguments."""
 
     def __init__(self, net: torch.nn.Module, config: Any) -> None:

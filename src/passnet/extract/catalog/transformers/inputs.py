@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from passnet.extract.catalog.transformers.arguments import MAKERS
-from passnet.extract.catalog.transformers.config_view import Look
+from passnet.extract.catalog.transformers.config_view import ConfigView
 from passnet.extract.catalog.transformers.families import FAMILIES
 from passnet.extract.catalog.transformers.required_arguments import REQUIRED
 from passnet.extract.net import Given
@@ -22,7 +22,7 @@ def inputs(net: torch.nn.Module, config: Any) -> dict[str, Given]:
     Raises:
         ValueError: forward takes something that is not known here how to make.
     """
-    look = Look(net, config)
+    look = ConfigView(net, config)
     made: dict[str, Given] = {}
     own = FAMILIES.get(type(net).__name__) or FAMILIES.get(look.family, {})
     for name, param in look.params.items():
@@ -57,7 +57,7 @@ def left_out(net: torch.nn.Module, made: Mapping[str, Given]) -> tuple[str, ...]
     )
 
 
-def place_images(look: Look, made: dict[str, Given]) -> None:
+def place_images(look: ConfigView, made: dict[str, Given]) -> None:
     """Put as many placeholders before the text as the image, or sound, has features.
 
     The net is asked how many these are, by the method that it makes them with. Where that fails,
@@ -92,7 +92,7 @@ def place_images(look: Look, made: dict[str, Given]) -> None:
             made[name] = _mask(look, ids, name)
 
 
-def _mask(look: Look, ids: torch.Tensor, name: str) -> Given:
+def _mask(look: ConfigView, ids: torch.Tensor, name: str) -> Given:
     values = np.ones(ids.shape, np.int64)
     if name == "mm_token_type_ids":
         token = look.find(*PLACES[0][2], default=-1)
