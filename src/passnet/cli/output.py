@@ -21,20 +21,13 @@ def report(out: Path, trials: list[Trial], as_json: bool, brief: bool, wall_s: f
     """Write scores, tables and the figure of a run, and print them."""
     from passnet.bench.files import FIGURE_FILE, RUN_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
     from passnet.bench.scores import as_json as to_json
-    from passnet.bench.scores import read_rows, score_rows
-    from passnet.records.serialise import write_json
-    from passnet.report.figures import draw_es
-    from passnet.report.tables import markdown, phase_table, task_overview, task_tables, total_table
+    from passnet.report.results import write_results
+    from passnet.report.tables import phase_table
     from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
 
-    scores = score_rows(read_rows(out))
-    record = to_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY)
-    tables = [total_table(scores), task_overview(scores), *task_tables(trials)]
-    write_json(out / SCORES_FILE, record)
-    (out / TABLES_FILE).write_text(markdown(tables), encoding="utf-8")
-    draw_es(scores, out / FIGURE_FILE)
+    scores = write_results(out)
     if as_json:
-        print_json(record)
+        print_json(to_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY))
         return
     if not brief:
         print_tasks(trials)

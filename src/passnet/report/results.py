@@ -1,0 +1,29 @@
+"""The results of a run folder: its scores, tables and figure, made from its records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from passnet.bench.files import FIGURE_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
+from passnet.bench.run import read_trials
+from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
+from passnet.records.serialise import write_json
+from passnet.report.figures import draw_es
+from passnet.report.tables import markdown, task_overview, task_tables, total_table
+from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
+
+
+def write_results(out: Path) -> list[CandidateScore]:
+    """The score of every candidate of a run folder, once `scores.json`, `tables.md` and `es.svg`
+    are written beside its trials.
+
+    Raises:
+        InputError: the folder holds no trials, or none of a candidate can be scored.
+    """
+    scores = score_rows(read_rows(out))
+    tables = [total_table(scores), task_overview(scores)]
+    tables += task_tables(read_trials(out / TRIALS_FILE))
+    write_json(out / SCORES_FILE, as_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY))
+    (out / TABLES_FILE).write_text(markdown(tables), encoding="utf-8")
+    draw_es(scores, out / FIGURE_FILE)
+    return scores
