@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 
 class PassnetError(Exception):
@@ -74,3 +75,30 @@ def boundary(error: type[PassnetError], what: str) -> Iterator[None]:
         raise
     except Exception as cause:
         raise error(f"{what}: {type(cause).__name__}: {cause}") from cause
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """The end of an error text about a word that is none of the choices: up to three that are spelt
+    like it, or that contain it, as a question; empty where there are none.
+
+    Examples:
+        >>> did_you_mean("inductr", ["eager", "null", "inductor"])
+        '; did you mean inductor?'
+        >>> did_you_mean("norm", ["rms_norm", "layer_norm", "softmax"])
+        '; did you mean rms_norm or layer_norm?'
+        >>> did_you_mean("zzz", ["eager", "null", "inductor"])
+        ''
+    """
+    from difflib import get_close_matches
+
+    known = list(choices)
+    near = get_close_matches(word, known)
+    near += [name for name in known if len(word) > 2 and word in name and name not in near]
+    return f"; did you mean {' or '.join(near[:3])}?" if near else ""
+
+
+def neighbours(path: Path) -> list[str]:
+    """The paths in the folder of a path that does not exist; none if that cannot be read."""
+    with suppress(OSError):
+        return [str(neighbour) for neighbour in path.parent.iterdir()]
+    return []

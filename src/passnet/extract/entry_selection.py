@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
 
-from passnet.errors import InputError
+from passnet.errors import InputError, did_you_mean, neighbours
 from passnet.extract.catalog import LIBRARIES, is_file, library, names_of, unknown
 
 HUB = "hub"
@@ -39,7 +39,7 @@ def _resolve(item: str, names: dict[str, list[str]]) -> list[str]:
     if is_file(item):
         path, _, function = item.rpartition(":")
         if not Path(path).is_file():
-            raise InputError(f"{path}: no such file")
+            raise InputError(f"{path}: no such file{did_you_mean(path, neighbours(Path(path)))}")
         return [f"{Path(path).resolve()}:{function}"]
     prefix, _, rest = item.partition("/")
     if not rest:
@@ -47,7 +47,7 @@ def _resolve(item: str, names: dict[str, list[str]]) -> list[str]:
             f"{item!r} names no entry: give LIBRARY/ENTRY, or --all {item} for all of a library"
             if item in LIBRARIES
             else f"no entry {item!r}: give LIBRARY/ENTRY of {', '.join(LIBRARIES)}, "
-            "or path/to/file.py:function"
+            f"or path/to/file.py:function{did_you_mean(item, LIBRARIES)}"
         )
     if prefix == HUB:
         return [f"{HUB}/{name}" for name in _repositories(rest)]

@@ -12,7 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from passnet.errors import GraphError, InputError, SuiteError, boundary
+from passnet.errors import (
+    GraphError,
+    InputError,
+    SuiteError,
+    boundary,
+    did_you_mean,
+    neighbours,
+)
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.files import find_graphs, read_sample
 from passnet.graph.meta import check_arguments, check_spec
@@ -135,7 +142,8 @@ def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
     known = [task.name for task in suite.tasks]
     for name in names:
         if name not in known:
-            raise InputError(f"suite {suite.name} has no task {name!r}; it has {', '.join(known)}")
+            hint = did_you_mean(name, known) or f"; it has {', '.join(known)}"
+            raise InputError(f"suite {suite.name} has no task {name!r}{hint}")
     graphs = [item for task in suite.tasks if task.name in names for item in task.graphs]
     return replace(make_suite(suite.name, graphs), notes=suite.notes)
 
@@ -182,9 +190,10 @@ def load_suite(where: str) -> Suite:
     if not path.is_file():
         shipped = shipped_suites()
         if where not in shipped:
+            hint = did_you_mean(where, [*shipped, *neighbours(path)])
             raise SuiteError(
                 f"no suite {where!r}; shipped are {', '.join(shipped) or 'none'}, or give a "
-                "Parquet file or a folder of graphs"
+                f"Parquet file or a folder of graphs{hint}"
             )
         path = shipped[where]
     return _read(path)

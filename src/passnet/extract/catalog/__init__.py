@@ -7,12 +7,11 @@ their architecture alone, with weights as their library initialises them; nothin
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from passnet.errors import InputError
+from passnet.errors import InputError, did_you_mean
 from passnet.extract.net import Net
 
 LIBRARIES = {
@@ -33,8 +32,6 @@ LIBRARIES = {
     "hub": "passnet.extract.catalog.hub",
 }
 """Name of a library -> the module that knows its nets, imported on use."""
-
-MAX_NEAR = 5
 
 
 class Library(Protocol):
@@ -69,7 +66,7 @@ def library(name: str) -> Library:
     if name not in LIBRARIES:
         raise InputError(
             f"no library {name!r} in the catalog; it has {', '.join(LIBRARIES)}, "
-            "or give path/to/file.py:function, or hub/owner/name"
+            f"or give path/to/file.py:function, or hub/owner/name{did_you_mean(name, LIBRARIES)}"
         )
     try:
         return cast(Library, importlib.import_module(LIBRARIES[name]))
@@ -100,11 +97,8 @@ def missing(name: str, cause: ImportError) -> str:
 
 def unknown(entry: str, known: Sequence[str]) -> str:
     """That there is no such entry, with those whose names are near."""
-    near = difflib.get_close_matches(entry, known, MAX_NEAR, 0.5)
-    short = entry.split("/")[-1]
-    near += [item for item in known if short in item and item not in near][: MAX_NEAR - len(near)]
-    hint = f"near are {', '.join(near)}" if near else "see `passnet extract --list`"
-    return f"no entry {entry!r} in the catalog; {hint}"
+    hint = did_you_mean(entry, known) or "; see `passnet extract --list`"
+    return f"no entry {entry!r} in the catalog{hint}"
 
 
 def library_of(entry: str) -> Library | None:
