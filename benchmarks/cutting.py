@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
+from benchmarks.subgraph_verification import VerifiedRange, verify
 from passnet.errors import PassnetError
 from passnet.extract.store import GRAPHS, GraphRow, read_set
 from passnet.graph.meta import DTYPE_BYTES
@@ -27,7 +28,6 @@ from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.mine.folding import COVERING, alphabet, fold, ranges
 from passnet.mine.subgraphs import RangeRefusal, Subgraph, subgraphs
-from passnet.mine.verification import VerifiedRange, verify
 from passnet.records.serialise import decode
 from passnet.report.tables import Table, print_table
 

@@ -22,6 +22,7 @@ import torch
 from rich.console import Console
 
 from benchmarks.cutting import Interval, check, graph_of, is_small, read_rows
+from benchmarks.subgraph_verification import VerifiedRange
 from passnet.errors import PassnetError
 from passnet.extract.store import MANIFEST_FILE
 from passnet.graph.files import find_graphs, read_sample
@@ -38,7 +39,6 @@ from passnet.mine.folding import (
     ranges,
 )
 from passnet.mine.subgraphs import RangeRefusal
-from passnet.mine.verification import VerifiedRange
 from passnet.report.tables import Table, print_table
 
 WINDOWS = (8, 16, 32)

@@ -16,13 +16,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from passnet.errors import CutError, PassnetError
+from benchmarks.prefix_counts import prefix_kernels, prefix_launches, prefixes
+from passnet.errors import PassnetError
 from passnet.extract.store import GRAPHS, read_set
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.mine.cut import cut, infer, single_assignment
-from passnet.mine.fusion import fusion_plan, prefix_kernels
-from passnet.mine.launches import prefix_launches
+from passnet.mine.fusion import fusion_plan
 from passnet.mine.plateaus import fusible_ranges
 from passnet.mine.schedule import TargetDevice
 from passnet.records.serialise import decode
@@ -156,16 +155,12 @@ def large_table(graphs: Iterable[tuple[str, Graph]], device: TargetDevice) -> Ta
 
 def _sampled_s(graph: Graph, device: TargetDevice) -> Iterator[float]:
     """Processor seconds of lowering every tenth prefix, evenly over the graph."""
-    program = single_assignment(graph.program)
-    seen = infer(Graph(program, graph.tensors))
-    for stop in range(SAMPLE_STEP // 2, len(program.ops) + 1, SAMPLE_STEP):
-        try:
-            prefix = cut(program, 0, stop, seen)
-        except CutError:
-            continue
-        start = time.process_time()
-        fusion_plan(prefix, device=device)
-        yield time.process_time() - start
+    stops = range(SAMPLE_STEP // 2, len(graph.program.ops) + 1, SAMPLE_STEP)
+    for prefix in prefixes(graph, stops):
+        if prefix is not None:
+            start = time.process_time()
+            fusion_plan(prefix, device=device)
+            yield time.process_time() - start
 
 
 def executed_table(graphs: Iterable[tuple[str, Graph]], device: TargetDevice) -> Table:

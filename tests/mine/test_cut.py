@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from passnet.errors import CutError
 from passnet.extract.capture import capture_values
 from passnet.graph.build import build
-from passnet.graph.from_tensor import describe
+from passnet.graph.from_tensor import spec_from_tensor
 from passnet.graph.inputs import make_inputs
 from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
 from passnet.mine.cut import (
@@ -167,7 +167,7 @@ def cut_of(start: int, stop: int, *lines: str, returns: str = "(z,)") -> Graph:
     """The cut of a range of a program on arguments a and b of shape (2, 3)."""
     program = single_assignment(program_of(*lines, returns=returns))
     values = [torch.ones(2, 3), torch.full((2, 3), 2.0)]
-    tensors = tuple(map(describe, "ab", values))
+    tensors = tuple(map(spec_from_tensor, "ab", values))
     return cut(program, start, stop, observe(Graph(program, tensors), values))
 
 
@@ -284,7 +284,7 @@ def test_shapes_are_inferred_as_they_are_observed():
 
 def parent_of_lines(*lines: str, returns: str = "(z,)") -> Parent:
     program = single_assignment(program_of(*lines, returns=returns))
-    tensors = tuple(map(describe, "ab", [torch.ones(2, 3), torch.ones(2, 3)]))
+    tensors = tuple(map(spec_from_tensor, "ab", [torch.ones(2, 3), torch.ones(2, 3)]))
     return parent_of(program, infer(Graph(program, tensors)))
 
 

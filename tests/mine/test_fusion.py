@@ -2,10 +2,11 @@
 
 import pytest
 
+from benchmarks.prefix_counts import prefix_kernels
 from passnet.errors import FusionError, InputError
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.mine.fusion import FusionPlan, Kernel, fusion_plan, prefix_kernels
+from passnet.mine.fusion import FusionPlan, Kernel, fusion_plan
 from passnet.mine.plateaus import fusible_ranges
 
 HEAD = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, {}):\n"

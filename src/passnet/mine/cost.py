@@ -12,10 +12,9 @@ from passnet.errors import GraphError, boundary
 from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.fake import ValueShape, infer_shapes
-from passnet.graph.inputs import make_inputs
+from passnet.graph.inputs import InputKind, make_inputs
 from passnet.graph.meta import DTYPE_BYTES
 from passnet.graph.spec import Graph
-from passnet.mine.verification import tensor
 
 MAX_RUN_BYTES = 2**30
 MAX_RUN_FLOPS = 4 * 10**9
@@ -65,10 +64,19 @@ def finite_outputs(graph: Graph, seed: int = 0) -> list[torch.Tensor]:
         GraphError: an op fails on the CPU.
     """
     module = build(retarget(graph, "cpu").program)
-    values = make_inputs(graph, "recorded", seed)
-    tensors = [tensor(value, spec) for value, spec in zip(values, graph.tensors, strict=True)]
+    arguments = torch_arguments(graph, "recorded", seed)
     with boundary(GraphError, "running on the CPU"), torch.no_grad():
         torch.manual_seed(seed)
-        results = torch.fx.Interpreter(module).run(*tensors)
-    found = [item for item in results if isinstance(item, torch.Tensor)]
-    return [item.isfinite() for item in found if item.is_floating_point()]
+        outputs = torch.fx.Interpreter(module).run(*arguments)
+    tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+    return [tensor.isfinite() for tensor in tensors if tensor.is_floating_point()]
+
+
+def torch_arguments(graph: Graph, kind: InputKind, seed: int) -> list[torch.Tensor | int]:
+    """What `make_inputs` draws for a graph, as arguments for torch on the CPU."""
+    arguments: list[torch.Tensor | int] = []
+    for array, spec in zip(make_inputs(graph, kind, seed), graph.tensors, strict=True):
+        if not isinstance(array, int):
+            array = torch.from_numpy(array).view(getattr(torch, spec.dtype))
+        arguments.append(array)
+    return arguments

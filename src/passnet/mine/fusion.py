@@ -13,12 +13,10 @@ from typing import Any
 
 import torch
 
-from passnet.errors import CutError
 from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.effects import may_alias
 from passnet.graph.spec import Graph
-from passnet.mine.cut import cut, infer, single_assignment
 from passnet.mine.schedule import TargetDevice, schedule
 
 
@@ -88,32 +86,6 @@ def fusion_plan(graph: Graph, where: str = "graph", device: TargetDevice = "cpu"
             for ops, node in known
         ),
     )
-
-
-def prefix_kernels(
-    graph: Graph, where: str = "graph", device: TargetDevice = "cpu"
-) -> list[int | None]:
-    """K(1), K(2), ... found the long way: every prefix is lowered by itself, and kernels counted.
-
-    It is the published way but for stopping before code is made, and the reference for
-    `FusionPlan.num_kernels`. A count is None where the prefix cannot be cut off: a value that
-    crosses the cut is no tensor, or nothing crosses it.
-
-    Raises:
-        FusionError: Inductor cannot lower a prefix.
-    """
-    program = single_assignment(graph.program)
-    single = Graph(program, graph.tensors)
-    seen = infer(single)
-    counts: list[int | None] = []
-    for stop in range(1, len(program.ops) + 1):
-        try:
-            prefix = cut(program, 0, stop, seen)
-        except CutError:
-            counts.append(None)
-            continue
-        counts.append(len(fusion_plan(prefix, f"{where}[:{stop}]", device).kernels))
-    return counts
 
 
 def _absorbed(

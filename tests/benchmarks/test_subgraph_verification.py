@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from benchmarks.subgraph_verification import verify
+from benchmarks.tensor_differences import difference, max_error
 from passnet.errors import CutError
 from passnet.extract.capture import capture_values
 from passnet.graph.spec import Graph, Op
 from passnet.mine.cut import cut_range, infer, parent_of, single_assignment
 from passnet.mine.subgraphs import Subgraph, subgraphs
-from passnet.mine.tensor_differences import difference, max_error
-from passnet.mine.verification import verify
 from tests.extract.nets import mixed
 from tests.mine.test_fusion import graph
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from benchmarks.prefix_counts import launches, prefix_launches
 from passnet.errors import InputError
 from passnet.mine.fusion import fusion_plan
-from passnet.mine.launches import launches, prefix_launches
 from tests.mine.test_fusion import POINTWISE, graph
 
 PRODUCT = graph(

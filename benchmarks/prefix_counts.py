@@ -1,11 +1,12 @@
-"""Kernels counted by execution: every prefix of a graph compiled by Inductor in earnest, and run.
+"""Kernels counted prefix by prefix, the long way: each prefix is lowered, or compiled and run.
 
-The published way, and the reference for the plan of one lowering. Source: PassNet paper
-(arXiv 2605.29357), Execution-driven Prefix Analysis: launches that a profiler sees after warm-up.
+These are the references for the plan of one lowering. Source: PassNet paper (arXiv 2605.29357),
+Execution-driven Prefix Analysis: launches that a profiler sees after warm-up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from unittest.mock import patch
 
@@ -15,9 +16,10 @@ from torch.profiler import ProfilerActivity, profile
 from passnet.errors import CutError, FusionError, InputError, boundary
 from passnet.graph.build import build
 from passnet.graph.device import retarget
-from passnet.graph.inputs import make_inputs
 from passnet.graph.spec import Graph
-from passnet.mine.cut import cut, infer, single_assignment
+from passnet.mine.cost import torch_arguments
+from passnet.mine.cut import cut_range, infer, parent_of, single_assignment
+from passnet.mine.fusion import fusion_plan
 from passnet.mine.schedule import DEVICES, SETTINGS, TargetDevice
 
 NUM_WARM_UPS = 3
@@ -68,56 +70,79 @@ def launches(graph: Graph, where: str = "graph", device: TargetDevice = "cpu") -
 
     index = None if device == "cpu" else 0
     module = build(retarget(graph, device, index).program, where)
-    values = _values(graph, device)
+    arguments = [
+        value.to(device) if isinstance(value, torch.Tensor) else value
+        for value in torch_arguments(graph, "fresh", 0)
+    ]
     with boundary(FusionError, f"{where}: cannot be compiled and run"), torch.no_grad():
         torch._dynamo.reset()
         apart = patch.object(CppScheduling, "MAX_FUSED_KERNEL_ARGS_NUM", 0)
         with config.patch(SETTINGS | COMPILING), apart:
-            compiled: Any = compile_fx(module, values)
+            compiled: Any = compile_fx(module, arguments)
         for _ in range(NUM_WARM_UPS):
-            compiled(*values)
+            compiled(*arguments)
         activity = ProfilerActivity.CPU if device == "cpu" else ProfilerActivity.CUDA
-        with profile(activities={ProfilerActivity.CPU, activity}) as seen:
-            compiled(*values)
+        with profile(activities={ProfilerActivity.CPU, activity}) as profiler:
+            compiled(*arguments)
             if device == "cuda":
                 torch.cuda.synchronize()
-        names = [event.name for event in seen.events() or () if not _is_inner(event)]
+        names = [event.name for event in profiler.events() or () if not _is_inner(event)]
     if device == "cuda":
         return sum(name in LAUNCHES for name in names)
     return sum(GENERATED in name or _is_library_call(name) for name in names)
 
 
+def prefixes(graph: Graph, stops: Iterable[int]) -> Iterator[Graph | None]:
+    """The first ops of a graph as a graph, for each number of ops.
+
+    None stands for a prefix that cannot be cut off: a value that crosses the cut is no tensor, or
+    nothing crosses it.
+    """
+    program = single_assignment(graph.program)
+    parent = parent_of(program, infer(Graph(program, graph.tensors)))
+    for stop in stops:
+        try:
+            yield cut_range(parent, 0, stop)
+        except CutError:
+            yield None
+
+
+def prefix_kernels(
+    graph: Graph, where: str = "graph", device: TargetDevice = "cpu"
+) -> list[int | None]:
+    """K(1), K(2), ... by lowering every prefix; None where it cannot be cut off.
+
+    It is the published way but for stopping before code is made, and the reference for
+    `FusionPlan.num_kernels`.
+
+    Raises:
+        FusionError: Inductor cannot lower a prefix.
+    """
+
+    def num_kernels(prefix: Graph, name: str) -> int:
+        return len(fusion_plan(prefix, name, device).kernels)
+
+    return _counts(graph, where, num_kernels)
+
+
 def prefix_launches(
     graph: Graph, where: str = "graph", device: TargetDevice = "cpu"
 ) -> list[int | None]:
-    """K(1), K(2), ... by execution; None where a prefix cannot be cut off, as in `prefix_kernels`.
+    """K(1), K(2), ... by execution; None where a prefix cannot be cut off.
 
     Raises:
         FusionError: a prefix cannot be compiled or run.
         InputError: there is no such device here.
     """
-    program = single_assignment(graph.program)
-    seen = infer(Graph(program, graph.tensors))
-    counts: list[int | None] = []
-    for stop in range(1, len(program.ops) + 1):
-        try:
-            prefix = cut(program, 0, stop, seen)
-        except CutError:
-            counts.append(None)
-            continue
-        counts.append(launches(prefix, f"{where}[:{stop}]", device))
-    return counts
+    return _counts(graph, where, lambda prefix, name: launches(prefix, name, device))
 
 
-def _values(graph: Graph, device: TargetDevice) -> list[Any]:
-    values: list[Any] = []
-    for item, value in zip(graph.tensors, make_inputs(graph, "fresh", 0), strict=True):
-        if not isinstance(value, int):
-            dtype = getattr(torch, item.dtype)
-            tensor = torch.from_numpy(value)
-            value = (tensor.view(dtype) if tensor.dtype != dtype else tensor).to(device)
-        values.append(value)
-    return values
+def _counts(graph: Graph, where: str, count: Callable[[Graph, str], int]) -> list[int | None]:
+    stops = range(1, len(graph.program.ops) + 1)
+    return [
+        None if prefix is None else count(prefix, f"{where}[:{stop}]")
+        for stop, prefix in zip(stops, prefixes(graph, stops), strict=True)
+    ]
 
 
 def _is_library_call(name: str) -> bool:

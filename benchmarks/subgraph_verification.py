@@ -18,20 +18,23 @@ import torch
 import torch.fx
 from torch._C._functorch import maybe_current_level, pop_dynamic_layer_stack
 
+from benchmarks.tensor_differences import difference
 from passnet.errors import CutError, PassnetError, boundary
 from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.effects import is_random
-from passnet.graph.inputs import InputValue, make_inputs
 from passnet.graph.meta import DTYPE_BYTES
 from passnet.graph.spec import Graph, Ref, TensorSpec
+from passnet.mine.cost import torch_arguments
 from passnet.mine.cut import parent_of, single_assignment
 from passnet.mine.subgraphs import Subgraph
-from passnet.mine.tensor_differences import difference
 
 MAX_HELD_BYTES = 2 * 2**30
 """Most memory for the values of a parent that are held at once; looked at between ops, so that what
 one op makes comes on top, and so do the outputs of one subgraph."""
+
+WRITES = "writes into an argument"
+"""Why a subgraph fails, or differs."""
 
 VerificationStatus: TypeAlias = Literal["equal", "different", "failed"]
 """equal: `difference` finds none. failed: the subgraph, or the parent before it, does not
@@ -54,7 +57,7 @@ class VerifiedRange:
 
 
 def verify(
-    graph: Graph, found: Sequence[Subgraph], seed: int = 0, max_bytes: int = MAX_HELD_BYTES
+    graph: Graph, subgraphs: Sequence[Subgraph], seed: int = 0, max_bytes: int = MAX_HELD_BYTES
 ) -> list[VerifiedRange]:
     """Run a graph once on the CPU, and each of its subgraphs on the values that it had there.
 
@@ -62,7 +65,7 @@ def verify(
 
     Args:
         graph: the parent.
-        found: subgraphs of it, in any order; they may overlap.
+        subgraphs: of it, in any order; they may overlap.
         seed: of the parent's inputs and of its random numbers.
         max_bytes: most memory for values that are held.
 
@@ -74,25 +77,16 @@ def verify(
         CutError: the parent's arguments take more than `max_bytes`.
     """
     parent = retarget(Graph(single_assignment(graph.program), graph.tensors), "cpu")
-    size = sum(item.num_elements * DTYPE_BYTES[item.dtype] for item in parent.tensors)
+    size = sum(spec.num_elements * DTYPE_BYTES[spec.dtype] for spec in parent.tensors)
     if size > max_bytes:
         raise CutError(f"the arguments take {size} bytes, more than {max_bytes}; allow for more")
-    values = make_inputs(parent, "recorded", seed)
-    given = [tensor(value, spec) for value, spec in zip(values, parent.tensors, strict=True)]
-    with _own_state(seed):
-        return _Run(parent, found, max_bytes).checked(given)
-
-
-def tensor(value: InputValue, spec: TensorSpec) -> torch.Tensor | int:
-    """What `make_inputs` gives, as an argument for torch."""
-    if isinstance(value, int):
-        return value
-    made = torch.from_numpy(value)
-    return made.view(torch.bfloat16) if spec.dtype == "bfloat16" else made
+    arguments = torch_arguments(parent, "recorded", seed)
+    with _restored_state(seed):
+        return _ParentRun(parent, subgraphs, max_bytes).verify(arguments)
 
 
 @contextmanager
-def _own_state(seed: int) -> Iterator[None]:
+def _restored_state(seed: int) -> Iterator[None]:
     """No gradients, and whatever a graph switches is as before afterwards."""
     level = maybe_current_level()
     with torch.random.fork_rng(devices=[]), torch.no_grad(), torch.autocast("cpu", enabled=False):
@@ -106,46 +100,46 @@ def _own_state(seed: int) -> Iterator[None]:
                 pop_dynamic_layer_stack()
 
 
-class _Run:
+class _ParentRun:
     """The state of one run of a parent."""
 
-    def __init__(self, parent: Graph, found: Sequence[Subgraph], max_bytes: int) -> None:
-        self._found = found
+    def __init__(self, parent: Graph, subgraphs: Sequence[Subgraph], max_bytes: int) -> None:
+        self._subgraphs = subgraphs
         self._max_bytes = max_bytes
         self._ops = parent.program.ops
-        self._params = [item.name for item in parent.program.params]
+        self._params = [param.name for param in parent.program.params]
         module = build(parent.program)
         self._nodes = [node for node in module.graph.nodes if "custom" in node.meta]
         self._names = {node: op.output for node, op in zip(self._nodes, self._ops, strict=True)} | {
             node: node.target for node in module.graph.nodes if node.op == "placeholder"
         }
         until = dict(parent_of(parent.program, {}).needed_until)
-        for item in found:
-            for name in (_source(spec) for spec in item.graph.tensors):
-                until[name] = max(until[name], item.stop)
+        for subgraph in subgraphs:
+            for name in (_name_in_parent(spec) for spec in subgraph.graph.tensors):
+                until[name] = max(until[name], subgraph.stop)
         self._ending: dict[int, list[str]] = defaultdict(list)
         for name, stop in until.items():
             self._ending[stop].append(name)
         self._values: dict[str | None, Any] = {}
         self._storages: Counter[int] = Counter()
         self._num_bytes = 0
-        self._begun: dict[int, tuple[list[int | None], torch.Tensor]] = {}
+        self._at_start: dict[int, tuple[list[int | None], torch.Tensor]] = {}
         self._results: dict[int, VerifiedRange] = {}
 
-    def checked(self, given: Sequence[Any]) -> list[VerifiedRange]:
-        """The outcome of each subgraph, on the given arguments."""
-        for name, value in zip(self._params, given, strict=True):
+    def verify(self, arguments: Sequence[Any]) -> list[VerifiedRange]:
+        """How each subgraph compares with the parent, run on these arguments."""
+        for name, value in zip(self._params, arguments, strict=True):
             self._hold(name, value)
         starting, stopping = defaultdict(list), defaultdict(list)
-        for number, item in enumerate(self._found):
-            starting[item.start].append(number)
-            stopping[item.stop].append(number)
+        for number, subgraph in enumerate(self._subgraphs):
+            starting[subgraph.start].append(number)
+            stopping[subgraph.stop].append(number)
         reason = ""
         for index in range(len(self._ops)):
             try:
                 for number in starting[index]:
                     self._begin(number)
-                self._step(index)
+                self._run_op(index)
                 for number in stopping[index + 1]:
                     self._end(number)
             except CutError as cause:
@@ -155,14 +149,14 @@ class _Run:
                 self._release(name)
         return [
             self._results.get(number)
-            or VerifiedRange(item.start, item.stop, "failed", reason=reason)
-            for number, item in enumerate(self._found)
+            or VerifiedRange(subgraph.start, subgraph.stop, "failed", reason=reason)
+            for number, subgraph in enumerate(self._subgraphs)
         ]
 
-    def _step(self, index: int) -> None:
+    def _run_op(self, index: int) -> None:
         node, op = self._nodes[index], self._ops[index]
         args, kwargs = torch.fx.node.map_arg(
-            (node.args, node.kwargs), lambda at: self._values[self._names[at]]
+            (node.args, node.kwargs), lambda source: self._values[self._names[source]]
         )
         with boundary(CutError, f"the parent fails at op {index} ({op.target})"):
             call: Callable[..., Any] = node.target
@@ -188,10 +182,11 @@ class _Run:
                 self._num_bytes -= storage.nbytes()
 
     def _begin(self, number: int) -> None:
-        self._begun[number] = (_versions(self._given(number)), torch.get_rng_state())
+        self._at_start[number] = (_versions(self._arguments(number)), torch.get_rng_state())
 
-    def _given(self, number: int) -> list[Any]:
-        return [self._values[_source(spec)] for spec in self._found[number].graph.tensors]
+    def _arguments(self, number: int) -> list[Any]:
+        specs = self._subgraphs[number].graph.tensors
+        return [self._values[_name_in_parent(spec)] for spec in specs]
 
     def _end(self, number: int) -> None:
         """Run a subgraph whose range is done.
@@ -199,41 +194,42 @@ class _Run:
         Raises:
             CutError: it changed values of the parent, which is of no use any more.
         """
-        item = self._found[number]
-        versions, random = self._begun.pop(number)
-        given = self._given(number)
-        if _versions(given) != versions:
-            outcome = VerifiedRange(
-                item.start, item.stop, "failed", reason="writes into an argument"
-            )
-            self._results[number] = outcome
+        subgraph = self._subgraphs[number]
+        start, stop = subgraph.start, subgraph.stop
+        versions, random_state = self._at_start.pop(number)
+        arguments = self._arguments(number)
+        if _versions(arguments) != versions:
+            self._results[number] = VerifiedRange(start, stop, "failed", None, WRITES)
             return
-        places = {op.output: at for at, op in enumerate(item.graph.program.ops, item.start)}
-        names = [arg.name for arg in item.graph.program.outputs if isinstance(arg, Ref)]
-        expected = [self._values[self._ops[places[name]].output] for name in names]
+        expected = self._expected(subgraph)
         try:
             with boundary(CutError, "the subgraph fails"), ExitStack() as stack:
-                if any(is_random(op.target) for op in item.graph.program.ops):
+                if any(is_random(op.target) for op in subgraph.graph.program.ops):
                     stack.enter_context(torch.random.fork_rng(devices=[]))
-                    torch.set_rng_state(random)
+                    torch.set_rng_state(random_state)
                 stack.enter_context(torch.no_grad())
                 stack.enter_context(torch.autocast("cpu", enabled=False))
-                results = build(retarget(item.graph, "cpu").program)(*given)
-                error, reason = difference(expected, results, given)
+                outputs = build(retarget(subgraph.graph, "cpu").program)(*arguments)
+                error, reason = difference(expected, outputs, arguments)
         except PassnetError as cause:
-            self._results[number] = VerifiedRange(
-                item.start, item.stop, "failed", reason=str(cause)
-            )
+            self._results[number] = VerifiedRange(start, stop, "failed", None, str(cause))
             return
-        if _versions(given) != versions:
-            reason = "writes into an argument"
+        has_written = _versions(arguments) != versions
+        reason = WRITES if has_written else reason
         status = "different" if reason else "equal"
-        self._results[number] = VerifiedRange(item.start, item.stop, status, error, reason)
-        if _versions(given) != versions:
-            raise CutError(f"not checked: [{item.start}, {item.stop}) wrote into the parent")
+        self._results[number] = VerifiedRange(start, stop, status, error, reason)
+        if has_written:
+            raise CutError(f"not checked: [{start}, {stop}) wrote into the parent")
+
+    def _expected(self, subgraph: Subgraph) -> list[Any]:
+        """The parent's values of what a subgraph returns."""
+        program = subgraph.graph.program
+        indices = {op.output: index for index, op in enumerate(program.ops, subgraph.start)}
+        names = [arg.name for arg in program.outputs if isinstance(arg, Ref)]
+        return [self._values[self._ops[indices[name]].output] for name in names]
 
 
-def _source(spec: TensorSpec) -> str:
+def _name_in_parent(spec: TensorSpec) -> str:
     """The name that an argument of a subgraph has in its parent."""
     assert spec.original_name is not None, "a cut graph says where its arguments come from"
     return spec.original_name
@@ -241,12 +237,12 @@ def _source(spec: TensorSpec) -> str:
 
 def _storages(value: Any) -> Iterator[torch.UntypedStorage]:
     if isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _storages(item)
+        for part in value:
+            yield from _storages(part)
     elif isinstance(value, torch.Tensor) and value.layout == torch.strided:
         yield value.untyped_storage()
 
 
 def _versions(values: Sequence[Any]) -> list[int | None]:
     """How often each tensor has been written to."""
-    return [item._version if isinstance(item, torch.Tensor) else None for item in values]
+    return [value._version if isinstance(value, torch.Tensor) else None for value in values]
