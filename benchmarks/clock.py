@@ -138,4 +138,4 @@ def _judged_us(parent: WorkerParent, folder: Path) -> float:
         measured = interleave(workers, TimingPlan(), fresh, random)
         for worker in workers:
             worker.close()
-    return float(low_mean(np.array(measured.rounds[1]).reshape(-1))) * 1e3
+    return float(low_mean(np.array(measured.timings[1].rounds_ms).reshape(-1))) * 1e3

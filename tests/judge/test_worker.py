@@ -142,10 +142,10 @@ def test_the_clock_measures_work_in_another_process(parent: WorkerParent) -> Non
     for shape in ((16, 16), (1024, 1024)):
         with reference(parent, shape) as first, reference(parent, shape) as second:
             workers = timed(first, second)
-            measured = measure(workers, first.problem, 4)
-            assert [len(rounds) for rounds in measured.rounds] == [4, 4]
-            assert [verdict.t for verdict in measured.verdicts] == [-10, -10]
-            lowest.append(min(min(turns) for turns in measured.rounds[1]))
+            measured = measure(workers, first.prepared, 4)
+            assert [len(timing.rounds_ms) for timing in measured.timings] == [4, 4]
+            assert [timing.comparison.t for timing in measured.timings] == [-10, -10]
+            lowest.append(min(min(turns) for turns in measured.timings[1].rounds_ms))
             for item in workers:
                 item.close()
     assert 0 < lowest[0] < lowest[1]  # 256 elements against a million
@@ -175,9 +175,9 @@ def test_slow_calls_are_fewer(
     fresh = FreshInputs(problem.tensors, problem.input_sets, random)
     plan = TimingPlan(seconds=0.0, burst_ms=0.0, slow_ms=slow_ms, audit_share=0.5)
     measured = interleave(pair, plan, fresh, random)
-    assert [len(rounds) for rounds in measured.rounds] == [num_rounds, num_rounds]
-    assert measured.calls_per_turn == num_calls
-    assert [verdict.t for verdict in measured.verdicts] == [-10, -10]
+    assert [len(timing.rounds_ms) for timing in measured.timings] == [num_rounds, num_rounds]
+    assert measured.timings[0].calls_per_turn == num_calls
+    assert [timing.comparison.t for timing in measured.timings] == [-10, -10]
 
 
 def test_a_worker_cannot_make_its_own_time_shorter(
@@ -193,8 +193,8 @@ def test_a_candidate_that_dies_while_timed_does_not_spoil_the_others(
 ) -> None:
     os.kill(pair[1].worker._pid, 9)
     measured = measure(pair, problem, 3)
-    assert measured.failures[1].status == "crash"
-    assert len(measured.rounds[0]) == 3 and not measured.rounds[1]
+    assert (measured.timings[1].failure or pytest.fail()).status == "crash"
+    assert len(measured.timings[0].rounds_ms) == 3 and not measured.timings[1].rounds_ms
 
 
 def test_the_memory_of_a_worker_is_read_from_outside(parent: WorkerParent) -> None:

@@ -14,14 +14,15 @@ from passnet.bench.run import RunSettings, judge_task
 from passnet.errors import GraphError
 from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.findings import Finding
-from passnet.judge.inspection.inspection import inspect_code
-from passnet.judge.inspection.rules import METHOD, RULES
-from passnet.judge.judge import problem_of
+from passnet.judge.inspection.inspected_folders import InspectedFolders
+from passnet.judge.inspection.rules import METHOD
+from passnet.judge.judge import prepared_graph
 from passnet.judge.match_check import GraphMatches, check_matches
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.trial import Trial, with_findings
+from passnet.judge.trial import Trial
+from passnet.judge.verdict import Evidence, decide
 from passnet.passes.folder import inspect_folder
 from passnet.suite.suite import SuiteGraph, Task
 
@@ -77,7 +78,7 @@ class Workbench:
         judge = self.settings.judge
         for item in task.graphs:
             with DeviceTurns(judge.device), suppress(GraphError):
-                problem_of(self._parents, item, judge)
+                prepared_graph(self._parents, item, judge)
 
     @property
     def root(self) -> str:
@@ -107,29 +108,31 @@ class Workbench:
             PassFolderError: the folder cannot be used at all.
             MeasureError: our own machinery fails again and again.
         """
+        judge = self.settings.judge
         with self._written(files) as folder:
-            refused = self._refused(folder)
+            inspected = InspectedFolders(self.settings.judge.rules)
+            refused = self._refused(inspected, folder)
             if refused:
                 return [
-                    with_findings(Trial(task.name, item.name, NAME, "cheat"), refused)
-                    for item in task.graphs
+                    decide(Evidence(task.name, graph.name, NAME, findings=refused), judge)
+                    for graph in task.graphs
                 ]
             entry = CandidateEntry(self._candidate(None), folder, inspect_folder(folder).code_hash)
-            judged = judge_task(self._parents, task, [entry], self.settings, unseen, ())
+            judged = judge_task(self._parents, task, [entry], self.settings, unseen, (), inspected)
             return [trial for _, trials in judged for trial in trials]
 
-    def _refused(self, folder: Path) -> list[Finding]:
+    def _refused(self, inspected: InspectedFolders, folder: Path) -> tuple[Finding, ...]:
         """What the code of a state may not use.
 
         What the judge only marks, for a person to read, is refused here: an author is told, and
         can do without. Only of tensor methods text cannot tell; the judge sees these when they run.
         """
-        found = inspect_code(inspect_folder(folder), RULES[self.settings.judge.rules])
-        return [
-            replace(item, weight="reject")
-            for item in found
-            if item.weight == "reject" or (item.weight == "flag" and item.name != UNDECIDED)
-        ]
+        return tuple(
+            replace(finding, weight="reject")
+            for finding in inspected.findings(self._candidate(folder))
+            if finding.weight == "reject"
+            or (finding.weight == "flag" and finding.name != UNDECIDED)
+        )
 
     def _candidate(self, folder: Path | None) -> Candidate:
         passes = None if folder is None else str(folder)

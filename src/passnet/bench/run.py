@@ -19,12 +19,14 @@ from passnet.jobs.run_folder import last_records
 from passnet.judge.candidate import Candidate
 from passnet.judge.findings import Finding
 from passnet.judge.held_out import held_out_findings
+from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
 from passnet.judge.limitations import NOT_COVERED
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import SandboxName, find_sandbox
 from passnet.judge.protocol.device import find_device, kind_of
-from passnet.judge.trial import JudgeSettings, Trial, with_findings
+from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.verdict import Evidence, decide
 from passnet.records.serialise import (
     SCHEMA_VERSION,
     LineWriter,
@@ -123,6 +125,7 @@ def run_suite(
     finished = {(item.graph, item.candidate) for item in done}
     sandbox = find_sandbox(settings.sandbox)
     keeping = threading.Lock()
+    inspected = InspectedFolders(settings.judge.rules)
     with LineWriter(path) as writer, ExitStack() as stack:
         pools = [
             stack.enter_context(ParentPool(settings.num_threads, sandbox, settings.judge.device))
@@ -135,7 +138,9 @@ def run_suite(
         def work_on(task: Task) -> None:
             parents = free.get()
             unseen = held_out_graphs(held_out, task.name)
-            for item, trials in judge_task(parents, task, entries, settings, unseen, finished):
+            for item, trials in judge_task(
+                parents, task, entries, settings, unseen, finished, inspected
+            ):
                 with keeping:
                     for trial in trials:
                         writer.write(trial)
@@ -169,6 +174,7 @@ def judge_task(
     settings: RunSettings,
     unseen: Sequence[SuiteGraph],
     finished: Collection[tuple[str, str]],
+    inspected: InspectedFolders,
 ) -> Iterator[tuple[SuiteGraph, list[Trial]]]:
     """The trials of a task that are not finished, graph by graph."""
     missing = {
@@ -179,9 +185,9 @@ def judge_task(
     concerned = [entry for entry in entries if entry.name in needed]
     if concerned:
         parents.start(entry.template for entry in concerned)
-    findings = _hold_out(parents, unseen, concerned, settings)
+    findings = _hold_out(parents, unseen, concerned, settings, inspected)
     for item in task.graphs:
-        yield item, list(_judge(parents, item, missing[item.name], settings, findings))
+        yield item, list(_judge(parents, item, missing[item.name], settings, findings, inspected))
 
 
 def read_trials(path: Path) -> list[Trial]:
@@ -286,6 +292,7 @@ def _judge(
     entries: Sequence[CandidateEntry],
     settings: RunSettings,
     findings: Findings,
+    inspected: InspectedFolders,
 ) -> Iterator[Trial]:
     """The trials of the candidates on one graph."""
     candidates = []
@@ -293,15 +300,16 @@ def _judge(
         candidate = entry.for_task(item.task)
         if candidate is None:
             text = f"{entry.name} holds no pass folder for task {item.task}"
-            yield Trial(item.task, item.name, entry.name, "no_match", error=text)
+            evidence = Evidence(item.task, item.name, entry.name, failure=("no_match", text))
+            yield decide(evidence, settings.judge)
         else:
             candidates.append(candidate)
     if candidates:
-        judged = _again(
-            parents, item.name, lambda: judge_graph(parents, item, candidates, settings.judge)
+        yield from _again(
+            parents,
+            item.name,
+            lambda: judge_graph(parents, item, candidates, settings.judge, inspected, findings),
         )
-        for trial in judged:
-            yield with_findings(trial, findings.get(trial.candidate, ()))
 
 
 def _hold_out(
@@ -309,6 +317,7 @@ def _hold_out(
     graphs: Sequence[SuiteGraph],
     entries: Sequence[CandidateEntry],
     settings: RunSettings,
+    inspected: InspectedFolders,
 ) -> Findings:
     """What the candidates that bring code do on held-out graphs of a task."""
     if not graphs or not entries:
@@ -318,7 +327,7 @@ def _hold_out(
     return _again(
         parents,
         graphs[0].task,
-        lambda: held_out_findings(parents, graphs, candidates, settings.judge),
+        lambda: held_out_findings(parents, graphs, candidates, settings.judge, inspected),
     )
 
 

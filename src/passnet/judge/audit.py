@@ -17,10 +17,11 @@ from passnet.errors import InputError
 from passnet.graph.files import read_sample
 from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.held_out import held_out_findings
+from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.trial import JudgeSettings, Trial, with_findings
+from passnet.judge.trial import JudgeSettings, Trial
 from passnet.records.serialise import read_json
 from passnet.score.tolerance import CORRECT_AT
 from passnet.suite.suite import SuiteGraph
@@ -79,7 +80,7 @@ class Audited:
         """What the judge called it: `correct`, `wrong_values`, or its status; the names of the
         findings that reject or flag it; and `no_gain`, if it is correct and not faster.
         """
-        names = {item.name for item in self.trial.findings if item.weight != "note"}
+        names = {finding.name for finding in self.trial.findings if finding.weight != "note"}
         if self.trial.status != "ok":
             return frozenset({self.trial.status, *names})
         t = self.trial.smallest_t
@@ -107,21 +108,21 @@ def find_cases(roots: Sequence[Path]) -> dict[Path, Case]:
     Raises:
         InputError: there is none, or one is malformed.
     """
-    found = {
+    cases = {
         path.parent: read_json(path, Case)
         for root in roots
         for path in sorted(root.resolve().glob(f"*/{CASE_FILE}"))
     }
-    if not found:
+    if not cases:
         raise InputError(f"no {CASE_FILE} in a folder below {', '.join(map(str, roots))}")
-    return found
+    return cases
 
 
 def audit(
     parents: ParentPool,
     cases: dict[Path, Case],
     settings: JudgeSettings,
-    done: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Audited]:
     """Judge every case that can run here on the device of these parents, each in a worker of its
     own.
@@ -131,17 +132,18 @@ def audit(
     for path, case in cases.items():
         if case.missing is None and case.device == parents.device:
             yield audit_case(parents, path, case, settings)
-        done(path.name)
+        report(path.name)
 
 
 def audit_case(parents: ParentPool, path: Path, case: Case, settings: JudgeSettings) -> Audited:
     """Judge one case."""
-    item, *unseen = [
+    graph, *unseen = [
         SuiteGraph(path.name, name, read_sample(path.parent / GRAPH_FOLDER / name).graph)
         for name in (case.graph, *case.held_out)
     ]
     settings = replace(settings, rules=case.rules, device=case.device)
     candidate = Candidate("case", "passes", str(path), case.call, root=str(path.parent))
-    findings = held_out_findings(parents, unseen, [candidate], settings)
-    [trial] = judge_graph(parents, item, [candidate], settings)
-    return Audited(path.name, case, with_findings(trial, findings[candidate.name]))
+    inspected = InspectedFolders(case.rules)
+    findings = held_out_findings(parents, unseen, [candidate], settings, inspected)
+    [trial] = judge_graph(parents, graph, [candidate], settings, inspected, findings)
+    return Audited(path.name, case, trial)

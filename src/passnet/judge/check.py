@@ -40,16 +40,16 @@ FRESH, EXTREME = KINDS.index("fresh"), KINDS.index("extreme")
 class CheckResult:
     """How a candidate compares, how accurate it is on fresh inputs, and what was found out."""
 
-    verdict: Comparison
+    comparison: Comparison
     accuracy: Accuracy | None = None
     findings: tuple[Finding, ...] = ()
 
 
 class Expected:
-    """What the reference gives on every set of inputs of a problem.
+    """What the reference gives on every set of inputs of a graph.
 
     Args:
-        problem: with one set for each of `KINDS`.
+        prepared: with one set for each of `KINDS`.
         reference: loaded.
 
     Raises:
@@ -57,8 +57,8 @@ class Expected:
             inputs (an index made of them is out of range) is not asked for them.
     """
 
-    def __init__(self, problem: PreparedGraph, reference: LoadedWorker) -> None:
-        self._problem = problem
+    def __init__(self, prepared: PreparedGraph, reference: LoadedWorker) -> None:
+        self._prepared = prepared
         self.outcomes = [_outcome(reference, number) for number in range(NUM_GRADED)]
         try:
             self.outcomes.append(_outcome(reference, EXTREME))
@@ -79,7 +79,7 @@ class Expected:
         many times as fast as what the floor is measured by.
         """
         exact = self.exact[FRESH]
-        is_half = any(item.dtype in ("float16", "bfloat16") for item in self._problem.tensors)
+        is_half = any(spec.dtype in ("float16", "bfloat16") for spec in self._prepared.tensors)
         return exact.flops if exact and not is_half else 0
 
     def check(self, subject: LoadedWorker) -> CheckResult:
@@ -88,27 +88,27 @@ class Expected:
         Raises:
             WorkerFailureError: the candidate failed.
         """
-        verdict = Comparison("ok", LEVELS[0])
-        seen: dict[int, CallOutcome] = {}
+        comparison = Comparison("ok", LEVELS[0])
+        outcomes: dict[int, CallOutcome] = {}
         for number in range(len(self.outcomes)):
             forms = subject.run(number)
             same = compare_forms(forms, self.outcomes[number].forms)
             if same.status != "ok":
-                return CheckResult(worse(verdict, same))
-            seen[number] = subject.outcome(forms, number)
-            if seen[number].changed:
+                return CheckResult(worse(comparison, same))
+            outcomes[number] = subject.outcome(forms, number)
+            if outcomes[number].changed:
                 subject.restore(number)
             if number < NUM_GRADED:
-                verdict = worse(verdict, self._compare(seen[number], number))
+                comparison = worse(comparison, self._compare(outcomes[number], number))
             else:
-                verdict = worse(verdict, self._compare_finite(seen[number], number))
-        usual, extreme = self._accuracy(seen, FRESH), self._accuracy(seen, EXTREME)
-        return CheckResult(verdict, usual, tuple(precision_findings(usual, extreme)))
+                comparison = worse(comparison, self._compare_finite(outcomes[number], number))
+        usual, extreme = self._accuracy(outcomes, FRESH), self._accuracy(outcomes, EXTREME)
+        return CheckResult(comparison, usual, tuple(precision_findings(usual, extreme)))
 
     def _compare(self, actual: CallOutcome, number: int) -> Comparison:
         expected = self.outcomes[number]
-        verdict = compare_values(actual.forms, expected.forms, actual.outputs, expected.outputs)
-        return worse(verdict, self._compare_inputs(actual, expected, number))
+        comparison = compare_values(actual.forms, expected.forms, actual.outputs, expected.outputs)
+        return worse(comparison, self._compare_inputs(actual, expected, number))
 
     def _compare_inputs(
         self, actual: CallOutcome, expected: CallOutcome, number: int
@@ -116,10 +116,10 @@ class Expected:
         """Arguments that either side changed must end up with the same values."""
         worst: int = LEVELS[0]
         for index in sorted({*actual.changed, *expected.changed}):
-            layout = self._problem.layouts[index]
-            mine = self._after(actual, index, number)
-            theirs = self._after(expected, index, number)
-            level = smallest_t(mine, theirs, layout.dtype)
+            layout = self._prepared.layouts[index]
+            actual_values = self._after(actual, index, number)
+            expected_values = self._after(expected, index, number)
+            level = smallest_t(actual_values, expected_values, layout.dtype)
             if level is None or index not in expected.changed:
                 return Comparison("ok", None, f"argument {index} is left with other values")
             worst = max(worst, level)
@@ -128,10 +128,10 @@ class Expected:
     def _after(self, outcome: CallOutcome, index: int, number: int) -> np.ndarray:
         if index in outcome.changed:
             return outcome.changed[index]
-        layout = self._problem.layouts[index]
+        layout = self._prepared.layouts[index]
         count = int(np.prod(layout.shape, dtype=np.int64))
         flat = np.frombuffer(
-            self._problem.content, storage(layout.dtype), count, layout.offsets[number]
+            self._prepared.content, storage(layout.dtype), count, layout.offsets[number]
         )
         return flat.reshape(layout.shape)
 
@@ -142,11 +142,11 @@ class Expected:
         text = f"output {index} is not finite on {KINDS[number]} inputs, the reference's is"
         return Comparison("ok", None, text)
 
-    def _accuracy(self, seen: dict[int, CallOutcome], number: int) -> Accuracy | None:
+    def _accuracy(self, outcomes: dict[int, CallOutcome], number: int) -> Accuracy | None:
         exact = self.exact[number]
-        if exact is None or len(exact.outputs) != len(seen[number].outputs):
+        if exact is None or len(exact.outputs) != len(outcomes[number].outputs):
             return None
-        actual, expected = seen[number], self.outcomes[number]
+        actual, expected = outcomes[number], self.outcomes[number]
         return worst_accuracy(actual.forms, actual.outputs, expected.outputs, exact.outputs)
 
 

@@ -32,36 +32,36 @@ def compare_forms(actual: Sequence[OutputForm], expected: Sequence[OutputForm]) 
         return Comparison(
             "wrong_shape", None, f"{len(actual)} outputs, the reference has {len(expected)}"
         )
-    for index, (mine, theirs) in enumerate(zip(actual, expected, strict=True)):
-        verdict = _compare_form(mine, theirs, f"output {index}")
+    for index, (actual_form, expected_form) in enumerate(zip(actual, expected, strict=True)):
+        verdict = _compare_form(actual_form, expected_form, f"output {index}")
         if verdict is not None:
             return verdict
     return Comparison("ok", LEVELS[0])
 
 
-def _compare_form(mine: OutputForm, theirs: OutputForm, what: str) -> Comparison | None:
-    if mine.kind != theirs.kind:
-        text = f"{what} is a {mine.dtype or mine.kind}, the reference's a {theirs.dtype}"
+def _compare_form(actual: OutputForm, expected: OutputForm, name: str) -> Comparison | None:
+    if actual.kind != expected.kind:
+        text = f"{name} is a {actual.dtype or actual.kind}, the reference's a {expected.dtype}"
         return Comparison("wrong_dtype", None, text)
-    if mine.dtype != theirs.dtype:
-        text = f"{what} has dtype {mine.dtype}, the reference's {theirs.dtype}"
+    if actual.dtype != expected.dtype:
+        text = f"{name} has dtype {actual.dtype}, the reference's {expected.dtype}"
         return Comparison("wrong_dtype", None, text)
-    if mine.device != theirs.device:
-        text = f"{what} lies on {mine.device}, the reference's on {theirs.device}"
+    if actual.device != expected.device:
+        text = f"{name} lies on {actual.device}, the reference's on {expected.device}"
         return Comparison("wrong_dtype", None, text)
-    if mine.shape != theirs.shape:
-        text = f"{what} has shape {list(mine.shape)}, the reference's {list(theirs.shape)}"
+    if actual.shape != expected.shape:
+        text = f"{name} has shape {list(actual.shape)}, the reference's {list(expected.shape)}"
         return Comparison("wrong_shape", None, text)
-    if mine.kind == "tensor" and not same_order(mine.shape, mine.stride, theirs.stride):
+    if actual.kind == "tensor" and not same_order(actual.shape, actual.stride, expected.stride):
         text = (
-            f"{what} has strides {list(mine.stride)}, the reference's {list(theirs.stride)}: "
+            f"{name} has strides {list(actual.stride)}, the reference's {list(expected.stride)}: "
             "allocate it in the order of the reference, or permute it back"
         )
         return Comparison("wrong_shape", None, text)
     return None
 
 
-def same_order(shape: Sequence[int], mine: Sequence[int], theirs: Sequence[int]) -> bool:
+def same_order(shape: Sequence[int], first: Sequence[int], second: Sequence[int]) -> bool:
     """Whether two tensors of one shape walk through memory in the same order of dimensions.
 
     Examples:
@@ -74,10 +74,10 @@ def same_order(shape: Sequence[int], mine: Sequence[int], theirs: Sequence[int])
     """
     if 0 in shape:
         return True
-    dims = [dim for dim, size in enumerate(shape) if size > 1 and theirs[dim] != 0]
-    if any(mine[dim] == 0 for dim in dims):
+    dims = [dim for dim, size in enumerate(shape) if size > 1 and second[dim] != 0]
+    if any(first[dim] == 0 for dim in dims):
         return False
-    return sorted(dims, key=lambda dim: -mine[dim]) == sorted(dims, key=lambda dim: -theirs[dim])
+    return sorted(dims, key=lambda dim: -first[dim]) == sorted(dims, key=lambda dim: -second[dim])
 
 
 def compare_values(
@@ -95,13 +95,13 @@ def compare_values(
         expected: likewise of the reference's.
     """
     worst: int = LEVELS[0]
-    for index, (form, expected_form, mine, theirs) in enumerate(
+    for index, (form, expected_form, actual_values, expected_values) in enumerate(
         zip(forms, expected_forms, actual, expected, strict=True)
     ):
-        if mine is None or theirs is None:
+        if actual_values is None or expected_values is None:
             level = LEVELS[0] if form.number == expected_form.number else None
         else:
-            level = smallest_t(mine, theirs, form.dtype)
+            level = smallest_t(actual_values, expected_values, form.dtype)
         if level is None:
             return Comparison("ok", None, f"output {index} agrees at no tolerance")
         worst = max(worst, level)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 from passnet.judge.candidate import Candidate
-from passnet.judge.findings import Finding
+from passnet.judge.findings import Finding, finding
+from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.trial import JudgeSettings, Trial
@@ -26,22 +28,33 @@ def held_out_findings(
     graphs: Sequence[SuiteGraph],
     candidates: Sequence[Candidate],
     settings: JudgeSettings,
+    inspected: InspectedFolders | None = None,
 ) -> dict[str, tuple[Finding, ...]]:
     """What candidates do on graphs of their task that were held out: findings by candidate.
+
+    Args:
+        parents: of the workers.
+        graphs: those that were held out.
+        candidates: what is judged.
+        settings: how; nothing is timed.
+        inspected: the pass folders whose text was inspected before, in the same run.
 
     Raises:
         WorkerError: our own machinery failed.
     """
-    found: dict[str, list[Finding]] = {item.name: [] for item in candidates}
+    untimed = replace(settings, timing=None)
+    findings: dict[str, tuple[Finding, ...]] = defaultdict(tuple)
     for graph in graphs:
-        for trial in judge_graph(parents, graph, candidates, replace(settings, timing=None)):
+        for trial in judge_graph(parents, graph, candidates, untimed, inspected):
+            text = f"on the held-out {graph.name}: "
             if _is_wrong(trial):
-                text = f"on the held-out {graph.name}: {trial.error or trial.status}"
-                found[trial.candidate].append(Finding("reject", "hard_coded_shape", text))
+                name, text = "hard_coded_shape", text + (trial.error or trial.status)
             elif trial.status != "ok":
-                text = f"on the held-out {graph.name}: {trial.status}"
-                found[trial.candidate].append(Finding("note", "held_out_shape", text))
-    return {name: tuple(items) for name, items in found.items()}
+                name, text = "held_out_shape", text + trial.status
+            else:
+                continue
+            findings[trial.candidate] += (finding(name, text),)
+    return findings
 
 
 def _is_wrong(trial: Trial) -> bool:

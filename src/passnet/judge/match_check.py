@@ -30,7 +30,7 @@ class GraphMatches:
     @property
     def has_any(self) -> bool:
         """Whether any pass matches."""
-        return any(item.num_matches for item in self.passes)
+        return any(report.num_matches for report in self.passes)
 
 
 def check_matches(
@@ -45,8 +45,8 @@ def check_matches(
         WorkerError: our own machinery failed.
     """
     assert candidate.passes is not None, "only a pass folder has passes"
-    for item in graphs:
-        program = render_program(retarget(item.graph, kind_of(settings.device)).program)
+    for graph in graphs:
+        program = render_program(retarget(graph.graph, kind_of(settings.device)).program)
         request = CheckMatches(program, candidate.passes)
         with (
             DeviceTurns(settings.device),
@@ -55,6 +55,6 @@ def check_matches(
             try:
                 reply = worker.ask(request, MatchesChecked, settings.compile_timeout_s)
             except WorkerFailureError as failure:
-                yield GraphMatches(item.name, error=str(failure)[:MAX_TEXT])
+                yield GraphMatches(graph.name, error=str(failure)[:MAX_TEXT])
             else:
-                yield GraphMatches(item.name, reply.matches)
+                yield GraphMatches(graph.name, reply.matches)

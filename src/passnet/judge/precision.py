@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passnet.judge.findings import Finding
+from passnet.judge.findings import Finding, finding
 from passnet.judge.protocol.messages import OutputForm
 from passnet.records.dtypes import Array, from_storage, is_float
 
@@ -67,23 +67,23 @@ def worst_accuracy(
         eager: the reference's, as storage.
         exact: those in float64.
     """
-    found = [
+    accuracies = [
         Accuracy(
             index,
             form.dtype,
-            relative_error(from_storage(mine, form.dtype), true),
-            relative_error(from_storage(theirs, form.dtype), true),
+            relative_error(from_storage(actual, form.dtype), true),
+            relative_error(from_storage(eager_output, form.dtype), true),
         )
-        for index, (form, mine, theirs, true) in enumerate(
+        for index, (form, actual, eager_output, true) in enumerate(
             zip(forms, outputs, eager, exact, strict=True)
         )
-        if mine is not None
-        and theirs is not None
+        if actual is not None
+        and eager_output is not None
         and true is not None
         and is_float(form.dtype)
-        and mine.shape == true.shape
+        and actual.shape == true.shape
     ]
-    return max(found, key=lambda item: item.ratio, default=None)
+    return max(accuracies, key=lambda accuracy: accuracy.ratio, default=None)
 
 
 def relative_error(actual: Array, exact: Array) -> float:
@@ -107,18 +107,22 @@ def relative_error(actual: Array, exact: Array) -> float:
 
 def precision_findings(usual: Accuracy | None, extreme: Accuracy | None) -> list[Finding]:
     """What the accuracy on fresh and on extreme inputs tells."""
-    found = []
-    for name, item, limits, least in (
+    findings = []
+    for name, accuracy, limits, least in (
         ("precision_downgrade", usual, DOWNGRADE, DOWNGRADE_RATIO),
         ("unstable_maths", extreme, UNSTABLE, UNSTABLE_RATIO),
     ):
-        if item is not None and item.error > limits[item.dtype] and item.ratio > least:
+        if (
+            accuracy is not None
+            and accuracy.error > limits[accuracy.dtype]
+            and accuracy.ratio > least
+        ):
             text = (
-                f"output {item.output} is off by {item.error:.1e} of itself, eager torch by "
-                f"{item.eager_error:.1e} (both against float64)"
+                f"output {accuracy.output} is off by {accuracy.error:.1e} of itself, eager torch "
+                f"by {accuracy.eager_error:.1e} (both against float64)"
             )
-            found.append(Finding("flag", name, text))
-    return found
+            findings.append(finding(name, text))
+    return findings
 
 
 def not_finite(outputs: Sequence[Array | None], eager: Sequence[Array | None]) -> int | None:
@@ -128,9 +132,9 @@ def not_finite(outputs: Sequence[Array | None], eager: Sequence[Array | None]) -
         outputs: as numbers (see `graph.numbers.from_storage`).
         eager: likewise.
     """
-    for index, (mine, theirs) in enumerate(zip(outputs, eager, strict=True)):
-        if mine is None or theirs is None or mine.dtype.kind not in "fc":
+    for index, (actual, eager_output) in enumerate(zip(outputs, eager, strict=True)):
+        if actual is None or eager_output is None or actual.dtype.kind not in "fc":
             continue
-        if (np.isfinite(theirs) & ~np.isfinite(mine)).any():
+        if (np.isfinite(eager_output) & ~np.isfinite(actual)).any():
             return index
     return None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.rules import RulesName
@@ -18,91 +17,123 @@ MAX_TEXT = 600
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """How graphs are judged.
-
-    Args:
-        device: "cpu", "cuda", or for tests `device.STAGED`.
-        seed: of the inputs.
-        timing: how long to measure; None compares only, and gives no speedup.
-        limits: what a worker may use.
-        compile_timeout_s: for loading, and for the first call.
-        call_timeout_s: for every later call.
-        self_tolerance: how far the reference may be from itself, and be held up waiting for a
-            processor, before a measurement is repeated.
-        max_repeats: how often it is repeated before its trials are `unstable`.
-        rules: what code outside patterns may use: "strict", own kernels only, or "open".
-    """
+    """How graphs are judged."""
 
     device: str = "cpu"
+    """"cpu", "cuda", or for tests `protocol.device.STAGED`."""
+
     seed: int = 0
+    """Seed of the inputs."""
+
     timing: TimingPlan | None = field(default_factory=TimingPlan)
+    """How long to measure; None compares only, and gives no speedup."""
+
     limits: WorkerLimits = WorkerLimits(8192)
+    """What a worker may use."""
+
     compile_timeout_s: float = 180.0
+    """Seconds for loading, and for the first call."""
+
     call_timeout_s: float = 30.0
+    """Seconds for every later call."""
+
     self_tolerance: float = 0.1
+    """How far the reference may be from itself, and be held up waiting for a processor, before a
+    measurement is repeated."""
+
     max_repeats: int = 3
+    """How often a measurement is repeated before its trials are `unstable`."""
+
     rules: RulesName = "open"
+    """What code outside patterns may use: "strict", own kernels only, or "open"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How one candidate did on one graph of a task.
-
-    `speedup` with the bounds of its 95 % interval is None unless the status is ok. `self_ratio` is
-    the reference against itself in the same rounds, `held_up` how far it had to wait for a
-    processor (see `clock.Measurement`). `matches` maps each pass to how often it did.
-    Times are kept by round and turn; the hot ones are of one of many calls in a row, on a device.
-    `profile` says what the worker saw a GPU do in a call, `reference_profile` the reference's.
-    `phases_s` says where the judge's time on this trial went. `sandbox` is what confined the
-    candidate, "none" also for a baseline, which needs none. `findings` is what was found out about
-    its honesty; one that rejects makes the status `cheat`. `relative_error` is that of the least
-    accurate output against float64 on fresh inputs, `eager_error` that of eager torch.
-    """
+    """How one candidate did on one graph of a task. What was not measured is None."""
 
     task: str
+    """Name of the task in its suite."""
+
     graph: str
+    """Name of the graph in its suite."""
+
     candidate: str
+    """Name of the candidate in its run."""
+
     status: Status
+    """How the trial ended; `ok` says that it ran and that its outputs have the right form."""
+
     smallest_t: int | None = None
+    """Smallest tolerance level at which all outputs agree with the reference's; None at no level,
+    and unless the status is `ok` or `unstable`."""
+
     speedup: float | None = None
+    """`reference_ms / candidate_ms`, both of the fastest fifth of turns; None unless `ok`."""
+
     speedup_low: float | None = None
+    """Lower bound of the 95 % interval of the speedup."""
+
     speedup_high: float | None = None
+    """Upper bound of the 95 % interval of the speedup."""
+
     reference_ms: float | None = None
+    """Milliseconds of a call of the reference."""
+
     candidate_ms: float | None = None
+    """Milliseconds of a call of the candidate."""
+
     self_ratio: float | None = None
+    """The reference's first turns over its second turns in each round; 1 on a quiet machine."""
+
     held_up: float | None = None
+    """Share of the time that the reference and the judge waited for a processor; see
+    `timing.clock.Measurement`."""
+
     error: str | None = None
+    """What went wrong, or which output differs, in words."""
+
     matches: dict[str, int] = field(default_factory=dict)
+    """How often each pass matched, by its name."""
+
     reference_rounds_ms: Rounds = ()
+    """Milliseconds of the reference's two turns in every round."""
+
     candidate_rounds_ms: Rounds = ()
+    """Milliseconds of the candidate's two turns in every round."""
+
     calls_per_turn: int | None = None
+    """Counted calls in one turn."""
+
     reference_hot_ms: float | None = None
+    """On a device, milliseconds of one of many calls of the reference in a row, the cache warm."""
+
     candidate_hot_ms: float | None = None
+    """The same of the candidate."""
+
     reference_profile: Profiled | None = None
+    """What the reference's worker saw a GPU do in a call; a note, never the measurement."""
+
     profile: Profiled | None = None
+    """The same of the candidate's worker."""
+
     relative_error: float | None = None
+    """Error of the least accurate output against float64, on fresh inputs, as a share of it."""
+
     eager_error: float | None = None
+    """That of eager torch on the same output."""
+
     load_s: float | None = None
+    """Seconds that the worker took to load the candidate, as it says itself."""
+
     first_call_s: float | None = None
+    """Seconds of the first call, which compiles, as the worker says itself."""
+
     phases_s: dict[str, float] = field(default_factory=dict)
+    """Seconds of the judge's time that went into this trial, by phase."""
+
     sandbox: SandboxName = "none"
+    """What confined the candidate; "none" also for a baseline, which needs no sandbox."""
+
     findings: tuple[Finding, ...] = ()
-
-
-def with_findings(trial: Trial, findings: Sequence[Finding]) -> Trial:
-    """A trial with more findings, the first ones; one that rejects takes its result away."""
-    every = (*findings, *trial.findings)
-    proven = [item for item in every if item.weight == "reject"]
-    if not proven:
-        return replace(trial, findings=every)
-    place = f"{proven[0].place}: " if proven[0].place else ""
-    return replace(
-        trial,
-        status="cheat",
-        findings=every,
-        error=f"{place}{proven[0].name}: {proven[0].evidence}"[:MAX_TEXT],
-        smallest_t=None,
-        speedup=None,
-        speedup_low=None,
-        speedup_high=None,
-    )
+    """What was found out about its honesty; one finding that rejects makes the status `cheat`."""

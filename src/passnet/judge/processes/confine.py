@@ -47,9 +47,11 @@ def main() -> None:
 
 
 def _confine(
-    private: list[str], size_bytes: int, shown: list[str], kept: list[str], own_users: bool
+    private: list[str], size_bytes: int, shown: list[str], kept_devices: list[str], own_users: bool
 ) -> None:
-    devices = {path: _copy(path) for path in (*[f"/dev/{name}" for name in _DEVICES], *kept)}
+    devices = {
+        path: _copy(path) for path in (*[f"/dev/{name}" for name in _DEVICES], *kept_devices)
+    }
     _mount("proc", "/proc")
     if own_users:  # in one below it, the command would have capabilities again
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
@@ -99,14 +101,16 @@ def _restrict(path: str, attributes: int) -> None:
 
 
 def _call(name: str, path: str, *arguments: int | bytes | ctypes.Array[ctypes.c_uint64]) -> int:
-    words = [ctypes.c_long(item) if isinstance(item, int) else item for item in arguments]
+    words = [
+        ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments
+    ]
     return _check(_libc.syscall(ctypes.c_long(_NUMBERS[name]), *words), f"{name} {path}")
 
 
-def _check(result: int, what: str) -> int:
+def _check(result: int, call: str) -> int:
     if result < 0:
         number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), what)
+        raise OSError(number, os.strerror(number), call)
     return result
 
 

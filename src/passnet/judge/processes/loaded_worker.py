@@ -51,7 +51,7 @@ class PreparedGraph:
 
 
 def prepare_graph(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> PreparedGraph:
-    """The problem of a graph on some sets of inputs."""
+    """A graph with some sets of inputs, laid out for workers."""
     all_sets = [*input_sets, input_sets[0]]  # the last is overwritten before every timed call
     layouts, num_bytes = lay_out(graph.tensors, all_sets)
     content = np.zeros(num_bytes, np.uint8)
@@ -87,7 +87,7 @@ class LoadedWorker:
 
     Args:
         parent: who forks.
-        problem: what to compute.
+        prepared: what to compute.
         candidate: under what.
         limits: what it may use; the inputs' memory is granted beyond them.
         compile_timeout_s: for loading and for the first call, which compiles.
@@ -101,14 +101,14 @@ class LoadedWorker:
     def __init__(
         self,
         parent: WorkerParent,
-        problem: PreparedGraph,
+        prepared: PreparedGraph,
         candidate: Candidate,
         limits: WorkerLimits,
         compile_timeout_s: float,
         call_timeout_s: float,
         device: str = "cpu",
     ) -> None:
-        self.problem = problem
+        self.prepared = prepared
         self.device = device
         self.matches: tuple[MissText, ...] = ()
         self.forms: tuple[OutputForm, ...] = ()
@@ -120,7 +120,7 @@ class LoadedWorker:
         self._timeouts_s = (compile_timeout_s, call_timeout_s)
         self._output_memory: SharedMemory | None = None
         self._num_calls = 0
-        num_bytes = problem.content.nbytes
+        num_bytes = prepared.content.nbytes
         self._memory = SharedMemory(INPUT_MEMORY, num_bytes)
         granted = limits.memory_mib + (num_bytes >> 20)
         if candidate.kind == "inductor" and kind_of(device) == "cpu":
@@ -133,9 +133,9 @@ class LoadedWorker:
     def __enter__(self) -> LoadedWorker:
         self._fill()
         request = Load(
-            self.problem.text,
-            self.problem.layouts,
-            self.problem.content.nbytes,
+            self.prepared.text,
+            self.prepared.layouts,
+            self.prepared.content.nbytes,
             self._candidate.kind,
             self._candidate.passes,
             self._candidate.call,
@@ -159,17 +159,17 @@ class LoadedWorker:
             self._output_memory.close()
 
     def _fill(self) -> None:
-        whole = self._memory.array("uint8", self.problem.content.shape, 0)
-        whole[...] = self.problem.content
+        whole = self._memory.array("uint8", self.prepared.content.shape, 0)
+        whole[...] = self.prepared.content
 
     def restore(self, input_set: int) -> None:
         """Put the arguments of a set back to what they were."""
-        for layout in self.problem.layouts:
+        for layout in self.prepared.layouts:
             if layout.offsets:
                 start = layout.offsets[input_set]
                 stop = start + self._num_bytes(layout)
-                whole = self._memory.array("uint8", self.problem.content.shape, 0)
-                whole[start:stop] = self.problem.content[start:stop]
+                whole = self._memory.array("uint8", self.prepared.content.shape, 0)
+                whole[start:stop] = self.prepared.content[start:stop]
 
     def timed_inputs(self) -> list[Array | None]:
         """The memory of the arguments of timed calls, flat; None for what is no tensor."""
@@ -177,7 +177,7 @@ class LoadedWorker:
             self._memory.array(layout.dtype, layout.shape, layout.offsets[-1]).reshape(-1)
             if layout.offsets
             else None
-            for layout in self.problem.layouts
+            for layout in self.prepared.layouts
         ]
 
     def argument_addresses(self) -> dict[int, range]:
@@ -185,12 +185,14 @@ class LoadedWorker:
         base = self.worker.mapped_at(INPUT_MEMORY)
         if base is None:
             return {}
-        there = self._addresses or [
-            base + layout.offsets[-1] if layout.offsets else 0 for layout in self.problem.layouts
+        addresses = self._addresses or [
+            base + layout.offsets[-1] if layout.offsets else 0 for layout in self.prepared.layouts
         ]
         starts = {
             index: (start, self._num_bytes(layout))
-            for index, (layout, start) in enumerate(zip(self.problem.layouts, there, strict=False))
+            for index, (layout, start) in enumerate(
+                zip(self.prepared.layouts, addresses, strict=False)
+            )
             if layout.offsets
         }
         return {index: range(start, start + size) for index, (start, size) in starts.items()}
@@ -260,12 +262,12 @@ class LoadedWorker:
 
     def _changed(self, input_set: int) -> dict[int, Array]:
         changed = {}
-        whole = self._memory.array("uint8", self.problem.content.shape, 0)
-        for index, layout in enumerate(self.problem.layouts):
+        whole = self._memory.array("uint8", self.prepared.content.shape, 0)
+        for index, layout in enumerate(self.prepared.layouts):
             if layout.offsets:
                 start = layout.offsets[input_set]
                 stop = start + self._num_bytes(layout)
-                if not np.array_equal(whole[start:stop], self.problem.content[start:stop]):
+                if not np.array_equal(whole[start:stop], self.prepared.content[start:stop]):
                     now = self._memory.array(layout.dtype, layout.shape, start)
                     changed[index] = now.copy()
         return changed

@@ -24,7 +24,7 @@ class ParentPool:
         num_threads: threads of every worker.
         sandbox: what confines candidate code.
         device: that the workers run on.
-        kept_bytes: of problems to keep, for graphs that are judged again and again.
+        kept_bytes: of prepared graphs to keep, for graphs that are judged again and again.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class ParentPool:
         kept_bytes: int = 0,
     ) -> None:
         self.device = device
-        self.problems = PreparedGraphs(kept_bytes)
+        self.prepared_graphs = PreparedGraphs(kept_bytes)
         self.sandbox = sandbox
         self.num_threads = num_threads
         self._is_closed = False
@@ -81,7 +81,7 @@ class ParentPool:
         if self._is_closed:
             raise MeasureError("the run was stopped")
         if key not in self._parents:
-            there = [path for path in visible if path.is_dir()]
-            parent = WorkerParent(self.num_threads, sandbox, there, self.device)
+            folders = [path for path in visible if path.is_dir()]
+            parent = WorkerParent(self.num_threads, sandbox, folders, self.device)
             self._parents[key] = parent.__enter__()
         return self._parents[key]

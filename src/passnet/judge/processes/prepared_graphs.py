@@ -1,4 +1,4 @@
-"""Problems that were made once, for graphs that are judged again and again."""
+"""Graphs that were prepared once, to be judged again and again."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from passnet.judge.processes.loaded_worker import PreparedGraph
 
 
 class PreparedGraphs:
-    """Problems that are kept: the first ones, as long as there is room. Graphs are judged in turn,
-    so that whichever had to go would be the next to be asked for.
+    """Prepared graphs that are kept: the first ones, as long as there is room. Graphs are judged in
+    turn, so that whichever had to go would be the next to be asked for.
 
     Args:
         max_bytes: what they may take together, twice the memory that workers see; 0 keeps none.
@@ -25,7 +25,7 @@ class PreparedGraphs:
     def get(
         self, graph: Graph, device: str, seed: int, make: Callable[[], PreparedGraph]
     ) -> PreparedGraph:
-        """The problem of a graph: the one that is kept, or a new one.
+        """A graph, prepared: the one that is kept, or a new one.
 
         Args:
             graph: as it stands in its suite.
@@ -34,13 +34,13 @@ class PreparedGraphs:
             make: makes it; what it raises goes on.
         """
         key = (device, seed, id(graph))  # a graph that is kept keeps its number
-        known = self._kept.get(key)
-        if known is not None:
-            return known[1]
-        problem = make()
+        entry = self._kept.get(key)
+        if entry is not None:
+            return entry[1]
+        prepared = make()
         with self._lock:
-            num_bytes = 2 * problem.content.nbytes
+            num_bytes = 2 * prepared.content.nbytes
             if num_bytes <= self._free_bytes and key not in self._kept:
                 self._free_bytes -= num_bytes
-                self._kept[key] = (graph, problem)
-        return problem
+                self._kept[key] = (graph, prepared)
+        return prepared

@@ -72,9 +72,9 @@ class Sandbox:
         """The environment of a confined process: what it needs, and `extra`."""
         if self.name == "none":
             return {**os.environ, **extra}
-        kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        inherited = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         private = {"HOME": "/tmp", "TMPDIR": "/tmp", "PASSNET_CACHE": "/tmp/passnet"}
-        return {**kept, **private, **extra}
+        return {**inherited, **private, **extra}
 
 
 NO_SANDBOX = Sandbox("none", reason="switched off")
@@ -115,7 +115,7 @@ def _failure(way: Sandbox) -> str:
     """Why a way to confine does not work here; empty if it does."""
     command = way.command(["true"])
     try:
-        done = subprocess.run(
+        probe = subprocess.run(
             command,
             capture_output=True,
             text=True,
@@ -127,8 +127,8 @@ def _failure(way: Sandbox) -> str:
         return f"there is no {command[0]} (Debian's package {package} has it)"
     except (OSError, subprocess.TimeoutExpired) as cause:
         return f"{way.name} does not run: {cause}"
-    if done.returncode:
-        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    if probe.returncode:
+        words = probe.stderr.strip().splitlines() or [f"exit code {probe.returncode}"]
         return f"{way.name} does not work here: {words[-1]}"
     return ""
 
@@ -164,5 +164,5 @@ def _unshare(shown: Sequence[str], devices: Sequence[Path], own_users: bool) -> 
 
 def _own_folders() -> list[Path]:
     """Folders that this Python and this package are made of."""
-    places = [sys.prefix, sys.base_prefix, *(item for item in sys.path if item)]
-    return [path for path in map(Path, places) if path.is_dir()]
+    folders = [sys.prefix, sys.base_prefix, *(folder for folder in sys.path if folder)]
+    return [path for path in map(Path, folders) if path.is_dir()]

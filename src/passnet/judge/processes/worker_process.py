@@ -91,7 +91,7 @@ class WorkerParent:
         self._knows_inductor = False
 
     def __enter__(self) -> WorkerParent:
-        mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         count = str(self._num_threads)
         environment = self._sandbox.environment(
             {
@@ -105,17 +105,17 @@ class WorkerParent:
                 **device_environment(self._device),
             }
         )
-        zygote = ["-m", "passnet.judge.worker.zygote", str(theirs.fileno()), self._device]
+        zygote = ["-m", "passnet.judge.worker.zygote", str(far.fileno()), self._device]
         self._process = subprocess.Popen(
             self._sandbox.command(
                 [sys.executable, *zygote], self._visible, device_nodes(self._device)
             ),
-            pass_fds=[theirs.fileno()],
+            pass_fds=[far.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,
         )
-        theirs.close()
-        self._channel = Channel(mine)
+        far.close()
+        self._channel = Channel(near)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -156,11 +156,11 @@ class WorkerParent:
     def fork(self, limits: WorkerLimits) -> Worker:
         """A fresh worker; close it (or use it as a context manager)."""
         self.wait_ready()
-        channel, theirs = channel_pair()
+        channel, far = channel_pair()
         log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker's close() closes it)
-        fds = (theirs.fileno(), log.fileno())
+        fds = (far.fileno(), log.fileno())
         reply = self._ask(Spawn(limits), Spawned, FORK_TIMEOUT_S, fds)
-        theirs.close()
+        far.close()
         host_pid = _host_pid(self._received_fds)
         return Worker(reply.pid, channel, log, self, host_pid, _open_memory(host_pid))
 
@@ -269,8 +269,8 @@ class Worker:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return None
-        mine = [line for line in lines if f"/memfd:{name} " in line]
-        return int(mine[0].split("-", 1)[0], 16) if mine else None
+        mappings = [line for line in lines if f"/memfd:{name} " in line]
+        return int(mappings[0].split("-", 1)[0], 16) if mappings else None
 
     def num_threads(self) -> int:
         """How many threads the worker has now."""
@@ -299,12 +299,12 @@ class Worker:
         code = self.close()
         if code < 0:
             name = signal.Signals(-code).name
-            what = f"ended by {name}"
+            ending = f"ended by {name}"
         else:
-            what = f"exited with code {code}" if why == "end of stream" or code else why
+            ending = f"exited with code {code}" if why == "end of stream" or code else why
         memory = any(word in tail for word in ("std::bad_alloc", "MemoryError", "out of memory"))
         status: Status = "out_of_memory" if memory else "crash"
-        text = f"the worker {what}" + (f"; it last wrote: {tail}" if tail else "")
+        text = f"the worker {ending}" + (f"; it last wrote: {tail}" if tail else "")
         self._failure = WorkerFailureError(status, "ProcessEnded", text)
         return self._failure
 

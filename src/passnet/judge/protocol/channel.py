@@ -93,10 +93,10 @@ class Channel:
         if deadline is None:
             self._socket.settimeout(None)
             return
-        left = deadline - time.monotonic()
-        if left <= 0:
+        remaining_s = deadline - time.monotonic()
+        if remaining_s <= 0:
             raise TimeoutError
-        self._socket.settimeout(left)
+        self._socket.settimeout(remaining_s)
 
     def _exactly(self, size: int, deadline: float | None) -> bytes:
         parts = []
@@ -112,5 +112,5 @@ class Channel:
 
 def channel_pair() -> tuple[Channel, socket.socket]:
     """A channel, and the socket for its other end."""
-    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    return Channel(mine), theirs
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    return Channel(near), far

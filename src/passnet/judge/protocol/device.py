@@ -48,10 +48,12 @@ def device_environment(device: str) -> dict[str, str]:
     """Variables of the environment for a parent of workers."""
     if kind_of(device) == "cpu":
         return {"CUDA_VISIBLE_DEVICES": ""}
-    kept = os.environ.get("CUDA_VISIBLE_DEVICES")
+    visible_gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
     # To ask through NVML makes no CUDA context, which the forks of the parent could not use.
-    asked = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
-    return asked if kept is None else {**asked, "CUDA_VISIBLE_DEVICES": kept}
+    nvml_check = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    return (
+        nvml_check if visible_gpus is None else {**nvml_check, "CUDA_VISIBLE_DEVICES": visible_gpus}
+    )
 
 
 def device_nodes(device: str) -> list[Path]:
@@ -71,7 +73,7 @@ def find_device(device: str) -> str:
     if kind_of(device) == "cpu":
         return ""
     try:
-        done = subprocess.run(
+        probe = subprocess.run(
             [sys.executable, "-c", _PROBE],
             capture_output=True,
             text=True,
@@ -82,7 +84,7 @@ def find_device(device: str) -> str:
         raise InputError(f"device {device}: torch did not find out in {cause.timeout:.0f} s") from (
             cause
         )
-    if done.returncode:
-        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    if probe.returncode:
+        words = probe.stderr.strip().splitlines() or [f"exit code {probe.returncode}"]
         raise InputError(f"device {device} is not on this machine ({words[-1]}); use --device cpu")
-    return done.stdout.strip()
+    return probe.stdout.strip()

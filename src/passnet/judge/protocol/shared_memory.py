@@ -69,8 +69,8 @@ def lay_out(
     layouts = tuple(
         InputLayout("", (), (), number=value)
         if isinstance(value, int)
-        else InputLayout(spec.dtype, spec.shape, tuple(places))
-        for spec, value, places in zip(specs, input_sets[0], offsets, strict=True)
+        else InputLayout(spec.dtype, spec.shape, tuple(argument_offsets))
+        for spec, value, argument_offsets in zip(specs, input_sets[0], offsets, strict=True)
     )
     return layouts, position
 

@@ -9,16 +9,17 @@ measured on the reference's worker, which no candidate can slow down, and taken 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from passnet.judge.compare import Comparison, compare_values, worse
-from passnet.judge.findings import Finding
+from passnet.judge.findings import Finding, finding
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import Observed, OutputForm
+from passnet.judge.timing.estimate import self_ratio
 from passnet.judge.timing.fresh_inputs import FreshInputs
 from passnet.judge.timing.probes import SharedPair, compare_places, draw_places
 from passnet.judge.timing.timed_worker import (
@@ -98,32 +99,83 @@ class TimingPlan:
 T = TypeVar("T")
 
 Rounds: TypeAlias = tuple[tuple[float, float], ...]
-"""The times of a worker's two turns in every round, in milliseconds."""
+"""The times of a worker's two turns in every round, in milliseconds; each is the median of its
+turn's calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerTiming:
+    """What a measurement shows of one worker, beside the reference's."""
+
+    reference_rounds_ms: Rounds
+    """Times of the reference."""
+
+    rounds_ms: Rounds
+    """Times of the worker; none where it failed."""
+
+    calls_per_turn: int
+    """Counted calls behind each time."""
+
+    held_up: float
+    """Share of the time that the reference and the judge waited for a processor, at
+    `HELD_UP_QUANTILE` of the reference's turns."""
+
+    comparison: Comparison
+    """What was seen of the worker's outputs and arguments, compared with the reference's."""
+
+    findings: tuple[Finding, ...]
+    """What its calls prove."""
+
+    observed: tuple[Observed, ...]
+    """What torch ops its replacements used in observed calls."""
+
+    failure: WorkerFailureError | None
+    """How it failed on the way."""
+
+    reference_hot_ms: float | None
+    """On a device, the time of one of many calls of the reference in a row; None elsewhere."""
+
+    hot_ms: float | None
+    """The same of the worker."""
+
+    def is_steady(self, tolerance: float) -> bool:
+        """Whether the reference agrees with itself and was hardly held up. The worker's own waiting
+        does not count: who waits on purpose is slow, and no less judged.
+        """
+        ratio = self_ratio(np.array(self.reference_rounds_ms))
+        return abs(np.log(ratio)) <= np.log1p(tolerance) and self.held_up <= tolerance
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Times of several workers, round by round.
+    """What was measured of several workers, the reference first.
 
-    `rounds[i]` holds for worker i the times of its two turns in every round, in milliseconds: each
-    the median of that turn's calls. `verdicts[i]` compares what was seen of its outputs with the
-    reference's, `findings[i]` is what its audited calls prove, `observed[i]` what torch ops its
-    replacements used. `held_up` is the share of the time that the reference and the judge waited
-    for a processor, at `HELD_UP_QUANTILE` of the reference's turns. `shared` says which outputs of
-    the reference share memory (`probe.shared`).
-    `failures` maps workers that failed on the way to how; their times are empty. `hot_ms[i]` is the
-    time of one of many calls in a row, on a device; None elsewhere.
+    `shared` says which outputs of the reference share memory (`probes.shared`).
     """
 
-    rounds: tuple[Rounds, ...]
-    calls_per_turn: int
-    held_up: float
-    verdicts: tuple[Comparison, ...]
-    findings: tuple[tuple[Finding, ...], ...]
-    observed: tuple[tuple[Observed, ...], ...]
+    timings: tuple[WorkerTiming, ...]
     shared: frozenset[SharedPair]
-    failures: Mapping[int, WorkerFailureError]
-    hot_ms: tuple[float | None, ...]
+
+    @property
+    def needs_repeat(self) -> bool:
+        """Whether something was found that a busy machine can look like, though not again and
+        again.
+        """
+        names = {finding.name for timing in self.timings for finding in timing.findings}
+        return bool(names & {EARLY_WORK, LATE_WORK})
+
+
+@dataclass(slots=True)
+class _WorkerRecord:
+    """What is known of one worker so far."""
+
+    comparison: Comparison
+    samples: list[tuple[float, float]] = field(default_factory=list)
+    findings: dict[str, Finding] = field(default_factory=dict)
+    observed: dict[str, Observed] = field(default_factory=dict)
+    warm_ms: list[float] = field(default_factory=list)
+    delivery_ms: list[float] = field(default_factory=list)
+    failure: WorkerFailureError | None = None
 
 
 def interleave(
@@ -146,84 +198,128 @@ def interleave(
     Raises:
         WorkerFailureError: the first worker, the reference, failed.
     """
-    samples: list[list[tuple[float, float]]] = [[] for _ in workers]
-    verdicts = [Comparison("ok", LEVELS[0]) for _ in workers]
-    findings: list[dict[str, Finding]] = [{} for _ in workers]
-    observed: list[dict[str, Observed]] = [{} for _ in workers]
-    warm_ms: list[list[float]] = [[] for _ in workers]
-    delivery_ms: list[list[float]] = [[] for _ in workers]
-    held_up: list[float] = []
-    failures: dict[int, WorkerFailureError] = {}
-
-    def visit(index: int, action: Callable[[TimedWorker], T]) -> T | None:
-        try:
-            return None if index in failures else action(workers[index])
-        except WorkerFailureError as failure:
-            if index == 0:
-                raise
-            failures[index] = failure
-            return None
-
-    def turn(order: Sequence[int], last: bool = False) -> dict[int, TurnResult]:
-        audited = last or random.random() < plan.audit_share
-        planned = _plan_calls(calls, fresh, random, audited, last)
-        spots = random.random(workers[0].num_inputs).tolist()
-        drawn = Turn(planned, draw_places(workers[0].forms, random), spots)
-        results = {index: visit(index, lambda item: item.take(drawn, fresh)) for index in order}
-        there = {index: result for index, result in results.items() if result is not None}
-        for index, result in there.items():
-            verdict = _compare(drawn, result, there[0], workers[index].forms, workers[0].forms)
-            verdicts[index] = worse(verdicts[index], verdict)
-            findings[index].update({item.name: item for item in _findings(result.audit)})
-            observed[index].update({item.name: item for item in result.observed})
-            warm_ms[index] += result.warm_ms
-            delivery_ms[index] += result.delivery_ms
-        held_up.append(there[0].held_up)
-        return there
-
-    for index in range(len(workers)):
-        visit(index, lambda item: item.look(fresh))
-    empty_ms = workers[0].empty_bracket_ms()
-    for item in workers:
-        item.empty_ms = empty_ms
-    slowest = max(item.typical_ms for item in workers)
-    fitting = int(plan.burst_ms / max(slowest, SHORTEST_MS))
-    min_rounds, min_calls = plan.min_rounds, plan.min_calls
-    if slowest >= plan.slow_ms:
-        min_rounds, min_calls = min(min_rounds, SLOW_ROUNDS), min(min_calls, SLOW_CALLS)
-    calls = max(min_calls, min(plan.max_calls, fitting))
+    rounds = _Interleaving(workers, plan, fresh, random)
+    min_rounds = rounds.warm_up()
     deadline = time.monotonic() + plan.seconds * len(workers)
     for number in range(plan.max_rounds):
         if number >= min_rounds and time.monotonic() > deadline:
             break
         start = number % len(workers)
         order = [*range(start, len(workers)), *range(start)]
-        there = turn(order)
-        back = turn(order[::-1])
-        for index in there.keys() & back.keys():
-            samples[index].append((there[index].ms, back[index].ms))
-    final = turn(range(len(workers)), last=True)[0].audit
-    for index in range(1, len(workers)):
-        found = _early_work(warm_ms[index], warm_ms[0])
-        found += _late_work(delivery_ms[index], delivery_ms[0])
-        findings[index].update({item.name: item for item in found})
-    hot_ms = [
-        visit(index, lambda worker: worker.burst_ms(HOT_CALLS)) if item.is_on_device else None
-        for index, item in enumerate(workers)
-    ]
-    for index in failures:
-        samples[index].clear()
-    return Measurement(
-        tuple(tuple(item) for item in samples),
-        calls,
-        float(np.quantile(held_up, HELD_UP_QUANTILE)),
-        tuple(verdicts),
-        tuple(tuple(item.values()) for item in findings),
-        tuple(tuple(item.values()) for item in observed),
-        final.shared if final else frozenset(),
-        failures,
-        tuple(hot_ms),
-    )
+        forwards, backwards = rounds.turn(order), rounds.turn(order[::-1])
+        for index in forwards.keys() & backwards.keys():
+            times = (forwards[index].ms, backwards[index].ms)
+            rounds.records[index].samples.append(times)
+    return rounds.finish()
+
+
+class _Interleaving:
+    """The turns of some workers, and what they have shown."""
+
+    def __init__(
+        self,
+        workers: Sequence[TimedWorker],
+        plan: TimingPlan,
+        fresh: FreshInputs,
+        random: np.random.Generator,
+    ) -> None:
+        self._workers = workers
+        self._plan = plan
+        self._fresh = fresh
+        self._random = random
+        self._num_calls = plan.min_calls
+        self._held_up: list[float] = []
+        self.records = [_WorkerRecord(Comparison("ok", LEVELS[0])) for _ in workers]
+
+    def _visit(self, index: int, action: Callable[[TimedWorker], T]) -> T | None:
+        """What an action on a worker gives; None where it fails, or has failed before."""
+        record = self.records[index]
+        try:
+            return None if record.failure else action(self._workers[index])
+        except WorkerFailureError as failure:
+            if index == 0:
+                raise
+            record.failure = failure
+            return None
+
+    def warm_up(self) -> int:
+        """Warm all workers up, decide how many calls make a turn, and how many rounds there are at
+        least.
+        """
+        plan, workers = self._plan, self._workers
+        for index in range(len(workers)):
+            self._visit(index, lambda worker: worker.warm_up(self._fresh))
+        empty_ms = workers[0].empty_bracket_ms()
+        for worker in workers:
+            worker.empty_ms = empty_ms
+        slowest_ms = max(worker.typical_ms for worker in workers)
+        fitting = int(plan.burst_ms / max(slowest_ms, SHORTEST_MS))
+        min_rounds, min_calls = plan.min_rounds, plan.min_calls
+        if slowest_ms >= plan.slow_ms:
+            min_rounds, min_calls = min(min_rounds, SLOW_ROUNDS), min(min_calls, SLOW_CALLS)
+        self._num_calls = max(min_calls, min(plan.max_calls, fitting))
+        return min_rounds
+
+    def turn(self, order: Sequence[int], is_last: bool = False) -> dict[int, TurnResult]:
+        """One turn of each worker on the same inputs; the results of those that did not fail."""
+        audited = is_last or self._random.random() < self._plan.audit_share
+        calls = _plan_calls(self._num_calls, self._fresh, self._random, audited, is_last)
+        spots = self._random.random(self._workers[0].num_inputs).tolist()
+        forms = self._workers[0].forms
+        turn = Turn(calls, draw_places(forms, self._random), spots)
+        results = {
+            index: result
+            for index in order
+            if (result := self._visit(index, lambda worker: worker.take(turn, self._fresh)))
+        }
+        for index, result in results.items():
+            record = self.records[index]
+            comparison = _compare(turn, result, results[0], self._workers[index].forms, forms)
+            record.comparison = worse(record.comparison, comparison)
+            record.findings.update(_by_name(_audit_findings(result.audit)))
+            record.observed.update({item.name: item for item in result.observed})
+            record.warm_ms += result.warm_ms
+            record.delivery_ms += result.delivery_ms
+        self._held_up.append(results[0].held_up)
+        return results
+
+    def finish(self) -> Measurement:
+        """One more turn, which is audited and does not count, and what all turns have shown."""
+        audit = self.turn(range(len(self._workers)), is_last=True)[0].audit
+        reference = self.records[0]
+        hot_ms = [
+            self._visit(index, lambda worker: worker.burst_ms(HOT_CALLS))
+            if worker.is_on_device
+            else None
+            for index, worker in enumerate(self._workers)
+        ]
+        for record in self.records[1:]:
+            findings = _early_work(record.warm_ms, reference.warm_ms)
+            findings += _late_work(record.delivery_ms, reference.delivery_ms)
+            record.findings.update(_by_name(findings))
+        held_up = float(np.quantile(self._held_up, HELD_UP_QUANTILE))
+        return Measurement(
+            tuple(
+                WorkerTiming(
+                    tuple(reference.samples),
+                    () if record.failure else tuple(record.samples),
+                    self._num_calls,
+                    held_up,
+                    record.comparison,
+                    tuple(record.findings.values()),
+                    tuple(record.observed.values()),
+                    record.failure,
+                    hot_ms[0],
+                    hot,
+                )
+                for record, hot in zip(self.records, hot_ms, strict=True)
+            ),
+            audit.shared if audit else frozenset(),
+        )
+
+
+def _by_name(findings: Sequence[Finding]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in findings}
 
 
 def _plan_calls(
@@ -244,66 +340,66 @@ def _plan_calls(
         planned.insert(int(random.integers(1, len(planned) + 1)), call)
     if audited:
         # Before the audited call: what comes after it must not know that it is looked at.
-        last = next(place for place, call in enumerate(planned) if call.kind != "timed")
+        last = next(position for position, call in enumerate(planned) if call.kind != "timed")
         planned.insert(int(random.integers(1, last + 1)), PlannedCall(fresh.draw(), "observed"))
     return planned
 
 
 def _compare(
     turn: Turn,
-    mine: TurnResult,
-    theirs: TurnResult,
+    candidate: TurnResult,
+    reference: TurnResult,
     forms: Sequence[OutputForm],
     reference_forms: Sequence[OutputForm],
 ) -> Comparison:
     """What was seen of a worker's outputs in a turn against the reference's."""
-    verdict = Comparison("ok", LEVELS[0])
-    for actual, expected in zip(mine.seen, theirs.seen, strict=True):
-        verdict = worse(verdict, compare_places(turn.places, actual, expected))
-    for index in sorted(mine.changed - theirs.changed):
+    comparison = Comparison("ok", LEVELS[0])
+    for actual, expected in zip(candidate.seen, reference.seen, strict=True):
+        comparison = worse(comparison, compare_places(turn.places, actual, expected))
+    for index in sorted(candidate.changed - reference.changed):
         text = f"argument {index} is left with other values by a timed call"
-        verdict = worse(verdict, Comparison("ok", None, text))
-    if mine.audit is None or theirs.audit is None or mine is theirs:
-        return verdict
-    whole = compare_values(forms, reference_forms, mine.audit.outputs, theirs.audit.outputs)
-    verdict = worse(verdict, whole)
-    for (one, index), (other, number) in sorted(mine.audit.shared ^ theirs.audit.shared):
-        more = ((one, index), (other, number)) in mine.audit.shared
-        does = "share memory" if more else "share no memory"
-        text = f"{one} {index} and {other} {number} {does}, unlike in the reference"
-        verdict = worse(verdict, Comparison("ok", None, text))
-    return verdict
+        comparison = worse(comparison, Comparison("ok", None, text))
+    if candidate.audit is None or reference.audit is None or candidate is reference:
+        return comparison
+    whole = compare_values(forms, reference_forms, candidate.audit.outputs, reference.audit.outputs)
+    comparison = worse(comparison, whole)
+    for pair in sorted(candidate.audit.shared ^ reference.audit.shared):
+        (first, index), (second, number) = pair
+        does = "share memory" if pair in candidate.audit.shared else "share no memory"
+        text = f"{first} {index} and {second} {number} {does}, unlike in the reference"
+        comparison = worse(comparison, Comparison("ok", None, text))
+    return comparison
 
 
-def _early_work(mine_ms: Sequence[float], theirs_ms: Sequence[float]) -> list[Finding]:
+def _early_work(warm_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
     """Whether a worker does more before its calls than read its inputs, as the reference does."""
-    longer = _longer(mine_ms, theirs_ms, 0.0, EARLY_RATIO, EARLY_MS)
+    longer = _longer(warm_ms, reference_ms, 0.0, EARLY_RATIO, EARLY_MS)
     if longer is None:
         return []
-    mine, theirs = longer
+    shortest_ms, typical_ms = longer
     text = (
-        f"at least {mine * 1e3:.1f} us between the writing of the inputs and the call, "
-        f"the reference most often takes {theirs * 1e3:.1f} us to read them"
+        f"at least {shortest_ms * 1e3:.1f} us between the writing of the inputs and the call, "
+        f"the reference most often takes {typical_ms * 1e3:.1f} us to read them"
     )
-    return [Finding("reject", EARLY_WORK, text)]
+    return [finding(EARLY_WORK, text)]
 
 
-def _late_work(mine_ms: Sequence[float], theirs_ms: Sequence[float]) -> list[Finding]:
+def _late_work(delivery_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
     """Whether a worker does more after its calls than deliver outputs, as the reference does."""
-    longer = _longer(mine_ms, theirs_ms, LATE_SHARE, LATE_RATIO, LATE_MS)
+    longer = _longer(delivery_ms, reference_ms, LATE_SHARE, LATE_RATIO, LATE_MS)
     if longer is None:
         return []
-    mine, theirs = longer
+    quantile_ms, typical_ms = longer
     text = (
-        f"most often more than {mine * 1e3:.1f} us to deliver the outputs of a call, the reference "
-        f"takes {theirs * 1e3:.1f} us for the same bytes"
+        f"most often more than {quantile_ms * 1e3:.1f} us to deliver the outputs of a call, the "
+        f"reference takes {typical_ms * 1e3:.1f} us for the same bytes"
     )
-    return [Finding("reject", LATE_WORK, text)]
+    return [finding(LATE_WORK, text)]
 
 
 def _longer(
-    mine_ms: Sequence[float],
-    theirs_ms: Sequence[float],
+    times_ms: Sequence[float],
+    reference_ms: Sequence[float],
     share: float,
     ratio: float,
     slack_ms: float,
@@ -311,21 +407,21 @@ def _longer(
     """The quantile `share` of a worker's times and the reference's median, where the first is more
     than `ratio` times the second and `slack_ms`; None where it is not, or too few times tell.
     """
-    if len(mine_ms) < EARLY_READS or not theirs_ms:
+    if len(times_ms) < EARLY_READS or not reference_ms:
         return None
-    mine, theirs = float(np.quantile(mine_ms, share)), float(np.median(theirs_ms))
-    return (mine, theirs) if mine > ratio * theirs + slack_ms else None
+    quantile_ms, typical_ms = float(np.quantile(times_ms, share)), float(np.median(reference_ms))
+    return (quantile_ms, typical_ms) if quantile_ms > ratio * typical_ms + slack_ms else None
 
 
-def _findings(audit: Audit | None) -> list[Finding]:
+def _audit_findings(audit: Audit | None) -> list[Finding]:
     """What an audited call proves."""
     if audit is None:
         return []
-    found = []
+    findings = []
     if audit.written_late:
         text = f"an output changed in the {LATE_WAIT_S * 1e3:g} ms after the call had ended"
-        found.append(Finding("reject", "late_write", text))
+        findings.append(finding("late_write", text))
     if audit.overwritten:
         text = "an output that was still held changed when the graph was called again"
-        found.append(Finding("reject", "static_buffer", text))
-    return found
+        findings.append(finding("static_buffer", text))
+    return findings

@@ -54,7 +54,7 @@ class FreshInputs:
     ) -> None:
         self._random = random
         self._num_sets = len(input_sets)
-        self._sizes = [0 if isinstance(item, int) else item.size for item in input_sets[0]]
+        self._sizes = [0 if isinstance(value, int) else value.size for value in input_sets[0]]
         self._highest = np.maximum(self._sizes, 1)
         self._twice = [[_twice(value) for value in values] for values in input_sets]
         self._masks = [
@@ -93,10 +93,10 @@ class FreshInputs:
             stop: the one after the last.
         """
         values, bits = self._part(draw, index, start, stop)
-        found = target[start:stop]
+        stored = target[start:stop]
         if bits is None:
-            return found.tobytes() == values.tobytes()
-        return bool(np.array_equal(values.view(bits.dtype) ^ bits, found.view(bits.dtype)))
+            return stored.tobytes() == values.tobytes()
+        return bool(np.array_equal(values.view(bits.dtype) ^ bits, stored.view(bits.dtype)))
 
     def _part(self, draw: Draw, index: int, start: int, stop: int) -> tuple[Array, Array | None]:
         """Part of a set's values as they are rolled, and the bits to flip in them, if any."""
@@ -130,8 +130,8 @@ def _mask(dtype: str, values: Sequence[InputValue], random: np.random.Generator)
     exponent = _exponent_bits(dtype)
     for value in values:
         assert not isinstance(value, int), "an argument is a tensor in all sets or in none"
-        found = np.ascontiguousarray(value).view(unsigned) & unsigned.type(exponent)
-        if ((found == 0) | (found == exponent)).any():
+        exponents = np.ascontiguousarray(value).view(unsigned) & unsigned.type(exponent)
+        if ((exponents == 0) | (exponents == exponent)).any():
             return None
     count = first.size + _MASK_SPARE
     return random.integers(0, 1 << FLIPPED_BITS[dtype], count, dtype=unsigned)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passnet.judge.findings import Finding
+from passnet.judge.findings import Finding, finding
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.loaded_worker import LoadedWorker
 from passnet.judge.protocol.messages import Observed
@@ -19,27 +19,29 @@ MAX_NAMED_OPS = 8
 
 def torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Finding]:
     """What the torch ops that replacements used in observed calls mean under some rules."""
-    found = []
-    for item in observed:
-        if not item.ops:
+    findings = []
+    for observation in observed:
+        if not observation.ops:
             continue
-        used = ", ".join(item.ops[:MAX_NAMED_OPS])
+        used = ", ".join(observation.ops[:MAX_NAMED_OPS])
         if rules == "strict":
-            text = f"the replacement of {item.name} computes with {used}"
-            found.append(Finding("reject", "torch_fallback", text))
-        elif item.same_as_pattern:
-            text = f"the replacement of {item.name} runs the ops of its pattern: {used}"
-            found.append(Finding("note", "null_rewrite", text))
-    return found
+            text = f"the replacement of {observation.name} computes with {used}"
+            findings.append(finding("torch_fallback", text))
+        elif observation.same_as_pattern:
+            text = f"the replacement of {observation.name} runs the ops of its pattern: {used}"
+            findings.append(finding("null_rewrite", text))
+    return findings
 
 
-def floor_findings(floor: Roofline, rounds: Rounds, reference: Rounds) -> list[Finding]:
+def roofline_findings(roofline: Roofline, rounds: Rounds, reference: Rounds) -> list[Finding]:
     """Whether times are shorter than is physically possible."""
     if not rounds:
         return []
-    mine, theirs = (float(low_mean(np.array(item).reshape(-1))) for item in (rounds, reference))
-    found = floor.finding(mine, theirs)
-    return [found] if found else []
+    candidate_ms, reference_ms = (
+        float(low_mean(np.array(times).reshape(-1))) for times in (rounds, reference)
+    )
+    proof = roofline.proof(candidate_ms, reference_ms)
+    return [proof] if proof else []
 
 
 def company_findings(subject: LoadedWorker, usual_threads: int) -> list[Finding]:
@@ -51,11 +53,11 @@ def company_findings(subject: LoadedWorker, usual_threads: int) -> list[Finding]
     """
     threads = subject.worker.num_threads()
     subject.worker.close(is_awaited=False)
-    found = []
+    findings = []
     if threads > 2 * usual_threads - 1:
         text = f"{threads} threads at the end, the reference has {usual_threads}"
-        found.append(Finding("flag", "background_thread", text))
+        findings.append(finding("background_thread", text))
     if subject.worker.num_left:
         text = f"{subject.worker.num_left} processes left beside the worker at the end"
-        found.append(Finding("flag", "background_process", text))
-    return found
+        findings.append(finding("background_process", text))
+    return findings

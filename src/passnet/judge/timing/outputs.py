@@ -21,12 +21,12 @@ NS_PER_MS = 1_000_000
 
 
 class OutputReader(Protocol):
-    """A look at outputs while the worker holds them."""
+    """Reads outputs while the worker holds them."""
 
-    def look(self, pointers: list[int]) -> float | None:
+    def delivered_ms(self, pointers: list[int]) -> float | None:
         """A call has ended; its outputs lie there. The milliseconds that their delivery took."""
 
-    def places(self, drawn: Sequence[ProbedPlaces]) -> list[bytes]:
+    def places(self, probes: Sequence[ProbedPlaces]) -> list[bytes]:
         """What some places of them hold, as `probe.read_places` gives it."""
 
     def whole(self) -> list[bytes]:
@@ -66,12 +66,12 @@ class _InMemory:
         self._pointers: list[int] = []
         self._held: list[int] = []
 
-    def look(self, pointers: list[int]) -> float | None:
+    def delivered_ms(self, pointers: list[int]) -> float | None:
         self._pointers = pointers
         return None
 
-    def places(self, drawn: Sequence[ProbedPlaces]) -> list[bytes]:
-        return read_places(self._subject.worker, self._pointers, self._subject.forms, drawn)
+    def places(self, probes: Sequence[ProbedPlaces]) -> list[bytes]:
+        return read_places(self._subject.worker, self._pointers, self._subject.forms, probes)
 
     def whole(self) -> list[bytes]:
         return read_whole(self._subject.worker, self._pointers, self._subject.forms)
@@ -97,11 +97,11 @@ class _Delivered:
         self._memory = memory
         self._order = order
 
-    def look(self, pointers: list[int]) -> float | None:
+    def delivered_ms(self, pointers: list[int]) -> float | None:
         return self._order(ControlPage.DELIVER) / NS_PER_MS
 
-    def places(self, drawn: Sequence[ProbedPlaces]) -> list[bytes]:
-        return [self._of(item) for item in drawn]
+    def places(self, probes: Sequence[ProbedPlaces]) -> list[bytes]:
+        return [self._of(probe) for probe in probes]
 
     def whole(self) -> list[bytes]:
         self._order(ControlPage.DELIVER_ALL)
@@ -123,18 +123,18 @@ class _Delivered:
 
     def _bytes(self) -> list[bytes]:
         arrays = [self._array(number) for number in range(len(self._forms))]
-        return [b"" if item is None else item.tobytes() for item in arrays]
+        return [b"" if array is None else array.tobytes() for array in arrays]
 
-    def _of(self, drawn: ProbedPlaces) -> bytes:
-        array = self._array(drawn.output)
+    def _of(self, probe: ProbedPlaces) -> bytes:
+        array = self._array(probe.output)
         assert array is not None, "places are drawn in tensors"
-        found = []
-        for index in drawn.indices.tolist():
-            place = [slice(start, start + 1) for start in index]
-            if drawn.run > 1:
-                place[drawn.axis] = slice(index[drawn.axis], index[drawn.axis] + drawn.run)
-            found.append(array[tuple(place)].tobytes())
-        return b"".join(found)
+        parts = []
+        for index in probe.indices.tolist():
+            window = [slice(start, start + 1) for start in index]
+            if probe.run > 1:
+                window[probe.axis] = slice(index[probe.axis], index[probe.axis] + probe.run)
+            parts.append(array[tuple(window)].tobytes())
+        return b"".join(parts)
 
 
 def _dense(form: OutputForm) -> OutputForm:

@@ -49,36 +49,36 @@ def draw_places(forms: Sequence[OutputForm], random: np.random.Generator) -> lis
         if form.kind == "tensor" and 0 not in form.shape
     ]
     count = max(2, NUM_PLACES // max(len(tensors), 1))
-    drawn = []
+    probes = []
     for number, form in tensors:
         dense = [dim for dim, stride in enumerate(form.stride) if stride == 1]
         axis = max(dense, key=lambda dim: form.shape[dim], default=-1)
         run = min(RUN_ELEMENTS, form.shape[axis]) if dense else 1
         highest = [size - (run - 1 if dim == axis else 0) for dim, size in enumerate(form.shape)]
         indices = random.integers(0, np.array(highest, np.int64), (count, len(highest)))
-        drawn.append(ProbedPlaces(number, form.dtype, indices, axis, run))
-    return drawn
+        probes.append(ProbedPlaces(number, form.dtype, indices, axis, run))
+    return probes
 
 
 def read_places(
     worker: Worker,
     pointers: Sequence[int],
     forms: Sequence[OutputForm],
-    drawn: Sequence[ProbedPlaces],
+    probes: Sequence[ProbedPlaces],
 ) -> list[bytes]:
     """What a worker's memory holds at some places, output by output.
 
     Raises:
         WorkerFailureError: an address is not one of the worker's.
     """
-    found = []
-    for places in drawn:
-        form = forms[places.output]
+    contents = []
+    for probe in probes:
+        form = forms[probe.output]
         item_bytes = storage(form.dtype).itemsize
         strides = np.array(form.stride, np.int64) * item_bytes
-        starts = pointers[places.output] + places.indices @ strides
-        step = form.stride[places.axis] if places.run > 1 else 1
-        num_bytes = places.run * item_bytes
+        starts = pointers[probe.output] + probe.indices @ strides
+        step = form.stride[probe.axis] if probe.run > 1 else 1
+        num_bytes = probe.run * item_bytes
         if step == 1:
             parts = [worker.read(int(start), num_bytes) for start in starts]
         else:  # the candidate lays its output out with gaps
@@ -88,8 +88,8 @@ def read_places(
                 for start in starts
                 for offset in offsets
             ]
-        found.append(b"".join(parts))
-    return found
+        contents.append(b"".join(parts))
+    return contents
 
 
 def read_whole(worker: Worker, pointers: Sequence[int], forms: Sequence[OutputForm]) -> list[bytes]:
@@ -120,17 +120,19 @@ def as_arrays(whole: Sequence[bytes], forms: Sequence[OutputForm]) -> list[Array
 
 
 def compare_places(
-    drawn: Sequence[ProbedPlaces], actual: Sequence[bytes], expected: Sequence[bytes]
+    probes: Sequence[ProbedPlaces], actual: Sequence[bytes], expected: Sequence[bytes]
 ) -> Comparison:
     """The smallest level at which what was read at some places agrees."""
     worst: int = LEVELS[0]
-    for places, mine, theirs in zip(drawn, actual, expected, strict=True):
-        if mine == theirs:
+    for probe, actual_bytes, expected_bytes in zip(probes, actual, expected, strict=True):
+        if actual_bytes == expected_bytes:
             continue
-        kind = storage(places.dtype)
-        level = smallest_t(np.frombuffer(mine, kind), np.frombuffer(theirs, kind), places.dtype)
+        kind = storage(probe.dtype)
+        level = smallest_t(
+            np.frombuffer(actual_bytes, kind), np.frombuffer(expected_bytes, kind), probe.dtype
+        )
         if level is None:
-            return Comparison("ok", None, f"output {places.output} of a timed call is wrong")
+            return Comparison("ok", None, f"output {probe.output} of a timed call is wrong")
         worst = max(worst, level)
     return Comparison("ok", worst)
 
@@ -154,13 +156,15 @@ def shared(
         for number, (pointer, form) in enumerate(zip(pointers, forms, strict=True))
         if form.kind == "tensor"
     }
-    others = {("argument", index): span for index, span in arguments.items()}
-    found: set[SharedPair] = set()
+    argument_spans = {("argument", index): span for index, span in arguments.items()}
+    pairs: set[SharedPair] = set()
     for name, span in spans.items():
-        for other, place in (others | spans).items():
-            if other != name and max(span.start, place.start) < min(span.stop, place.stop):
-                found.add((min(name, other), max(name, other)))
-    return frozenset(found)
+        for name_beside, span_beside in (argument_spans | spans).items():
+            if name_beside != name and max(span.start, span_beside.start) < min(
+                span.stop, span_beside.stop
+            ):
+                pairs.add((min(name, name_beside), max(name, name_beside)))
+    return frozenset(pairs)
 
 
 def outputs_in(pairs: Iterable[SharedPair], kind: str) -> set[int]:
@@ -168,8 +172,8 @@ def outputs_in(pairs: Iterable[SharedPair], kind: str) -> set[int]:
     return {
         number
         for pair in pairs
-        for (mine, number), (other, _) in (pair, pair[::-1])
-        if mine == "output" and other == kind
+        for (side, number), (other_side, _) in (pair, pair[::-1])
+        if side == "output" and other_side == kind
     }
 
 

@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from passnet.judge.findings import Finding
+from passnet.judge.findings import Finding, finding
 
 MARGIN = 0.5
 """A time below this share of the floor is impossible; the rest is for what the floor is off by."""
@@ -49,7 +49,7 @@ class Roofline:
         arithmetic_ms = self.flops / self.peak_gflops / 1e6 if self.flops else 0.0
         return max(self.write_ms, arithmetic_ms) / self.num_threads
 
-    def finding(self, measured_ms: float, reference_ms: float) -> Finding | None:
+    def proof(self, measured_ms: float, reference_ms: float) -> Finding | None:
         """The proof that a measured time is impossible, if it is.
 
         A floor that the reference is below is wrong, and proves nothing.
@@ -65,7 +65,7 @@ class Roofline:
             text += f", {self.flops} operations at {self.peak_gflops:.0f} G/s take "
             text += f"{self.flops / self.peak_gflops / 1e3:.1f} us"
         text += f" (on {self.num_threads} threads, half of that is allowed)"
-        return Finding("reject", "physical_floor", text)
+        return finding("physical_floor", text)
 
 
 NO_ROOFLINE = Roofline(0, 0.0, 0, 0.0, 1)

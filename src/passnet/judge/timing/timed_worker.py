@@ -132,7 +132,7 @@ class TimedWorker:
         if subject.device != "cpu":
             _, num_bytes = output_offsets(subject.forms)
             self._delivery = SharedMemory("passnet-delivery", num_bytes)
-        self._sight = output_reader(subject, self._delivery, self._start)
+        self._outputs = output_reader(subject, self._delivery, self._start)
 
     @property
     def forms(self) -> Sequence[OutputForm]:
@@ -157,7 +157,7 @@ class TimedWorker:
 
     def _arm(self, observed: frozenset[int] = frozenset()) -> None:
         memories = [] if self._sent else [self._page, self._delivery]
-        fds = tuple(item.fd for item in memories if item is not None)
+        fds = tuple(memory.fd for memory in memories if memory is not None)
         self._sent = True
         self.worker.ask(Arm(observed), Armed, self._timeout_ns / 1e9, fds)
 
@@ -165,7 +165,7 @@ class TimedWorker:
         self._start(ControlPage.STOP)
         return self.worker.receive(Disarmed, self._timeout_ns / 1e9).observed
 
-    def look(self, fresh: FreshInputs) -> None:
+    def warm_up(self, fresh: FreshInputs) -> None:
         """Warm the worker up, and measure how long a call takes about."""
         self._arm()
         for _ in range(_NUM_WARM_CALLS):
@@ -211,18 +211,18 @@ class TimedWorker:
             if number > 0 and call.is_counted:
                 times.append(elapsed_ms)
             pointers = self._pointers()
-            delivery_ms = self._sight.look(pointers)
+            delivery_ms = self._outputs.delivered_ms(pointers)
             if delivery_ms is not None:
                 result.delivery_ms.append(delivery_ms)
-            result.seen.append(self._sight.places(turn.places))
+            result.seen.append(self._outputs.places(turn.places))
             if held is not None and result.audit is not None:
-                again = self._sight.held()
+                again = self._outputs.held()
                 result.audit.overwritten = _differ(held, again, result.audit.shared)
                 held = None
             if call.kind in ("audited", "held"):
                 result.audit, last = self._audit(pointers)
                 if call.kind == "held":
-                    self._sight.hold()
+                    self._outputs.hold()
                     held = last
             self._look_at_inputs(turn, call, fresh, result.changed)
             self._free(keep=held is not None)
@@ -251,11 +251,11 @@ class TimedWorker:
 
     def _audit(self, pointers: list[int]) -> tuple[Audit, list[bytes]]:
         """What the outputs of the call that has just ended show, and their bytes at the end."""
-        whole = self._sight.whole()
+        whole = self._outputs.whole()
         arguments = self._subject.argument_addresses()
-        audit = Audit(self._sight.arrays(whole), shared(pointers, self.forms, arguments))
+        audit = Audit(self._outputs.arrays(whole), shared(pointers, self.forms, arguments))
         time.sleep(LATE_WAIT_S)
-        again = self._sight.whole()
+        again = self._outputs.whole()
         audit.written_late = _differ(whole, again, audit.shared)
         return audit, again
 
@@ -304,7 +304,7 @@ def _differ(before: Sequence[bytes], after: Sequence[bytes], pairs: frozenset[Sh
     """Whether an output that lies in no argument is not what it was."""
     moving = outputs_in(pairs, "argument")
     return any(
-        mine != theirs
-        for number, (mine, theirs) in enumerate(zip(before, after, strict=True))
+        earlier != later
+        for number, (earlier, later) in enumerate(zip(before, after, strict=True))
         if number not in moving
     )

@@ -55,7 +55,7 @@ class _InPlace:
 
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, num_bytes: int) -> None:
         self._sets = _host_arguments(layouts, memory)
-        first = min([item.offsets[-1] for item in layouts if item.offsets], default=0)
+        first = min([layout.offsets[-1] for layout in layouts if layout.offsets], default=0)
         self._timed = np.frombuffer(memory, np.uint64, (num_bytes - first) // 8, first)
 
     def give(self, number: int) -> list[Any]:
@@ -84,8 +84,8 @@ class _OnDevice:
         self._hosts = _host_arguments(layouts, memory)
         where = torch.device("cpu" if device == STAGED else device)
         self._mine = [
-            torch.empty_like(item, device=where) if isinstance(item, torch.Tensor) else item
-            for item in self._hosts[0]
+            torch.empty_like(host, device=where) if isinstance(host, torch.Tensor) else host
+            for host in self._hosts[0]
         ]
         self.wait: Callable[[], None] | None = None
         self._flushed: torch.Tensor | None = None
@@ -97,17 +97,17 @@ class _OnDevice:
             self._forget = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
 
     def give(self, number: int) -> list[Any]:
-        for mine, host in zip(self._mine, self._hosts[number], strict=True):
+        for copy, host in zip(self._mine, self._hosts[number], strict=True):
             if isinstance(host, torch.Tensor):
-                mine.copy_(host, non_blocking=True)
+                copy.copy_(host, non_blocking=True)
         if self.wait is not None:
             self.wait()
         return self._mine
 
     def settle(self, number: int) -> None:
-        for mine, host in zip(self._mine, self._hosts[number], strict=True):
+        for copy, host in zip(self._mine, self._hosts[number], strict=True):
             if isinstance(host, torch.Tensor):
-                host.copy_(mine)
+                host.copy_(copy)
 
     def warm(self) -> None:
         self.give(-1)
@@ -118,7 +118,7 @@ class _OnDevice:
 
     def addresses(self) -> tuple[int, ...]:
         return tuple(
-            item.data_ptr() if isinstance(item, torch.Tensor) else 0 for item in self._mine
+            copy.data_ptr() if isinstance(copy, torch.Tensor) else 0 for copy in self._mine
         )
 
 
@@ -133,21 +133,21 @@ def place_arguments(
 
 def _host_arguments(layouts: Sequence[InputLayout], memory: mmap.mmap) -> list[list[Any]]:
     """The arguments of every set as they lie in the shared memory."""
-    num_sets = max([len(item.offsets) for item in layouts], default=1) or 1
-    return [[_argument(item, memory, number) for item in layouts] for number in range(num_sets)]
+    num_sets = max([len(layout.offsets) for layout in layouts], default=1) or 1
+    return [[_argument(layout, memory, number) for layout in layouts] for number in range(num_sets)]
 
 
 def copy_out(outputs: Sequence[Any], memory: mmap.mmap) -> None:
     """Copy outputs into shared memory, dense and one after the other; numbers are left out."""
     position = 0
-    for item in outputs:
-        if isinstance(item, torch.Tensor):
-            if item.numel():
+    for output in outputs:
+        if isinstance(output, torch.Tensor):
+            if output.numel():
                 target = torch.frombuffer(
-                    memory, dtype=item.dtype, count=item.numel(), offset=position
+                    memory, dtype=output.dtype, count=output.numel(), offset=position
                 )
-                target.view(item.shape).copy_(item)
-            position = aligned(position + item.numel() * item.element_size())
+                target.view(output.shape).copy_(output)
+            position = aligned(position + output.numel() * output.element_size())
 
 
 def pin(memory: mmap.mmap) -> None:

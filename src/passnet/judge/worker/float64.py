@@ -36,10 +36,10 @@ def run_exact(call: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, 
         Exception: what an op raises that does not work in float64.
     """
     copied = [
-        (item.double() if item.is_floating_point() else item.clone())
-        if isinstance(item, torch.Tensor)
-        else item
-        for item in arguments
+        (argument.double() if argument.is_floating_point() else argument.clone())
+        if isinstance(argument, torch.Tensor)
+        else argument
+        for argument in arguments
     ]
     usual = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)

@@ -85,8 +85,8 @@ def _failure(cause: Exception) -> Failed:
         chain.append(inner)
     text = str(cause).strip()
     broken = (PassError, PassFolderError)
-    unready = next((item for item in chain if isinstance(item, broken)), None)
-    if any(_is_memory(item) for item in chain):
+    unready = next((error for error in chain if isinstance(error, broken)), None)
+    if any(_is_memory(error) for error in chain):
         status = "out_of_memory"
     elif unready is not None:
         status = "compile_error"
@@ -201,13 +201,13 @@ class _Worker:
             self._call(*arguments)
         stop.record()
         stop.synchronize()
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
             for _ in range(num_calls):
                 self._call(*arguments)
             torch.cuda.synchronize()
         times_us = [
             event.device_time
-            for event in seen.events() or ()
+            for event in profile.events() or ()
             if event.device_type == torch.autograd.DeviceType.CUDA
         ]
         return Profiled(
@@ -233,7 +233,7 @@ class _Worker:
         assert self._control is not None, "armed without a page"
         assert self._call is not None and placement is not None, "armed before it was loaded"
         words, call, args = self._control.words, self._call, placement.give(-1)
-        go, done, free, ready, command, keep, first = (
+        go, done_word, free, ready, command, keep, first = (
             ControlPage.GO, ControlPage.DONE, ControlPage.FREE, ControlPage.READY,
             ControlPage.COMMAND, ControlPage.KEEP, ControlPage.OUTPUTS,
         )  # fmt: skip
@@ -241,31 +241,31 @@ class _Worker:
         self._nothing = tuple(self._outputs) or self._nothing
         self._outputs = outputs = held = ()
         self._observer.seen.clear()
-        seen, number = words[go], 0
+        last_go, number = words[go], 0
         gc.collect()
         gc.freeze()  # the next turn need not look at what lives now
         gc.disable()
         channel.send(Armed())
         try:
             while True:
-                while words[go] == seen:
+                while words[go] == last_go:
                     pass
-                seen = words[go]
+                last_go = words[go]
                 order = words[command]
                 if order == ControlPage.WARM:
                     warm()
-                    words[done] = seen
+                    words[done_word] = last_go
                     continue
                 if order == ControlPage.BURST:
                     for _ in range(words[ControlPage.COUNT]):
                         outputs = call(*args)
                     if wait is not None:
                         wait()
-                    words[done] = seen
+                    words[done_word] = last_go
                     outputs = ()
                     continue
                 if order == ControlPage.STOP:
-                    words[done] = seen
+                    words[done_word] = last_go
                     del held
                     return Disarmed(self._observed())
                 if order == ControlPage.NOTHING:
@@ -280,28 +280,28 @@ class _Worker:
                 if wait is not None:
                     wait()
                 spot = first
-                for item in outputs:
-                    words[spot] = item.data_ptr() if isinstance(item, torch.Tensor) else 0
+                for output in outputs:
+                    words[spot] = output.data_ptr() if isinstance(output, torch.Tensor) else 0
                     spot += 1
-                words[done] = seen
-                while words[free] != seen:
-                    if words[go] != seen:  # to be delivered, while they are held
-                        seen = words[go]
+                words[done_word] = last_go
+                while words[free] != last_go:
+                    if words[go] != last_go:  # to be delivered, while they are held
+                        last_go = words[go]
                         assert delivery is not None, "there is nowhere to deliver to"
                         late = words[command] == ControlPage.DELIVER_HELD
                         copy_out(held if late else outputs, delivery)
                         if words[command] == ControlPage.DELIVER_ALL:
                             placement.settle(-1)
-                        words[done] = seen
+                        words[done_word] = last_go
                 held, outputs = (outputs if words[keep] else ()), ()
-                words[ready] = seen
+                words[ready] = last_go
         finally:
             gc.enable()
 
     def _observed(self) -> tuple[Observed, ...]:
         return tuple(
-            Observed(name, tuple(item.ops), item.same_as_pattern)
-            for name, item in self._observer.seen.items()
+            Observed(name, tuple(observation.ops), observation.same_as_pattern)
+            for name, observation in self._observer.seen.items()
         )
 
 
@@ -313,8 +313,8 @@ def _look(request: CheckMatches) -> MatchesChecked:
 
 def _match_texts(reports: Sequence[PassReport]) -> tuple[MissText, ...]:
     return tuple(
-        MissText(item.name, item.num_matches, item.miss.sentence() if item.miss else None)
-        for item in reports
+        MissText(report.name, report.num_matches, report.miss.sentence() if report.miss else None)
+        for report in reports
     )
 
 
@@ -336,18 +336,18 @@ def _as_tuple(outputs: Any) -> Sequence[Any]:
 
 
 def _forms(outputs: Any) -> tuple[OutputForm, ...]:
-    return tuple(_form(item) for item in _as_tuple(outputs))
+    return tuple(_form(output) for output in _as_tuple(outputs))
 
 
-def _form(item: Any) -> OutputForm:
-    if type(item) in (torch.Tensor, torch.nn.Parameter) and item.layout is torch.strided:
+def _form(output: Any) -> OutputForm:
+    if type(output) in (torch.Tensor, torch.nn.Parameter) and output.layout is torch.strided:
         return OutputForm(
             "tensor",
-            str(item.dtype).removeprefix("torch."),
-            tuple(item.shape),
-            tuple(item.stride()),
-            device=item.device.type,
+            str(output.dtype).removeprefix("torch."),
+            tuple(output.shape),
+            tuple(output.stride()),
+            device=output.device.type,
         )
-    if isinstance(item, (bool, int, float)):
-        return OutputForm("number", dtype=type(item).__name__, number=repr(item))
-    return OutputForm("other", dtype=type(item).__name__)
+    if isinstance(output, (bool, int, float)):
+        return OutputForm("number", dtype=type(output).__name__, number=repr(output))
+    return OutputForm("other", dtype=type(output).__name__)

@@ -185,8 +185,8 @@ def _kill(pid: int) -> int:
             with suppress(ProcessLookupError):
                 kill(pid, signal.SIGKILL)
         return 0
-    others = {int(item.name) for item in Path("/proc").iterdir() if item.name.isdecimal()}
-    num_left = len(others - {_FIRST_PID, pid})
+    running = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()}
+    num_left = len(running - {_FIRST_PID, pid})
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)  # all of this namespace but this process
     return num_left

@@ -1,0 +1,114 @@
+"""The verdict: the one place that decides a trial, from findings, comparison and timing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from passnet.judge.check import CheckResult
+from passnet.judge.compare import worse
+from passnet.judge.findings import Finding
+from passnet.judge.processes.sandbox import SandboxName
+from passnet.judge.timing.clock import WorkerTiming
+from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
+from passnet.judge.trial import MAX_TEXT, JudgeSettings, Trial
+from passnet.score.status import Status
+
+BUSY = "the reference differs from itself, or waits for a processor; the machine is too busy"
+"""The error of a trial whose measurement was not steady."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that a trial is decided from; what did not come about is None or empty."""
+
+    task: str
+    graph: str
+    candidate: str
+
+    sandbox: SandboxName = "none"
+    """What confined the candidate."""
+
+    findings: tuple[Finding, ...] = ()
+    """What was found out about its honesty, in the order in which a reader should see it."""
+
+    failure: tuple[Status, str] | None = None
+    """How it, or the reference, failed before it was timed, and in which words."""
+
+    check: CheckResult | None = None
+    """How its outputs compare before it is timed."""
+
+    timing: WorkerTiming | None = None
+    """What was measured of it beside the reference."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Fields of the trial on which no decision depends: matches, seconds, profiles."""
+
+
+def decide(evidence: Evidence, settings: JudgeSettings) -> Trial:
+    """The trial of a candidate on a graph.
+
+    A proven cheat is a cheat, whatever else came about. Else the first failure counts, then the
+    form of the outputs, then whether the machine was quiet enough to measure on. What remains is
+    `ok`, however wrong its values are: `smallest_t` says how wrong.
+    """
+    names = (evidence.task, evidence.graph, evidence.candidate)
+    trial = Trial(
+        *names, "ok", sandbox=evidence.sandbox, findings=evidence.findings, **evidence.facts
+    )
+    if evidence.check is not None and evidence.check.accuracy is not None:
+        accuracy = evidence.check.accuracy
+        trial = replace(trial, relative_error=accuracy.error, eager_error=accuracy.eager_error)
+    if evidence.timing is not None:
+        trial = _timed(trial, evidence.timing, settings)
+    return _judged(trial, evidence, settings)
+
+
+def _judged(trial: Trial, evidence: Evidence, settings: JudgeSettings) -> Trial:
+    """A trial with its status, and with what belongs to that alone."""
+    proof = next((finding for finding in evidence.findings if finding.weight == "reject"), None)
+    if proof is not None:
+        where = f"{proof.place}: " if proof.place else ""
+        return _failed(trial, "cheat", f"{where}{proof.name}: {proof.evidence}")
+    check, timing = evidence.check, evidence.timing
+    failure = evidence.failure
+    if timing is not None and timing.failure is not None:
+        failure = (timing.failure.status, str(timing.failure))
+    if failure is not None:
+        return _failed(trial, *failure)
+    assert check is not None, "what did not fail was compared"
+    comparison = worse(check.comparison, timing.comparison) if timing else check.comparison
+    if comparison.status != "ok":
+        return _failed(trial, comparison.status, comparison.text)
+    trial = replace(trial, smallest_t=comparison.t, error=comparison.text)
+    if timing is None:
+        return trial
+    if not timing.is_steady(settings.self_tolerance):
+        return replace(trial, status="unstable", error=BUSY)
+    rounds = (np.array(timing.reference_rounds_ms), np.array(timing.rounds_ms))
+    ratio = speedup(*rounds, settings.seed)
+    return replace(trial, speedup=ratio.value, speedup_low=ratio.low, speedup_high=ratio.high)
+
+
+def _failed(trial: Trial, status: Status, text: str | None) -> Trial:
+    return replace(trial, status=status, error=None if text is None else text[:MAX_TEXT])
+
+
+def _timed(trial: Trial, timing: WorkerTiming, settings: JudgeSettings) -> Trial:
+    """A trial with what was measured."""
+    reference = np.array(timing.reference_rounds_ms)
+    trial = replace(trial, self_ratio=self_ratio(reference), held_up=timing.held_up)
+    if not timing.rounds_ms:
+        return trial
+    return replace(
+        trial,
+        reference_rounds_ms=timing.reference_rounds_ms,
+        candidate_rounds_ms=timing.rounds_ms,
+        calls_per_turn=timing.calls_per_turn,
+        reference_ms=float(low_mean(reference.reshape(-1))),
+        candidate_ms=float(low_mean(np.array(timing.rounds_ms).reshape(-1))),
+        reference_hot_ms=timing.reference_hot_ms,
+        candidate_hot_ms=timing.hot_ms,
+    )
