@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from passnet.errors import CaptureError
-from passnet.extract.capture import Captured, capture, capture_values
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.capture import CapturedGraph, capture, capture_values
+from passnet.extract.torchvision_ops import import_torchvision
 from passnet.graph.build import build
-from passnet.graph.from_tensor import describe
+from passnet.graph.from_tensor import spec_from_tensor
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec
@@ -24,7 +24,7 @@ def targets(graph: Graph) -> list[str]:
     return [op.target for op in graph.program.ops]
 
 
-def rerun(captured: Captured) -> tuple[Any, ...]:
+def rerun(captured: CapturedGraph) -> tuple[Any, ...]:
     """What the graph gives on its captured values, after it went through its text."""
     program = parse_program(render_program(captured.graph.program))
     assert program == captured.graph.program
@@ -142,29 +142,29 @@ def test_a_net_is_captured_without_gradients():
 
 
 def test_floats_are_described_by_their_mean_and_spread():
-    spec = describe("x", torch.tensor([[1.0, 3.0]], dtype=torch.bfloat16))
+    spec = spec_from_tensor("x", torch.tensor([[1.0, 3.0]], dtype=torch.bfloat16))
     assert spec == TensorSpec("x", (1, 2), "bfloat16", "cpu", 2.0, 1.0)
 
 
 def test_integers_are_described_by_their_range_and_few_by_their_values():
-    few = describe("x", torch.tensor([3, -1]))
+    few = spec_from_tensor("x", torch.tensor([3, -1]))
     assert (few.min_val, few.max_val, few.data, few.mean) == (-1, 3, (3, -1), None)
-    many = describe("x", torch.arange(100))
+    many = spec_from_tensor("x", torch.arange(100))
     assert (many.min_val, many.max_val, many.data) == (0, 99, None)
     assert {"min_val", "max_val"} <= set(many.keys)
-    assert describe("x", torch.tensor([True, False])).data == (True, False)
+    assert spec_from_tensor("x", torch.tensor([True, False])).data == (True, False)
 
 
 def test_a_scalar_keeps_its_value_and_what_is_not_finite_is_not_measured():
-    assert describe("x", torch.tensor(0.5)).data == (0.5,)
-    spec = describe("x", torch.tensor([math.inf, 1.0]))
+    assert spec_from_tensor("x", torch.tensor(0.5)).data == (0.5,)
+    spec = spec_from_tensor("x", torch.tensor([math.inf, 1.0]))
     assert (spec.mean, spec.std, spec.data) == (None, None, None)
-    assert describe("x", torch.empty(0, 3)).mean is None
+    assert spec_from_tensor("x", torch.empty(0, 3)).mean is None
 
 
 def test_a_dtype_that_graphs_cannot_hold_is_refused():
     with pytest.raises(CaptureError, match="argument x has dtype float8_e4m3fn"):
-        describe("x", torch.zeros(2).to(torch.float8_e4m3fn))
+        spec_from_tensor("x", torch.zeros(2).to(torch.float8_e4m3fn))
 
 
 def timm_net() -> tuple[torch.nn.Module, dict[str, Any]]:
@@ -191,7 +191,7 @@ def test_the_graph_of_a_published_net_computes_what_the_net_does(
     make: Callable[[], tuple[torch.nn.Module, dict[str, Any]]],
 ):
     if find_spec("torchvision"):  # both packages import it where it is there
-        ready_torchvision()
+        import_torchvision()
     torch.manual_seed(0)
     net, inputs = make()
     net.eval()
@@ -214,8 +214,8 @@ def test_of_many_values_an_even_part_gives_mean_and_deviation():
     torch.manual_seed(0)
     many = torch.randn(1 << 21) * 3 + 5
     many[::2] += 4  # what repeats with a power of two is seen whole
-    spec = describe("x", many)
+    spec = spec_from_tensor("x", many)
     assert spec.mean == pytest.approx(float(many.mean()), abs=0.05)
     assert spec.std == pytest.approx(float(many.std()), abs=0.05)
     few = torch.tensor([1.0, 3.0])
-    assert (describe("y", few).mean, describe("y", few).std) == (2.0, 1.0)
+    assert (spec_from_tensor("y", few).mean, spec_from_tensor("y", few).std) == (2.0, 1.0)

@@ -15,12 +15,12 @@ from passnet.errors import CaptureError
 from passnet.extract.trace import Segment, Trace
 from passnet.graph.fake import SYMBOL_ANNOTATION
 from passnet.graph.from_fx import program_from_fx
-from passnet.graph.from_tensor import Sampler, describe, is_fake
+from passnet.graph.from_tensor import Sampler, spec_from_tensor, is_fake
 from passnet.graph.spec import Graph, TensorSpec
 
 
 @dataclass(frozen=True)
-class Captured:
+class CapturedGraph:
     """A graph with the values of its arguments at capture, in the order of its parameters."""
 
     graph: Graph
@@ -51,10 +51,10 @@ def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]
     return [item.graph for item in capture_values(net, *inputs, **kwargs)]
 
 
-def capture_values(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Captured]:
+def capture_values(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[CapturedGraph]:
     """The same as `capture`, with the values that the arguments of each graph had."""
-    found: list[Captured] = []
-    trace = Trace(net, lambda segment: found.append(captured(segment)))
+    found: list[CapturedGraph] = []
+    trace = Trace(net, lambda segment: found.append(segment_graph(segment)))
     try:
         trace.run(inputs, kwargs)
     finally:
@@ -62,7 +62,7 @@ def capture_values(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list
     return found
 
 
-def captured(segment: Segment, sample: Sampler | None = None) -> Captured:
+def segment_graph(segment: Segment, sample: Sampler | None = None) -> CapturedGraph:
     """The graph that Dynamo found, with what its arguments are.
 
     Args:
@@ -72,12 +72,12 @@ def captured(segment: Segment, sample: Sampler | None = None) -> Captured:
     Raises:
         CaptureError: the graph holds what a `Graph` cannot.
     """
-    return graph_of(segment.module, segment.arguments, sample)
+    return module_graph(segment.module, segment.arguments, sample)
 
 
-def graph_of(
+def module_graph(
     module: torch.fx.GraphModule, arguments: list[Any], sample: Sampler | None = None
-) -> Captured:
+) -> CapturedGraph:
     """A traced module as a graph, with what its arguments are.
 
     Args:
@@ -95,7 +95,7 @@ def graph_of(
     specs = []
     for index, (param, value) in enumerate(zip(params, values, strict=True)):
         if isinstance(value, torch.Tensor):
-            specs.append(describe(param.name, value, sample))
+            specs.append(spec_from_tensor(param.name, value, sample))
             if is_fake(value):
                 is_parameter = isinstance(value, torch.nn.Parameter)
                 kind = "torch.nn.parameter.Parameter" if is_parameter else "torch.Tensor"
@@ -106,7 +106,7 @@ def graph_of(
         else:
             raise CaptureError(f"argument {param.name} is a {type(value).__name__}, not a tensor")
     program = type(program)(tuple(params), program.body, program.outputs)
-    return Captured(Graph(program, tuple(specs)), tuple(values))
+    return CapturedGraph(Graph(program, tuple(specs)), tuple(values))
 
 
 def held_tensors(module: torch.fx.GraphModule) -> list[torch.Tensor]:

@@ -6,47 +6,16 @@ import ast
 import math
 import re
 
+from passnet.graph.operators import name_set
 from passnet.graph.spec import Arg, Device, Ref, Sequence, Slice, TorchName
-from passnet.graph.syntax import dotted, error_at
+from passnet.graph.syntax import dotted_name, error_at
 
-CONSTANT_NAMES = frozenset(
-    [
-        "float16",
-        "float32",
-        "float64",
-        "bfloat16",
-        "half",
-        "float",
-        "double",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "short",
-        "int",
-        "long",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "bool",
-        "complex32",
-        "complex64",
-        "complex128",
-        "cfloat",
-        "cdouble",
-        "float8_e4m3fn",
-        "float8_e5m2",
-        "float8_e4m3fnuz",
-        "float8_e5m2fnuz",
-        "strided",
-        "sparse_coo",
-        "contiguous_format",
-        "channels_last",
-        "channels_last_3d",
-        "preserve_format",
-    ]
-)
+CONSTANT_NAMES = name_set("""
+    float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 short int long
+    uint8 uint16 uint32 uint64 bool complex32 complex64 complex128 cfloat cdouble float8_e4m3fn
+    float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz strided sparse_coo contiguous_format
+    channels_last channels_last_3d preserve_format
+""")
 """Names of torch that are constants (dtypes, layouts, memory formats) when not called."""
 
 FLOAT_NAMES = {"inf": math.inf, "nan": math.nan}
@@ -133,7 +102,7 @@ class ArgumentReader:
         raise error_at(self._where, node, "not a constant of torch that is known here")
 
     def _literal_call(self, node) -> Arg:
-        name = dotted(node.func)
+        name = dotted_name(node.func)
         args = self._inner(node, node.args)
         if name == "slice" and not node.keywords and 1 <= len(args) <= 3:
             return Slice(None, args[0]) if len(args) == 1 else Slice(*args)

@@ -14,7 +14,6 @@ from passnet.graph.spec import (
     Op,
     Program,
     Ref,
-    Release,
     Sequence,
     Slice,
     TorchName,
@@ -36,7 +35,7 @@ class Fingerprints:
 
 def op_sequence(program: Program) -> tuple[str, ...]:
     """The targets of the ops in program order; graphs that share it belong to one task."""
-    return tuple(item.target for item in program.body if isinstance(item, Op))
+    return tuple(op.target for op in program.ops)
 
 
 @dataclass(slots=True)
@@ -52,57 +51,42 @@ class _Numbering:
 
     def __init__(self) -> None:
         self._values: dict[str, _Value] = {}
+        self._num_ops = 0
         self.inputs: list[str] = []
-        self._made = 0
-
-    def read(self, name: str) -> str:
-        value = self._value(name)
-        if value.number is None:
-            value.number = f"i{len(self.inputs)}"
-            self.inputs.append(value.name)
-        return value.number
-
-    def make(self, name: str | None) -> None:
-        if name is not None:
-            self._values[name] = _Value(name, f"v{self._made}")
-        self._made += 1
 
     def alias(self, name: str, source: str) -> None:
         self._values[name] = self._value(source)
 
+    def add_op(self, output: str | None) -> None:
+        if output is not None:
+            self._values[output] = _Value(output, f"v{self._num_ops}")
+        self._num_ops += 1
+
     def _value(self, name: str) -> _Value:
         return self._values.setdefault(name, _Value(name))
 
-
-class _Args:
-    """Renders arguments in canonical form, with or without their literals."""
-
-    def __init__(self, numbering: _Numbering) -> None:
-        self._numbering = numbering
-
-    def both(self, arg: Arg) -> tuple[str, str]:
-        """The argument without and with literals."""
+    def texts(self, arg: Arg) -> tuple[str, str]:
+        """An argument in canonical form, without its literals and with them."""
         if isinstance(arg, Ref):
-            value = self._numbering.read(arg.name)
-            return value, value
+            value = self._value(arg.name)
+            if value.number is None:
+                value.number = f"i{len(self.inputs)}"
+                self.inputs.append(value.name)
+            return value.number, value.number
         if isinstance(arg, Sequence):
-            return self._join("(", arg.items)
+            return self._joined("(", arg.items)
         if isinstance(arg, Slice):
-            return self._join("s(", (arg.start, arg.stop, arg.step))
-        return "", _literal(arg)
+            return self._joined("s(", (arg.start, arg.stop, arg.step))
+        if isinstance(arg, TorchName):
+            return "", "torch." + arg.name
+        if isinstance(arg, Device):
+            return "", "device"  # where a graph runs is no part of what it is
+        return "", f"{type(arg).__name__}:{arg!r}"
 
-    def _join(self, opening: str, items: tuple[Arg, ...]) -> tuple[str, str]:
-        pairs = [self.both(item) for item in items]
-        bare = " ".join(pair[0] for pair in pairs if pair[0])
-        return bare, opening + ",".join(pair[1] for pair in pairs) + ")"
-
-
-def _literal(arg: Arg) -> str:
-    if isinstance(arg, TorchName):
-        return "torch." + arg.name
-    if isinstance(arg, Device):
-        return "device"  # where a graph runs is no part of what it is
-    return f"{type(arg).__name__}:{arg!r}"
+    def _joined(self, opening: str, args: tuple[Arg, ...]) -> tuple[str, str]:
+        pairs = [self.texts(arg) for arg in args]
+        bare = " ".join(bare for bare, _ in pairs if bare)
+        return bare, f"{opening}{','.join(full for _, full in pairs)})"
 
 
 def canonical_lines(program: Program) -> tuple[list[str], list[str], list[str]]:
@@ -117,32 +101,22 @@ def canonical_lines(program: Program) -> tuple[list[str], list[str], list[str]]:
         order of their numbers (arguments that no op or output reads are not listed).
     """
     numbering = _Numbering()
-    args = _Args(numbering)
     structure: list[str] = []
     literals: list[str] = []
-    for item in program.body:
-        if isinstance(item, Release):
-            continue
-        if isinstance(item, Alias):
-            numbering.alias(item.output, item.source)
-            continue
-        bare: list[str] = []
-        full: list[str] = []
-        for arg in item.args:
-            pair = args.both(arg)
-            bare.append(pair[0])
-            full.append(pair[1])
-        for name, arg in sorted(item.kwargs, key=lambda entry: entry[0]):
-            pair = args.both(arg)
-            if pair[0]:
-                bare.append(f"{name}={pair[0]}")
-            full.append(f"{name}={pair[1]}")
-        numbering.make(item.output)
-        structure.append(f"{item.target} {' '.join(part for part in bare if part)}")
-        literals.append(f"{item.target} {' '.join(full)}")
-    pairs = [args.both(arg) for arg in program.outputs]
-    structure.append("return " + " ".join(pair[0] for pair in pairs))
-    literals.append("return " + " ".join(pair[1] for pair in pairs))
+    for statement in program.body:
+        if isinstance(statement, Alias):
+            numbering.alias(statement.output, statement.source)
+        elif isinstance(statement, Op):
+            pairs = [numbering.texts(arg) for arg in statement.args]
+            for name, arg in sorted(statement.kwargs, key=lambda kwarg: kwarg[0]):
+                bare, full = numbering.texts(arg)
+                pairs.append((f"{name}={bare}" if bare else "", f"{name}={full}"))
+            numbering.add_op(statement.output)
+            structure.append(f"{statement.target} {' '.join(bare for bare, _ in pairs if bare)}")
+            literals.append(f"{statement.target} {' '.join(full for _, full in pairs)}")
+    pairs = [numbering.texts(arg) for arg in program.outputs]
+    structure.append("return " + " ".join(bare for bare, _ in pairs))
+    literals.append("return " + " ".join(full for _, full in pairs))
     return structure, literals, numbering.inputs
 
 
@@ -159,7 +133,7 @@ def fingerprints(graph: Graph) -> Fingerprints:
     structure, literals, inputs = canonical_lines(graph.program)
     full = None
     if graph.tensors or not graph.program.params:
-        specs = {item.name: item for item in graph.tensors}
+        specs = {spec.name: spec for spec in graph.tensors}
         missing = [name for name in inputs if name not in specs]
         if missing:
             raise GraphError(f"argument {missing[0]} has no shape and dtype")

@@ -21,7 +21,7 @@ Sampler: TypeAlias = Callable[[torch.Tensor], torch.Tensor | None]
 """Gives some values of a tensor that has none of its own, or None."""
 
 
-def describe(name: str, value: torch.Tensor, sample: Sampler | None = None) -> TensorSpec:
+def spec_from_tensor(name: str, value: torch.Tensor, sample: Sampler | None = None) -> TensorSpec:
     """What is recorded of a tensor: shape, dtype, device, and statistics where it has values.
 
     Floats get mean and standard deviation, integers their range and, when few, their values; a

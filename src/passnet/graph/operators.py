@@ -62,3 +62,8 @@ IN_PLACE_TEXT: dict[str, str] = {
     name: text + "=" for name, text in zip(IN_PLACE.values(), _BINARY_TEXT, strict=True)
 }
 """`operator` name of an augmented assignment -> how it is written."""
+
+
+def name_set(names: str) -> frozenset[str]:
+    """The names in a text: how tables of many names are written here."""
+    return frozenset(names.split())

@@ -19,14 +19,19 @@ from passnet.graph.operators import (
     UNARY,
 )
 from passnet.graph.spec import Alias, Arg, Op, Param, Program, Ref, Release, Statement
-from passnet.graph.syntax import construct, dotted, error_at, gc_paused, parse_tree, written
+from passnet.graph.syntax import (
+    annotation_text,
+    construct,
+    dotted_name,
+    error_at,
+    gc_paused,
+    parse_tree,
+)
 
 RESERVED = frozenset(
     ["self", "torch", "operator", "device", "slice", "float", "getattr", "Ellipsis", *FLOAT_NAMES]
 )
 """Names that mean something in the text of a program, so that no value may have them."""
-
-_HEADER = (ast.Import, ast.ImportFrom)
 
 
 def parse_program(text: str, where: str = "model.py") -> Program:
@@ -53,13 +58,13 @@ def parse_program(text: str, where: str = "model.py") -> Program:
 
 def _forward(tree: ast.Module, where: str) -> ast.FunctionDef:
     classes: list[ast.ClassDef] = []
-    for item in tree.body:
-        if isinstance(item, ast.ClassDef):
-            classes.append(item)
-        elif not isinstance(item, _HEADER):
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            classes.append(node)
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)):
             raise GraphError(
-                f"{where}:{item.lineno}: only imports and one class may stand here, "
-                f"found {construct(item)}"
+                f"{where}:{node.lineno}: only imports and one class may stand here, "
+                f"found {construct(node)}"
             )
     if not classes:
         raise GraphError(f"{where}: expected one class with a forward method, found none")
@@ -68,7 +73,7 @@ def _forward(tree: ast.Module, where: str) -> ast.FunctionDef:
     cls = classes[0]
     if cls.decorator_list:
         raise GraphError(f"{where}:{cls.lineno}: the class has a decorator")
-    methods = [item for item in cls.body if not _is_docstring(item)]
+    methods = [node for node in cls.body if not _is_docstring(node)]
     if len(methods) != 1 or not isinstance(methods[0], ast.FunctionDef):
         raise GraphError(f"{where}:{cls.lineno}: class {cls.name} must hold one method, forward")
     method = methods[0]
@@ -77,18 +82,14 @@ def _forward(tree: ast.Module, where: str) -> ast.FunctionDef:
     return method
 
 
-def _is_docstring(item: ast.stmt) -> bool:
-    return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _is_plain_name(value: Arg) -> bool:
+def _is_plain_name(arg: Arg) -> bool:
     """Whether a literal can be printed as the attribute of a value."""
-    return (
-        isinstance(value, str)
-        and value.isascii()
-        and value.isidentifier()
-        and not keyword.iskeyword(value)
-    )
+    is_name = isinstance(arg, str) and arg.isascii() and arg.isidentifier()
+    return is_name and not keyword.iskeyword(arg)
 
 
 class _Parser:
@@ -112,83 +113,71 @@ class _Parser:
 
     def program(self, method: ast.FunctionDef) -> Program:
         params = self._params(method)
-        self._bound.update(item.name for item in params)
+        self._bound.update(param.name for param in params)
         if not method.body or not isinstance(method.body[-1], ast.Return):
             raise GraphError(f"{self._where}:{method.lineno}: forward must end with a return")
-        body: list[Statement] = []
-        for item in method.body[:-1]:
-            if not _is_docstring(item):
-                body.append(self._statement(item))
-        return Program(params, tuple(body), self._outputs(method.body[-1]))
+        body = [self._statement(node) for node in method.body[:-1] if not _is_docstring(node)]
+        returned = method.body[-1].value
+        if not isinstance(returned, ast.Tuple):
+            raise self._error(method.body[-1], "forward must return a tuple")
+        return Program(params, tuple(body), tuple(self._arg(node) for node in returned.elts))
 
     def _params(self, method: ast.FunctionDef) -> tuple[Param, ...]:
-        spec = method.args
-        if spec.vararg or spec.kwarg or spec.kwonlyargs or spec.posonlyargs or spec.defaults:
+        node = method.args
+        if node.vararg or node.kwarg or node.kwonlyargs or node.posonlyargs or node.defaults:
             raise self._error(method, "forward takes plain positional arguments only")
-        if not spec.args or spec.args[0].arg != "self":
+        if not node.args or node.args[0].arg != "self":
             raise self._error(method, "the first argument of forward must be self")
-        params = []
-        seen = {"self"}
-        for item in spec.args[1:]:
-            if item.arg in seen or item.arg in RESERVED:
-                raise self._error(item, "argument name used twice or reserved")
-            seen.add(item.arg)
-            params.append(Param(item.arg, self._annotation(item.annotation)))
-        return tuple(params)
+        params: dict[str, Param] = {}
+        for arg in node.args[1:]:
+            if arg.arg in params or arg.arg in RESERVED:
+                raise self._error(arg, "argument name used twice or reserved")
+            params[arg.arg] = Param(arg.arg, self._annotation(arg.annotation))
+        return tuple(params.values())
 
     def _annotation(self, node: ast.expr | None) -> str | None:
-        return None if node is None else dotted(node) or written(node, self._where)
+        return None if node is None else dotted_name(node) or annotation_text(node, self._where)
 
-    def _outputs(self, item: ast.Return) -> tuple[Arg, ...]:
-        if not isinstance(item.value, ast.Tuple):
-            raise self._error(item, "forward must return a tuple")
-        return tuple(self._arg(element) for element in item.value.elts)
+    def _statement(self, node: ast.stmt) -> Statement:
+        if isinstance(node, ast.Assign):
+            return self._assign(node)
+        if isinstance(node, ast.AugAssign):
+            if not isinstance(node.target, ast.Name) or node.target.id not in self._bound:
+                raise self._error(node, "an in-place operator needs a plain name on its left")
+            name = node.target.id
+            target = "operator." + IN_PLACE[type(node.op)]
+            return Op(name, target, (Ref(name), self._arg(node.value)), (), node.lineno)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            return self._call(None, node.value, node.lineno)
+        raise self._error(node, "not a straight-line statement")
 
-    def _statement(self, item: ast.stmt) -> Statement:
-        if isinstance(item, ast.Assign):
-            return self._assign(item)
-        if isinstance(item, ast.AugAssign):
-            if not isinstance(item.target, ast.Name) or item.target.id not in self._bound:
-                raise self._error(item, "an in-place operator needs a plain name on its left")
-            name = item.target.id
-            target = "operator." + IN_PLACE[type(item.op)]
-            return Op(name, target, (Ref(name), self._arg(item.value)), (), item.lineno)
-        if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
-            return self._call(None, item.value, item.lineno)
-        raise self._error(item, "not a straight-line statement")
-
-    def _assign(self, item: ast.Assign) -> Statement:
-        value = item.value
-        for target in item.targets:
-            if isinstance(target, ast.Name) and target.id in RESERVED:
-                raise self._error(item, "a reserved name is assigned")
-        if (
-            isinstance(value, ast.Constant)
-            and value.value is None
-            and all(isinstance(target, ast.Name) for target in item.targets)
-        ):
-            names = tuple(target.id for target in item.targets if isinstance(target, ast.Name))
+    def _assign(self, node: ast.Assign) -> Statement:
+        value = node.value
+        names = tuple(target.id for target in node.targets if isinstance(target, ast.Name))
+        if not RESERVED.isdisjoint(names):
+            raise self._error(node, "a reserved name is assigned")
+        is_none = isinstance(value, ast.Constant) and value.value is None
+        if is_none and len(names) == len(node.targets):
             self._bound.difference_update(names)
-            return Release(names, item.lineno)
-        if len(item.targets) != 1:
-            raise self._error(item, "several targets are only allowed for `= None`")
-        target = item.targets[0]
+            return Release(names, node.lineno)
+        if len(node.targets) != 1:
+            raise self._error(node, "several targets are only allowed for `= None`")
+        target = node.targets[0]
         if isinstance(target, ast.Subscript):
             if not isinstance(target.value, ast.Name):
-                raise self._error(item, "an index assignment needs a plain name on its left")
+                raise self._error(node, "an index assignment needs a plain name on its left")
             args = (self._ref(target.value), self._arg(target.slice), self._arg(value))
-            return Op(None, "operator.setitem", args, (), item.lineno)
+            return Op(None, "operator.setitem", args, (), node.lineno)
         if not isinstance(target, ast.Name):
-            raise self._error(item, "the left side must be a name or an index")
-        name = target.id
+            raise self._error(node, "the left side must be a name or an index")
         if isinstance(value, ast.Name):
-            statement: Statement = Alias(name, self._ref(value).name, item.lineno)
+            statement: Statement = Alias(target.id, self._ref(value).name, node.lineno)
         else:
             read = self._expressions.get(type(value))
             if read is None:
-                raise self._error(item, "the right side must be one call, operator, index or name")
-            statement = read(name, value, item.lineno)
-        self._bound.add(name)
+                raise self._error(node, "the right side must be one call, operator, index or name")
+            statement = read(target.id, value, node.lineno)
+        self._bound.add(target.id)
         return statement
 
     def _ref(self, node: ast.Name) -> Ref:
@@ -200,13 +189,13 @@ class _Parser:
 
     def _call(self, output: str | None, node, line: int) -> Op:
         kwargs: dict[str, Arg] = {}
-        for item in node.keywords:
-            if item.arg is None:
+        for pair in node.keywords:
+            if pair.arg is None:
                 raise self._error(node, "`**` arguments are not allowed")
-            if item.arg in kwargs:
-                raise self._error(node, f"keyword {item.arg} is given twice")
-            kwargs[item.arg] = self._arg(item.value)
-        args = tuple(self._arg(item) for item in node.args)
+            if pair.arg in kwargs:
+                raise self._error(node, f"keyword {pair.arg} is given twice")
+            kwargs[pair.arg] = self._arg(pair.value)
+        args = tuple(self._arg(arg) for arg in node.args)
         target, receiver = self._callee(node.func)
         if receiver is not None:
             args = (receiver, *args)
@@ -219,17 +208,11 @@ class _Parser:
     def _callee(self, func: ast.expr) -> tuple[str, Ref | None]:
         if isinstance(func, ast.Name) and func.id == "getattr":
             return "getattr", None
-        path: list[str] = []
-        node = func
-        while isinstance(node, ast.Attribute):
-            path.append(node.attr)
-            node = node.value
-        if isinstance(node, ast.Name) and path:
-            if node.id in self._bound:
-                if len(path) == 1:
-                    return "Tensor." + path[0], Ref(node.id)
-            elif node.id in ("torch", "operator"):
-                return ".".join([node.id, *reversed(path)]), None
+        root, _, path = (dotted_name(func) or "").partition(".")
+        if root in self._bound and path and "." not in path:
+            return "Tensor." + path, Ref(root)
+        if root in ("torch", "operator") and path:
+            return f"{root}.{path}", None
         raise self._error(func, "only torch functions, operators and methods of values are called")
 
     def _check_operands(self, node: ast.expr, name: str, args, has_keywords: bool) -> None:

@@ -21,6 +21,13 @@ from passnet.graph.spec import (
 )
 
 _INDENT = " " * 8
+_IMPORTS = {
+    "torch": "import torch",
+    "operator.": "import operator",
+    "device(": "from torch import device",
+    "inf": "from torch import inf",
+}
+"""What in the text of a program needs which import."""
 
 
 def render_program(program: Program) -> str:
@@ -29,59 +36,44 @@ def render_program(program: Program) -> str:
     Raises:
         GraphError: an op has a form that text cannot express (a method without a receiver).
     """
-    lines = [_INDENT + render_statement(item) for item in program.body]
     params = ["self"]
-    for item in program.params:
-        params.append(item.name if item.annotation is None else f"{item.name}: {item.annotation}")
-    body = "\n".join(lines) + ("\n" if lines else "")
+    for param in program.params:
+        annotation = "" if param.annotation is None else f": {param.annotation}"
+        params.append(param.name + annotation)
+    body = "".join(f"{_INDENT}{render_statement(statement)}\n" for statement in program.body)
     text = (
         "class GraphModule(torch.nn.Module):\n"
         f"    def forward({', '.join(params)}):\n"
         f"{body}{_INDENT}return {render_arg(Sequence('tuple', program.outputs))}\n"
     )
-    return _imports(text) + "\n\n" + text
+    imports = [line for sign, line in _IMPORTS.items() if sign in text]
+    return "\n".join(imports) + "\n\n\n" + text
 
 
-def _imports(text: str) -> str:
-    lines = ["import torch"]
-    if "operator." in text:
-        lines.append("import operator")
-    if "device(" in text:
-        lines.append("from torch import device")
-    if "inf" in text:
-        lines.append("from torch import inf")
-    return "\n".join(lines) + "\n"
-
-
-def render_statement(item: Statement) -> str:
+def render_statement(statement: Statement) -> str:
     """One line of text for a statement."""
-    if isinstance(item, Alias):
-        return f"{item.output} = {item.source}"
-    if isinstance(item, Release):
-        return " = ".join((*item.names, "None"))
-    return _render_op(item)
-
-
-def _render_op(op: Op) -> str:
-    in_place = _render_in_place(op)
+    if isinstance(statement, Alias):
+        return f"{statement.output} = {statement.source}"
+    if isinstance(statement, Release):
+        return " = ".join((*statement.names, "None"))
+    in_place = _render_in_place(statement)
     if in_place is not None:
         return in_place
-    value = render_call(op)
-    return value if op.output is None else f"{op.output} = {value}"
+    call = _render_call(statement)
+    return call if statement.output is None else f"{statement.output} = {call}"
 
 
 def _render_in_place(op: Op) -> str | None:
     name = op.target.removeprefix("operator.")
     if op.target == "operator.setitem" and op.output is None and isinstance(op.args[0], Ref):
-        index = render_index(op.args[1])
-        return f"{op.args[0].name}[{index}] = {render_arg(op.args[2])}"
+        return f"{op.args[0].name}[{_render_index(op.args[1])}] = {render_arg(op.args[2])}"
     is_in_place = op.target.startswith("operator.") and name in IN_PLACE_TEXT
     if is_in_place and len(op.args) == 2 and op.args[0] == Ref(op.output or ""):
         return f"{op.output} {IN_PLACE_TEXT[name]} {render_arg(op.args[1])}"
     return None
 
 
-def render_call(op: Op) -> str:
+def _render_call(op: Op) -> str:
     """The right-hand side of an op as text: a call, an operator, an index or an attribute."""
     if op.output is None:  # an operator or attribute alone on a line would be no call
         return _render_plain_call(op)
@@ -89,7 +81,7 @@ def render_call(op: Op) -> str:
     if op.target == "getattr" and len(args) == 2 and isinstance(args[0], Ref):
         return f"{args[0].name}.{args[1]}"
     if op.target == "operator.getitem" and len(args) == 2 and isinstance(args[0], Ref):
-        return f"{args[0].name}[{render_index(args[1])}]"
+        return f"{args[0].name}[{_render_index(args[1])}]"
     if op.target.startswith("operator.") and not op.kwargs:
         name = op.target.removeprefix("operator.")
         if name in INFIX_TEXT and len(args) == 2:
@@ -106,9 +98,9 @@ def _render_plain_call(op: Op) -> str:
             raise GraphError(f"{op.target}: a method needs a value as its first argument")
         callee = f"{args[0].name}.{op.target.removeprefix('Tensor.')}"
         args = args[1:]
-    parts = [render_arg(item) for item in args]
-    parts += [f"{name}={render_arg(item)}" for name, item in op.kwargs]
-    return f"{callee}({', '.join(parts)})"
+    texts = [render_arg(arg) for arg in args]
+    texts += [f"{name}={render_arg(arg)}" for name, arg in op.kwargs]
+    return f"{callee}({', '.join(texts)})"
 
 
 def _operand(arg: Arg) -> str:
@@ -117,10 +109,10 @@ def _operand(arg: Arg) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def render_index(arg: Arg) -> str:
+def _render_index(arg: Arg) -> str:
     """The text between the brackets of an index."""
     if isinstance(arg, Sequence) and arg.kind == "tuple" and len(arg.items) > 1:
-        return ", ".join(render_arg(item) for item in arg.items)
+        return ", ".join(render_arg(inner) for inner in arg.items)
     return render_arg(arg)
 
 
@@ -144,10 +136,10 @@ def render_arg(arg: Arg) -> str:
     return repr(arg)
 
 
-def _render_sequence(arg: Sequence) -> str:
-    inner = ", ".join(render_arg(item) for item in arg.items)
-    if arg.kind == "list":
-        return f"[{inner}]"
-    if arg.kind == "size":
-        return f"torch.Size([{inner}])"
-    return f"({inner},)" if len(arg.items) == 1 else f"({inner})"
+def _render_sequence(sequence: Sequence) -> str:
+    text = ", ".join(render_arg(arg) for arg in sequence.items)
+    if sequence.kind == "list":
+        return f"[{text}]"
+    if sequence.kind == "size":
+        return f"torch.Size([{text}])"
+    return f"({text},)" if len(sequence.items) == 1 else f"({text})"

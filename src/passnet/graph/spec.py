@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -110,7 +111,7 @@ class Program:
     @property
     def ops(self) -> tuple[Op, ...]:
         """The calls alone, in program order."""
-        return tuple(item for item in self.body if isinstance(item, Op))
+        return tuple(statement for statement in self.body if isinstance(statement, Op))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +140,7 @@ class TensorSpec:
     @property
     def num_elements(self) -> int:
         """The product of the shape."""
-        total = 1
-        for size in self.shape:
-            total *= size
-        return total
+        return math.prod(self.shape)
 
 
 def main_float(tensors: Iterable[TensorSpec]) -> str | None:
@@ -154,11 +152,11 @@ def main_float(tensors: Iterable[TensorSpec]) -> str | None:
         >>> main_float([TensorSpec("x", (2,), "bfloat16"), TensorSpec("y", (1,), "float32")])
         'bfloat16'
     """
-    found: Counter[str] = Counter()
-    for item in tensors:
-        if "float" in item.dtype:
-            found[item.dtype] += item.num_elements
-    return found.most_common(1)[0][0] if found else None
+    num_elements: Counter[str] = Counter()
+    for spec in tensors:
+        if "float" in spec.dtype:
+            num_elements[spec.dtype] += spec.num_elements
+    return max(num_elements, key=num_elements.__getitem__, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +165,6 @@ class Graph:
 
     program: Program
     tensors: tuple[TensorSpec, ...]
-
-    def spec(self, name: str) -> TensorSpec:
-        """The spec of the argument `name`; KeyError when there is none."""
-        for item in self.tensors:
-            if item.name == name:
-                return item
-        raise KeyError(name)
 
 
 def refs(arg: Arg) -> tuple[str, ...]:
@@ -186,7 +177,7 @@ def refs(arg: Arg) -> tuple[str, ...]:
     if isinstance(arg, Ref):
         return (arg.name,)
     if isinstance(arg, Sequence):
-        return tuple(name for item in arg.items for name in refs(item))
+        return tuple(name for inner in arg.items for name in refs(inner))
     if isinstance(arg, Slice):
         return refs(arg.start) + refs(arg.stop) + refs(arg.step)
     return ()
@@ -194,6 +185,4 @@ def refs(arg: Arg) -> tuple[str, ...]:
 
 def op_refs(op: Op) -> tuple[str, ...]:
     """The names that an op reads, in the order of its arguments, then its keywords."""
-    names = [name for arg in op.args for name in refs(arg)]
-    names += [name for _, arg in op.kwargs for name in refs(arg)]
-    return tuple(names)
+    return refs(Sequence("tuple", (*op.args, *(arg for _, arg in op.kwargs))))

@@ -80,17 +80,16 @@ def _check_names(tree: ast.Module, where: str) -> None:
                 raise error_at(where, node, f"the keyword {name} in other letters is no name")
 
 
-def dotted(node: ast.expr) -> str | None:
+def dotted_name(node: ast.expr) -> str | None:
     """The text of a name or of attributes of one (`torch.Tensor`), None for anything else."""
     path: list[str] = []
-    part = node
-    while isinstance(part, ast.Attribute):
-        path.append(part.attr)
-        part = part.value
-    return ".".join([part.id, *reversed(path)]) if isinstance(part, ast.Name) else None
+    while isinstance(node, ast.Attribute):
+        path.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(path)]) if isinstance(node, ast.Name) else None
 
 
-def written(node: ast.expr, where: str) -> str:
+def annotation_text(node: ast.expr, where: str) -> str:
     """The text of an annotation, which reads back as the same annotation.
 
     Raises:

@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any
 
 from passnet.errors import GraphError
-from passnet.graph.operators import BINARY, COMPARE, IN_PLACE, UNARY
-from passnet.graph.spec import Op, Program
+from passnet.graph.operators import ARITY, name_set
+from passnet.graph.spec import Program
 
 _TORCH = """
     Size _assert _assert_async _check _check_is_size _grouped_mm _int_mm _log_softmax
@@ -273,27 +273,7 @@ _PRIVATE = """
     torch.amp.autocast_mode._enter_autocast torch.amp.autocast_mode._exit_autocast
 """
 
-_OPERATORS = frozenset(
-    [*BINARY.values(), *COMPARE.values(), *UNARY.values(), *IN_PLACE.values()]
-    + ["getitem", "setitem", "index"]
-)
-
-ATTRIBUTES = frozenset(
-    [
-        "shape",
-        "dtype",
-        "device",
-        "ndim",
-        "T",
-        "mT",
-        "H",
-        "mH",
-        "real",
-        "imag",
-        "is_cuda",
-        "requires_grad",
-    ]
-)
+ATTRIBUTES = name_set("shape dtype device ndim T mT H mH real imag is_cuda requires_grad")
 """Attributes of a value that a graph may read."""
 
 
@@ -310,13 +290,13 @@ ALLOWED: frozenset[str] = frozenset(
     | _prefixed("torch._C._linalg.", _C_LINALG)
     | _prefixed("torch._C._fft.", _C_FFT)
     | _prefixed("torch._C._special.", _C_SPECIAL)
-    | _prefixed("", _PRIVATE)
-    | {"operator." + name for name in _OPERATORS}
+    | name_set(_PRIVATE)
+    | {"operator." + name for name in ARITY}
     | {"getattr"}
 )
 """Every allowed target except the aten ops, which are matched without their overload."""
 
-_ATEN_NAMES = frozenset(_ATEN.split()) | frozenset(_TORCH.split()) - {"Size"}
+_ATEN_NAMES = name_set(_ATEN) | name_set(_TORCH) - {"Size"}
 _ATEN_PREFIX = "torch.ops.aten."
 
 
@@ -338,16 +318,14 @@ def is_allowed(target: str) -> bool:
 
 def check_targets(program: Program, where: str = "model.py") -> None:
     """Raise a GraphError, naming line and target, if a program calls what is not allowed."""
-    for item in program.body:
-        if not isinstance(item, Op):
-            continue
-        if not is_allowed(item.target):
+    for op in program.ops:
+        if not is_allowed(op.target):
             raise GraphError(
-                f"{where}:{item.line}: {item.target} is not on the list of allowed targets "
+                f"{where}:{op.line}: {op.target} is not on the list of allowed targets "
                 "(passnet.graph.targets); a graph may only call tensor ops"
             )
-        if item.target == "getattr" and item.args[1] not in ATTRIBUTES:
-            raise GraphError(f"{where}:{item.line}: attribute {item.args[1]} may not be read")
+        if op.target == "getattr" and op.args[1] not in ATTRIBUTES:
+            raise GraphError(f"{where}:{op.line}: attribute {op.args[1]} may not be read")
 
 
 @cache

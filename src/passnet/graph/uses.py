@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from passnet.graph.operators import name_set
 from passnet.graph.spec import Alias, Arg, Graph, Op, Ref, Release, Sequence
 
 ArgumentRole: TypeAlias = Literal["plain", "matrix", "scale", "shift", "positive"]
@@ -31,30 +32,10 @@ class _Flow:
     offset: int = 0
 
 
-_KEEPS_VALUES = frozenset(
-    [
-        "view",
-        "reshape",
-        "to",
-        "long",
-        "int",
-        "contiguous",
-        "unsqueeze",
-        "squeeze",
-        "expand",
-        "expand_as",
-        "flatten",
-        "transpose",
-        "permute",
-        "t",
-        "clone",
-        "detach",
-        "type_as",
-        "float",
-        "repeat",
-        "masked_fill",
-    ]
-)
+_KEEPS_VALUES = name_set("""
+    view reshape to long int contiguous unsqueeze squeeze expand expand_as flatten transpose
+    permute t clone detach type_as float repeat masked_fill
+""")
 """Methods whose result holds the values of their receiver (possibly some of them twice)."""
 
 _ROLES: dict[str, tuple[tuple[int, str, ArgumentRole], ...]] = {

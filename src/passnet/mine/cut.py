@@ -86,7 +86,7 @@ def observe(graph: Graph, values: Sequence[object]) -> dict[str, TensorSpec]:
         graph: its program must come from `single_assignment`.
         values: one tensor or number for each argument.
     """
-    from passnet.graph.from_tensor import describe
+    from passnet.graph.from_tensor import spec_from_tensor
 
     names = [op.output for op in graph.program.ops]
     seen = {item.name: item for item in graph.tensors}
@@ -97,7 +97,7 @@ def observe(graph: Graph, values: Sequence[object]) -> dict[str, TensorSpec]:
             if "custom" in n.meta and isinstance(result, torch.Tensor):
                 name = names[n.meta["custom"]["op"]]
                 if name is not None:
-                    seen[name] = describe(name, result)
+                    seen[name] = spec_from_tensor(name, result)
             return result
 
     with torch.no_grad():
