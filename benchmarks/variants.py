@@ -24,7 +24,7 @@ from typing import Literal, TypeAlias
 
 from rich.console import Console
 
-from passnet.extract.sampling import stratified
+from passnet.extract.sampling import stratified_sample
 from passnet.extract.store import GRAPHS, GraphRow, read_set
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
@@ -145,7 +145,7 @@ def measure_isolated(worker: JobRunner, key: str, jobs: dict[str, VariantJob]) -
     entry = job.row.sources[0].entry
     with tempfile.TemporaryDirectory(prefix="passnet-variants-") as place:
         task = Job("benchmarks.variants:measure_to", encode(job).decode(), place, LIMITS)
-        ended = worker.run(task, "passnet.extract.entry_capture:ready", _library(job))
+        ended = worker.run(task, "passnet.extract.entry_capture:preload_library", _library(job))
         if (Path(place) / RECORD_FILE).exists():
             return Measured(key, read_json(Path(place) / RECORD_FILE, list[Tried]))
         why = ENDED[0] if ended.timed_out else ENDED[1]
@@ -212,7 +212,7 @@ def sample(folder: Path, size: int) -> list[GraphRow]:
         for row in GRAPHS.read(file)
         if row.sources[0].part == "forward" and len(row.op_sequence) <= MAX_OPS
     ]
-    return stratified(rows, size * TEXT_BYTES)[:size]
+    return stratified_sample(rows, size * TEXT_BYTES)[:size]
 
 
 def main(arguments: list[str]) -> None:

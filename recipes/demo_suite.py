@@ -20,7 +20,7 @@ import torch
 
 from passnet.errors import CutError
 from passnet.extract.capture import capture_values
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.torchvision_ops import import_torchvision
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph
 from passnet.mine.cut import cut, observe, single_assignment
@@ -213,7 +213,7 @@ def collect(nets: Sequence[Net]) -> list[SuiteGraph]:
 def main() -> None:
     """Build the suites and write them to the folder given."""
     folder = Path(sys.argv[1])
-    ready_torchvision()
+    import_torchvision()
     suite = make_suite("demo", collect(NETS))
     write_suite(folder / "demo.parquet", suite)
     for task in suite.tasks:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from passnet.agent.training_data import write_chats
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.torchvision_ops import import_torchvision
 from tests.agent.attempts import ATTEMPT, different, load_rows, selection
 
 pytest.importorskip("trl", reason="TRL is not installed (pip install trl)")
@@ -21,7 +21,7 @@ UNTRAINED = -100
 def tokenizer() -> Any:
     """One token a byte, with the chat template with which TRL trains Qwen 3."""
     with suppress(ImportError):
-        ready_torchvision()  # transformers imports it where it is there
+        import_torchvision()  # transformers imports it where it is there
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
     from trl import chat_template_utils

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.torchvision_ops import import_torchvision
 
 HEAD = "<|im_start|>user\nturn "
 TAIL = "<|im_end|>\n<|im_start|>assistant"
@@ -48,7 +48,7 @@ def said(text: str, calls: list[dict[str, Any]]) -> str:
 
 def teach(folder: Path, turns: list[str]) -> bool:
     """Train a model until it says these turns word for word, and store it; whether it does."""
-    ready_torchvision()
+    import_torchvision()
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import (
         AutoTokenizer,
@@ -118,7 +118,7 @@ def served(folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    ready = "from passnet.extract.torchvision_ops import ready_torchvision; ready_torchvision()"
+    ready = "from passnet.extract.torchvision_ops import import_torchvision; import_torchvision()"
     code = f"{ready}; from transformers.cli.transformers import main; main()"
     words = ["serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     log = (folder / "server.log").open("wb")

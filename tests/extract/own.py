@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from passnet.extract.net import Given, Net, image
+from passnet.extract.net import Net, NetInput, image
 
 
 class Small(torch.nn.Module):
@@ -102,8 +102,8 @@ def named():
 
 def by_keyword():
     net = torch.nn.MultiheadAttention(8, 2, batch_first=True)
-    x = Given(torch.ones(1, 5, 8), ("batch", "sequence", "width"))
-    return Net(net, (x, x, x), {"need_weights": Given(False)})
+    x = NetInput(torch.ones(1, 5, 8), ("batch", "sequence", "width"))
+    return Net(net, (x, x, x), {"need_weights": NetInput(False)})
 
 
 def huge():
@@ -158,4 +158,4 @@ class Eighth(torch.nn.Module):
 
 
 def eighth() -> Net:
-    return Net(Eighth(), (Given(torch.ones(2, 4)),))
+    return Net(Eighth(), (NetInput(torch.ones(2, 4)),))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from passnet.extract import constraints
-from passnet.extract.capture import captured, graph_of
+from passnet.extract.capture import module_graph, segment_graph
 from passnet.extract.catalog.file import as_net
 from passnet.extract.entry_capture import capture_entry
 from passnet.extract.record import CaptureSettings, Constraints
@@ -109,7 +109,7 @@ def test_a_check_stops_after_its_time():
 def test_a_graph_that_computes_something_else_is_found_out():
     net = as_net((own.Small(), torch.ones(2, 4)), "here")
     graphs = []
-    trace = Trace(net.module, lambda segment: graphs.append(captured(segment)))
+    trace = Trace(net.module, lambda segment: graphs.append(segment_graph(segment)))
     trace.run([item.value for item in net.args], {})
 
     def altered(item):
@@ -123,12 +123,12 @@ def test_a_graph_that_computes_something_else_is_found_out():
             item, graph=replace(item.graph, program=replace(item.graph.program, body=body))
         )
 
-    known = constraints.check_text(graphs[0].graph)
+    known = constraints.static_constraints(graphs[0].graph)
     settings = CaptureSettings()
 
     def compare(found):
         again = lambda: as_net((own.Small(), torch.ones(2, 4)), "here")  # noqa: E731
-        return constraints.compare(net, trace, found, None, settings, known, again)
+        return constraints.check_outputs(net, trace, found, None, settings, known, again)
 
     right = compare(graphs)
     assert right.runnable and right.error is None
@@ -169,7 +169,7 @@ def test_what_a_graph_cannot_hold_is_named_and_real_weights_are_not_tried():
 
 def test_custom_operators_are_named():
     graphs = []
-    trace = Trace(own.Small(), lambda segment: graphs.append(captured(segment)))
+    trace = Trace(own.Small(), lambda segment: graphs.append(segment_graph(segment)))
     trace.run([torch.ones(2, 4)], {})
     program = graphs[0].graph.program
     body = (*program.body, Op("z", "torch.ops.mylib.myop", ()), Op("w", "torch.ops.aten.relu", ()))
@@ -198,7 +198,7 @@ def test_a_backward_graph_computes_the_gradients():
     Trace(net, lambda segment: None, lambda *item: kept.append(item)).run([x], {})
     [(number, module, values)] = kept
     assert number == 0
-    graph = graph_of(module, values).graph
+    graph = module_graph(module, values).graph
     gradient = torch.randn(2, 3)
     given = [x if item.shape == (2, 4) else gradient for item in graph.tensors]
     with torch.no_grad():

@@ -10,12 +10,12 @@ import pytest
 
 from passnet.errors import InputError
 from passnet.extract.catalog import hub
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.torchvision_ops import import_torchvision
 from passnet.extract.weights import FakeWeights
 
 pytest.importorskip("transformers")
 if importlib.util.find_spec("torchvision"):
-    ready_torchvision()
+    import_torchvision()
 pytest.importorskip("timm")
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -6,8 +6,8 @@ import torch
 from passnet.errors import CaptureError
 from passnet.extract import recapture as module
 from passnet.extract.capture import capture
-from passnet.extract.net import Given, floats, ones, tokens
-from passnet.extract.recapture import given_at, recapture
+from passnet.extract.net import NetInput, floats, ones, tokens
+from passnet.extract.recapture import recapture, resized_value
 from passnet.graph.canonical import fingerprints
 from tests.extract import sized
 
@@ -16,25 +16,25 @@ HERE = sized.__file__
 
 def test_values_are_repeated_or_cut_along_named_axes():
     ids = tokens(50, 2, 3)
-    grown = given_at(ids, {"batch": 4, "sequence": 5})
+    grown = resized_value(ids, {"batch": 4, "sequence": 5})
     assert grown.shape == (4, 5)
     assert torch.equal(grown[2:], grown[:2]) and torch.equal(grown[:, 3:], grown[:, :2])
-    assert torch.equal(given_at(ids, {"sequence": 2}), ids.value[:, :2])
-    assert given_at(ids, {"height": 9}) is ids.value
+    assert torch.equal(resized_value(ids, {"sequence": 2}), ids.value[:, :2])
+    assert resized_value(ids, {"height": 9}) is ids.value
 
 
 def test_only_floats_of_32_bits_are_cast():
-    assert given_at(floats(2), {}, torch.bfloat16).dtype is torch.bfloat16
-    assert given_at(ones(2), {}, torch.bfloat16).dtype is torch.int64
-    assert given_at(Given(3), {}, torch.bfloat16) == 3
+    assert resized_value(floats(2), {}, torch.bfloat16).dtype is torch.bfloat16
+    assert resized_value(ones(2), {}, torch.bfloat16).dtype is torch.int64
+    assert resized_value(NetInput(3), {}, torch.bfloat16) == 3
 
 
 def test_inputs_that_cannot_be_had_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "MAX_GIVEN_BYTES", 1000)
+    monkeypatch.setattr(module, "MAX_INPUT_BYTES", 1000)
     with pytest.raises(CaptureError, match="4000 bytes, above 1000"):
-        given_at(floats(2, axes=("batch",)), {"batch": 1000})
+        resized_value(floats(2, axes=("batch",)), {"batch": 1000})
     with pytest.raises(CaptureError, match="axis batch has no elements"):
-        given_at(floats(0, axes=("batch",)), {"batch": 4})
+        resized_value(floats(0, axes=("batch",)), {"batch": 4})
 
 
 @pytest.mark.parametrize("name", ["rms", "table"])

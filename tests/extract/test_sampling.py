@@ -2,7 +2,7 @@
 
 import random
 
-from passnet.extract.sampling import stratified
+from passnet.extract.sampling import stratified_sample
 from tests.extract.test_store import row
 
 
@@ -19,18 +19,18 @@ def size(found):
 
 
 def test_a_part_fits_and_has_of_all_libraries_alike():
-    found = stratified(rows(), 90)
+    found = stratified_sample(rows(), 90)
     assert 0 < size(found) <= 90
     counts = [sum(item.full.startswith(lib) for item in found) for lib in "abc"]
     assert max(counts) - min(counts) <= 1
 
 
 def test_each_structure_is_taken_once():
-    found = stratified(rows(), 10**6)
+    found = stratified_sample(rows(), 10**6)
     assert len(found) == len({item.structure for item in found}) == 24
 
 
 def test_the_order_of_rows_makes_no_difference():
     shuffled = rows()
     random.Random(1).shuffle(shuffled)
-    assert stratified(shuffled, 90) == stratified(rows(), 90)
+    assert stratified_sample(shuffled, 90) == stratified_sample(rows(), 90)

@@ -5,26 +5,31 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from passnet.extract.net import Given
+from passnet.extract.net import NetInput
 from passnet.extract.weights import FakeWeights
 
 pytest.importorskip("transformers")
 
 from passnet.extract.catalog import transformers as nets
-from passnet.extract.catalog.transformers.config_defaults import said
-from passnet.extract.catalog.transformers.inputs import inputs, left_out
-from passnet.extract.catalog.transformers.reduced_configs import MAX_LAYERS, cut, fitted, reduced
+from passnet.extract.catalog.transformers.config_defaults import required_settings
+from passnet.extract.catalog.transformers.inputs import inputs, omitted_inputs
+from passnet.extract.catalog.transformers.reduced_configs import (
+    MAX_LAYERS,
+    match_widths,
+    reduce_layers,
+    reduce_settings,
+)
 
 
 def test_the_number_of_stages_is_no_depth():
     settings = {"depths": [6] * 6, "num_heads": [6] * 6, "num_layers": 6}
-    cut(settings, [])
+    reduce_settings(settings, [])
     assert settings["depths"] == [MAX_LAYERS] * 6
     assert len(settings["num_heads"]) == settings["num_layers"] == 6
 
 
 def test_numbers_of_layers_that_follow_from_their_kinds_are_made_anew():
-    config, changes = reduced(nets_config("Zamba2Config"))
+    config, changes = reduce_layers(nets_config("Zamba2Config"))
     kinds = config.layers_block_type
     assert changes and len(kinds) == MAX_LAYERS
     assert config.hybrid_layer_ids == [at for at, kind in enumerate(kinds) if kind == "hybrid"]
@@ -32,21 +37,23 @@ def test_numbers_of_layers_that_follow_from_their_kinds_are_made_anew():
 
 
 def nets_config(name):
-    nets.ready()
+    nets.import_transformers()
     import transformers
 
     return getattr(transformers, name)()
 
 
 def test_a_net_of_two_that_read_is_not_asked_which_one_does():
-    assert fitted(nets_config("MusicgenConfig")) == ()
+    assert match_widths(nets_config("MusicgenConfig")) == ()
 
 
 def test_what_is_said_of_a_class_goes_before_what_is_said_of_its_family():
     family = SimpleNamespace(model_type="esm")
-    assert said("EsmModel", family)["vocab_size"] == 33
-    assert said("BeitForSemanticSegmentation", family) == {"out_indices": [3, 5, 7, 11]}
-    assert said("BertModel", SimpleNamespace(model_type="bert")) == {}
+    assert required_settings("EsmModel", family)["vocab_size"] == 33
+    assert required_settings("BeitForSemanticSegmentation", family) == {
+        "out_indices": [3, 5, 7, 11]
+    }
+    assert required_settings("BertModel", SimpleNamespace(model_type="bert")) == {}
 
 
 class Hearing(torch.nn.Module):
@@ -109,7 +116,7 @@ def test_a_net_that_sees_and_is_called_with_text_alone_says_so():
         def forward(self, input_ids, pixel_values=None, input_features=None):
             return input_ids
 
-    made = dict.fromkeys(("input_ids", "input_features"), Given(torch.ones(1, 2)))
-    assert left_out(Net(), made) == ("pixel_values",)
-    assert left_out(Net(), {**made, "pixel_values": Given(torch.ones(1))}) == ()
-    assert left_out(torch.nn.Linear(1, 1), made) == ()
+    made = dict.fromkeys(("input_ids", "input_features"), NetInput(torch.ones(1, 2)))
+    assert omitted_inputs(Net(), made) == ("pixel_values",)
+    assert omitted_inputs(Net(), {**made, "pixel_values": NetInput(torch.ones(1))}) == ()
+    assert omitted_inputs(torch.nn.Linear(1, 1), made) == ()

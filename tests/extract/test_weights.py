@@ -6,7 +6,7 @@ import resource
 import pytest
 import torch
 
-from passnet.extract.capture import captured
+from passnet.extract.capture import segment_graph
 from passnet.extract.trace import Trace
 from passnet.extract.weights import FakeWeights
 from passnet.graph.canonical import fingerprints
@@ -17,7 +17,7 @@ from tests.extract import own
 
 def graphs_of(module, x, sample=None):
     found = []
-    Trace(module, lambda segment: found.append(captured(segment, sample))).run([x], {})
+    Trace(module, lambda segment: found.append(segment_graph(segment, sample))).run([x], {})
     return [item.graph for item in found]
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from passnet.errors import InputError, PassError, PassFolderError
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.torchvision_ops import import_torchvision
 from passnet.passes.backend import compile_graph
 from passnet.passes.rewrite import PassReport
 from tests.passes.graphs import graph_of, pass_of, write_folder
@@ -70,7 +70,7 @@ def llama() -> torch.nn.Module:
     """A Llama of two small layers with random weights."""
     transformers = pytest.importorskip("transformers", reason="needs pip install passnet[models]")
     with contextlib.suppress(ImportError):  # transformers imports torchvision where there is one
-        ready_torchvision()
+        import_torchvision()
     config = transformers.LlamaConfig(
         hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
         num_key_value_heads=2, vocab_size=64, max_position_embeddings=64,

@@ -127,7 +127,7 @@ def build_command(
 )
 def sample_command(folder: Path, out: Path, max_mib: float) -> None:
     """Take a part of a set that has all its libraries, tasks and sizes of graphs."""
-    from passnet.extract.sampling import stratified
+    from passnet.extract.sampling import stratified_sample
     from passnet.extract.store import GRAPHS, read_set, write_set
     from passnet.records.serialise import make_folder
 
@@ -136,7 +136,7 @@ def sample_command(folder: Path, out: Path, max_mib: float) -> None:
     if not rows:
         raise InputError(f"{folder}: holds no graph")
     make_folder(out)
-    part = stratified(rows, int(max_mib * 2**20))
+    part = stratified_sample(rows, int(max_mib * 2**20))
     manifest = write_set(out, part, whole.versions)
     size = sum((out / item.file).stat().st_size for item in manifest.shards)
     text = f"{manifest.num_graphs} of {len(rows)} graphs, {manifest.num_ops} ops"

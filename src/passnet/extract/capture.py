@@ -15,7 +15,7 @@ from passnet.errors import CaptureError
 from passnet.extract.trace import Segment, Trace
 from passnet.graph.fake import SYMBOL_ANNOTATION
 from passnet.graph.from_fx import program_from_fx
-from passnet.graph.from_tensor import Sampler, spec_from_tensor, is_fake
+from passnet.graph.from_tensor import Sampler, is_fake, spec_from_tensor
 from passnet.graph.spec import Graph, TensorSpec
 
 

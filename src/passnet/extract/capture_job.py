@@ -37,7 +37,7 @@ def capture_isolated(
     with tempfile.TemporaryDirectory(prefix="passnet-extract-") as name:
         payload = encode(CaptureRequest(entry, settings)).decode()
         task = Job("passnet.extract.capture_job:capture_to", payload, name, settings.limits)
-        ended = worker.run(task, "passnet.extract.entry_capture:ready", library)
+        ended = worker.run(task, "passnet.extract.entry_capture:preload_library", library)
         return _collect(entry, Path(name), ended, settings)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from passnet.errors import GraphError, PassnetError
-from passnet.extract.capture import Captured, captured, held_tensors
+from passnet.extract.capture import CapturedGraph, held_tensors, segment_graph
 from passnet.extract.net import Net
 from passnet.extract.record import CaptureSettings, Constraints
 from passnet.extract.trace import Segment, Trace
@@ -37,7 +37,7 @@ NOISE_ELEMENTS = 1_000_003
 """Random numbers that weights are cut from; prime, so that rows of a weight differ."""
 
 
-def check_text(graph: Graph) -> Constraints:
+def static_constraints(graph: Graph) -> Constraints:
     """The constraints on a graph that can be seen without running it for real."""
     result = Constraints(custom_ops=custom_ops(graph))
     try:
@@ -53,7 +53,7 @@ def check_text(graph: Graph) -> Constraints:
     return replace(result, analysable=True)
 
 
-def over_all(found: Sequence[Constraints]) -> Constraints:
+def common_constraints(found: Sequence[Constraints]) -> Constraints:
     """The constraints that all graphs of a net meet."""
     return Constraints(
         serialisable=all(item.serialisable for item in found),
@@ -78,10 +78,10 @@ def custom_ops(graph: Graph) -> tuple[str, ...]:
     )
 
 
-def compare(
+def check_outputs(
     net: Net,
     trace: Trace,
-    graphs: Sequence[Captured],
+    graphs: Sequence[CapturedGraph],
     sample: Sampler | None,
     settings: CaptureSettings,
     constraints: Constraints,
@@ -136,7 +136,7 @@ def num_parameters(module: Any) -> int:
 def _outputs(
     net: Net,
     trace: Trace,
-    graphs: Sequence[Captured],
+    graphs: Sequence[CapturedGraph],
     sample: Sampler | None,
     rebuild: Callable[[], Net],
 ) -> tuple[list[Any], list[Any]]:
@@ -161,7 +161,7 @@ def _outputs(
     texts = [render_program(item.graph.program) for item in graphs]
 
     def check(segment: Segment) -> None:
-        item = captured(segment)
+        item = segment_graph(segment)
         if texts[segment.number : segment.number + 1] != [render_program(item.graph.program)]:
             raise GraphError(f"on real weights graph {segment.number} is another")
         segment.replay = _replay(item, segment.module)
@@ -177,7 +177,7 @@ _STALE = ("skip_guard_eval_unsafe", "Mixing fake modes", "FakeTensor")
 """What errors say that come of a trace, or of a net, that has kept fake tensors."""
 
 
-def _replay(item: Captured, module: torch.fx.GraphModule) -> Callable[..., Any]:
+def _replay(item: CapturedGraph, module: torch.fx.GraphModule) -> Callable[..., Any]:
     built = build(parse_program(render_program(item.graph.program)))
     held = held_tensors(module)
 

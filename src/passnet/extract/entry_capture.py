@@ -14,9 +14,14 @@ from typing import Any
 import torch
 
 from passnet.errors import CaptureError, GraphError, InputError
-from passnet.extract.capture import Captured, captured, graph_of
+from passnet.extract.capture import CapturedGraph, module_graph, segment_graph
 from passnet.extract.catalog import build_entry, is_file, library, packages_of
-from passnet.extract.constraints import check_text, compare, num_parameters, over_all
+from passnet.extract.constraints import (
+    check_outputs,
+    common_constraints,
+    num_parameters,
+    static_constraints,
+)
 from passnet.extract.net import Net
 from passnet.extract.record import (
     CaptureFailure,
@@ -46,7 +51,7 @@ _DATA_DEPENDENT = (
 
 
 @dataclass(frozen=True)
-class Result:
+class EntryResult:
     """What came of an entry: its record, and a row for each graph that meets the constraints which
     need no run.
     """
@@ -63,7 +68,7 @@ class _FailureError(Exception):
         self.cause = cause
 
 
-def capture_entry(entry: str, settings: CaptureSettings) -> Result:
+def capture_entry(entry: str, settings: CaptureSettings) -> EntryResult:
     """Capture one entry; what cannot be captured gives a record that says why."""
     record = NetRecord(entry, "failed", versions=_versions(entry))
     first: Mode = "real" if settings.mode == "real" else "fake"
@@ -73,29 +78,29 @@ def capture_entry(entry: str, settings: CaptureSettings) -> Result:
         failed = replace(record, cause=failure.cause, error=str(failure))
     hopeless = ("no_entry", "missing_package", "unsupported_graph")
     if settings.mode != "auto" or failed.cause in hopeless:
-        return Result(failed, [])
+        return EntryResult(failed, [])
     try:
         result = _capture(record, settings, "real")
     except _FailureError as failure:
         real = replace(failed, cause=failure.cause, error=str(failure), fake_error=failed.error)
-        return Result(real, [])
-    return Result(replace(result.record, fake_error=failed.error), result.rows)
+        return EntryResult(real, [])
+    return EntryResult(replace(result.record, fake_error=failed.error), result.rows)
 
 
-def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result:
+def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryResult:
     weights = FakeWeights() if mode == "fake" else None
     start = time.perf_counter()
     net = _build(record.entry, weights, settings.train)
     built = time.perf_counter()
     sample = weights.sample if weights else None
-    graphs: list[Captured] = []
-    backward: dict[int, Captured] = {}
+    graphs: list[CapturedGraph] = []
+    backward: dict[int, CapturedGraph] = {}
 
     def keep(segment: Segment) -> None:
-        graphs.append(captured(segment, sample))
+        graphs.append(segment_graph(segment, sample))
 
     def keep_backward(number: int, module: torch.fx.GraphModule, values: list[Any]) -> None:
-        backward[number] = graph_of(module, values)
+        backward[number] = module_graph(module, values)
 
     trace = Trace(net.module, keep, keep_backward if settings.backward else None)
     args = [item.value for item in net.args]
@@ -113,17 +118,17 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
     ]
     traced = time.perf_counter()
     size = num_parameters(net.module)
-    checks = [check_text(item.graph) for item in (*graphs, *backward.values())]
+    checks = [static_constraints(item.graph) for item in (*graphs, *backward.values())]
     is_sound = [check.error is None for check in checks]
     sound = [row for row, kept in zip([*rows, *gradients], is_sound, strict=True) if kept]
-    constraints = over_all(checks)
+    constraints = common_constraints(checks)
     if not sound:
         raise _FailureError("unsupported_graph", GraphError(str(constraints.error)))
     if settings.check and not constraints.serialisable:
         constraints = replace(constraints, unchecked="a graph cannot be read again")
     elif settings.check:
         rebuild = partial(_build, record.entry, weights, settings.train)
-        constraints = compare(net, trace, graphs, sample, settings, constraints, rebuild)
+        constraints = check_outputs(net, trace, graphs, sample, settings, constraints, rebuild)
     else:
         constraints = replace(constraints, unchecked="not asked for")
     calls = [segment.num_calls for segment in trace.segments]
@@ -154,10 +159,10 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> Result
         trace_s=traced - built,
         check_s=time.perf_counter() - traced,
     )
-    return Result(done, sound)
+    return EntryResult(done, sound)
 
 
-def _note(row: GraphRow, item: Captured, num_calls: int, is_kept: bool) -> GraphNote:
+def _note(row: GraphRow, item: CapturedGraph, num_calls: int, is_kept: bool) -> GraphNote:
     return GraphNote(
         row.structure,
         row.literals,
@@ -234,7 +239,7 @@ def _needs_values(error: BaseException) -> bool:
     return any(item in text for item in _DATA_DEPENDENT)
 
 
-def _axes(segment: Segment, item: Captured, net: Net) -> dict[str, list[str]]:
+def _axes(segment: Segment, item: CapturedGraph, net: Net) -> dict[str, list[str]]:
     """The names of the axes of those arguments that are what the net was called with."""
     named: dict[int, tuple[str, ...]] = {}
     for given in (*net.args, *net.kwargs.values()):
@@ -247,7 +252,9 @@ def _axes(segment: Segment, item: Captured, net: Net) -> dict[str, list[str]]:
     }
 
 
-def _row(item: Captured, net: Net, axes: dict[str, list[str]], source: GraphSource) -> GraphRow:
+def _row(
+    item: CapturedGraph, net: Net, axes: dict[str, list[str]], source: GraphSource
+) -> GraphRow:
     prints = fingerprints(item.graph)
     assert prints.full is not None, "a captured graph has specs"
     return GraphRow(
@@ -274,7 +281,7 @@ def _versions(entry: str) -> dict[str, str]:
     return found
 
 
-def ready(name: str) -> None:
+def preload_library(name: str) -> None:
     """Import a library, and run Dynamo once, so that a fork of this process is quick.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passnet.errors import InputError, did_you_mean, neighbours
-from passnet.extract.catalog import LIBRARIES, is_file, library, names_of, unknown
+from passnet.extract.catalog import LIBRARIES, is_file, library, names_of, unknown_entry
 
 HUB = "hub"
 
@@ -65,7 +65,7 @@ def _resolve(item: str, names: dict[str, list[str]]) -> list[str]:
     for form in (_plain(item), _plain(item) + "model"):
         if form in plain:
             return [plain[form]]
-    raise InputError(unknown(item, known))
+    raise InputError(unknown_entry(item, known))
 
 
 def _repositories(rest: str) -> list[str]:

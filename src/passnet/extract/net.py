@@ -13,7 +13,7 @@ from passnet.extract.domain import Domain
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class NetInput:
     """One argument that a net is called with.
 
     Args:
@@ -41,39 +41,39 @@ class Net:
     """
 
     module: Callable[..., Any]
-    args: tuple[Given, ...] = ()
-    kwargs: Mapping[str, Given] = field(default_factory=dict)
+    args: tuple[NetInput, ...] = ()
+    kwargs: Mapping[str, NetInput] = field(default_factory=dict)
     domain: Domain = "other"
     task: str = ""
     changes: tuple[str, ...] = ()
 
 
-def floats(*shape: int, axes: tuple[str, ...] = (), scale: float = 1.0) -> Given:
+def floats(*shape: int, axes: tuple[str, ...] = (), scale: float = 1.0) -> NetInput:
     """Normal random numbers of mean 0 and this standard deviation."""
     values = scale * _random().standard_normal(shape, dtype=np.float32)
-    return Given(torch.from_numpy(np.asarray(values, np.float32)), axes)
+    return NetInput(torch.from_numpy(np.asarray(values, np.float32)), axes)
 
 
-def image(batch: int, channels: int, height: int, width: int) -> Given:
+def image(batch: int, channels: int, height: int, width: int) -> NetInput:
     """Images of normal random numbers."""
     axes = ("batch", str(channels), "height", "width")
     return floats(batch, channels, height, width, axes=axes)
 
 
-def integers(high: int, *shape: int, low: int = 0, axes: tuple[str, ...] = ()) -> Given:
+def integers(high: int, *shape: int, low: int = 0, axes: tuple[str, ...] = ()) -> NetInput:
     """Random integers from `low` to below `high`."""
-    return Given(torch.from_numpy(_random().integers(low, high, shape)), axes)
+    return NetInput(torch.from_numpy(_random().integers(low, high, shape)), axes)
 
 
-def tokens(vocabulary: int, batch: int, length: int) -> Given:
+def tokens(vocabulary: int, batch: int, length: int) -> NetInput:
     """Token ids, without the first few, which often are special."""
     low = min(5, vocabulary - 1)
     return integers(vocabulary, batch, length, low=low, axes=("batch", "sequence"))
 
 
-def ones(*shape: int, axes: tuple[str, ...] = ()) -> Given:
+def ones(*shape: int, axes: tuple[str, ...] = ()) -> NetInput:
     """An attention mask that hides nothing."""
-    return Given(torch.from_numpy(np.ones(shape, np.int64)), axes)
+    return NetInput(torch.from_numpy(np.ones(shape, np.int64)), axes)
 
 
 def _random() -> np.random.Generator:

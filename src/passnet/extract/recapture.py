@@ -14,14 +14,14 @@ from typing import Any
 import torch
 
 from passnet.errors import CaptureError, boundary
-from passnet.extract.capture import captured
+from passnet.extract.capture import segment_graph
 from passnet.extract.catalog import build_entry
-from passnet.extract.net import Given, Net
+from passnet.extract.net import Net, NetInput
 from passnet.extract.trace import Segment, Trace
 from passnet.extract.weights import FakeWeights
 from passnet.graph.spec import Graph
 
-MAX_GIVEN_BYTES = 2 * 2**30
+MAX_INPUT_BYTES = 2 * 2**30
 """Most memory for the inputs of a net; the largest of the published shapes take 0.2 GB."""
 
 
@@ -62,12 +62,12 @@ def recapture(
     kind = None if dtype is None else getattr(torch, dtype)
     if kind is not None and isinstance(net.module, torch.nn.Module):
         _cast(net.module, kind)
-    args = [given_at(item, sizes, kind) for item in net.args]
-    kwargs = {name: given_at(item, sizes, kind) for name, item in net.kwargs.items()}
+    args = [resized_value(item, sizes, kind) for item in net.args]
+    kwargs = {name: resized_value(item, sizes, kind) for name, item in net.kwargs.items()}
     graphs: list[Graph] = []
 
     def keep(segment: Segment) -> None:
-        graphs.append(captured(segment, weights.sample).graph)
+        graphs.append(segment_graph(segment, weights.sample).graph)
 
     try:
         Trace(net.module, keep).run(args, kwargs)
@@ -106,7 +106,9 @@ def axis_sizes(net: Net) -> dict[str, int]:
     return found
 
 
-def given_at(given: Given, sizes: Mapping[str, int], dtype: torch.dtype | None = None) -> Any:
+def resized_value(
+    given: NetInput, sizes: Mapping[str, int], dtype: torch.dtype | None = None
+) -> Any:
     """The value of an argument with other sizes along its named axes.
 
     What it holds is repeated, or its beginning taken, so that token ids stay within their
@@ -114,7 +116,7 @@ def given_at(given: Given, sizes: Mapping[str, int], dtype: torch.dtype | None =
     32 bits are cast to `dtype`.
 
     Raises:
-        CaptureError: it would take more than `MAX_GIVEN_BYTES`, or an axis without elements would
+        CaptureError: it would take more than `MAX_INPUT_BYTES`, or an axis without elements would
             have to grow.
     """
     value = given.value
@@ -124,8 +126,8 @@ def given_at(given: Given, sizes: Mapping[str, int], dtype: torch.dtype | None =
     for place, axis in enumerate(given.axes):
         shape[place] = sizes.get(axis, shape[place])
     num_bytes = math.prod(shape) * value.element_size()
-    if num_bytes > MAX_GIVEN_BYTES:
-        raise CaptureError(f"an input would take {num_bytes} bytes, above {MAX_GIVEN_BYTES}")
+    if num_bytes > MAX_INPUT_BYTES:
+        raise CaptureError(f"an input would take {num_bytes} bytes, above {MAX_INPUT_BYTES}")
     for place, size in enumerate(shape):
         old = value.shape[place]
         if old == 0 and size:

@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from passnet.extract.store import GraphRow
 
 
-def stratified(rows: Iterable[GraphRow], max_text_bytes: int) -> list[GraphRow]:
+def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[GraphRow]:
     """As many graphs as have at most so many bytes of text, taken evenly over strata.
 
     A stratum is the graphs of one library and one task whose numbers of ops lie within the same

@@ -15,7 +15,7 @@ _SCHEMAS = (
 _libraries: list[torch.library.Library] = []
 
 
-def ready_torchvision() -> None:
+def import_torchvision() -> None:
     """Import torchvision; where its compiled ops are missing, declare their schemas first.
 
     The wheel on PyPI is built against CUDA; beside a CPU build of torch its library does not

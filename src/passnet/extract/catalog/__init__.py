@@ -71,7 +71,7 @@ def library(name: str) -> Library:
     try:
         return cast(Library, importlib.import_module(LIBRARIES[name]))
     except ImportError as cause:
-        raise InputError(missing(name, cause)) from cause
+        raise InputError(not_installed(name, cause)) from cause
 
 
 def names_of(name: str) -> list[str]:
@@ -84,10 +84,10 @@ def names_of(name: str) -> list[str]:
     try:
         return [f"{name}/{entry}" for entry in known.names()]
     except ImportError as cause:
-        raise InputError(missing(name, cause)) from cause
+        raise InputError(not_installed(name, cause)) from cause
 
 
-def missing(name: str, cause: ImportError) -> str:
+def not_installed(name: str, cause: ImportError) -> str:
     """What to do about a library that cannot be imported."""
     return (
         f"the nets of {name} cannot be imported ({cause}); "
@@ -95,7 +95,7 @@ def missing(name: str, cause: ImportError) -> str:
     )
 
 
-def unknown(entry: str, known: Sequence[str]) -> str:
+def unknown_entry(entry: str, known: Sequence[str]) -> str:
     """That there is no such entry, with those whose names are near."""
     hint = did_you_mean(entry, known) or "; see `passnet extract --list`"
     return f"no entry {entry!r} in the catalog{hint}"

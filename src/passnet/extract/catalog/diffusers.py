@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from passnet.extract.catalog import unknown
-from passnet.extract.net import Domain, Given, Net, floats, integers, ones
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.catalog import unknown_entry
+from passnet.extract.net import Domain, Net, NetInput, floats, integers, ones
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = "UNets, diffusion transformers with modulation and joint attention, image and video VAEs"
 PACKAGES = ("diffusers", "transformers", "torchvision")
@@ -179,7 +179,7 @@ NETS: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
 
 def names() -> Sequence[str]:
     """UNets, transformers and autoencoders of the main pipelines."""
-    ready_torchvision()
+    import_torchvision()
     import diffusers  # noqa: F401
 
     return list(NETS)
@@ -187,11 +187,11 @@ def names() -> Sequence[str]:
 
 def build(name: str) -> Net:
     """A denoiser or an autoencoder in its documented width, with few blocks."""
-    ready_torchvision()
+    import_torchvision()
     import diffusers
 
     if name not in NETS:
-        raise ValueError(unknown(name, names()))
+        raise ValueError(unknown_entry(name, names()))
     kind, options, inputs, task = NETS[name]
     constructor = getattr(diffusers, kind)
     options = {key: value for key, value in options.items() if value is not None}
@@ -206,28 +206,28 @@ def build(name: str) -> Net:
     return Net(constructor(**options).eval(), (), kwargs, domain, task, changes)
 
 
-def _given(key: str, what: Any) -> Given:
+def _given(key: str, what: Any) -> NetInput:
     """An input of that name.
 
     A shape stands for normal random numbers, a word before it says for what else; a list or a
     dictionary holds several.
     """
     if isinstance(what, list):
-        return Given([_given(key, item).value for item in what])
+        return NetInput([_given(key, item).value for item in what])
     if isinstance(what, dict):
-        return Given({part: _given(part, item).value for part, item in what.items()})
+        return NetInput({part: _given(part, item).value for part, item in what.items()})
     kind, *rest = what if isinstance(what[0], str) else ("floats", *what)
     if kind == "value":
-        return Given(rest[0])
+        return NetInput(rest[0])
     if kind == "int":
         high, *shape = rest
         return integers(high, *shape, axes=_axes(key, kind, shape))
     if kind in ("ones", "mask"):
         made = ones(*rest, axes=_axes(key, kind, rest))
-        return made if kind == "ones" else Given(made.value.bool(), made.axes)
+        return made if kind == "ones" else NetInput(made.value.bool(), made.axes)
     if kind == "ids":
         made = integers(16, *rest, axes=_axes(key, kind, rest))
-        return Given(made.value.float(), made.axes)
+        return NetInput(made.value.float(), made.axes)
     return floats(*rest, axes=_axes(key, kind, rest))
 
 

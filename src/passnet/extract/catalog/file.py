@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from passnet.errors import InputError, boundary
-from passnet.extract.net import Given, Net
+from passnet.extract.net import Net, NetInput
 
 
 def build_function(entry: str) -> Net:
@@ -51,8 +51,8 @@ def as_net(made: Any, entry: str) -> Net:
         made[0].eval()
     return Net(
         made[0],
-        tuple(Given(item) for item in inputs),
-        {key: Given(value) for key, value in named.items()},
+        tuple(NetInput(item) for item in inputs),
+        {key: NetInput(value) for key, value in named.items()},
         task="own",
     )
 

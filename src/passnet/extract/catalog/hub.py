@@ -16,7 +16,7 @@ import msgspec
 from passnet.errors import InputError
 from passnet.extract.catalog import transformers as known
 from passnet.extract.net import Net, image
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = "any repository of the Hugging Face hub whose class transformers or timm knows"
 PACKAGES = ("transformers", "timm", "torchvision", "huggingface_hub")
@@ -111,7 +111,7 @@ def _fetch(repository: str) -> Path:
 def _transformers_net(
     repository: str, path: Path, settings: dict[str, Any], reduce_layers: bool
 ) -> Net:
-    known.ready()
+    known.import_transformers()
     from transformers import CONFIG_MAPPING, AutoConfig
 
     family = settings.get("model_type")
@@ -128,7 +128,7 @@ def _transformers_net(
     config = AutoConfig.from_pretrained(path.parent, trust_remote_code=False, local_files_only=True)
     changes: tuple[str, ...] = ()
     if reduce_layers:
-        config, changes = known.reduced(config)
+        config, changes = known.reduce_layers(config)
     return known.net_of(_class_of(repository, config), config, changes)
 
 
@@ -150,7 +150,7 @@ def _class_of(repository: str, config: Any) -> Any:
 
 
 def _timm_net(repository: str, settings: dict[str, Any]) -> Net:
-    ready_torchvision()
+    import_torchvision()
     import timm
 
     name = str(settings["architecture"])

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from passnet.extract.net import Given, Net, image
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.net import Net, NetInput, image
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = (
     "patch descriptors with local response norms, hand-made descriptors (SIFT, kernels), linear "
@@ -139,10 +139,10 @@ def build(name: str) -> Net:
     if isinstance(net, nn.Module):
         net.eval()
     count = 2 if isinstance(net, ImagePair) else 1
-    args: tuple[Given, ...] = (image(*shape),) * count
+    args: tuple[NetInput, ...] = (image(*shape),) * count
     return Net(net, args, domain="cv", task=task)
 
 
 def _module(name: str) -> Any:
-    ready_torchvision()
+    import_torchvision()
     return importlib.import_module(f"kornia.{name}")

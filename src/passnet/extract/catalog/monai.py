@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passnet.extract.catalog import unknown
-from passnet.extract.net import Given, Net, floats, integers
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.catalog import unknown_entry
+from passnet.extract.net import Net, NetInput, floats, integers
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = "3D convolutions, instance norms and volume transformers of medical imaging"
 PACKAGES = ("monai", "torchvision")
@@ -172,14 +172,14 @@ def names() -> Sequence[str]:
 def build(name: str) -> Net:
     """A net on one volume or slice."""
     if name not in NETS:
-        raise ValueError(unknown(name, names()))
-    ready_torchvision()
+        raise ValueError(unknown_entry(name, names()))
+    import_torchvision()
     from monai.networks import nets
 
     kind, options, task = NETS[name]
     net = getattr(nets, kind)(**options).eval()
     channels = CHANNELS.get(name, 2 if task == REGISTER else 1)
-    args: tuple[Given, ...] = (_picture(name, channels),)
+    args: tuple[NetInput, ...] = (_picture(name, channels),)
     if name == "voxelmorph-3d":
         args = (_picture(name, 1), _picture(name, 1))
     elif kind == "DecoderOnlyTransformer":
@@ -192,7 +192,7 @@ def build(name: str) -> Net:
     return Net(net, args, domain="cv", task=task)
 
 
-def _picture(name: str, channels: int) -> Given:
+def _picture(name: str, channels: int) -> NetInput:
     if name.endswith("2d") or name in SLICES:
         axes = ("batch", str(channels), "height", "width")
         side = 256 if name in SLICES else SIDE_2D

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from passnet.extract.net import Given, Net, floats, ones
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.net import Net, NetInput, floats, ones
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = (
     "forecasters: decomposition into trend and season, basis expansion, attention by frequency, "
@@ -99,19 +99,19 @@ def _models() -> Any:
     logging.getLogger("lightning_fabric.utilities.seed").setLevel(logging.WARNING)
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     with contextlib.suppress(ImportError):
-        ready_torchvision()  # what the library needs imports it where it is installed
+        import_torchvision()  # what the library needs imports it where it is installed
     from neuralforecast import models
 
     return models
 
 
-def _history(series: int) -> tuple[Given, ...]:
+def _history(series: int) -> tuple[NetInput, ...]:
     axes = ("batch", "time", str(series))
     mask = ones(BATCH, HISTORY, series).value.float()
-    return floats(BATCH, HISTORY, series, axes=axes), Given(mask, axes)
+    return floats(BATCH, HISTORY, series, axes=axes), NetInput(mask, axes)
 
 
-def _exogenous_of_one() -> tuple[Given, ...]:
+def _exogenous_of_one() -> tuple[NetInput, ...]:
     axes = ("batch", "time", "variable")
     return (
         floats(BATCH, HISTORY + HORIZON, FUTURE, axes=axes),
@@ -120,7 +120,7 @@ def _exogenous_of_one() -> tuple[Given, ...]:
     )
 
 
-def _exogenous_of_several() -> tuple[Given, ...]:
+def _exogenous_of_several() -> tuple[NetInput, ...]:
     axes = ("batch", "variable", "time", "series")
     return (
         floats(BATCH, FUTURE, HISTORY + HORIZON, SERIES, axes=axes),

@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from passnet.extract.net import Given, Net, image, tokens
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.net import Net, NetInput, image, tokens
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = "CLIP, SigLIP and CoCa: an image and a text encoder whose normalised features are compared"
 PACKAGES = ("open_clip_torch", "timm", "transformers", "torchvision")
@@ -51,7 +51,7 @@ TEXT_ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def names() -> Sequence[str]:
     """All packaged configurations."""
-    ready_torchvision()
+    import_torchvision()
     import open_clip
 
     return sorted(open_clip.list_models())
@@ -59,7 +59,7 @@ def names() -> Sequence[str]:
 
 def build(name: str) -> Net:
     """Both encoders, on one image and one text of the sizes that they are configured for."""
-    ready_torchvision()
+    import_torchvision()
     import open_clip
 
     configuration = open_clip.get_model_config(name)
@@ -80,7 +80,7 @@ def build(name: str) -> Net:
             text |= {"hf_model_name": folder, "hf_model_pretrained": False}
         net = kind(**configuration).eval()
     height, width = _pair(net.visual.image_size)
-    args: tuple[Given, ...] = (image(1, 3, height, width), tokens(vocabulary, 1, length))
+    args: tuple[NetInput, ...] = (image(1, 3, height, width), tokens(vocabulary, 1, length))
     return Net(net, args, domain="multimodal", task="zero-shot-image-classification")
 
 

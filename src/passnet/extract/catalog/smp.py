@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passnet.extract.net import Net, image
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = "decoders for segmentation: skips, upsampling, pyramids, dilated and attention heads"
 PACKAGES = ("segmentation-models-pytorch", "timm", "torchvision")
@@ -63,7 +63,7 @@ UNFIT = {
 
 def names() -> Sequence[str]:
     """Every decoder with every encoder that it accepts, as `decoder-encoder`."""
-    ready_torchvision()
+    import_torchvision()
     import segmentation_models_pytorch  # noqa: F401
 
     pairs = [
@@ -77,7 +77,7 @@ def names() -> Sequence[str]:
 
 def build(name: str) -> Net:
     """Class scores for each pixel of one image."""
-    ready_torchvision()
+    import_torchvision()
     import segmentation_models_pytorch as smp
 
     decoder, encoder = name.split("-", 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passnet.extract.net import Net, image
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = "convolutional and transformer image nets of some 1,300 architectures"
 PACKAGES = ("timm", "torchvision")
@@ -14,7 +14,7 @@ PACKAGES = ("timm", "torchvision")
 
 def names() -> Sequence[str]:
     """All architectures; tags of pretrained weights share them."""
-    ready_torchvision()
+    import_torchvision()
     import timm
 
     return timm.list_models()
@@ -22,7 +22,7 @@ def names() -> Sequence[str]:
 
 def build(name: str) -> Net:
     """A classifier on one image of the size that its configuration asks for."""
-    ready_torchvision()
+    import_torchvision()
     import timm
 
     net = timm.create_model(name, pretrained=False).eval()

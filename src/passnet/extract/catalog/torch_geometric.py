@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from passnet.extract.net import Given, Net, floats, integers
+from passnet.extract.net import Net, NetInput, floats, integers
 
 ADDS = "graph nets: gather along edges, messages, scatter-add or softmax over each node's edges"
 PACKAGES = ("torch_geometric",)
@@ -145,24 +145,24 @@ def build(name: str) -> Net:
         return _net(net, _graph()[1:], "link-prediction")
     args = _graph()
     args += _carried("features") if "edges" in inputs else ()
-    batch = Given(torch.arange(NODES) * 8 // NODES, ("node",))
+    batch = NetInput(torch.arange(NODES) * 8 // NODES, ("node",))
     return _net(net, (*args, batch) if "batch" in inputs else args, "node-classification")
 
 
-def _net(net: nn.Module, args: tuple[Given, ...], task: str) -> Net:
+def _net(net: nn.Module, args: tuple[NetInput, ...], task: str) -> Net:
     return Net(net.eval(), args, domain="other", task=task)
 
 
-def _graph() -> tuple[Given, ...]:
+def _graph() -> tuple[NetInput, ...]:
     """Features of nodes, and edges sorted by their target, as aggregation by an LSTM asks."""
     ends = integers(NODES, 2, EDGES).value
     ends = ends[:, ends[1].argsort(stable=True)]
-    return floats(NODES, WIDTH, axes=("node", "channel")), Given(ends, ("2", "edge"))
+    return floats(NODES, WIDTH, axes=("node", "channel")), NetInput(ends, ("2", "edge"))
 
 
-def _carried(edges: str) -> tuple[Given, ...]:
+def _carried(edges: str) -> tuple[NetInput, ...]:
     if edges == "weight":
-        return (Given(floats(EDGES).value.abs(), ("edge",)),)
+        return (NetInput(floats(EDGES).value.abs(), ("edge",)),)
     if edges == "kind":
         return (integers(RELATIONS, EDGES, axes=("edge",)),)
     if edges == "features":
@@ -170,10 +170,10 @@ def _carried(edges: str) -> tuple[Given, ...]:
     return ()
 
 
-def _molecule() -> tuple[Given, ...]:
+def _molecule() -> tuple[NetInput, ...]:
     """Elements, places and number of the molecule of each atom, of two molecules."""
     atoms = integers(10, ATOMS, low=1, axes=("atom",))
-    molecule = Given(torch.arange(ATOMS) * 2 // ATOMS, ("atom",))
+    molecule = NetInput(torch.arange(ATOMS) * 2 // ATOMS, ("atom",))
     return atoms, floats(ATOMS, 3, axes=("atom", "3"), scale=2.0), molecule
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from passnet.extract.net import Given, Net, floats, integers
+from passnet.extract.net import Net, NetInput, floats, integers
 
 ADDS = (
     "recommenders: an embedding for each column, factorisation machines, cross layers, attention "
@@ -109,5 +109,5 @@ def build(name: str) -> Net:
     return Net(FeatureColumns(net, tuple(given)).eval(), args, domain="other", task=task)
 
 
-def _ids() -> Given:
+def _ids() -> NetInput:
     return integers(VOCABULARY, BATCH, low=1, axes=("batch",))

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from passnet.extract.catalog import unknown
-from passnet.extract.net import Given, Net, floats, image
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.catalog import unknown_entry
+from passnet.extract.net import Net, NetInput, floats, image
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = "the reference nets of PyTorch for images, with video, optical flow and dense detection"
 PACKAGES = ("torchvision",)
@@ -56,7 +56,7 @@ class DenseDetector(nn.Module):
 
 def names() -> Sequence[str]:
     """All float nets, of detectors each dense part once."""
-    ready_torchvision()
+    import_torchvision()
     from torchvision import models
 
     return [name for name in models.list_models() if not name.startswith(LEFT_OUT)]
@@ -64,11 +64,11 @@ def names() -> Sequence[str]:
 
 def build(name: str) -> Net:
     """A net of the default configuration, with inputs of its task."""
-    ready_torchvision()
+    import_torchvision()
     from torchvision import models
 
     if name not in names():
-        raise ValueError(unknown(name, names()))
+        raise ValueError(unknown_entry(name, names()))
     group = models.get_model_builder(name).__module__.split(".")[2]
     size = SIZES.get(name, SIZE_DETECTION if group == "detection" else SIZE)
     options: dict[str, Any] = {}
@@ -82,7 +82,7 @@ def build(name: str) -> Net:
         changes = ("left out: what follows the scores of anchors",)
         return Net(DenseDetector(net), (picture,), {}, "cv", "object-detection", changes)
     if group == "optical_flow":
-        return Net(net, (picture, picture), {"num_flow_updates": Given(4)}, "cv", "optical-flow",
+        return Net(net, (picture, picture), {"num_flow_updates": NetInput(4)}, "cv", "optical-flow",
                    ("num_flow_updates 12 -> 4",))  # fmt: skip
     if group == "video":
         frames, axes = CLIPS.get(name, FRAMES), ("batch", "3", "frames", "height", "width")

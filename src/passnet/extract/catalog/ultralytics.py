@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from passnet.extract.net import Net, floats, image
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = (
     "YOLO v3 to 26 and RT-DETR (detection, segmentation, pose, oriented boxes, depth, classes): "
@@ -101,4 +101,4 @@ def _ready() -> None:
     os.environ.setdefault("YOLO_OFFLINE", "true")
     os.environ.setdefault("YOLO_AUTOINSTALL", "false")
     os.environ.setdefault("YOLO_VERBOSE", "false")
-    ready_torchvision()
+    import_torchvision()

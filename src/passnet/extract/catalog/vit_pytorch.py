@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from passnet.extract.catalog import unknown
-from passnet.extract.net import Given, Net, floats, image
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.catalog import unknown_entry
+from passnet.extract.net import Net, NetInput, floats, image
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = "attention for images as papers rewrote it: windows, pooling, memories, convolutions, 1D-3D"
 PACKAGES = ("vit-pytorch", "x-transformers", "torchvision")
@@ -127,7 +127,7 @@ SIZES = {"scalable": 256}
 
 def names() -> Sequence[str]:
     """Every variant."""
-    ready_torchvision()
+    import_torchvision()
     import vit_pytorch  # noqa: F401
 
     return list(NETS)
@@ -136,8 +136,8 @@ def names() -> Sequence[str]:
 def build(name: str) -> Net:
     """A classifier of one image, clip or series."""
     if name not in NETS:
-        raise ValueError(unknown(name, names()))
-    ready_torchvision()
+        raise ValueError(unknown_entry(name, names()))
+    import_torchvision()
     path, options = NETS[name]
     module, kind = path.split(":")
     if module == "efficient":
@@ -149,7 +149,7 @@ def build(name: str) -> Net:
     return Net(net, (given,), domain="other" if "seq_len" in options else "cv", task=task)
 
 
-def _input(name: str, options: dict[str, Any]) -> tuple[Given, str]:
+def _input(name: str, options: dict[str, Any]) -> tuple[NetInput, str]:
     size = options.get("image_size", options.get("img_size", SIZES.get(name, SIZE)))
     if "seq_len" in options:
         length = options["seq_len"]
@@ -164,5 +164,5 @@ def _input(name: str, options: dict[str, Any]) -> tuple[Given, str]:
         size = size[0]
     picture = image(1, 3, size, size)
     if name.startswith("na"):
-        picture = Given([picture.value[0], picture.value[0, :, :, :128]])
+        picture = NetInput([picture.value[0], picture.value[0, :, :, :128]])
     return picture, "image-classification"

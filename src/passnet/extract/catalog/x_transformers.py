@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passnet.extract.catalog import unknown
-from passnet.extract.net import Given, Net, floats, image, integers, tokens
+from passnet.extract.catalog import unknown_entry
+from passnet.extract.net import Net, NetInput, floats, image, integers, tokens
 
 ADDS = "options of attention, positions, norms and residuals that papers proposed, one at a time"
 PACKAGES = ("x-transformers",)
@@ -161,7 +161,7 @@ def build(name: str) -> Net:
     import x_transformers as library
 
     if name not in names():
-        raise ValueError(unknown(name, names()))
+        raise ValueError(unknown_entry(name, names()))
     if name in WRAPPERS:
         return _wrapper(name)
     kind, option = name.split("-", 1)
@@ -235,5 +235,5 @@ def _wrapper(name: str) -> Net:
     net = library.MultiInputTransformerWrapper(
         num_tokens=sizes, max_seq_len=LENGTH, attn_layers=layers
     )
-    events = Given({key: integers(size, 1, LENGTH).value for key, size in sizes.items()})
+    events = NetInput({key: integers(size, 1, LENGTH).value for key, size in sizes.items()})
     return Net(net.eval(), (events,), domain="audio", task="music-generation")

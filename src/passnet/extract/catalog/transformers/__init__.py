@@ -10,11 +10,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from passnet.extract.catalog.transformers.config_defaults import WHOLE, said
-from passnet.extract.catalog.transformers.inputs import inputs, left_out
-from passnet.extract.catalog.transformers.reduced_configs import MAX_LAYERS, fitted, reduced
+from passnet.extract.catalog.transformers.config_defaults import WHOLE, required_settings
+from passnet.extract.catalog.transformers.inputs import inputs, omitted_inputs
+from passnet.extract.catalog.transformers.reduced_configs import (
+    MAX_LAYERS,
+    match_widths,
+    reduce_layers,
+)
 from passnet.extract.net import Domain, Net
-from passnet.extract.torchvision_ops import ready_torchvision
+from passnet.extract.torchvision_ops import import_torchvision
 
 ADDS = "language, vision, speech and multimodal nets, each with all its task heads"
 PACKAGES = ("transformers", "torchvision")
@@ -30,7 +34,7 @@ _NOT_NETS = re.compile(
 
 
 @functools.cache
-def ready() -> None:
+def import_transformers() -> None:
     """Import transformers so that its nets can be imported beside a CPU build of torch.
 
     A torchaudio that does not load is not to be seen by it: nets do without.
@@ -38,7 +42,7 @@ def ready() -> None:
     Raises:
         ImportError: transformers is not installed.
     """
-    ready_torchvision()
+    import_torchvision()
     try:
         importlib.import_module("torchaudio")
     except ImportError:
@@ -55,7 +59,7 @@ def ready() -> None:
 
 def names() -> Sequence[str]:
     """All classes of nets, as the package exports them."""
-    ready()
+    import_transformers()
     import transformers
 
     found = [name for name in dir(transformers) if _NETS.search(name)]
@@ -68,19 +72,19 @@ def build(name: str) -> Net:
     Raises:
         ValueError: the class has no default configuration, or takes what is not known here.
     """
-    ready()
+    import_transformers()
     import transformers
 
     kind = getattr(transformers, name)
     if name in _COMPOSED:
-        config = composed(name)
+        config = composed_config(name)
         return net_of(kind, config)
-    settings = said(name, kind.config_class)
+    settings = required_settings(name, kind.config_class)
     config, changes = kind.config_class(**settings), ()
     if config.model_type not in WHOLE:
-        config, changes = reduced(config)
+        config, changes = reduce_layers(config)
     changes += tuple(f"{key} = {value}" for key, value in settings.items())
-    changes += fitted(config)
+    changes += match_widths(config)
     return net_of(kind, config, changes)
 
 
@@ -89,9 +93,9 @@ def net_of(kind: Any, config: Any, changes: tuple[str, ...] = ()) -> Net:
     if getattr(config, "_experts_implementation", None) is None:
         config._experts_implementation = "batched_mm"  # others loop over values, or are no torch op
     net = kind(config).eval()
-    domain, task = purpose(kind.__name__, net)
+    domain, task = domain_and_task(kind.__name__, net)
     given = inputs(net, config)
-    changes += tuple(f"called without {name}" for name in left_out(net, given))
+    changes += tuple(f"called without {name}" for name in omitted_inputs(net, given))
     return Net(net, kwargs=given, domain=domain, task=task, changes=changes)
 
 
@@ -108,7 +112,7 @@ _COMPOSED = {
 """Nets that are put together from two, which have no default: of which two, and by what."""
 
 
-def composed(name: str) -> Any:
+def composed_config(name: str) -> Any:
     """A configuration of two small nets."""
     import transformers
 
@@ -118,7 +122,7 @@ def composed(name: str) -> Any:
 
 
 @functools.cache
-def tasks() -> dict[str, str]:
+def class_tasks() -> dict[str, str]:
     """Name of a class -> the words of transformers for what it is for."""
     from transformers.models.auto import modeling_auto
 
@@ -139,7 +143,7 @@ _TASKS = {"causal-lm": "text-generation", "masked-lm": "fill-mask", "seq-to-seq-
 """Where the words of the hub differ from those of the library's tables."""
 
 
-def purpose(name: str, net: Any) -> tuple[Domain, str]:
+def domain_and_task(name: str, net: Any) -> tuple[Domain, str]:
     """Domain and task of a class: by what it takes, and by the tables of the library."""
     takes = set(inspect.signature(net.forward).parameters)
     text = bool(takes & {"input_ids", "decoder_input_ids"})
@@ -153,4 +157,4 @@ def purpose(name: str, net: Any) -> tuple[Domain, str]:
         domain = "audio"
     elif text:
         domain = "nlp"
-    return domain, tasks().get(name, "feature-extraction")
+    return domain, class_tasks().get(name, "feature-extraction")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from passnet.extract.catalog.transformers.config_view import ConfigView
-from passnet.extract.net import Given, floats, image, ones, tokens
+from passnet.extract.net import NetInput, floats, image, ones, tokens
 
 TEXT_LENGTH = 32
 DECODER_LENGTH = 16
@@ -22,7 +22,7 @@ AUDIO_SAMPLES = 16000
 MEL_FRAMES = 128
 FRAMES = 8
 
-Maker: TypeAlias = Callable[[ConfigView], Given | None]
+Maker: TypeAlias = Callable[[ConfigView], NetInput | None]
 """Makes one argument; None where it is not to be given."""
 
 
@@ -32,7 +32,7 @@ def text_length(look: ConfigView) -> int:
     return min(TEXT_LENGTH, int(limit)) if isinstance(limit, int) and limit > 0 else TEXT_LENGTH
 
 
-def input_ids(look: ConfigView) -> Given:
+def input_ids(look: ConfigView) -> NetInput:
     """Random text; for a multiple choice, two of them.
 
     Where an encoder and a decoder classify, they do so at the token that ends the text.
@@ -46,13 +46,13 @@ def input_ids(look: ConfigView) -> Given:
     return made
 
 
-def _choices(made: Given) -> Given:
+def _choices(made: NetInput) -> NetInput:
     value = made.value
     both = value[:, None].expand(value.shape[0], 2, *value.shape[1:]).contiguous()
-    return Given(both, ("batch", "2", *made.axes[1:]))
+    return NetInput(both, ("batch", "2", *made.axes[1:]))
 
 
-def attention_mask(look: ConfigView) -> Given | None:
+def attention_mask(look: ConfigView) -> NetInput | None:
     """That nothing of the text is hidden; the nets of sounds do without."""
     if "input_ids" not in look.params:
         return None
@@ -65,7 +65,7 @@ def classifies(look: ConfigView) -> bool:
     return "decoder_input_ids" in look.params and "ForSequenceClass" in type(look.net).__name__
 
 
-def decoder_input_ids(look: ConfigView) -> Given | None:
+def decoder_input_ids(look: ConfigView) -> NetInput | None:
     """The text so far; what is to be classified is both."""
     if classifies(look):
         return None
@@ -73,7 +73,7 @@ def decoder_input_ids(look: ConfigView) -> Given | None:
     return tokens(vocabulary, 1, DECODER_LENGTH)
 
 
-def pixel_values(look: ConfigView) -> Given:
+def pixel_values(look: ConfigView) -> NetInput:
     """An image, or a video where that is the net's business, or patches where it takes those."""
     if "image_grid_thw" in look.params or "grid_thw" in look.params:
         return patches(look)
@@ -82,18 +82,18 @@ def pixel_values(look: ConfigView) -> Given:
     made = image(1, look.channels, *look.size)
     if look.family in _TILED:
         value = made.value[:, None].expand(-1, _TILED[look.family], -1, -1, -1).contiguous()
-        return Given(value, ("batch", "tiles", *made.axes[1:]))
+        return NetInput(value, ("batch", "tiles", *made.axes[1:]))
     return made
 
 
-def video(look: ConfigView) -> Given:
+def video(look: ConfigView) -> NetInput:
     """A video of as many frames as the configuration says."""
     frames = int(look.find("num_frames", "frames_per_clip", part="vision", default=FRAMES))
     axes = ("batch", "frames", str(look.channels), "height", "width")
     return floats(1, frames, look.channels, *look.size, axes=axes)
 
 
-def patches(look: ConfigView) -> Given:
+def patches(look: ConfigView) -> NetInput:
     """The patches of an image, flattened."""
     width = _patch_width(look)
     return floats(GRID * GRID, width, axes=("patches", str(width)))
@@ -110,17 +110,17 @@ def _patch_width(look: ConfigView) -> int:
     return look.channels * temporal * look.patch**2
 
 
-def grid(look: ConfigView) -> Given:
+def grid(look: ConfigView) -> NetInput:
     """Frames, rows and columns of patches."""
-    return Given(torch.from_numpy(np.array([[1, GRID, GRID]])), ("images", "3"))
+    return NetInput(torch.from_numpy(np.array([[1, GRID, GRID]])), ("images", "3"))
 
 
-def image_sizes(look: ConfigView) -> Given:
+def image_sizes(look: ConfigView) -> NetInput:
     """Height and width of the image."""
-    return Given(torch.from_numpy(np.array([look.size])), ("images", "2"))
+    return NetInput(torch.from_numpy(np.array([look.size])), ("images", "2"))
 
 
-def input_values(look: ConfigView) -> Given:
+def input_values(look: ConfigView) -> NetInput:
     """A sound: samples of a second."""
     if look.family in ("audio-spectrogram-transformer",):
         frames, bins = int(look.config.max_length), int(look.config.num_mel_bins)
@@ -140,7 +140,7 @@ def mel_bins(look: ConfigView) -> int:
     return int(look.find(*keys, part="audio", default=80))
 
 
-def input_features(look: ConfigView) -> Given:
+def input_features(look: ConfigView) -> NetInput:
     """The mel spectrogram of a sound; of whisper's fixed length where its encoder asks for it."""
     bins = mel_bins(look)
     source = look.find("max_source_positions", part="audio")
@@ -149,18 +149,18 @@ def input_features(look: ConfigView) -> Given:
     return floats(1, bins, 2 * int(source), axes=("batch", "mels", "frames"))
 
 
-def input_features_mask(look: ConfigView) -> Given:
+def input_features_mask(look: ConfigView) -> NetInput:
     """That all frames are heard."""
     made = input_features(look)
     frames = made.value.shape[made.axes.index("frames")]
     return ones(1, frames, axes=("batch", "frames"))
 
 
-def bbox(look: ConfigView) -> Given:
+def bbox(look: ConfigView) -> NetInput:
     """Boxes of words, each with its corners in order."""
     length = text_length(look)
     if look.family in ("bros", "udop"):
-        return Given(
+        return NetInput(
             torch.from_numpy(
                 np.tile(
                     np.array(
@@ -174,10 +174,10 @@ def bbox(look: ConfigView) -> Given:
             ("batch", "sequence", "corners"),
         )
     value = torch.from_numpy(np.tile(np.array([10, 10, 50, 20]), (1, length, 1)))
-    return Given(value, ("batch", "sequence", "4"))
+    return NetInput(value, ("batch", "sequence", "4"))
 
 
-def past_values(look: ConfigView) -> Given:
+def past_values(look: ConfigView) -> NetInput:
     """A time series of the length that the net looks back."""
     length = int(look.find("context_length", default=64))
     if look.family in _LAGGED:
@@ -190,7 +190,7 @@ def past_values(look: ConfigView) -> Given:
 
 
 def _times(key: str) -> Maker:
-    def make(look: ConfigView) -> Given | None:
+    def make(look: ConfigView) -> NetInput | None:
         if look.family not in _LAGGED:
             return None
         config = look.config
@@ -203,7 +203,7 @@ def _times(key: str) -> Maker:
     return make
 
 
-def past_observed_mask(look: ConfigView) -> Given | None:
+def past_observed_mask(look: ConfigView) -> NetInput | None:
     """That all values of the past are known."""
     if look.family not in _LAGGED:
         return None
@@ -211,18 +211,18 @@ def past_observed_mask(look: ConfigView) -> Given | None:
     return ones(*made.value.shape, axes=made.axes)
 
 
-def future_values(look: ConfigView) -> Given | None:
+def future_values(look: ConfigView) -> NetInput | None:
     """What the decoder is told of the future."""
     if look.family not in _LAGGED:
         return None
     return floats(1, int(look.config.prediction_length), axes=("batch", "time"))
 
 
-def _off(look: ConfigView) -> Given:
-    return Given(False)
+def _off(look: ConfigView) -> NetInput:
+    return NetInput(False)
 
 
-def decoder_input_values(look: ConfigView) -> Given | None:
+def decoder_input_values(look: ConfigView) -> NetInput | None:
     """The spectrogram so far."""
     if look.family != "speecht5":
         return None
@@ -230,13 +230,13 @@ def decoder_input_values(look: ConfigView) -> Given | None:
     return floats(1, DECODER_LENGTH, bins, axes=("batch", "frames", "mels"))
 
 
-def qformer_input_ids(look: ConfigView) -> Given:
+def qformer_input_ids(look: ConfigView) -> NetInput:
     """The question, as the part that asks the image reads it."""
     vocabulary = int(look.find("vocab_size", part="qformer", default=1000))
     return tokens(vocabulary, 1, TEXT_LENGTH)
 
 
-def flattened_patches(look: ConfigView) -> Given:
+def flattened_patches(look: ConfigView) -> NetInput:
     """Patches of an image, each with its row and column before its pixels."""
     width = 2 + _patch_width(look)
     made = floats(1, GRID * GRID, width, axes=("batch", "patches", str(width)))

@@ -181,6 +181,6 @@ WHOLE = frozenset({"seggpt"})
 """Families whose other settings ask for all the layers."""
 
 
-def said(name: str, config_class: Any) -> dict[str, Any]:
+def required_settings(name: str, config_class: Any) -> dict[str, Any]:
     """What must be said when the configuration of a class of nets is made."""
     return _SETTINGS.get(name) or _SETTINGS.get(config_class.model_type, {})

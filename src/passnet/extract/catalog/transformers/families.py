@@ -21,7 +21,7 @@ from passnet.extract.catalog.transformers.required_arguments import (
     latents,
     retrieved_ids,
 )
-from passnet.extract.net import Given, image, integers, ones
+from passnet.extract.net import NetInput, image, integers, ones
 
 _SIGLIP2: dict[str, Maker] = {
     "pixel_values": rare.rows_of_patches,
@@ -181,7 +181,7 @@ FAMILIES: dict[str, dict[str, Maker]] = {
     "clap": {"input_features": rare.spectrogram_image},
     "clap_audio_model": {"input_features": rare.spectrogram_image},
     "slanext": {"hidden_states": rare.by_word("Backbone", pixel_values, hidden_states)},
-    "flava": {"return_loss": lambda look: Given(False)},
+    "flava": {"return_loss": lambda look: NetInput(False)},
     "DecisionTransformerModel": {
         "states": rare.episode("state_dim"),
         "actions": rare.episode("act_dim"),

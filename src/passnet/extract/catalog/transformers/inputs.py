@@ -13,17 +13,17 @@ from passnet.extract.catalog.transformers.arguments import MAKERS
 from passnet.extract.catalog.transformers.config_view import ConfigView
 from passnet.extract.catalog.transformers.families import FAMILIES
 from passnet.extract.catalog.transformers.required_arguments import REQUIRED
-from passnet.extract.net import Given
+from passnet.extract.net import NetInput
 
 
-def inputs(net: torch.nn.Module, config: Any) -> dict[str, Given]:
+def inputs(net: torch.nn.Module, config: Any) -> dict[str, NetInput]:
     """What to call a net with, by name.
 
     Raises:
         ValueError: forward takes something that is not known here how to make.
     """
     look = ConfigView(net, config)
-    made: dict[str, Given] = {}
+    made: dict[str, NetInput] = {}
     own = FAMILIES.get(type(net).__name__) or FAMILIES.get(look.family, {})
     for name, param in look.params.items():
         required = param.default is param.empty and param.kind is param.POSITIONAL_OR_KEYWORD
@@ -33,7 +33,7 @@ def inputs(net: torch.nn.Module, config: Any) -> dict[str, Given]:
         given = maker(look) if maker is not None else None
         if given is not None:
             made[name] = given
-    place_images(look, made)
+    insert_placeholders(look, made)
     return made
 
 
@@ -47,7 +47,7 @@ PLACES = (
 their features."""
 
 
-def left_out(net: torch.nn.Module, made: Mapping[str, Given]) -> tuple[str, ...]:
+def omitted_inputs(net: torch.nn.Module, made: Mapping[str, NetInput]) -> tuple[str, ...]:
     """The images or sounds that a net takes beside text, and is called without."""
     takes = inspect.signature(net.forward).parameters
     return tuple(
@@ -57,7 +57,7 @@ def left_out(net: torch.nn.Module, made: Mapping[str, Given]) -> tuple[str, ...]
     )
 
 
-def place_images(look: ConfigView, made: dict[str, Given]) -> None:
+def insert_placeholders(look: ConfigView, made: dict[str, NetInput]) -> None:
     """Put as many placeholders before the text as the image, or sound, has features.
 
     The net is asked how many these are, by the method that it makes them with. Where that fails,
@@ -85,19 +85,19 @@ def place_images(look: ConfigView, made: dict[str, Given]) -> None:
         ids = made["input_ids"].value
         marks = torch.from_numpy(np.full((ids.shape[0], count), int(token)))
         ids = torch.from_numpy(np.concatenate([marks.numpy(), ids.numpy()], 1))
-        made["input_ids"] = Given(ids, ("batch", "sequence"))
+        made["input_ids"] = NetInput(ids, ("batch", "sequence"))
     ids = made["input_ids"].value
     for name in ("attention_mask", "token_type_ids", "mm_token_type_ids"):
         if name in made or (name == "mm_token_type_ids" and name in look.params):
             made[name] = _mask(look, ids, name)
 
 
-def _mask(look: ConfigView, ids: torch.Tensor, name: str) -> Given:
+def _mask(look: ConfigView, ids: torch.Tensor, name: str) -> NetInput:
     values = np.ones(ids.shape, np.int64)
     if name == "mm_token_type_ids":
         token = look.find(*PLACES[0][2], default=-1)
         values = (ids.numpy() == int(token)).astype(np.int64)
-    return Given(torch.from_numpy(values), ("batch", "sequence"))
+    return NetInput(torch.from_numpy(values), ("batch", "sequence"))
 
 
 def _rows(features: Any) -> int:

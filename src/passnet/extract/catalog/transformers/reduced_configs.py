@@ -23,7 +23,7 @@ _DERIVED = {"stage_names", "out_features", "_out_features", "hybrid_layer_ids"}
 """Settings that follow from the number of layers."""
 
 
-def fitted(config: Any) -> tuple[str, ...]:
+def match_widths(config: Any) -> tuple[str, ...]:
     """Make what the part that sees puts out as wide as the text, in place; what was changed.
 
     The defaults of the parts come from nets of different sizes.
@@ -39,17 +39,17 @@ def fitted(config: Any) -> tuple[str, ...]:
     return (f"vision_config.out_hidden_size {width} -> {wanted}",)
 
 
-def reduced(config: Any) -> tuple[Any, tuple[str, ...]]:
+def reduce_layers(config: Any) -> tuple[Any, tuple[str, ...]]:
     """A configuration with at most `MAX_LAYERS` layers in every stack, and what was changed."""
     settings = config.to_dict()
     changes: list[str] = []
-    cut(settings, changes)
+    reduce_settings(settings, changes)
     if not changes:
         return config, ()
     return type(config).from_dict(settings), tuple(changes)
 
 
-def cut(settings: dict[str, Any], changes: list[str], prefix: str = "") -> None:
+def reduce_settings(settings: dict[str, Any], changes: list[str], prefix: str = "") -> None:
     """Reduce the depth in the settings of a configuration and of its parts, in place.
 
     Lists with one item for each layer keep the first of each kind; lists of layer numbers are
@@ -59,7 +59,7 @@ def cut(settings: dict[str, Any], changes: list[str], prefix: str = "") -> None:
     stages = {len(settings[key]) for key in _DEPTHS if isinstance(settings.get(key), (list, tuple))}
     for key, value in list(settings.items()):
         if isinstance(value, dict) and key.endswith("config"):
-            cut(value, changes, f"{prefix}{key}.")
+            reduce_settings(value, changes, f"{prefix}{key}.")
         if key not in _DEPTHS:
             continue
         is_stages = isinstance(value, int) and value in stages

@@ -16,20 +16,20 @@ from passnet.extract.catalog.transformers.arguments import (
     video,
 )
 from passnet.extract.catalog.transformers.config_view import ConfigView
-from passnet.extract.net import Given, floats, ones, tokens
+from passnet.extract.net import NetInput, floats, ones, tokens
 
 SVTR_WIDTH = 40
 """Columns of the features of a line of text that is to be read."""
 
 
-def input_features_mask(look: ConfigView) -> Given:
+def input_features_mask(look: ConfigView) -> NetInput:
     """That all frames are heard."""
     made = input_features(look)
     frames = made.value.shape[made.axes.index("frames")]
     return ones(1, frames, axes=("batch", "frames"))
 
 
-def hidden_states(look: ConfigView) -> Given:
+def hidden_states(look: ConfigView) -> NetInput:
     """What a part of a larger net takes: patches with a grid, else features of its width."""
     if "grid_thw" in look.params:
         return patches(look)
@@ -41,7 +41,7 @@ def hidden_states(look: ConfigView) -> Given:
     return embeddings(look)
 
 
-def embeddings(look: ConfigView) -> Given:
+def embeddings(look: ConfigView) -> NetInput:
     """Features of the width of a net."""
     keys = ("hidden_size", "d_model")
     if look.family.startswith("granite_speech"):
@@ -50,69 +50,69 @@ def embeddings(look: ConfigView) -> Given:
     return floats(1, TEXT_LENGTH, width, axes=("batch", "sequence", str(width)))
 
 
-def query_embeds(look: ConfigView) -> Given:
+def query_embeds(look: ConfigView) -> NetInput:
     """What asks an image."""
     width = int(look.config.hidden_size)
     return floats(1, TEXT_LENGTH, width, axes=("batch", "queries", str(width)))
 
 
-def bool_masked_pos(look: ConfigView) -> Given:
+def bool_masked_pos(look: ConfigView) -> NetInput:
     """Which patches of a video are hidden: every second."""
     frames = int(look.find("num_frames", default=1)) // int(look.find("tubelet_size", default=1))
     height, width = look.size
     count = max(1, frames) * (height // look.patch) * (width // look.patch)
-    return Given(torch.from_numpy(np.arange(count)[None] % 2 == 1), ("batch", "patches"))
+    return NetInput(torch.from_numpy(np.arange(count)[None] % 2 == 1), ("batch", "patches"))
 
 
-def past_values_padding(look: ConfigView) -> Given:
+def past_values_padding(look: ConfigView) -> NetInput:
     """That nothing of a time series is filled in."""
     made = past_values(look)
-    return Given(torch.from_numpy(np.zeros(made.value.shape, np.int64)), made.axes)
+    return NetInput(torch.from_numpy(np.zeros(made.value.shape, np.int64)), made.axes)
 
 
-def latents(look: ConfigView) -> Given:
+def latents(look: ConfigView) -> NetInput:
     """A sound as its encoder gives it."""
     width = int(look.config.hidden_size)
     return floats(1, width, TEXT_LENGTH, axes=("batch", str(width), "frames"))
 
 
-def audio_mel(look: ConfigView) -> Given:
+def audio_mel(look: ConfigView) -> NetInput:
     """A mel spectrogram."""
     bins = int(look.config.input_feat_size)
     return floats(1, MEL_FRAMES, bins, axes=("batch", "frames", "mels"))
 
 
-def audio_mel_mask(look: ConfigView) -> Given:
+def audio_mel_mask(look: ConfigView) -> NetInput:
     """That no frame is filled in."""
-    return Given(torch.from_numpy(np.zeros((1, MEL_FRAMES), np.bool_)), ("batch", "frames"))
+    return NetInput(torch.from_numpy(np.zeros((1, MEL_FRAMES), np.bool_)), ("batch", "frames"))
 
 
-def merge_sizes(look: ConfigView) -> Given:
+def merge_sizes(look: ConfigView) -> NetInput:
     """How many patches along each side become one."""
-    return Given(torch.from_numpy(np.array([1])), ("images",))
+    return NetInput(torch.from_numpy(np.array([1])), ("images",))
 
 
-def spectrogram(look: ConfigView) -> Given:
+def spectrogram(look: ConfigView) -> NetInput:
     """A mel spectrogram that is to become a sound."""
     bins = int(look.find("model_in_dim", default=80))
     return floats(1, MEL_FRAMES, bins, axes=("batch", "frames", "mels"))
 
 
-def retrieved_ids(look: ConfigView) -> Given:
+def retrieved_ids(look: ConfigView) -> NetInput:
     """The documents that were found, each before the question."""
     length = 2 * TEXT_LENGTH
     return tokens(int(look.text("vocab_size", 1000)), int(look.config.n_docs), length)
 
 
-def codes(look: ConfigView) -> Given:
+def codes(look: ConfigView) -> NetInput:
     """Sound tokens, of all codebooks."""
     books = int(look.config.num_quantizers)
     made = tokens(int(look.config.codebook_size), books, TEXT_LENGTH)
-    return Given(made.value[None], ("batch", str(books), "sequence"))
+    return NetInput(made.value[None], ("batch", str(books), "sequence"))
 
 
-def _first(look: ConfigView) -> Given:
-    return Given(torch.from_numpy(np.zeros((1, 1), np.int64)), ("batch", "1"))
+def _first(look: ConfigView) -> NetInput:
+    return NetInput(torch.from_numpy(np.zeros((1, 1), np.int64)), ("batch", "1"))
 
 
 REQUIRED: dict[str, Maker] = {
