@@ -12,11 +12,10 @@ from pathlib import Path
 
 from passnet.errors import InputError
 from passnet.extract.domain import Domain
-from passnet.graph.meta import check_arguments, check_spec
-from passnet.graph.parse import parse_program
+from passnet.graph.files import graph_from_row
 from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.records.parquet import Format, Shard, check_shards, write_shards
-from passnet.records.serialise import SCHEMA_VERSION, decode, read_json, write_json
+from passnet.records.serialise import SCHEMA_VERSION, read_json, write_json
 
 MANIFEST_FILE = "dataset.json"
 SHARD_NAME = "subgraphs"
@@ -74,13 +73,7 @@ def graph_of(row: SubgraphRow) -> Graph:
     Raises:
         InputError: its text or its arguments cannot be read, or do not agree.
     """
-    where = row.full[:16]
-    tensors = decode(row.tensors, tuple[TensorSpec, ...], where)
-    for item in tensors:
-        check_spec(item, where)
-    program = parse_program(row.program, where)
-    check_arguments([item.name for item in program.params], tensors, where)
-    return Graph(program, tensors)
+    return graph_from_row(row.program, row.tensors, row.full[:16])
 
 
 @dataclass(frozen=True, slots=True)

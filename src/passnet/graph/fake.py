@@ -46,7 +46,7 @@ def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]
 
     from passnet.graph.fake_limits import SmallConstants, check_call, check_result
 
-    check_arguments([item.name for item in graph.program.params], graph.tensors, where)
+    check_arguments(graph.program, graph.tensors, where)
     program = retarget(graph, "cpu").program
     module = build(program, where)
     lines = [(item.line, item.target) for item in program.ops]

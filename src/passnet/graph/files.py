@@ -1,4 +1,4 @@
-"""Graph directories as GraphNet and PassNet lay them out: find, read and write them."""
+"""Graphs on disk: directories as GraphNet and PassNet lay them out, and the texts of a row."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from passnet.errors import GraphError
-from passnet.graph.meta import check_arguments, parse_meta, render_meta
+from passnet.graph.meta import check_arguments, check_spec, parse_meta, render_meta
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.syntax import MAX_TEXT_BYTES, gc_paused
-
-GRAPH_FILES = ("graph_net.json", "model.py")
-"""The files that make a directory a graph."""
+from passnet.records.serialise import decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ def find_graphs(root: Path) -> Iterator[Path]:
         )
     for folder, subfolders, names in os.walk(root):
         subfolders.sort()
-        if all(name in names for name in GRAPH_FILES):
+        if {"graph_net.json", "model.py"} <= {*names}:  # the files that make it a graph
             yield Path(folder)
 
 
@@ -65,9 +63,8 @@ def read_sample(folder: Path) -> GraphSample:
         program = parse_program(_text(folder / "model.py"), str(folder / "model.py"))
         weights = parse_meta(_text(folder / "weight_meta.py"), str(folder / "weight_meta.py"))
         inputs = parse_meta(_text(path), str(path), "input") if path.exists() else ()
-    names = [item.name for item in program.params]
-    tensors = _in_order(names, weights + inputs, folder)
-    check_arguments(names, tensors, str(folder))
+    tensors = _in_order([param.name for param in program.params], weights + inputs, folder)
+    check_arguments(program, tensors, str(folder))
     constraints = folder / "input_tensor_constraints.py"
     hash_file = folder / "graph_hash.txt"
     sources = folder / "subgraph_sources.json"
@@ -80,20 +77,41 @@ def read_sample(folder: Path) -> GraphSample:
     )
 
 
+def graph_from_row(program: str, tensors: str, where: str) -> Graph:
+    """The graph that a row of a data set holds as two texts.
+
+    Args:
+        program: the text of its program.
+        tensors: the specs of its arguments as JSON.
+        where: named in errors.
+
+    Raises:
+        InputError: a text cannot be read, or the two do not agree.
+    """
+    specs = decode(tensors, tuple[TensorSpec, ...], where)
+    for spec in specs:
+        check_spec(spec, where)
+    graph = Graph(parse_program(program, where), specs)
+    check_arguments(graph.program, specs, where)
+    return graph
+
+
 def _in_order(
     names: list[str], specs: tuple[TensorSpec, ...], folder: Path
 ) -> tuple[TensorSpec, ...]:
-    by_name = {item.name: item for item in specs}
-    if len(by_name) != len(specs):
-        names_seen = [item.name for item in specs]
-        twice = next(name for name in by_name if names_seen.count(name) > 1)
-        raise GraphError(f"{folder}: argument {twice} is described twice in the meta files")
+    by_name: dict[str, TensorSpec] = {}
+    for spec in specs:
+        if spec.name in by_name:
+            raise GraphError(f"{folder}: argument {spec.name} is described twice in the meta files")
+        by_name[spec.name] = spec
     for name in names:
         if name not in by_name:
             raise GraphError(f"{folder}: argument {name} of forward is in no meta file")
-    if len(names) != len(specs):
-        extra = next(name for name in by_name if name not in names)
-        raise GraphError(f"{folder}: the meta files describe {extra}, which forward does not take")
+    for name in by_name:
+        if name not in names:
+            raise GraphError(
+                f"{folder}: the meta files describe {name}, which forward does not take"
+            )
     return tuple(by_name[name] for name in names)
 
 
@@ -113,12 +131,12 @@ def _text(path: Path) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(_text(path))
+        content = json.loads(_text(path))
     except (ValueError, RecursionError) as cause:
         raise GraphError(f"{path}: not JSON: {cause}") from cause
-    if not isinstance(value, dict):
+    if not isinstance(content, dict):
         raise GraphError(f"{path}: expected a JSON object")
-    return value
+    return content
 
 
 def write_sample(folder: Path, sample: GraphSample) -> None:
@@ -129,14 +147,11 @@ def write_sample(folder: Path, sample: GraphSample) -> None:
     """
     if (folder / "model.py").exists():
         raise GraphError(f"{folder}: already holds a graph; choose an empty folder")
-    by_role = {
-        role: tuple(item for item in sample.graph.tensors if item.role == role)
-        for role in ("weight", "input")
-    }
+    tensors = sample.graph.tensors
     files = {
         "model.py": render_program(sample.graph.program),
-        "weight_meta.py": render_meta(by_role["weight"]),
-        "input_meta.py": render_meta(by_role["input"]),
+        "weight_meta.py": render_meta([spec for spec in tensors if spec.role == "weight"]),
+        "input_meta.py": render_meta([spec for spec in tensors if spec.role == "input"]),
         "input_tensor_constraints.py": sample.constraints,
         "graph_net.json": json.dumps(sample.info, indent=4),
     }

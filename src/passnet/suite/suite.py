@@ -273,7 +273,7 @@ def _graph(row: dict[str, Any], path: Path) -> SuiteGraph:
         graph = Graph(parse_program(row["program"], place), tensors)
         found = fingerprints(graph)
         if tensors:
-            check_arguments([item.name for item in graph.program.params], tensors, place)
+            check_arguments(graph.program, tensors, place)
     except InputError as cause:
         raise SuiteError(f"{place}: {cause}") from cause
     if found != Fingerprints(row["structure"], row["literals"], row["full"]):
