@@ -18,7 +18,7 @@ from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.spec import Graph
 from passnet.mine.cost import torch_arguments
-from passnet.mine.cut import cut_range, infer, parent_of, single_assignment
+from passnet.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.fusion import fusion_plan
 from passnet.mine.schedule import DEVICES, SETTINGS, TargetDevice
 
@@ -99,7 +99,7 @@ def prefixes(graph: Graph, stops: Iterable[int]) -> Iterator[Graph | None]:
     nothing crosses it.
     """
     program = single_assignment(graph.program)
-    parent = parent_of(program, infer(Graph(program, graph.tensors)))
+    parent = parent_of(program, inferred_specs(Graph(program, graph.tensors)))
     for stop in stops:
         try:
             yield cut_range(parent, 0, stop)

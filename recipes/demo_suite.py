@@ -23,7 +23,7 @@ from passnet.extract.capture import capture_values
 from passnet.extract.torchvision_ops import import_torchvision
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph
-from passnet.mine.cut import cut, observe, single_assignment
+from passnet.mine.cut import cut_range, observed_specs, parent_of, single_assignment
 from passnet.suite.suite import NetSource, SuiteGraph, make_suite, write_suite
 
 MAX_GRAPHS_PER_NET = 1
@@ -178,7 +178,8 @@ def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[SuiteGraph]:
         found = 0
         for captured in captures:
             program = single_assignment(captured.graph.program)
-            seen = observe(Graph(program, captured.graph.tensors), captured.values)
+            single = Graph(program, captured.graph.tensors)
+            parent = parent_of(program, observed_specs(single, captured.values))
             targets = [op.target for op in program.ops]
             wanted = list(TASKS[task])
             for start in range(len(targets) - len(wanted) + 1):
@@ -186,7 +187,7 @@ def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[SuiteGraph]:
                 if targets[start:stop] != wanted or found == MAX_GRAPHS_PER_NET:
                     continue
                 try:
-                    graph = cut(program, start, stop, seen)
+                    graph = cut_range(parent, start, stop)
                 except CutError:
                     continue
                 if not all(item.dtype in ("float32", label, "int64") for item in graph.tensors):

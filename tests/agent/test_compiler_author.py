@@ -26,7 +26,7 @@ from passnet.judge.inspection.rules import STRICT
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
-from passnet.mine.cut import infer
+from passnet.mine.cut import inferred_specs
 from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder
 from passnet.suite.suite import SuiteGraph, Task
@@ -81,7 +81,7 @@ def specs(**forms: tuple[tuple[int, ...], str]) -> tuple[TensorSpec, ...]:
 
 def run(graph: Graph, inputs: list[torch.Tensor], **options: object) -> list[torch.Tensor]:
     """The results of the kernels that are generated for a graph, called in this process."""
-    code = generate(in_eager_steps(graph, infer(graph)), options=options)
+    code = generate(in_eager_steps(graph, inferred_specs(graph)), options=options)
     results = [
         torch.empty_strided(form.shape, form.stride, dtype=getattr(torch, form.dtype))
         for _, form in code.outputs

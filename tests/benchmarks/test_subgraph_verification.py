@@ -10,7 +10,7 @@ from benchmarks.tensor_differences import difference, max_error
 from passnet.errors import CutError
 from passnet.extract.capture import capture_values
 from passnet.graph.spec import Graph, Op
-from passnet.mine.cut import cut_range, infer, parent_of, single_assignment
+from passnet.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.subgraphs import Subgraph, subgraphs
 from tests.extract.nets import mixed
 from tests.mine.test_fusion import graph
@@ -18,7 +18,7 @@ from tests.mine.test_fusion import graph
 
 def cuts(target: Graph, *ranges: tuple[int, int]) -> list[Subgraph]:
     program = single_assignment(target.program)
-    parent = parent_of(program, infer(Graph(program, target.tensors)))
+    parent = parent_of(program, inferred_specs(Graph(program, target.tensors)))
     return [Subgraph("classical", *item, cut_range(parent, *item)) for item in ranges]
 
 

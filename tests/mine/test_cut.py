@@ -21,13 +21,12 @@ from passnet.graph.inputs import make_inputs
 from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
 from passnet.mine.cut import (
     Parent,
-    cut,
     cut_range,
-    infer,
-    observe,
+    inferred_specs,
+    observed_specs,
     parent_of,
     single_assignment,
-    trim,
+    trimmed_range,
 )
 from tests.extract.nets import mixed
 from tests.graph.programs import QUICK, program_of, programs
@@ -38,7 +37,7 @@ class Whole:
     """A graph in single-assignment form, its arguments, and its values after every op."""
 
     program: Program
-    seen: dict[str, TensorSpec]
+    parent: Parent
     moments: tuple[dict[str, Any], ...]
 
 
@@ -56,10 +55,10 @@ def record(graph: Graph, values: tuple[Any, ...]) -> Whole:
                 moments.append(copied(held))
             return result
 
-    seen = observe(Graph(program, graph.tensors), copies(values))
+    specs = observed_specs(Graph(program, graph.tensors), copies(values))
     with torch.no_grad():
         Recorder(build(program)).run(*values)
-    return Whole(program, seen, tuple(moments))
+    return Whole(program, parent_of(program, specs), tuple(moments))
 
 
 def copied(values: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +94,7 @@ def test_a_cut_graph_computes_what_its_parent_did(chosen: tuple[int, int]):
     start = chosen[0] % len(whole.program.ops)
     stop = min(len(whole.program.ops), start + chosen[1])
     try:
-        graph = cut(whole.program, start, stop, whole.seen)
+        graph = cut_range(whole.parent, start, stop)
     except CutError:
         return
     assert [op.target for op in graph.program.ops] == [
@@ -119,7 +118,7 @@ def test_most_short_ranges_of_a_net_can_be_cut():
     done = 0
     for start in range(num_ops - 1):
         try:
-            cut(whole.program, start, start + 2, whole.seen)
+            cut_range(whole.parent, start, start + 2)
             done += 1
         except CutError:
             pass
@@ -128,7 +127,7 @@ def test_most_short_ranges_of_a_net_can_be_cut():
 
 def test_the_whole_of_a_net_can_be_cut():
     whole = parent()
-    graph = cut(whole.program, 0, len(whole.program.ops), whole.seen)
+    graph = cut_range(whole.parent, 0, len(whole.program.ops))
     outputs = build(graph.program)(
         *(whole.moments[0][item.original_name] for item in graph.tensors)
     )
@@ -168,7 +167,9 @@ def cut_of(start: int, stop: int, *lines: str, returns: str = "(z,)") -> Graph:
     program = single_assignment(program_of(*lines, returns=returns))
     values = [torch.ones(2, 3), torch.full((2, 3), 2.0)]
     tensors = tuple(map(spec_from_tensor, "ab", values))
-    return cut(program, start, stop, observe(Graph(program, tensors), values))
+    return cut_range(
+        parent_of(program, observed_specs(Graph(program, tensors), values)), start, stop
+    )
 
 
 def test_arguments_and_outputs_are_those_that_cross_the_cut():
@@ -267,7 +268,8 @@ def test_a_value_that_is_no_tensor_is_refused_in_and_out():
 def test_a_symbolic_size_stays_an_integer():
     program = program_of("z = a.view(n)", params="a, n: torch.SymInt", returns="(z,)")
     tensors = (TensorSpec("a", (2, 3), "float32"), TensorSpec("n", (), "int64", data=(6,)))
-    graph = cut(program, 0, 1, observe(Graph(program, tensors), [torch.ones(2, 3), 6]))
+    specs = observed_specs(Graph(program, tensors), [torch.ones(2, 3), 6])
+    graph = cut_range(parent_of(program, specs), 0, 1)
     assert make_inputs(graph, "fresh", 0)[1] == 6
     assert type(make_inputs(graph, "fresh", 0)[1]) is int
 
@@ -276,7 +278,7 @@ def test_shapes_are_inferred_as_they_are_observed():
     net, x = mixed()
     [captured] = capture_values(net, x)
     graph = Graph(single_assignment(captured.graph.program), captured.graph.tensors)
-    observed, inferred = observe(graph, captured.values), infer(graph)
+    observed, inferred = observed_specs(graph, captured.values), inferred_specs(graph)
     assert observed.keys() == inferred.keys()
     for name, spec in observed.items():
         assert (inferred[name].shape, inferred[name].dtype) == (spec.shape, spec.dtype)
@@ -285,7 +287,7 @@ def test_shapes_are_inferred_as_they_are_observed():
 def parent_of_lines(*lines: str, returns: str = "(z,)") -> Parent:
     program = single_assignment(program_of(*lines, returns=returns))
     tensors = tuple(map(spec_from_tensor, "ab", [torch.ones(2, 3), torch.ones(2, 3)]))
-    return parent_of(program, infer(Graph(program, tensors)))
+    return parent_of(program, inferred_specs(Graph(program, tensors)))
 
 
 SPLIT = ("t = torch.chunk(a, 2)", "x = t[0]", "y = t[1]", "w = x * y", "v = w + 1", "z = v * x")
@@ -295,15 +297,15 @@ def test_a_range_that_takes_a_tuple_apart_is_trimmed_to_what_can_be_cut():
     parent = parent_of_lines(*SPLIT)
     with pytest.raises(CutError, match="t crosses the cut and is no tensor"):
         cut_range(parent, 1, 6)
-    assert trim(parent, 1, 6, most=4, min_ops=2) == (3, 6)
-    assert trim(parent, 0, 6, most=4, min_ops=2) == (0, 6)
+    assert trimmed_range(parent, 1, 6, max_trimmed=4, min_ops=2) == (3, 6)
+    assert trimmed_range(parent, 0, 6, max_trimmed=4, min_ops=2) == (0, 6)
 
 
 def test_no_more_is_trimmed_than_allowed():
     parent = parent_of_lines(*SPLIT)
-    assert trim(parent, 1, 6, most=1, min_ops=1) is None
-    assert trim(parent, 1, 6, most=4, min_ops=4) is None
-    assert trim(parent, 9, 12, most=1, min_ops=1) is None
+    assert trimmed_range(parent, 1, 6, max_trimmed=1, min_ops=1) is None
+    assert trimmed_range(parent, 1, 6, max_trimmed=4, min_ops=4) is None
+    assert trimmed_range(parent, 9, 12, max_trimmed=1, min_ops=1) is None
 
 
 def test_a_range_under_vmap_or_autocast_is_refused():
@@ -357,11 +359,11 @@ def test_the_place_of_inplace_is_that_of_the_signatures():
         line = f"y = torch.nn.functional.{name}({', '.join(args)})"
         program = single_assignment(program_of("x = a + b", line, "z = y * 2", returns="(z,)"))
         with pytest.raises(CutError, match="writes into x, made outside"):
-            cut(program, 1, 3, {})
+            cut_range(parent_of(program, {}), 1, 3)
 
 
 def test_a_tuple_of_one_tensor_is_no_tensor():
     parent = parent_of_lines("t = torch.split(a, 2)", "x = t[0]", "z = x + b")
-    assert "t" not in parent.seen and "x" in parent.seen
+    assert "t" not in parent.specs and "x" in parent.specs
     with pytest.raises(CutError, match="t crosses the cut and is no tensor"):
         cut_range(parent, 0, 1)

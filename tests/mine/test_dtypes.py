@@ -11,7 +11,8 @@ from passnet.extract.recapture import recapture
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.fake import infer_shapes
 from passnet.graph.spec import Graph, TensorSpec, main_float
-from passnet.mine.dtypes import BATCH_KEPT, follow, in_dtype
+from passnet.mine.dtypes import FLOAT32_BATCH_NORMS, in_dtype
+from passnet.mine.literals import adopt_literals
 from tests.extract import sized
 from tests.extract.nets import mixed
 from tests.graph.programs import graph_of, program_of
@@ -38,7 +39,7 @@ def test_norm_parameters_stay_float32_and_weights_change():
 def test_norms_that_are_not_kept_have_parameters_of_their_inputs_dtype():
     net = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.LayerNorm(4)).eval()
     [graph] = capture(net, torch.ones(2, 4))
-    kinds = dtypes(in_dtype(graph, "float16", BATCH_KEPT))
+    kinds = dtypes(in_dtype(graph, "float16", FLOAT32_BATCH_NORMS))
     assert sorted(kinds.values()) == ["float16"] * 3 + ["float32"] * 4
 
 
@@ -66,7 +67,7 @@ def test_literals_that_follow_the_dtype_are_those_of_the_net():
     for dtype in ("float16", "bfloat16"):
         [other] = recapture(entry, {}, dtype).graphs
         [expected] = recapture(entry, {"batch": 4, "time": 9}, dtype).graphs
-        found = in_dtype(follow(large, base, other), dtype)
+        found = in_dtype(adopt_literals(large, base, other), dtype)
         assert fingerprints(found).full == fingerprints(expected).full
         alone = in_dtype(large, dtype)
         assert made(alone).count("float32") > made(found).count("float32")
@@ -76,7 +77,7 @@ def test_graphs_of_other_ops_tell_nothing_about_literals():
     one = graph_of(program_of("y = a + 1", returns="(y,)"))
     two = graph_of(program_of("y = a * 1", returns="(y,)"))
     with pytest.raises(GraphError, match="other ops"):
-        follow(one, one, two)
+        adopt_literals(one, one, two)
 
 
 def test_a_literal_that_depends_on_size_and_dtype_is_refused():
@@ -84,7 +85,7 @@ def test_a_literal_that_depends_on_size_and_dtype_is_refused():
         graph_of(program_of(f"y = a.view({size}, 2)", returns="(y,)")) for size in (6, 3, 4)
     )
     with pytest.raises(GraphError, match="depends on sizes and on the dtype"):
-        follow(mine, base, other)
+        adopt_literals(mine, base, other)
 
 
 def test_a_literal_beyond_the_dtype_becomes_its_largest_number():

@@ -14,7 +14,7 @@ from passnet.graph.render import render_statement
 from passnet.graph.spec import Graph, op_refs
 from passnet.judge.timing.roofline import peak_gflops, write_ms
 from passnet.mine.cost import cost
-from passnet.mine.cut import Parent, cut_range, infer, parent_of, single_assignment
+from passnet.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.fusion import fusion_plan
 from passnet.suite.suite import SuiteGraph, Task
 
@@ -55,7 +55,7 @@ def view_graph(graph: Graph) -> GraphView:
     """
     single = Graph(single_assignment(graph.program), graph.tensors)
     made = infer_shapes(single)
-    known = infer(single)
+    known = inferred_specs(single)
     parent = parent_of(single.program, known)
     kernels, plan_error = _kernels(single)
     sizes = {name: math.prod(item.shape) * DTYPE_BYTES[item.dtype] for name, item in known.items()}
@@ -148,7 +148,7 @@ def _returned(arg: object) -> str:
 def _once(graph: Graph) -> int:
     """The bytes of the arguments and of the results."""
     single = Graph(single_assignment(graph.program), graph.tensors)
-    known = infer(single)
+    known = inferred_specs(single)
     names = {item.name for item in graph.tensors}
     names |= {arg.name for arg in single.program.outputs if hasattr(arg, "name")}  # type: ignore[attr-defined]
     kept = [known[name] for name in names if name in known]

@@ -32,7 +32,7 @@ from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.jobs.executors import Executor, run_local
 from passnet.jobs.process import RECORD_FILE, ROWS_FILE, JobLimits, JobRunner, outcome_of
 from passnet.jobs.run_folder import JobOutcome, begin, keep_each
-from passnet.mine.cut import cut_range, infer, parent_of, single_assignment
+from passnet.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
 from passnet.mine.subgraphs import KINDS, RangeRefusal, SubgraphKind, subgraphs
@@ -266,7 +266,7 @@ def _in_dtype(graph: Graph, dtype: str, captured: _Found) -> _Found:
     """
     varied = in_dtype(graph, dtype)
     single = Graph(single_assignment(varied.program), varied.tensors)
-    parent = parent_of(single.program, infer(single))
+    parent = parent_of(single.program, inferred_specs(single))
     found = _Found()
     for original, places in captured.places.items():
         for (start, stop), kinds in places.items():

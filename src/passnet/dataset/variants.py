@@ -18,7 +18,8 @@ from passnet.extract.recapture import Recaptured, recapture
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph, main_float
 from passnet.mine.cost import cost, finite_outputs
-from passnet.mine.dtypes import DTYPES, PUBLISHED_KEPT, follow, in_dtype
+from passnet.mine.dtypes import DTYPES, PUBLISHED_FLOAT32_NORMS, in_dtype
+from passnet.mine.literals import adopt_literals
 
 MAX_BYTES = 16 * 2**30
 """Most memory that the arguments of a variant and its largest value may take together."""
@@ -82,7 +83,7 @@ def dtype_variants(
     graph: Graph,
     captures: Captures | None = None,
     dtypes: Sequence[str] = DTYPES,
-    kept: frozenset[str] = PUBLISHED_KEPT,
+    kept: frozenset[str] = PUBLISHED_FLOAT32_NORMS,
     sizes: Sizes | None = None,
     number: int = 0,
 ) -> Iterator[Variant | Failure]:
@@ -115,7 +116,7 @@ def dtype_variants(
         try:
             said = graph
             if captures is not None and dtype in captures.others:
-                said = follow(graph, captures.base, captures.others[dtype])
+                said = adopt_literals(graph, captures.base, captures.others[dtype])
             made = in_dtype(said, dtype, kept)
             variant = Variant(number, name, made, False, follows)
             yield _checked(variant, finite is not None, finite)[0]
@@ -158,7 +159,7 @@ def net_variants(
     train: bool = False,
     dtypes: Sequence[str] = DTYPES,
     shapes: bool = True,
-    kept: frozenset[str] = PUBLISHED_KEPT,
+    kept: frozenset[str] = PUBLISHED_FLOAT32_NORMS,
 ) -> Iterator[Variant | Failure]:
     """All variants of the graphs of a net: up to ten shapes, in three dtypes each.
 

@@ -8,7 +8,14 @@ from typing import Literal, TypeAlias
 
 from passnet.errors import CutError, FusionError
 from passnet.graph.spec import Graph, Ref
-from passnet.mine.cut import Parent, cut_range, infer, parent_of, single_assignment, trim
+from passnet.mine.cut import (
+    Parent,
+    cut_range,
+    inferred_specs,
+    parent_of,
+    single_assignment,
+    trimmed_range,
+)
 from passnet.mine.fusion import fusion_plan
 from passnet.mine.plateaus import fusible_ranges
 
@@ -75,13 +82,13 @@ def subgraphs(
         GraphError: an op is unknown, or refuses the shapes it is given.
     """
     single = Graph(single_assignment(graph.program), graph.tensors)
-    parent = parent_of(single.program, infer(single))
+    parent = parent_of(single.program, inferred_specs(single))
     for kind in kinds:
         if kind == "single":
             yield from _singles(parent)
         elif kind == "classical":
             for start, stop in classical:
-                chosen = trim(parent, start, stop, MAX_TRIMMED_OPS, MIN_OPS)
+                chosen = trimmed_range(parent, start, stop, MAX_TRIMMED_OPS, MIN_OPS)
                 yield _found(parent, kind, (start, stop), chosen or (start, stop))
         else:
             try:
@@ -110,7 +117,7 @@ def _is_element(parent: Parent, place: int, of: str | None = None) -> bool:
     """Whether an op takes apart what is no tensor: a tuple or a size, of any name or of this."""
     op = parent.ops[place]
     source = op.args[0] if op.target == "operator.getitem" else None
-    if not isinstance(source, Ref) or source.name in parent.seen:
+    if not isinstance(source, Ref) or source.name in parent.specs:
         return False
     return of is None or source.name == of
 

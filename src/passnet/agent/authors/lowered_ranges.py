@@ -25,7 +25,7 @@ from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.fake import fake_input, restored_state
 from passnet.graph.spec import Graph
-from passnet.mine.cut import Parent, cut_range, infer, parent_of, single_assignment
+from passnet.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.fusion import fusion_plan
 from passnet.mine.schedule import TargetDevice
 from passnet.mine.simulated_gpu import DevicelessMode, answering_for_gpu
@@ -73,7 +73,7 @@ class GraphPieces:
         self._device: TargetDevice = device
         single = Graph(single_assignment(graph.program), graph.tensors)
         try:
-            seen = infer(single)
+            seen = inferred_specs(single)
         except GraphError as cause:
             raise AuthorError(f"{where}: {cause}") from cause
         self._program = single.program
@@ -130,7 +130,7 @@ class GraphPieces:
             for item in cut.tensors
             if item.original_name in self._strides
         }
-        steps = in_eager_steps(cut, infer(cut), self._device)
+        steps = in_eager_steps(cut, inferred_specs(cut), self._device)
         where = f"{self._where}{list(span)}"
         code = generate(steps, strides, dict(options), where, self._device)
         if self._device == "cuda":
