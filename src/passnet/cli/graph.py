@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
-from passnet.cli.options import jobs_option
-from passnet.cli.output import print_json
-
-FAILURE = 1
+from passnet.cli import options as opt
+from passnet.cli.output import print_result
 
 
 @click.group()
 def graph() -> None:
-    """Graph directories: check them, show them."""
+    """Check and print graph directories."""
 
 
 @graph.command("check")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--no-build", is_flag=True, help="Only parse and round-trip; needs no torch.")
-@jobs_option
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object instead.")
-@click.pass_context
-def graph_check(
-    ctx: click.Context, paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: bool
-) -> None:
+@opt.paths
+@click.option("--no-build", is_flag=True,
+              help="Only parse and round-trip the graphs, which needs no torch.")  # fmt: skip
+@opt.jobs("Graphs")
+@opt.json
+def graph_check(paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: bool) -> None:
     """Check every graph directory below PATHS.
 
-    Does it parse, does its print parse to the same, does it build? Building runs the graph under
-    fake tensors, without memory. Prints a line for each failure and a summary. Exits 0 only if all
+    A graph is parsed, printed, parsed again and compared; then it is built and run under fake
+    tensors, without memory. Prints a line for each failure, and a summary. Exits with 0 only if all
     graphs parse and round-trip.
     """
     from passnet.errors import GraphError
@@ -42,37 +39,36 @@ def graph_check(
     num_processes = min(jobs, max(1, len(folders) // 50)) if no_build else jobs
     with progress("checking graphs", len(folders)) as step:
         checks = list(check_all(folders, not no_build, num_processes, lambda _: step()))
-    failed = [item for item in checks if not item.parsed]
-    unbuilt = [item for item in checks if item.built is False]
+    failed = [check for check in checks if not check.parsed]
+    unbuilt = [check for check in checks if check.built is False]
+    num_parsed = len(checks) - len(failed)
     summary = {
         "graphs": len(checks),
-        "parsed": len(checks) - len(failed),
-        "built": None if no_build else len(checks) - len(failed) - len(unbuilt),
-        "ops": sum(item.num_ops for item in checks),
-        "structures": len({item.structure for item in checks if item.structure}),
-        "distinct": len({item.full for item in checks if item.full}),
+        "parsed": num_parsed,
+        "built": None if no_build else num_parsed - len(unbuilt),
+        "ops": sum(check.num_ops for check in checks),
+        "structures": len({check.structure for check in checks if check.structure}),
+        "distinct": len({check.full for check in checks if check.full}),
     }
-    if as_json:
-        print_json({**summary, "failures": [item for item in checks if item.error]})
-    else:
-        for item in failed:
-            click.echo(f"FAILED {item.error}")
-        for item in unbuilt:
-            click.echo(f"parses, but does not build: {item.error}")
-        text = f"{summary['parsed']} of {summary['graphs']} graphs parse and round-trip"
-        if not no_build:
-            text += f", {summary['built']} run under fake tensors"
-        click.echo(
-            f"{text}; {summary['ops']} ops, {summary['structures']} structures, "
-            f"{summary['distinct']} distinct with literals and shapes"
-        )
+    built = "" if no_build else f", {summary['built']} run under fake tensors"
+    print_result(
+        as_json,
+        {**summary, "failures": [check for check in checks if check.error]},
+        [
+            *(f"FAILED {check.error}" for check in failed),
+            *(f"parses, but does not build: {check.error}" for check in unbuilt),
+            f"{num_parsed} of {len(checks)} graphs parse and round-trip{built}; {summary['ops']} "
+            f"ops, {summary['structures']} structures, {summary['distinct']} distinct with "
+            "literals and shapes",
+        ],
+    )
     if failed:
-        ctx.exit(FAILURE)
+        sys.exit(1)
 
 
 @graph.command("show")
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--no-shapes", is_flag=True, help="Do not infer shapes; needs no torch.")
+@click.argument("path", type=opt.PATH)
+@click.option("--no-shapes", is_flag=True, help="Do not infer shapes, which needs no torch.")
 def graph_show(path: Path, no_shapes: bool) -> None:
     """Print the graph in directory PATH: its arguments, and every op with the shape it makes."""
     from passnet.graph.files import read_sample

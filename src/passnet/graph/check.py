@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from passnet.errors import PassnetError
+from passnet.errors import GraphError, PassnetError
 from passnet.graph.canonical import fingerprints
-from passnet.graph.files import find_graphs, read_sample
+from passnet.graph.files import read_sample
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 
@@ -22,7 +22,7 @@ class Check:
 
     `parsed`: it was read, its text parses back to the same program, and its fingerprints can be
     taken. `built`: it was built and ran under fake tensors; None when that was not asked for or the
-    first failed. `error` says what failed first.
+    first failed. `error` says what failed first; `crashed`: it brought its process down.
     """
 
     path: str
@@ -32,68 +32,60 @@ class Check:
     error: str | None = None
     structure: str | None = None
     full: str | None = None
+    crashed: bool = False
 
 
 def check_graph(path: Path, build: bool) -> Check:
     """The check of one directory."""
+    where = str(path / "model.py")
     try:
         graph = read_sample(path).graph
-        where = str(path / "model.py")
         again = parse_program(render_program(graph.program), f"{where} (printed)")
         if again != graph.program:
-            return Check(str(path), False, None, 0, f"{where}: its print parses to another program")
+            raise GraphError(f"{where}: its print parses to another program")
         prints = fingerprints(graph)
     except PassnetError as cause:
         return Check(str(path), False, None, 0, str(cause))
     num_ops = len(graph.program.ops)
-    built: bool | None = None
-    error = None
-    if build:
-        from passnet.graph.fake import infer_shapes
+    check = Check(str(path), True, None, num_ops, None, prints.structure, prints.full)
+    if not build:
+        return check
+    from passnet.graph.fake import infer_shapes
 
-        try:
-            infer_shapes(graph, where)
-            built = True
-        except PassnetError as cause:
-            built, error = False, str(cause)
-    return Check(str(path), True, built, num_ops, error, prints.structure, prints.full)
-
-
-def find_all(roots: Sequence[Path]) -> list[Path]:
-    """The graph directories below several folders.
-
-    Raises:
-        GraphError: a folder does not exist.
-    """
-    return [path for root in roots for path in find_graphs(root)]
+    try:
+        infer_shapes(graph, where)
+    except PassnetError as cause:
+        return replace(check, built=False, error=str(cause))
+    return replace(check, built=True)
 
 
-def check_all(
-    paths: Sequence[Path], build: bool, num_processes: int, done: Callable[[Check], None]
-) -> Iterator[Check]:
+def check_all(paths: Sequence[Path], build: bool, num_processes: int) -> Iterator[Check]:
     """The checks of several directories, in order, in as many processes as asked for.
 
     A process that a graph brings down is a failed check of that graph, and the rest goes on.
     """
     if num_processes <= 1 or len(paths) <= 1:
-        for path in paths:
-            check = check_graph(path, build)
-            done(check)
-            yield check
+        yield from (check_graph(path, build) for path in paths)
         return
     remaining = list(paths)
-    context = get_context("spawn")
     while remaining:
-        with ProcessPoolExecutor(num_processes, mp_context=context) as pool:
-            futures = [pool.submit(check_graph, path, build) for path in remaining]
-            for path, future in zip(list(remaining), futures, strict=True):
-                try:
-                    check = future.result()
-                except BrokenProcessPool as cause:
-                    text = f"{path}: the checking process ended ({type(cause).__name__})"
-                    check = Check(str(path), False, None, 0, text)
-                remaining.remove(path)
-                done(check)
-                yield check
-                if check.error and "the checking process ended" in check.error:
+        with ProcessPoolExecutor(num_processes, mp_context=get_context("spawn")) as pool:
+            for future in [pool.submit(check_graph, path, build) for path in remaining]:
+                if isinstance(future.exception(), BrokenProcessPool):
                     break
+                yield future.result()
+                del remaining[0]
+        # Which graph broke the pool is seen by checking those that may have in processes of their
+        # own; where it was a later one, the next pool breaks too.
+        for path in remaining[:num_processes]:
+            yield _check_alone(path, build)
+        del remaining[:num_processes]
+
+
+def _check_alone(path: Path, build: bool) -> Check:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(check_graph, path, build).result()
+        except BrokenProcessPool as cause:
+            text = f"{path}: the checking process ended ({type(cause).__name__})"
+            return Check(str(path), False, None, 0, text, crashed=True)
