@@ -146,7 +146,7 @@ def test_a_helper_module_is_imported_from_the_folder_it_lies_in(tmp_path: Path) 
     for name, factor in (("one", 2), ("other", 3)):
         folder = write_folder(tmp_path / name, ["Fuse"], Fuse=text, kernel=f"FACTOR = {factor}\n")
         [item] = load_passes(inspect_folder(folder))
-        assert item.replacement.function(1, 0) == factor
+        assert item.replacement(1, 0) == factor
 
 
 def test_a_pass_that_is_not_listed_is_noted_and_a_helper_is_not(tmp_path: Path) -> None:
@@ -166,14 +166,14 @@ def test_input_passes_apply_first(tmp_path: Path, place: str) -> None:
     with_input_passes(tmp_path / place, '["Input"]', Input=GOOD)
     passes = load_passes(inspect_folder(folder))
     assert [item.name for item in passes] == ["Input", "Fuse"]
-    assert passes[0].replacement.function.__module__ == "const_pass_dir.Input"
+    assert passes[0].replacement.__module__ == "const_pass_dir.Input"
 
 
 def test_an_output_pass_takes_the_place_of_the_input_pass_of_its_name(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "passes", Fuse=GOOD, Input=GOOD)
     with_input_passes(tmp_path / "const_pass_dir", '["Input", "Kept"]', Input=GOOD, Kept=GOOD)
     passes = load_passes(inspect_folder(folder))
-    modules = [item.replacement.function.__module__ for item in passes]
+    modules = [item.replacement.__module__ for item in passes]
     assert modules == ["pass_dir.Input", "const_pass_dir.Kept", "pass_dir.Fuse"]
 
 
@@ -221,7 +221,7 @@ def test_a_change_within_the_same_second_is_loaded(
         write_folder(tmp_path, Fuse=GOOD.replace("torch.clamp(x + y, min=0)", f"x * {factor}"))
         os.utime(tmp_path / "Fuse.py", (1000, 1000))
         [item] = loaded_passes(tmp_path)
-        assert item.replacement.function(torch.ones(()), 0) == int(factor)
+        assert item.replacement(torch.ones(()), 0) == int(factor)
     assert not sys.dont_write_bytecode
 
 

@@ -51,8 +51,8 @@ def passnet_backend(
     options = dict(options or {})
     unknown = [name for name in options if name not in OPTIONS]
     if unknown or mode is not None:
-        what = f"option {unknown[0]!r}" if unknown else f"mode {mode!r}"
-        raise InputError(f"backend passnet has no {what}; its options are {', '.join(OPTIONS)}")
+        setting = f"option {unknown[0]!r}" if unknown else f"mode {mode!r}"
+        raise InputError(f"backend passnet has no {setting}; its options are {', '.join(OPTIONS)}")
     residual = options.get("residual", "eager")
     if residual not in get_args(Residual):
         raise InputError(f"residual is {residual!r}; choose eager or inductor")
@@ -66,23 +66,20 @@ def passnet_backend(
     compiled, reports = compile_graph(
         module, example_inputs, passes, residual, options.get("observer")
     )
-    for item in reports:
-        _log.info("%s matched %d times", item.name, item.num_matches)
-        if item.miss:
-            _log.info("nearest miss of %s", item.miss.sentence())
+    for report in reports:
+        _log.info("%s matched %d times", report.name, report.num_matches)
+        if report.miss:
+            _log.info("nearest miss of %s", report.miss.sentence())
     if options.get("report"):
         options["report"](reports)
     return compiled
 
 
-def loaded_passes(where: str | Path | Sequence[str | Path] | None) -> list[Pass]:
+def loaded_passes(paths: str | Path | Sequence[str | Path] | None) -> list[Pass]:
     """The passes of one folder or several, in order; each is loaded once per content."""
-    if where is None:
-        return []
-    folders = [where] if isinstance(where, (str, Path)) else list(where)
     passes: list[Pass] = []
-    for item in folders:
-        folder = inspect_folder(Path(item))
+    for path in [paths] if isinstance(paths, (str, Path)) else paths or ():
+        folder = inspect_folder(Path(path))
         key = (folder.path, folder.code_hash)
         if key not in _loaded:
             _loaded[key] = load_passes(folder)
@@ -93,7 +90,7 @@ def loaded_passes(where: str | Path | Sequence[str | Path] | None) -> list[Pass]
 def needs_gradients(inputs: Sequence[Any]) -> bool:
     """Whether a call on these inputs would record a graph for backward."""
     return torch.is_grad_enabled() and any(
-        isinstance(item, torch.Tensor) and item.requires_grad for item in inputs
+        isinstance(value, torch.Tensor) and value.requires_grad for value in inputs
     )
 
 

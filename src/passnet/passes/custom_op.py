@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from passnet.errors import PassError
 from passnet.passes.pattern import as_module
@@ -47,12 +48,11 @@ def wrap_sites(
 
 def _wrap(site: Site) -> None:
     node = site.node
-    read = [item for item in site.inputs if isinstance(item, torch.fx.Node)]
+    read = [value for value in site.inputs if isinstance(value, torch.fx.Node)]
     values = list(dict.fromkeys(read + node.all_input_nodes))
-    kinds = [_kind(item) for item in values]
     num_outputs = len(site.source.pattern.outputs)
     name = f"{re.sub(r'[^0-9a-zA-Z_]', '_', site.source.name)}_{next(_numbers)}"
-    params = ", ".join(f"{kind} a{index}" for index, kind in enumerate(kinds))
+    params = ", ".join(f"{_kind(value)} a{index}" for index, value in enumerate(values))
     results = "Tensor" if num_outputs == 1 else f"({', '.join(['Tensor'] * num_outputs)})"
     tags = [torch.Tag.needs_exact_strides] if hasattr(torch.Tag, "needs_exact_strides") else []
     _library.define(f"{name}({params}) -> {results}", tags=tags)
@@ -78,16 +78,14 @@ def _kind(node: torch.fx.Node) -> str:
 def _implementation(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
     """The replacement with its literals in place, as a function of the op's arguments."""
     function = site.node.target
-    positions = {item: index for index, item in enumerate(values)}
+    positions = {value: index for index, value in enumerate(values)}
     template = site.node.args
-    bare = len(site.source.pattern.outputs) == 1
+    returns_one = len(site.source.pattern.outputs) == 1
 
-    def implementation(*given: Any) -> Any:
-        args = torch.fx.map_arg(template, lambda item: given[positions[item]])
-        result = function(*args)  # type: ignore[operator]
-        if bare:
-            return only(result)
-        return tuple(result)
+    def implementation(*args: Any) -> Any:
+        filled = torch.fx.map_arg(template, lambda value: args[positions[value]])
+        result = function(*filled)  # type: ignore[operator]
+        return only(result) if returns_one else tuple(result)
 
     return implementation
 
@@ -95,19 +93,17 @@ def _implementation(site: Site, values: list[torch.fx.Node]) -> Callable[..., An
 def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
     """The pattern, as a function of the op's arguments."""
     module = as_module(site.source.pattern)
-    positions = {item: index for index, item in enumerate(values)}
 
-    def fake(*given: Any) -> Any:
+    def fake(*args: Any) -> Any:
+        actual = dict(zip(values, args, strict=True))
         inputs = [
-            given[positions[item]] if isinstance(item, torch.fx.Node) else item
-            for item in site.inputs
+            actual[value] if isinstance(value, torch.fx.Node) else value for value in site.inputs
         ]
         results = module(*inputs)
-        storages = {
-            item.untyped_storage()._cdata for item in given if isinstance(item, torch.Tensor)
-        }
+        tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+        storages = {StorageWeakRef(tensor.untyped_storage()) for tensor in tensors}
         for result in results:
-            if result.untyped_storage()._cdata in storages:
+            if StorageWeakRef(result.untyped_storage()) in storages:
                 raise PassError(
                     f"{site.source.name}: the pattern returns a view of its argument, which an op "
                     "cannot; use the eager residual, or let the pattern go on to a new value"

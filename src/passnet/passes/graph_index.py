@@ -10,8 +10,7 @@ import torch
 import torch.fx
 
 from passnet.graph.effects import SHARES_ALL, AliasClasses, has_state, last_name, may_alias
-from passnet.graph.from_fx import function_name
-from passnet.passes.normalise import CanonicalCall, normalise
+from passnet.passes.normalise import CanonicalCall, callable_name, normalise
 
 REPLACEMENT = "passnet_replacement"
 """Key in a node's `meta` that marks the calls that passes put in."""
@@ -38,7 +37,8 @@ class GraphIndex:
         call = normalise(node)
         self.calls[node] = call
         self._by_key[call.key].append(node)
-        target = f"Tensor.{node.target}" if node.op == "call_method" else _name(node)
+        is_method = node.op == "call_method"
+        target = f"Tensor.{node.target}" if is_method else callable_name(node.target)  # type: ignore[arg-type]
         written = _written(node, call)
         if written:
             self.writers.append(node)
@@ -98,43 +98,32 @@ def stale_reads(index: GraphIndex, inside: Collection[torch.fx.Node]) -> set[Sta
         The writing node, the value, and the node that uses it; None for a use outside `inside`,
         which counts for the values made inside.
     """
-    found: set[StaleRead] = set()
+    reads: set[StaleRead] = set()
     for writer in index.writers:
         if writer not in inside:
             continue
         for value in index.members(index.group(writer)):
-            if not value < writer:
-                continue
-            for user in value.users:
-                if user in inside and writer < user:
-                    found.add((writer, value, user))
-                elif user not in inside and value in inside and writer < user:
-                    found.add((writer, value, None))
-    return found
+            for user in value.users if value < writer else ():
+                if writer < user and (user in inside or value in inside):
+                    reads.add((writer, value, user if user in inside else None))
+    return reads
 
 
 def _written(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.Node]:
     """The values that a call writes into."""
     arguments = dict(call.arguments)
-    found = _first_values(node) if call.writes else []
-    torch.fx.map_arg(arguments.get("out"), found.append)
+    values = _first_values(node) if call.writes else []
+    torch.fx.map_arg(arguments.get("out"), values.append)
     if arguments.get("training") is True or arguments.get("use_input_stats") is True:
         for name in ("running_mean", "running_var"):
-            torch.fx.map_arg(arguments.get(name), found.append)
-    return found
-
-
-def _name(node: torch.fx.Node) -> str:
-    try:
-        return function_name(node.target)  # type: ignore[arg-type]
-    except (RuntimeError, AttributeError):
-        return repr(node.target)
+            torch.fx.map_arg(arguments.get(name), values.append)
+    return values
 
 
 def _first_values(node: torch.fx.Node) -> list[torch.fx.Node]:
     """The values in a call's first argument (a list of tensors has several)."""
     if not node.args:
         return list(node.all_input_nodes)
-    found: list[torch.fx.Node] = []
-    torch.fx.map_arg(node.args[0], found.append)
-    return found
+    values: list[torch.fx.Node] = []
+    torch.fx.map_arg(node.args[0], values.append)
+    return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.fx
@@ -13,19 +14,49 @@ from passnet.passes.pattern import Pattern
 
 
 @dataclass(frozen=True, slots=True)
+class Match:
+    """A pattern in a graph: `nodes` maps every node of the pattern to the graph's node, or to the
+    literal for a parameter that stands for one.
+
+    `calls` maps the matched calls of the graph back to those of the pattern, in its order; `first`
+    and `last` are their ends in the graph. `dependents` are the nodes outside the match, between
+    its ends, that depend on it; in order.
+    """
+
+    pattern: Pattern
+    nodes: dict[torch.fx.Node, Any]
+    calls: dict[torch.fx.Node, torch.fx.Node]
+    first: torch.fx.Node
+    last: torch.fx.Node
+    dependents: tuple[torch.fx.Node, ...]
+
+
+def make_match(pattern: Pattern, nodes: dict[torch.fx.Node, Any]) -> Match:
+    """The match for a complete assignment of a pattern's nodes."""
+    calls: dict[torch.fx.Node, torch.fx.Node] = {nodes[node]: node for node in pattern.body}
+    first, last = min(calls), max(calls)
+    dependents: dict[torch.fx.Node, None] = {}
+    node = first
+    while node is not last:
+        node = node.next
+        sources = node.all_input_nodes
+        if node not in calls and any(source in calls or source in dependents for source in sources):
+            dependents[node] = None
+    return Match(pattern, nodes, calls, first, last, tuple(dependents))
+
+
+@dataclass(frozen=True, slots=True)
 class MatchRefusal:
     """Why a match may not be replaced, in the terms of a miss."""
 
-    wanted: torch.fx.Node
+    pattern_node: torch.fx.Node
     node: torch.fx.Node
     expected: str
-    found: str
+    actual: str
     reason: str
 
 
-def refusal(
-    pattern: Pattern, nodes: dict[torch.fx.Node, torch.fx.Node], index: GraphIndex
-) -> MatchRefusal | None:
+def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:
     """None when the match may be replaced by one call at the place of its last node.
 
     The rules, for the matched calls M with first node `lo` and last node `hi`:
@@ -40,66 +71,37 @@ def refusal(
     - a returned value that may share memory with an outside value, or with another that is
       returned, is not written to later.
     """
-    inside = {nodes[node]: node for node in pattern.body}
-    first, last = min(inside), max(inside)
-    late = tainted(inside, first, last)
     return (
-        _leak(pattern, nodes, inside)
-        or _circle(pattern, nodes, inside, late)
-        or _interference(inside, index, first, last)
-        or _reordered(inside, late, index, first, last)
-        or _lost_write(inside, index)
-        or _stale_read(pattern, nodes, inside, index)
-        or _written_view(pattern, nodes, inside, index)
+        _leak(match)
+        or _circle(match)
+        or _interference(match, index)
+        or _reordered(match, index)
+        or _lost_write(match, index)
+        or _stale_read(match, index)
+        or _written_view(match, index)
     )
 
 
-Inside = dict[torch.fx.Node, torch.fx.Node]
-
-
-def _leak(
-    pattern: Pattern, nodes: dict[torch.fx.Node, torch.fx.Node], inside: Inside
-) -> MatchRefusal | None:
-    for wanted in pattern.body:
-        if wanted in pattern.outputs:
-            continue
-        for user in nodes[wanted].users:
-            if user not in inside:
-                return MatchRefusal(
-                    wanted,
-                    nodes[wanted],
-                    "a value used only inside the match",
-                    f"a use by {user.name}",
-                    "the value leaks; let the pattern return it",
-                )
+def _leak(match: Match) -> MatchRefusal | None:
+    for node, pattern_node in match.calls.items():
+        leaks = [user for user in node.users if user not in match.calls]
+        if leaks and pattern_node not in match.pattern.outputs:
+            return MatchRefusal(
+                pattern_node,
+                node,
+                "a value used only inside the match",
+                f"a use by {leaks[0].name}",
+                "the value leaks; let the pattern return it",
+            )
     return None
 
 
-def tainted(inside: Inside, first: torch.fx.Node, last: torch.fx.Node) -> list[torch.fx.Node]:
-    """The nodes outside a match, between its ends, that depend on it; in order."""
-    found: list[torch.fx.Node] = []
-    marked: set[torch.fx.Node] = set(inside)
-    node = first
-    while node is not last:
-        node = node.next
-        if node not in inside and any(source in marked for source in node.all_input_nodes):
-            marked.add(node)
-            found.append(node)
-    return found
-
-
-def _circle(
-    pattern: Pattern,
-    nodes: dict[torch.fx.Node, torch.fx.Node],
-    inside: Inside,
-    late: list[torch.fx.Node],
-) -> MatchRefusal | None:
-    dependent = {*inside, *late}
-    for param in pattern.params:
+def _circle(match: Match) -> MatchRefusal | None:
+    for param in match.pattern.params:
         values: list[torch.fx.Node] = []
-        torch.fx.map_arg(nodes.get(param), values.append)
+        torch.fx.map_arg(match.nodes.get(param), values.append)
         for node in values:
-            if node in dependent:
+            if node in match.calls or node in match.dependents:
                 return MatchRefusal(
                     param,
                     node,
@@ -111,126 +113,111 @@ def _circle(
 
 
 def _touched(nodes: Iterable[torch.fx.Node], index: GraphIndex) -> set[object]:
-    values = set(nodes)
-    for node in nodes:
-        values.update(node.all_input_nodes)
-    return {index.group(node) for node in values}
+    return {index.group(value) for node in nodes for value in (node, *node.all_input_nodes)}
 
 
-def _interference(
-    inside: Inside, index: GraphIndex, first: torch.fx.Node, last: torch.fx.Node
-) -> MatchRefusal | None:
-    between = [node for node in index.writers if first < node < last and node not in inside]
-    groups = _touched(inside, index) if between else set()
-    for node in between:
-        if index.group(node) in groups:
+def _interference(match: Match, index: GraphIndex) -> MatchRefusal | None:
+    def is_between(node: torch.fx.Node) -> bool:
+        return match.first < node < match.last and node not in match.calls
+
+    last = match.calls[match.last], match.last
+    writers = [node for node in index.writers if is_between(node)]
+    groups = _touched(match.calls, index) if writers else set()
+    for writer in writers:
+        if index.group(writer) in groups:
             return MatchRefusal(
-                inside[last],
-                last,
+                *last,
                 "no other write in between",
-                f"{node.name} writes",
+                f"{writer.name} writes",
                 "a value of the match is written to in between",
             )
     for node in index.switches:
-        if first < node < last and node not in inside:
-            return MatchRefusal(
-                inside[last], last, "no switch in between", node.name, "a state is switched"
-            )
+        if is_between(node):
+            return MatchRefusal(*last, "no switch in between", node.name, "a state is switched")
     return None
 
 
-def _reordered(
-    inside: Inside,
-    late: list[torch.fx.Node],
-    index: GraphIndex,
-    first: torch.fx.Node,
-    last: torch.fx.Node,
-) -> MatchRefusal | None:
-    writers = [node for node in index.writers if late and first <= node <= last]
+def _reordered(match: Match, index: GraphIndex) -> MatchRefusal | None:
+    dependents = match.dependents
+    writers = [node for node in index.writers if dependents and match.first <= node <= match.last]
     staying: list[torch.fx.Node] = []
-    node = first
-    while writers and node is not last:
-        if node not in inside and node not in late:
+    node = match.first
+    while writers and node is not match.last:
+        if node not in match.calls and node not in dependents:
             staying.append(node)
         node = node.next
-    for node in writers:
-        if node in late:
-            passed = [other for other in staying if node < other]
+    for writer in writers:
+        if writer in dependents:
+            passed = [node for node in staying if writer < node]
         else:
-            passed = [other for other in late if other < node]
-        for other in passed:
-            if index.group(node) in _touched([other], index):
+            passed = [node for node in dependents if node < writer]
+        for node in passed:
+            if index.group(writer) in _touched([node], index):
                 return MatchRefusal(
-                    inside[last],
-                    last,
-                    f"{other.name} on its side of a write",
-                    f"{node.name} writes",
+                    match.calls[match.last],
+                    match.last,
+                    f"{node.name} on its side of a write",
+                    f"{writer.name} writes",
                     "a call that uses the match would trade places with a write",
                 )
     return None
 
 
-def _lost_write(inside: Inside, index: GraphIndex) -> MatchRefusal | None:
-    for node in index.writers:
-        wanted = inside.get(node)
-        if wanted is None:
+def _lost_write(match: Match, index: GraphIndex) -> MatchRefusal | None:
+    for writer in index.writers:
+        if writer not in match.calls:
             continue
-        members = index.members(index.group(node))
-        through = _seen_through_results(node, members, inside)
-        for other in members:
-            if other in inside or other in through:
+        members = index.members(index.group(writer))
+        views = _views_of_results(writer, members, match)
+        for value in members:
+            if value in match.calls or value in views:
                 continue
-            seen_by = [user for user in other.users if user not in inside and node < user]
-            if other.op in ("placeholder", "get_attr") or seen_by:
-                who = "an argument of the graph" if not seen_by else f"read by {seen_by[0].name}"
+            readers = [user for user in value.users if user not in match.calls and writer < user]
+            if value.op in ("placeholder", "get_attr") or readers:
+                use = f"read by {readers[0].name}" if readers else "an argument of the graph"
                 return MatchRefusal(
-                    wanted,
-                    node,
+                    match.calls[writer],
+                    writer,
                     "a write nobody else sees",
-                    f"{other.name}, {who}",
+                    f"{value.name}, {use}",
                     "the call writes into a value from outside the match",
                 )
     return None
 
 
-def _seen_through_results(
-    writer: torch.fx.Node, members: Iterable[torch.fx.Node], inside: Inside
+def _views_of_results(
+    writer: torch.fx.Node, members: Iterable[torch.fx.Node], match: Match
 ) -> set[torch.fx.Node]:
     """The values made after a write of views of nothing but what the match returns: they will be
     views of what takes its place.
     """
     sharing = set(members)
-    through: set[torch.fx.Node] = set()
-    for other in sorted(sharing):
-        if other in inside or other < writer:
-            continue
-        sources = [item for item in other.all_input_nodes if item in sharing]
-        if sources and all(item in inside or item in through for item in sources):
-            through.add(other)
-    return through
+    views: set[torch.fx.Node] = set()
+    for value in sorted(sharing):
+        if value not in match.calls and writer <= value:
+            sources = [source for source in value.all_input_nodes if source in sharing]
+            if sources and all(source in match.calls or source in views for source in sources):
+                views.add(value)
+    return views
 
 
-def _stale_read(
-    pattern: Pattern,
-    nodes: dict[torch.fx.Node, torch.fx.Node],
-    inside: Inside,
-    index: GraphIndex,
-) -> MatchRefusal | None:
-    found = stale_reads(index, inside)
+def _stale_read(match: Match, index: GraphIndex) -> MatchRefusal | None:
+    nodes = match.nodes
+    reads = stale_reads(index, match.calls)
     expected = set()
-    for writer, value, reader in pattern.stale:
-        if reader or any(user not in inside for user in nodes[value].users):
+    for writer, value, reader in match.pattern.stale:
+        if reader or any(user not in match.calls for user in nodes[value].users):
             expected.add((nodes[writer], nodes[value], reader and nodes[reader]))
-    differing = found ^ expected
+    differing = reads ^ expected
     if not differing:  # the pattern cannot know that two of its parameters share written memory
-        given = [nodes[item] for item in pattern.params if item in nodes]
-        groups = [index.group(item) for item in given if isinstance(item, torch.fx.Node)]
-        differing = {item for item in found if groups.count(index.group(item[0])) > 1}
+        values = [nodes[param] for param in match.pattern.params if param in nodes]
+        groups = [index.group(value) for value in values if isinstance(value, torch.fx.Node)]
+        differing = {read for read in reads if groups.count(index.group(read[0])) > 1}
     if not differing:
         return None
-    writer, value, _ = min(differing, key=lambda item: item[:2])
+    writer, value, _ = min(differing, key=lambda read: read[:2])
     return MatchRefusal(
-        inside[writer],
+        match.calls[writer],
         writer,
         "the same writes, seen under the same names",
         f"{value.name}, used again after the write",
@@ -238,28 +225,23 @@ def _stale_read(
     )
 
 
-def _written_view(
-    pattern: Pattern,
-    nodes: dict[torch.fx.Node, torch.fx.Node],
-    inside: Inside,
-    index: GraphIndex,
-) -> MatchRefusal | None:
-    last = max(inside)
-    for wanted in pattern.outputs:
-        group = index.group(nodes[wanted])
-        shared = [
-            other
-            for other in (index.members(group) if index.writers else ())
-            if (other not in inside and other < nodes[wanted])
-            or (inside.get(other) in pattern.outputs and other is not nodes[wanted])
-        ]
-        for node in index.writers:
-            if shared and node not in inside and last < node and index.group(node) == group:
+def _written_view(match: Match, index: GraphIndex) -> MatchRefusal | None:
+    later = [node for node in index.writers if node not in match.calls and match.last < node]
+    for output in match.pattern.outputs if later else ():
+        result = match.nodes[output]
+        group = index.group(result)
+        is_shared = any(
+            (value not in match.calls and value < result)
+            or (match.calls.get(value) in match.pattern.outputs and value is not result)
+            for value in index.members(group)
+        )
+        for writer in later:
+            if is_shared and index.group(writer) == group:
                 return MatchRefusal(
-                    wanted,
-                    nodes[wanted],
+                    output,
+                    result,
                     "no write to it later",
-                    f"{node.name} writes",
+                    f"{writer.name} writes",
                     "the value may share memory with one that the match does not make",
                 )
     return None

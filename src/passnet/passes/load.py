@@ -23,15 +23,15 @@ def load_passes(folder: PassFolder) -> list[Pass]:
         PassError: a module fails to import, or a pass cannot be traced.
     """
     _mount(PACKAGE, folder.path)
-    for item in folder.passes:
-        if item.package != PACKAGE:
-            _mount(item.package, item.path.parent)
-    loaded = []
-    for item in folder.passes:
-        with boundary(PassError, f"loading pass {item.name}"), _without_bytecode():
-            module = importlib.import_module(f"{item.package}.{item.name}")
-        loaded.append(make_pass(item.name, *(getattr(module, name) for name in CALLABLES)))
-    return loaded
+    for file in folder.passes:
+        if file.package != PACKAGE:
+            _mount(file.package, file.path.parent)
+    passes = []
+    for file in folder.passes:
+        with boundary(PassError, f"loading pass {file.name}"), _without_bytecode():
+            module = importlib.import_module(f"{file.package}.{file.name}")
+        passes.append(make_pass(file.name, *(getattr(module, name) for name in CALLABLES)))
+    return passes
 
 
 @contextmanager
@@ -39,17 +39,17 @@ def _without_bytecode() -> Iterator[None]:
     """Imports that neither leave nor read a `.pyc`: one may hide what its file says now, because it
     was written within the same second, or by somebody.
     """
-    before = sys.dont_write_bytecode, sys.pycache_prefix
+    previous = sys.dont_write_bytecode, sys.pycache_prefix
     sys.dont_write_bytecode, sys.pycache_prefix = True, "/dev/null/none"
     try:
         yield
     finally:
-        sys.dont_write_bytecode, sys.pycache_prefix = before
+        sys.dont_write_bytecode, sys.pycache_prefix = previous
 
 
 def _mount(package: str, path: Path) -> None:
     """Make a folder importable as a package, forgetting what had that name before."""
-    for name in [item for item in sys.modules if item.split(".")[0] == package]:
+    for name in [name for name in sys.modules if name.split(".")[0] == package]:
         del sys.modules[name]
     module = types.ModuleType(package)
     module.__path__ = [str(path)]

@@ -1,30 +1,17 @@
-"""Search for a pattern in a graph: every place where it stands, or the place nearest to it."""
+"""Search for a pattern in a graph: every match, or the place where it came nearest to one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.fx
 
 from passnet.passes.graph_index import GraphIndex
-from passnet.passes.legality import refusal
+from passnet.passes.legality import Match, make_match, refusal
 from passnet.passes.pattern import Pattern
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """One place where a pattern stands: the graph's node for every node of the pattern, or the
-    literal for a parameter that stands for one.
-    """
-
-    nodes: dict[torch.fx.Node, Any]
-
-    def inside(self, pattern: Pattern) -> list[torch.fx.Node]:
-        """The matched calls of the graph, in the order of the pattern."""
-        return [self.nodes[node] for node in pattern.body]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,97 +33,15 @@ class Miss:
 
     def sentence(self) -> str:
         """The miss in one line."""
-        place = f" at node {self.node}" if self.node else ""
+        location = f" at node {self.node}" if self.node else ""
         return (
             f"{self.pattern}: {self.num_matched} of {self.num_calls} calls agree, then {self.call}"
-            f"{place}: {self.reason}: expected {self.expected}, found {self.found}"
+            f"{location}: {self.reason}: expected {self.expected}, found {self.found}"
         )
 
 
-class _Attempt:
-    """A partial assignment of pattern nodes to graph nodes."""
-
-    def __init__(self, search: _Search, nodes: dict, taken: set) -> None:
-        self._search = search
-        self.nodes: dict[torch.fx.Node, Any] = nodes
-        self.taken: set[torch.fx.Node] = taken
-
-    def copy(self) -> _Attempt:
-        return _Attempt(self._search, dict(self.nodes), set(self.taken))
-
-    def unify(self, wanted: torch.fx.Node, node: Any) -> bool:
-        """Let a pattern node stand for a graph node, and their arguments likewise."""
-        if wanted in self.nodes:
-            bound = self.nodes[wanted]
-            if bound is node or (not isinstance(node, torch.fx.Node) and _same(bound, node)):
-                return True
-            return self._fail(
-                wanted, node, _show(bound), _show(node), "it stood for another before"
-            )
-        if wanted.op == "placeholder":
-            return self._parameter(wanted, node)
-        expected = self._search.pattern.calls[wanted]
-        found = self._search.index.calls.get(node) if isinstance(node, torch.fx.Node) else None
-        if found is None or found.key != expected.key:
-            label = found.label if found else _show(node)
-            return self._fail(wanted, node, expected.label, label, "another call")
-        if node in self.taken:
-            return self._fail(wanted, node, expected.label, node.name, "already part of the match")
-        self.nodes[wanted] = node
-        self.taken.add(node)
-        for (name, value), (other_name, other) in zip(
-            expected.arguments, found.arguments, strict=False
-        ):
-            if name != other_name:
-                return self._fail(wanted, node, name, other_name, "another overload")
-            if not self._argument(wanted, node, name, value, other):
-                return False
-        if len(expected.arguments) != len(found.arguments):
-            return self._fail(
-                wanted,
-                node,
-                f"{len(expected.arguments)} arguments",
-                f"{len(found.arguments)}",
-                "another number of arguments",
-            )
-        return True
-
-    def _parameter(self, wanted: torch.fx.Node, node: Any) -> bool:
-        """Let a parameter of the pattern stand for a value, or for a literal if it says so."""
-        kind = self._search.pattern.literals.get(wanted)
-        if kind is None:
-            if not isinstance(node, torch.fx.Node):
-                return self._fail(wanted, node, "a value", _show(node), "a literal stands here")
-        elif type(node) is not kind:
-            return self._fail(wanted, node, f"a literal {kind.__name__}", _show(node), "not that")
-        self.nodes[wanted] = node
-        return True
-
-    def _argument(
-        self, wanted: torch.fx.Node, node: torch.fx.Node, name: str, value: Any, other: Any
-    ) -> bool:
-        if isinstance(value, torch.fx.Node):
-            return self.unify(value, other)
-        if isinstance(value, tuple) and isinstance(other, tuple) and len(value) == len(other):
-            return all(
-                self._argument(wanted, node, name, a, b) for a, b in zip(value, other, strict=True)
-            )
-        if isinstance(value, slice) and isinstance(other, slice):
-            mine = (value.start, value.stop, value.step)
-            theirs = (other.start, other.stop, other.step)
-            return self._argument(wanted, node, name, mine, theirs)
-        if _same(value, other):
-            return True
-        return self._fail(
-            wanted, node, f"{name}={_show(value)}", f"{name}={_show(other)}", "another argument"
-        )
-
-    def _fail(
-        self, wanted: torch.fx.Node, node: Any, expected: str, found: str, reason: str
-    ) -> bool:
-        self._search.note(self, wanted, node, expected, found, reason)
-        return False
-
+_Nodes: TypeAlias = dict[torch.fx.Node, Any]
+"""What nodes of a pattern stand for in the graph, as far as they are assigned."""
 
 _IN_ARGUMENTS = ("another argument", "another overload", "another number of arguments")
 """Reasons of a failure at a call that was found but does not agree."""
@@ -149,128 +54,182 @@ class _Search:
         self.pattern = pattern
         self.index = index
         self.miss: Miss | None = None
-
-    def note(
-        self,
-        attempt: _Attempt,
-        wanted: torch.fx.Node,
-        node: Any,
-        expected: str,
-        found: str,
-        reason: str,
-    ) -> None:
-        """Keep a failure if more of the pattern agreed than at any failure before."""
-        agreed = sum(item.op != "placeholder" for item in attempt.nodes)
-        if wanted in attempt.nodes and reason in _IN_ARGUMENTS:
-            agreed -= 1
-        if self.miss is None or agreed > self.miss.num_matched:
-            call = self.pattern.calls.get(wanted)
-            self.miss = Miss(
-                self.pattern.name,
-                agreed,
-                len(self.pattern.body),
-                f"{wanted.name} = {call.label}" if call else f"argument {wanted.name}",
-                node.name if isinstance(node, torch.fx.Node) else None,
-                expected,
-                found,
-                reason,
-            )
+        self.matched: set[torch.fx.Node] = set()
 
     def matches(self) -> Iterator[Match]:
         """The legal matches, each call of the graph in at most one of them."""
-        used: set[torch.fx.Node] = set()
-        for node in self.index.with_key(self.pattern.calls[self.pattern.anchor].key):
-            if node in used or node not in self.index.calls:
+        anchor = self.pattern.anchor
+        for node in self.index.with_key(self.pattern.calls[anchor].key):
+            start: _Nodes = {}
+            if node not in self.index.calls or node in self.matched:
                 continue
-            start = _Attempt(self, {}, set(used))
-            if not start.unify(self.pattern.anchor, node):
+            if not self._unify(start, anchor, node):
                 continue
-            for attempt in self._complete(start):
-                match = Match(attempt.nodes)
-                why = refusal(self.pattern, attempt.nodes, self.index)
+            for nodes in self._complete(start):
+                match = make_match(self.pattern, nodes)
+                why = refusal(match, self.index)
                 if why is None:
-                    used.update(match.inside(self.pattern))
+                    self.matched.update(match.calls)
                     yield match
                     break
-                self.note(attempt, why.wanted, why.node, why.expected, why.found, why.reason)
-
-    def _complete(self, attempt: _Attempt) -> Iterator[_Attempt]:
-        """Every way to assign the pattern's remaining calls."""
-        wanted = self._next(attempt)
-        if wanted is None:
-            yield attempt
-            return
-        for node in self._candidates(attempt, wanted):
-            trial = attempt.copy()
-            if trial.unify(wanted, node):
-                yield from self._complete(trial)
-
-    def _next(self, attempt: _Attempt) -> torch.fx.Node | None:
-        """A call not yet assigned, one that reads an assigned value if there is any."""
-        rest = [node for node in self.pattern.body if node not in attempt.nodes]
-        for node in rest:
-            for source in node.all_input_nodes:
-                if isinstance(attempt.nodes.get(source), torch.fx.Node):
-                    return node
-        return rest[-1] if rest else None
-
-    def _candidates(self, attempt: _Attempt, wanted: torch.fx.Node) -> list[torch.fx.Node]:
-        sources = [
-            node
-            for node in wanted.all_input_nodes
-            if isinstance(attempt.nodes.get(node), torch.fx.Node)
-        ]
-        if not sources:
-            return self.index.with_key(self.pattern.calls[wanted].key)
-        users = sorted(attempt.nodes[sources[0]].users)
-        fitting = [node for node in users if node not in attempt.taken]
-        if not fitting:
-            call = self.pattern.calls[wanted]
-            self.note(
-                attempt,
-                wanted,
-                attempt.nodes[sources[0]],
-                call.label,
-                "no further use",
-                "the value is not used that way",
-            )
-        return fitting
+                self._fail(nodes, why.pattern_node, why.node, why.expected, why.actual, why.reason)
 
     def explain(self) -> Miss:
         """The nearest miss, also where not even the anchor was found."""
-        for wanted in reversed(self.pattern.body):
-            key = self.pattern.calls[wanted].key
-            for node in self.index.with_key(key):
-                attempt = _Attempt(self, {}, set())
-                if attempt.unify(wanted, node):
-                    self._note_end(attempt, wanted, node)
+        calls = self.pattern.calls
+        for pattern_node in reversed(self.pattern.body):
+            for node in self.index.with_key(calls[pattern_node].key):
+                nodes: _Nodes = {}
+                if self._unify(nodes, pattern_node, node):
+                    self._note_users(nodes, pattern_node, node)
         if self.miss is None:
-            calls = self.pattern.calls
             absent = [node for node in calls if not self.index.with_key(calls[node].key)]
             first = [*absent, *self.pattern.body][0]
-            label = calls[first].label
-            self.miss = Miss(
-                self.pattern.name,
-                0,
-                len(self.pattern.body),
-                f"{first.name} = {label}",
-                None,
-                label,
-                "no such call in the graph",
-                "nothing to start from",
-            )
+            actual, reason = "no such call in the graph", "nothing to start from"
+            self._fail({}, first, None, calls[first].label, actual, reason)
+        assert self.miss is not None, "a failure is noted where none was before"
         return self.miss
 
-    def _note_end(self, attempt: _Attempt, wanted: torch.fx.Node, node: torch.fx.Node) -> None:
+    def _complete(self, nodes: _Nodes) -> Iterator[_Nodes]:
+        """Every way to assign the pattern's remaining calls."""
+        pattern_node = self._next(nodes)
+        if pattern_node is None:
+            yield nodes
+            return
+        for node in self._candidates(nodes, pattern_node):
+            extended = dict(nodes)
+            if self._unify(extended, pattern_node, node):
+                yield from self._complete(extended)
+
+    def _next(self, nodes: _Nodes) -> torch.fx.Node | None:
+        """A call not yet assigned, one that reads an assigned value if there is any."""
+        remaining = [node for node in self.pattern.body if node not in nodes]
+        for node in remaining:
+            if any(isinstance(nodes.get(source), torch.fx.Node) for source in node.all_input_nodes):
+                return node
+        return remaining[-1] if remaining else None
+
+    def _candidates(self, nodes: _Nodes, pattern_node: torch.fx.Node) -> list[torch.fx.Node]:
+        call = self.pattern.calls[pattern_node]
+        for source in pattern_node.all_input_nodes:
+            value = nodes.get(source)
+            if isinstance(value, torch.fx.Node):
+                users = [user for user in sorted(value.users) if not self._is_matched(nodes, user)]
+                if not users:
+                    reason = "the value is not used that way"
+                    self._fail(nodes, pattern_node, value, call.label, "no further use", reason)
+                return users
+        return self.index.with_key(call.key)
+
+    def _is_matched(self, nodes: _Nodes, node: torch.fx.Node) -> bool:
+        """Whether a call of the graph is part of this match or an earlier one."""
+        return node in self.matched or any(nodes.get(call) is node for call in self.pattern.body)
+
+    def _unify(self, nodes: _Nodes, pattern_node: torch.fx.Node, node: Any) -> bool:
+        """Let a pattern node stand for a graph node, and their arguments likewise."""
+        if pattern_node in nodes:
+            bound = nodes[pattern_node]
+            if bound is node or (not isinstance(node, torch.fx.Node) and _same(bound, node)):
+                return True
+            reason = "it stood for another before"
+            return self._fail(nodes, pattern_node, node, _show(bound), _show(node), reason)
+        if pattern_node.op == "placeholder":
+            return self._bind_parameter(nodes, pattern_node, node)
+        expected = self.pattern.calls[pattern_node]
+        actual = self.index.calls.get(node) if isinstance(node, torch.fx.Node) else None
+        if actual is None or actual.key != expected.key:
+            label = actual.label if actual else _show(node)
+            return self._fail(nodes, pattern_node, node, expected.label, label, "another call")
+        if self._is_matched(nodes, node):
+            reason = "already part of the match"
+            return self._fail(nodes, pattern_node, node, expected.label, node.name, reason)
+        nodes[pattern_node] = node
+        for (name, expected_value), (actual_name, actual_value) in zip(
+            expected.arguments, actual.arguments, strict=False
+        ):
+            if name != actual_name:
+                return self._fail(nodes, pattern_node, node, name, actual_name, "another overload")
+            if not self._argument(nodes, pattern_node, name, expected_value, actual_value):
+                return False
+        counts = len(expected.arguments), len(actual.arguments)
+        if counts[0] != counts[1]:
+            reason, text = "another number of arguments", f"{counts[0]} arguments"
+            return self._fail(nodes, pattern_node, node, text, str(counts[1]), reason)
+        return True
+
+    def _bind_parameter(self, nodes: _Nodes, param: torch.fx.Node, value: Any) -> bool:
+        """Let a parameter of the pattern stand for a value, or for a literal if it says so."""
+        kind = self.pattern.literals.get(param)
+        if kind is None and not isinstance(value, torch.fx.Node):
+            return self._fail(nodes, param, value, "a value", _show(value), "a literal stands here")
+        if kind is not None and type(value) is not kind:
+            expected = f"a literal {kind.__name__}"
+            return self._fail(nodes, param, value, expected, _show(value), "not that")
+        nodes[param] = value
+        return True
+
+    def _argument(
+        self, nodes: _Nodes, call: torch.fx.Node, name: str, expected: Any, actual: Any
+    ) -> bool:
+        """Let an argument of an assigned call of the pattern stand for one of the graph."""
+        if isinstance(expected, torch.fx.Node):
+            return self._unify(nodes, expected, actual)
+        if isinstance(expected, slice) and isinstance(actual, slice):
+            expected = (expected.start, expected.stop, expected.step)
+            actual = (actual.start, actual.stop, actual.step)
+        if (
+            isinstance(expected, tuple)
+            and isinstance(actual, tuple)
+            and len(expected) == len(actual)
+        ):
+            return all(
+                self._argument(nodes, call, name, *pair)
+                for pair in zip(expected, actual, strict=True)
+            )
+        if _same(expected, actual):
+            return True
+        texts = f"{name}={_show(expected)}", f"{name}={_show(actual)}"
+        return self._fail(nodes, call, nodes[call], *texts, "another argument")
+
+    def _fail(
+        self,
+        nodes: _Nodes,
+        pattern_node: torch.fx.Node,
+        node: Any,
+        expected: str,
+        actual: str,
+        reason: str,
+    ) -> bool:
+        """Keep a failure if more of the pattern agreed than at any failure before; False."""
+        num_matched = sum(matched.op != "placeholder" for matched in nodes)
+        if pattern_node in nodes and reason in _IN_ARGUMENTS:
+            num_matched -= 1
+        if self.miss is None or num_matched > self.miss.num_matched:
+            call = self.pattern.calls.get(pattern_node)
+            self.miss = Miss(
+                self.pattern.name,
+                num_matched,
+                len(self.pattern.body),
+                f"{pattern_node.name} = {call.label}" if call else f"argument {pattern_node.name}",
+                node.name if isinstance(node, torch.fx.Node) else None,
+                expected,
+                actual,
+                reason,
+            )
+        return False
+
+    def _note_users(self, nodes: _Nodes, pattern_node: torch.fx.Node, node: torch.fx.Node) -> None:
+        """Keep as a failure that no user of a value calls what the pattern's next call does."""
         uses = [self.index.calls[user] for user in node.users if user in self.index.calls]
         keys = [call.key for call in uses]
         calls = self.pattern.calls
-        users = [user for user in wanted.users if user in calls and calls[user].key not in keys]
-        if not users:
-            return
-        found = ", ".join(sorted({call.label for call in uses})) or "the graph's output"
-        expected = self.pattern.calls[users[0]].label
-        self.note(attempt, users[0], node, expected, found, "the value is used by another call")
+        users = [
+            user for user in pattern_node.users if user in calls and calls[user].key not in keys
+        ]
+        if users:
+            actual = ", ".join(sorted({call.label for call in uses})) or "the graph's output"
+            reason = "the value is used by another call"
+            self._fail(nodes, users[0], node, calls[users[0]].label, actual, reason)
 
 
 def each_match(
@@ -289,14 +248,12 @@ def each_match(
     return num_matches, None if num_matches else search.explain()
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(first: Any, second: Any) -> bool:
     """Whether two literals are equal and of one type, at every depth."""
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(_same(a, b) for a, b in zip(one, other, strict=True))
-    return type(one) is type(other) and one == other
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(_same, first, second))
+    return type(first) is type(second) and first == second
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, torch.fx.Node):
-        return f"value {value.name}"
-    return repr(value)
+    return f"value {value.name}" if isinstance(value, torch.fx.Node) else repr(value)

@@ -67,13 +67,11 @@ def normalise(node: torch.fx.Node) -> CanonicalCall:
         signatures = method_signatures(name)
     else:
         key, writes = _function_without_writing(node.target)  # type: ignore[arg-type]
-        label = _label(key)
+        label = callable_name(key)
         signatures = () if label.startswith("operator.") else function_signatures(key)
-    bound = _bind(signatures, node.args, node.kwargs)
-    if bound is None:
-        bound = _unbound(node)
+    bindings = (_bind(signature, node.args, node.kwargs) for signature in signatures)
     arguments = []
-    for name, value in bound:
+    for name, value in next(filter(None, bindings), None) or _unbound(node):
         if name == "inplace":
             writes = writes or value is True
             value = False
@@ -83,7 +81,8 @@ def normalise(node: torch.fx.Node) -> CanonicalCall:
 
 
 @cache
-def _label(function: Callable[..., Any]) -> str:
+def callable_name(function: Callable[..., Any]) -> str:
+    """The dotted name of what a node calls; its `repr` where it is of no module of torch."""
     try:
         return function_name(function)
     except (RuntimeError, AttributeError):
@@ -114,52 +113,40 @@ def _function_without_writing(function: Callable[..., Any]) -> tuple[Any, bool]:
             plain = getattr(namespace, name[:-1], None)
             if getattr(namespace, name, None) is function and plain is not None:
                 return plain, True
-    return function, writes_first(_label(function), {})
+    return function, writes_first(callable_name(function), {})
 
 
 def _unbound(node: torch.fx.Node) -> list[tuple[str, Any]]:
     """Arguments as they stand, for a call that no signature is known for."""
-    items = [(str(index), _plain(value)) for index, value in enumerate(node.args)]
-    return items + sorted((name, _plain(value)) for name, value in node.kwargs.items())
+    positional = [(str(index), _plain(value)) for index, value in enumerate(node.args)]
+    return positional + sorted((name, _plain(value)) for name, value in node.kwargs.items())
 
 
 def _bind(
-    signatures: tuple[Signature, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[tuple[str, Any]] | None:
-    """The arguments by parameter, under the first overload that takes them; None when none does."""
-    for signature in signatures:
-        bound = _bind_one(signature.parameters, args, kwargs)
-        if bound is not None:
-            return bound
-    return None
-
-
-def _bind_one(
-    parameters: tuple[Parameter, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> list[tuple[str, Any]] | None:
-    positional = [item for item in parameters if not item.keyword_only]
+    """The arguments by parameter of an overload; None when it does not take them."""
+    positional = [parameter for parameter in signature if not parameter.keyword_only]
     if len(args) > len(positional):
         gathered = _gather(positional, args)
         if gathered is None:
             return None
         args = gathered
-    names = {item.name for item in parameters}
-    given = {
-        name if name in names else _SYNONYMS.get(name, name): item for name, item in kwargs.items()
+    names = {parameter.name for parameter in signature}
+    arguments = {
+        name if name in names else _SYNONYMS.get(name, name): value
+        for name, value in kwargs.items()
     }
-    bound: list[tuple[str, Any]] = []
-    for index, parameter in enumerate(positional):
-        if index < len(args):
-            if parameter.name in given:
-                return None
-            given[parameter.name] = args[index]
-    if not given.keys() <= names:
-        return None
-    for parameter in parameters:
-        value = given.get(parameter.name, parameter.default)
-        if value is REQUIRED:
+    for parameter, value in zip(positional, args, strict=False):
+        if parameter.name in arguments:
             return None
-        if parameter.name in given and not _fits(value, parameter):
+        arguments[parameter.name] = value
+    if not arguments.keys() <= names:
+        return None
+    bound: list[tuple[str, Any]] = []
+    for parameter in signature:
+        value = arguments.get(parameter.name, parameter.default)
+        if value is REQUIRED or (parameter.name in arguments and not _fits(value, parameter)):
             return None
         bound.append((parameter.name, _coerce(_plain(value), parameter)))
     return bound
@@ -169,9 +156,9 @@ def _gather(positional: list[Parameter], args: tuple[Any, ...]) -> tuple[Any, ..
     """Sizes that were spread over several arguments (`x.view(2, -1)`), as one."""
     for index, parameter in enumerate(positional):
         if parameter.kind == "ints" and index < len(args):
-            spread = args[index:]
-            if all(isinstance(item, (int, torch.fx.Node)) for item in spread):
-                return (*args[:index], tuple(spread))
+            sizes = args[index:]
+            if all(isinstance(size, (int, torch.fx.Node)) for size in sizes):
+                return (*args[:index], sizes)
     return None
 
 
@@ -186,7 +173,7 @@ _LITERALS: dict[str, tuple[type, ...]] = {
     "format": (torch.memory_format, torch.layout),
     "ints": (int, tuple),
     "tensor": (),
-    "tensors": (tuple,),
+    "tensors": (list, tuple),
 }
 
 
@@ -199,45 +186,34 @@ def _fits(value: Any, parameter: Parameter) -> bool:
     if isinstance(value, torch.fx.Node):
         kind = value.meta.get(LITERAL)
         return kind is None or issubclass(kind, _LITERALS[parameter.kind])
-    if parameter.kind == "ints":
-        if isinstance(value, (list, tuple)):
-            return all(isinstance(item, (int, torch.fx.Node)) for item in value)
-        return isinstance(value, int) and not isinstance(value, bool)
-    if parameter.kind == "tensors":
-        return isinstance(value, (list, tuple))
-    if isinstance(value, bool) and parameter.kind in ("int", "float"):
+    if parameter.kind == "ints" and isinstance(value, (list, tuple)):
+        return all(isinstance(size, (int, torch.fx.Node)) for size in value)
+    if isinstance(value, bool) and parameter.kind in ("int", "float", "ints"):
         return False
     return isinstance(value, _LITERALS[parameter.kind])
 
 
 def _coerce(value: Any, parameter: Parameter) -> Any:
-    if parameter.kind == "float" and type(value) is int:
-        return float(value)
-    if parameter.kind == "ints" and (type(value) is int or _is_integer(value)):
-        return (value,) * (parameter.repeat or 1)
-    if parameter.kind == "device" and isinstance(value, str):
-        return torch.device(value)
-    if parameter.kind == "format" and type(value) is int:  # the one that a schema holds is 0
-        return torch.contiguous_format
-    if parameter.kind == "format" and value is torch.preserve_format:
-        return None
-    if (
-        parameter.kind == "ints"
-        and isinstance(value, tuple)
-        and parameter.repeat
-        and (len(value) == 1 and parameter.repeat > 1)
-    ):
-        return value * parameter.repeat
+    """A literal as torch reads it for a parameter; a node that stands for an integer likewise."""
+    match parameter.kind:
+        case "float" if type(value) is int:
+            return float(value)
+        case "ints":
+            literal = value.meta.get(LITERAL) if isinstance(value, torch.fx.Node) else type(value)
+            sizes = (value,) if literal is int else value
+            is_repeated = isinstance(sizes, tuple) and len(sizes) == 1
+            return sizes * (parameter.repeat or 1) if is_repeated else sizes
+        case "device" if isinstance(value, str):
+            return torch.device(value)
+        case "format" if type(value) is int:  # the one that a schema holds is 0
+            return torch.contiguous_format
+        case "format" if value is torch.preserve_format:
+            return None
     return value
-
-
-def _is_integer(value: Any) -> bool:
-    """Whether a value is a parameter of a pattern that stands for an integer literal."""
-    return isinstance(value, torch.fx.Node) and value.meta.get(LITERAL) is int
 
 
 def _plain(value: Any) -> Any:
     """A list, tuple or size as a tuple, at every depth."""
     if isinstance(value, (list, tuple)):
-        return tuple(_plain(item) for item in value)
+        return tuple(_plain(inner) for inner in value)
     return value

@@ -69,45 +69,41 @@ class Observation:
     same_as_pattern: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Watched:
-    """One replacement, where its name is looked up, and what to put there to watch it."""
-
-    names: dict[str, Any]
-    name: str
-    function: Callable[..., Any]
-    stand_in: Callable[..., Any]
-
-
 class Observer:
-    """Watches the replacements of rewritten graphs."""
+    """Watches the replacements of rewritten graphs; `observations` are by the name of the pass.
+
+    `_watched` holds, for each graph, the dictionary in which its code looks up names, the
+    replacements there, and the functions to put there to watch them.
+    """
 
     def __init__(self) -> None:
-        self.seen: dict[str, Observation] = {}
-        self._watched: list[_Watched] = []
+        self.observations: dict[str, Observation] = {}
+        self._watched: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = []
 
     def add(self, module: torch.fx.GraphModule, sites: Sequence[Site]) -> None:
         """Watch the replacements of a graph from now on; `module` must not be rewritten again."""
         forward: Any = module.forward
         names = forward.__globals__
+        replacements, watched = {}, {}
         for site in sites:
-            target = site.node.target
-            for name in [name for name, value in names.items() if value is target]:
-                stand_in = self._stand_in(site, target)  # type: ignore[arg-type]
-                self._watched.append(_Watched(names, name, target, stand_in))  # type: ignore[arg-type]
+            function: Any = site.node.target
+            for name in [name for name, value in names.items() if value is function]:
+                replacements[name] = function
+                watched[name] = self._watched_function(site, function)
+        self._watched.append((names, replacements, watched))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch the calls that are made inside."""
-        for item in self._watched:
-            item.names[item.name] = item.stand_in
+        for names, _, watched in self._watched:
+            names.update(watched)
         try:
             yield
         finally:
-            for item in self._watched:
-                item.names[item.name] = item.function
+            for names, replacements, _ in self._watched:
+                names.update(replacements)
 
-    def _stand_in(self, site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _watched_function(self, site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
         template = site.node.args
         pattern = as_module(site.source.pattern)
 
@@ -116,9 +112,9 @@ class Observer:
             expected = _ops_of(pattern, site.inputs, values)
             with _Ops() as used:
                 result = function(*args)
-            seen = self.seen.setdefault(site.source.name, Observation())
-            seen.ops.update(dict.fromkeys(used.computing))
-            seen.same_as_pattern &= used.computing == expected
+            observation = self.observations.setdefault(site.source.name, Observation())
+            observation.ops.update(dict.fromkeys(used.computing))
+            observation.same_as_pattern &= used.computing == expected
             return result
 
         return watched
@@ -129,26 +125,25 @@ def _pairs(template: Any, actual: Any) -> Iterator[tuple[torch.fx.Node, Any]]:
     if isinstance(template, torch.fx.Node):
         yield template, actual
     elif isinstance(template, (tuple, list)):
-        for one, other in zip(template, actual, strict=True):
-            yield from _pairs(one, other)
+        for inner, value in zip(template, actual, strict=True):
+            yield from _pairs(inner, value)
 
 
 def _ops_of(
     pattern: torch.fx.GraphModule, inputs: Sequence[Any], values: dict[torch.fx.Node, Any]
 ) -> list[str] | None:
     """The ops that a pattern computes with on some inputs; None where one of them is not known."""
-    given = []
-    for item in inputs:
-        if isinstance(item, torch.fx.Node):
-            if item not in values:
+    args = []
+    for value in inputs:
+        if isinstance(value, torch.fx.Node):
+            if value not in values:
                 return None
-            value = values[item]
-            given.append(value.clone() if isinstance(value, torch.Tensor) else value)
-        else:
-            given.append(None if item is UNREAD else item)
+            value = values[value]
+            value = value.clone() if isinstance(value, torch.Tensor) else value
+        args.append(None if value is UNREAD else value)
     try:
         with _Ops() as used:
-            pattern(*given)
+            pattern(*args)
     except Exception:  # noqa: BLE001 (a pattern need not run by itself)
         return None
     return used.computing

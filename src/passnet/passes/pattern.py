@@ -13,7 +13,7 @@ import torch.fx
 from passnet.errors import PassError, boundary
 from passnet.passes.graph_index import GraphIndex, StaleRead, stale_reads
 from passnet.passes.normalise import LITERAL, CanonicalCall, normalise
-from passnet.passes.trace import graph_of, trace
+from passnet.passes.trace import trace
 
 LITERAL_TYPES: dict[str, type] = {
     "bool": bool,
@@ -39,7 +39,6 @@ class Pattern:
     """
 
     name: str
-    graph: torch.fx.Graph
     params: tuple[torch.fx.Node, ...]
     body: tuple[torch.fx.Node, ...]
     calls: dict[torch.fx.Node, CanonicalCall]
@@ -51,20 +50,15 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Replacement:
-    """What stands in for a match: a callable, and the traced graph that prepares its arguments."""
-
-    function: Callable[..., Any]
-    args_graph: torch.fx.Graph
-
-
-@dataclass(frozen=True)
 class Pass:
-    """A pattern and its replacement, loaded and traced."""
+    """A pattern, the callable that stands in for a match, and the traced graph that prepares the
+    callable's arguments.
+    """
 
     name: str
     pattern: Pattern
-    replacement: Replacement
+    replacement: Callable[..., Any]
+    args_graph: torch.fx.Graph
 
 
 def make_pattern(name: str, pattern: Any) -> Pattern:
@@ -74,24 +68,24 @@ def make_pattern(name: str, pattern: Any) -> Pattern:
         PassError: it cannot be traced, calls nothing, or returns something that is no value it
             computed.
     """
-    what = f"{name}.pattern"
-    graph = graph_of(pattern, what)
+    label = f"{name}.pattern"
+    is_ready = isinstance(pattern, torch.fx.GraphModule)
+    graph = pattern.graph if is_ready else trace(pattern, label)
     params = tuple(node for node in graph.nodes if node.op == "placeholder")
-    literals = _literals(pattern, params)
+    literals = {} if is_ready else _literals(pattern, params)
     for param, kind in literals.items():
         param.meta[LITERAL] = kind
     result = next(node for node in graph.nodes if node.op == "output").args[0]
     returned = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    body = _live_calls(graph, what)
-    for item in returned:
-        if not isinstance(item, torch.fx.Node) or item not in body:
-            raise PassError(f"{what} returns {item!r}, which is no value that it computes")
+    body = _live_calls(graph, label)
+    for value in returned:
+        if not isinstance(value, torch.fx.Node) or value not in body:
+            raise PassError(f"{label} returns {value!r}, which is no value that it computes")
     if len(set(returned)) != len(returned):
-        raise PassError(f"{what} returns the same value twice")
+        raise PassError(f"{label} returns the same value twice")
     index = GraphIndex(graph)
     return Pattern(
         name=name,
-        graph=graph,
         params=params,
         body=body,
         calls={node: index.calls[node] for node in body},
@@ -104,44 +98,38 @@ def make_pattern(name: str, pattern: Any) -> Pattern:
 
 
 def _literals(pattern: Any, params: tuple[torch.fx.Node, ...]) -> dict[torch.fx.Node, type]:
-    if isinstance(pattern, torch.fx.GraphModule):
-        return {}
-    by_type = {kind: kind for kind in LITERAL_TYPES.values()}
-    known: dict[Any, type] = {**LITERAL_TYPES, **by_type}
-    annotations = [item.annotation for item in inspect.signature(pattern).parameters.values()]
+    types: dict[Any, type] = {**LITERAL_TYPES, **{kind: kind for kind in LITERAL_TYPES.values()}}
+    signature = inspect.signature(pattern).parameters.values()
     return {
-        param: known[annotation]
-        for param, annotation in zip(params, annotations, strict=True)
-        if annotation in known
+        node: types[param.annotation]
+        for node, param in zip(params, signature, strict=True)
+        if param.annotation in types
     }
 
 
-def _live_calls(graph: torch.fx.Graph, what: str) -> tuple[torch.fx.Node, ...]:
+def _live_calls(graph: torch.fx.Graph, label: str) -> tuple[torch.fx.Node, ...]:
     """The calls that an output or a written value needs, in order."""
     body = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
     for node in body:
         if node.op not in ("call_function", "call_method"):
-            raise PassError(f"{what} uses {node.op} {node.target}; call functions and methods only")
+            raise PassError(
+                f"{label} uses {node.op} {node.target}; call functions and methods only"
+            )
     dead: set[torch.fx.Node] = set()
     for node in reversed(body):
         if all(user in dead for user in node.users) and not normalise(node).writes:
             dead.add(node)
     live = tuple(node for node in body if node not in dead)
     if not live:
-        raise PassError(f"{what} calls nothing, so there is nothing to look for")
+        raise PassError(f"{label} calls nothing, so there is nothing to look for")
     return live
 
 
 def _anchor(body: tuple[torch.fx.Node, ...]) -> torch.fx.Node:
     """The call with the most calls behind it: matching it settles the largest part at once."""
-    inside = set(body)
     behind: dict[torch.fx.Node, set[torch.fx.Node]] = {}
     for node in body:
-        reach = {node}
-        for source in node.all_input_nodes:
-            if source in inside:
-                reach |= behind[source]
-        behind[node] = reach
+        behind[node] = {node}.union(*(behind.get(source, ()) for source in node.all_input_nodes))
     return max(reversed(body), key=lambda node: len(behind[node]))
 
 
@@ -160,10 +148,6 @@ def make_pass(name: str, pattern: Any, replacement_args: Any, replacement_func: 
             f"{name}: pattern takes {len(ready.params)} arguments and replacement_args {num_args}; "
             "give both the same"
         )
-    return Pass(name, ready, Replacement(_callable_of(name, replacement_func), args_graph))
-
-
-def _callable_of(name: str, replacement_func: Any) -> Callable[..., Any]:
     with boundary(PassError, f"calling {name}.replacement_func()"):
         function, again = replacement_func(), replacement_func()
     if function is not again:
@@ -175,16 +159,14 @@ def _callable_of(name: str, replacement_func: Any) -> Callable[..., Any]:
         raise PassError(
             f"{name}.replacement_func() returned a {type(function).__name__}, not a callable"
         )
-    return function
+    return Pass(name, ready, function, args_graph)
 
 
 def as_module(pattern: Pattern) -> torch.fx.GraphModule:
     """A pattern as a module: called with values for its parameters, it returns its outputs."""
     graph = torch.fx.Graph()
-    copied: dict[torch.fx.Node, torch.fx.Node] = {}
-    for param in pattern.params:
-        copied[param] = graph.placeholder(param.name)
+    copied = {param: graph.placeholder(param.name) for param in pattern.params}
     for node in pattern.body:
         copied[node] = graph.node_copy(node, copied.__getitem__)
-    graph.output(tuple(copied[item] for item in pattern.outputs))
+    graph.output(tuple(copied[output] for output in pattern.outputs))
     return torch.fx.GraphModule(torch.nn.Module(), graph)

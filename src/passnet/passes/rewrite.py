@@ -12,8 +12,8 @@ import torch.fx
 
 from passnet.errors import PassError
 from passnet.passes.graph_index import REPLACEMENT, GraphIndex
-from passnet.passes.legality import tainted
-from passnet.passes.match import Match, Miss, each_match
+from passnet.passes.legality import Match
+from passnet.passes.match import Miss, each_match
 from passnet.passes.pattern import Pass
 
 
@@ -47,7 +47,7 @@ def apply_passes(
     """Rewrite a graph module in place: every pass in order, at all matches, until none is left.
 
     Returns:
-        A report for each pass, and the places that were rewritten.
+        A report for each pass, and the matches that were replaced.
 
     Raises:
         PassError: a replacement's arguments cannot be made.
@@ -56,14 +56,14 @@ def apply_passes(
     sites: list[Site] = []
     index = GraphIndex(module.graph)
     renamed: dict[torch.fx.Node, torch.fx.Node] = {}
-    for item in passes:
-        num_matches, miss = _apply(item, index, sites, renamed)
-        found = num_matches
-        while found:  # with a write replaced, what was not legal may be
+    for pass_ in passes:
+        num_new, miss = _apply(pass_, index, sites, renamed)
+        num_matches = num_new
+        while num_new:  # with a write replaced, what was not legal may be
             index = GraphIndex(module.graph)
-            found, _ = _apply(item, index, sites, renamed)
-            num_matches += found
-        reports.append(PassReport(item.name, num_matches, miss))
+            num_new, _ = _apply(pass_, index, sites, renamed)
+            num_matches += num_new
+        reports.append(PassReport(pass_.name, num_matches, miss))
     if sites:
         module.graph.lint()
         module.recompile()
@@ -71,17 +71,15 @@ def apply_passes(
 
 
 def _apply(
-    item: Pass,
+    pass_: Pass,
     index: GraphIndex,
     sites: list[Site],
     renamed: dict[torch.fx.Node, torch.fx.Node],
 ) -> tuple[int, Miss | None]:
     """One search for a pass, whose matches are replaced and added to `sites`."""
-
-    def replace(match: Match) -> None:
-        sites.append(_replace(item, match, index, renamed))
-
-    return each_match(item.pattern, index, replace)
+    return each_match(
+        pass_.pattern, index, lambda match: sites.append(_replace(pass_, match, index, renamed))
+    )
 
 
 def _current(site: Site, renamed: dict[torch.fx.Node, torch.fx.Node]) -> Site:
@@ -95,77 +93,72 @@ def _current(site: Site, renamed: dict[torch.fx.Node, torch.fx.Node]) -> Site:
 
 
 def _replace(
-    item: Pass,
+    pass_: Pass,
     match: Match,
     index: GraphIndex,
     renamed: dict[torch.fx.Node, torch.fx.Node],
 ) -> Site:
     graph = index.graph
-    inside = match.inside(item.pattern)
-    as_keys = {node: wanted for wanted, node in match.nodes.items() if wanted.op != "placeholder"}
-    first, last = min(inside), max(inside)
-    late = tainted(as_keys, first, last)
-    inputs = tuple(match.nodes.get(param, UNREAD) for param in item.pattern.params)
-    with graph.inserting_after(last):
+    pattern = pass_.pattern
+    inputs = tuple(match.nodes.get(param, UNREAD) for param in pattern.params)
+    with graph.inserting_after(match.last):
         anchor = graph.call_function(_no_op)
     with graph.inserting_before(anchor):
-        args = _arguments(item, inputs, graph)
-        call = graph.call_function(_named(item.replacement.function), args)
-        call.meta[REPLACEMENT] = item.name
-        results = _results(item, call, graph)
+        args = _arguments(pass_, inputs, graph)
+        call = graph.call_function(_named(pass_.replacement), args)
+        call.meta[REPLACEMENT] = pass_.name
+        results = _results(pass_, call, graph)
     graph.erase_node(anchor)
-    after = results[-1]
-    for node in late:
-        after.append(node)
-        after = node
-    outputs = [match.nodes[wanted] for wanted in item.pattern.outputs]
-    for old, result in zip(outputs, results, strict=True):
-        if "example_value" in old.meta:
-            result.meta["example_value"] = old.meta["example_value"]
-        old.replace_all_uses_with(result)
-        renamed[old] = result
-    for node in sorted(inside, reverse=True):
+    previous = results[-1]
+    for node in match.dependents:
+        previous.append(node)
+        previous = node
+    outputs = [match.nodes[output] for output in pattern.outputs]
+    for output, result in zip(outputs, results, strict=True):
+        if "example_value" in output.meta:
+            result.meta["example_value"] = output.meta["example_value"]
+        output.replace_all_uses_with(result)
+        renamed[output] = result
+    for node in sorted(match.calls, reverse=True):
         graph.erase_node(node)
-    index.replaced(inside, dict(zip(outputs, results, strict=True)))
-    return Site(call, item, inputs)
+    index.replaced(list(match.calls), dict(zip(outputs, results, strict=True)))
+    return Site(call, pass_, inputs)
 
 
 def _no_op() -> None:
-    """Marks a place in the graph for as long as it takes to insert there."""
+    """Marks a location in the graph for as long as it takes to insert there."""
 
 
-def _arguments(item: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph) -> tuple[Any, ...]:
+def _arguments(pass_: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph) -> tuple[Any, ...]:
     """What `replacement_args` returns, with its own calls (if any) copied into the graph."""
     values: dict[torch.fx.Node, Any] = {}
     remaining = iter(inputs)
     result: Any = None
-    for node in item.replacement.args_graph.nodes:
+    for node in pass_.args_graph.nodes:
         if node.op == "placeholder":
             value = next(remaining)
             if value is not UNREAD:
                 values[node] = value
             elif node.users:
                 raise PassError(
-                    f"{item.name}: replacement_args uses {node.target}, which the pattern does not"
+                    f"{pass_.name}: replacement_args uses {node.target}, which the pattern does not"
                 )
         elif node.op == "output":
             result = node.args[0]
         else:
             values[node] = graph.node_copy(node, values.__getitem__)
-    items = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    return torch.fx.map_arg(items, values.__getitem__)
+    args = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    return torch.fx.map_arg(args, values.__getitem__)
 
 
-def _results(item: Pass, call: torch.fx.Node, graph: torch.fx.Graph) -> list[torch.fx.Node]:
+def _results(pass_: Pass, call: torch.fx.Node, graph: torch.fx.Graph) -> list[torch.fx.Node]:
     """The nodes that stand for the pattern's outputs, in order."""
-    if not item.pattern.returns_tuple:
+    num_outputs = len(pass_.pattern.outputs)
+    if not pass_.pattern.returns_tuple:
         return [call]
-    if len(item.pattern.outputs) == 1:
+    if num_outputs == 1:
         return [graph.call_function(only, (call,))]
-    return [
-        graph.call_function(operator.getitem, (call, position))
-        for position in range(len(item.pattern.outputs))
-    ]
+    return [graph.call_function(operator.getitem, (call, index)) for index in range(num_outputs)]
 
 
 def only(result: Any) -> Any:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch._jit_internal
@@ -32,11 +32,8 @@ class Parameter:
     keyword_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """The parameters of one overload, in order."""
-
-    parameters: tuple[Parameter, ...]
+Signature: TypeAlias = tuple[Parameter, ...]
+"""The parameters of one overload, in order."""
 
 
 _KINDS = {
@@ -83,25 +80,19 @@ def method_signatures(name: str) -> tuple[Signature, ...]:
         return _python_signature(method)
     signatures = _schema_signatures(name)
     if name == "to":  # or `x.to(device="cpu")` would be another overload than `x.to("cpu")`
-        return tuple(sorted(signatures, key=lambda item: item.parameters[1].keyword_only))
+        return tuple(sorted(signatures, key=lambda signature: signature[1].keyword_only))
     return signatures
 
 
 def _python_signature(function: Callable[..., Any]) -> tuple[Signature, ...]:
     parameters = []
-    for item in inspect.signature(function).parameters.values():
-        if item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD):
+    for param in inspect.signature(function).parameters.values():
+        if param.kind in (param.VAR_POSITIONAL, param.VAR_KEYWORD):
             return ()
-        is_float = item.annotation in (float, "float")
-        parameters.append(
-            Parameter(
-                item.name,
-                item.default,
-                "float" if is_float else "any",
-                keyword_only=item.kind is item.KEYWORD_ONLY,
-            )
-        )
-    return (Signature(tuple(parameters)),)
+        kind = "float" if param.annotation in (float, "float") else "any"
+        keyword_only = param.kind is param.KEYWORD_ONLY
+        parameters.append(Parameter(param.name, param.default, kind, keyword_only=keyword_only))
+    return (tuple(parameters),)
 
 
 def _schema_signatures(name: str) -> tuple[Signature, ...]:
@@ -109,18 +100,17 @@ def _schema_signatures(name: str) -> tuple[Signature, ...]:
         schemas = torch._C._jit_get_schemas_for_operator(f"aten::{name}")
     except RuntimeError:
         return ()
-    return tuple(_schema_signature(item) for item in schemas)
+    return tuple(_schema_signature(schema) for schema in schemas)
 
 
 def _schema_signature(schema: Any) -> Signature:
     parameters = []
-    for item in schema.arguments:
-        kind = str(getattr(item, "real_type", item.type))
+    for argument in schema.arguments:
+        kind = str(getattr(argument, "real_type", argument.type))
         kind = kind.removeprefix("Optional[").removesuffix("]") if "Optional[" in kind else kind
         if kind.startswith("List[") and not kind.endswith("]"):
             kind += "]"
-        default = item.default_value if item.has_default_value() else REQUIRED
-        parameters.append(
-            Parameter(item.name, default, _KINDS.get(kind, "any"), item.N, item.kwarg_only)
-        )
-    return Signature(tuple(parameters))
+        default = argument.default_value if argument.has_default_value() else REQUIRED
+        kind = _KINDS.get(kind, "any")
+        parameters.append(Parameter(argument.name, default, kind, argument.N, argument.kwarg_only))
+    return tuple(parameters)

@@ -12,6 +12,7 @@ import torch.fx
 from torch.overrides import TorchFunctionMode
 
 from passnet.errors import PassError, boundary
+from passnet.graph.operators import IN_PLACE
 
 _FACTORIES = frozenset(
     (
@@ -30,29 +31,14 @@ class _Proxy(torch.fx.Proxy):
         self.tracer.create_proxy("call_function", operator.setitem, (self, index, value), {})
 
 
-def _record(name: str) -> Callable[..., Any]:
-    function = getattr(operator, name)
-
-    def in_place(self: _Proxy, other: Any) -> Any:
-        return self.tracer.create_proxy("call_function", function, (self, other), {})
-
-    return in_place
+def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, operand: self.tracer.create_proxy(
+        "call_function", function, (self, operand), {}
+    )
 
 
-for _name in (
-    "iadd",
-    "isub",
-    "imul",
-    "itruediv",
-    "ifloordiv",
-    "imod",
-    "ipow",
-    "imatmul",
-    "iand",
-    "ior",
-    "ixor",
-):
-    setattr(_Proxy, f"__{_name}__", _record(_name))
+for _name in IN_PLACE.values():
+    setattr(_Proxy, f"__{_name}__", _recording(getattr(operator, _name)))
 
 
 class _Tracer(torch.fx.Tracer):
@@ -70,33 +56,26 @@ class _RecordFactories(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in _FACTORIES and not any(isinstance(item, torch.fx.Proxy) for item in args):
+        if func in _FACTORIES and not any(isinstance(arg, torch.fx.Proxy) for arg in args):
             return self._tracer.create_proxy("call_function", func, args, kwargs)
         return func(*args, **kwargs)
 
 
-def trace(function: Callable[..., Any], what: str) -> torch.fx.Graph:
+def trace(function: Callable[..., Any], name: str) -> torch.fx.Graph:
     """The graph of the calls that a function makes on its arguments.
 
     Args:
         function: takes values by position; is run once, on stand-ins.
-        what: name for messages, for example "FuseNorm.pattern".
+        name: for messages, for example "FuseNorm.pattern".
 
     Raises:
         PassError: it is no function, takes `*args` or `**kwargs`, or raises while it is traced.
     """
-    with boundary(PassError, f"{what} is no function with parameters"):
+    with boundary(PassError, f"{name} is no function with parameters"):
         params = inspect.signature(function).parameters.values()
-    for item in params:
-        if item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD, item.KEYWORD_ONLY):
-            raise PassError(f"{what} must take plain positional arguments, {item} is none")
+    for param in params:
+        if param.kind in (param.VAR_POSITIONAL, param.VAR_KEYWORD, param.KEYWORD_ONLY):
+            raise PassError(f"{name} must take plain positional arguments, {param} is none")
     tracer = _Tracer()
-    with boundary(PassError, f"tracing {what}"), _RecordFactories(tracer):
+    with boundary(PassError, f"tracing {name}"), _RecordFactories(tracer):
         return tracer.trace(function, concrete_args=None)
-
-
-def graph_of(pattern: Any, what: str) -> torch.fx.Graph:
-    """The graph of a pattern: traced from a function, or taken from a ready GraphModule."""
-    if isinstance(pattern, torch.fx.GraphModule):
-        return pattern.graph
-    return trace(pattern, what)

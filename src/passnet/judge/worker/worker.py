@@ -240,7 +240,7 @@ class _Worker:
         warm, wait, delivery = placement.warm, placement.wait, self._delivery
         self._nothing = tuple(self._outputs) or self._nothing
         self._outputs = outputs = held = ()
-        self._observer.seen.clear()
+        self._observer.observations.clear()
         last_go, number = words[go], 0
         gc.collect()
         gc.freeze()  # the next turn need not look at what lives now
@@ -301,7 +301,7 @@ class _Worker:
     def _observed(self) -> tuple[Observed, ...]:
         return tuple(
             Observed(name, tuple(observation.ops), observation.same_as_pattern)
-            for name, observation in self._observer.seen.items()
+            for name, observation in self._observer.observations.items()
         )
 
 
