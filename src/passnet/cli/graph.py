@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from passnet.cli import options as opt
 from passnet.cli.output import print_result
+from passnet.errors import InputError
+
+if TYPE_CHECKING:
+    from passnet.extract.store import GraphRow
 
 
 @click.group()
@@ -30,15 +35,19 @@ def graph_check(paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: boo
     graphs parse and round-trip.
     """
     from passnet.errors import GraphError
-    from passnet.graph.check import check_all, find_all
+    from passnet.graph.check import check_all
+    from passnet.graph.files import find_graphs
     from passnet.report.progress import progress
 
-    folders = find_all(paths)
+    folders = [folder for path in paths for folder in find_graphs(path)]
     if not folders:
         raise GraphError(f"{paths[0]}: holds no graph (a folder with graph_net.json and model.py)")
     num_processes = min(jobs, max(1, len(folders) // 50)) if no_build else jobs
     with progress("checking graphs", len(folders)) as step:
-        checks = list(check_all(folders, not no_build, num_processes, lambda _: step()))
+        checks = []
+        for check in check_all(folders, not no_build, num_processes):
+            checks.append(check)
+            step()
     failed = [check for check in checks if not check.parsed]
     unbuilt = [check for check in checks if check.built is False]
     num_parsed = len(checks) - len(failed)
@@ -68,12 +77,47 @@ def graph_check(paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: boo
 
 @graph.command("show")
 @click.argument("path", type=opt.PATH)
+@click.option("--graph", "choice", metavar="N|FINGERPRINT",
+              help="Which of several captured graphs: its number from 1, or the first characters "
+              "of its fingerprint; the first if not given.")  # fmt: skip
 @click.option("--no-shapes", is_flag=True, help="Do not infer shapes, which needs no torch.")
-def graph_show(path: Path, no_shapes: bool) -> None:
-    """Print the graph in directory PATH: its arguments, and every op with the shape it makes."""
-    from passnet.graph.files import read_sample
+def graph_show(path: Path, choice: str | None, no_shapes: bool) -> None:
+    """Print the graph in PATH: its arguments, and every op with the shape it makes.
+
+    PATH is a graph directory, or what `passnet extract` wrote: a folder or a Parquet file.
+    """
+    from passnet.extract.store import MANIFEST_FILE
+    from passnet.graph.files import graph_from_row, read_sample
     from passnet.report.listing import list_graph
 
-    sample = read_sample(path)
-    for line in list_graph(sample.graph, str(path / "model.py"), shapes=not no_shapes):
+    if path.is_dir() and not (path / MANIFEST_FILE).exists():
+        if choice is not None:
+            raise InputError(f"{path}: one graph directory; --graph is for captured graphs")
+        graph, where = read_sample(path).graph, str(path / "model.py")
+    else:
+        row = _captured_graph(path, choice or "1")
+        graph, where = graph_from_row(row.program, row.tensors, row.full[:16]), row.full[:16]
+    for line in list_graph(graph, where, shapes=not no_shapes):
         click.echo(line)
+
+
+def _captured_graph(path: Path, choice: str) -> GraphRow:
+    """A row of captured graphs, by number or fingerprint; prints which of how many it is."""
+    from passnet.extract.store import GRAPHS, read_set
+
+    files = read_set(path)[1] if path.is_dir() else [path]
+    num_graphs = sum(GRAPHS.check(file) for file in files)
+    rows = enumerate((row for file in files for row in GRAPHS.read(file)), start=1)
+    if choice in map(str, range(1, num_graphs + 1)):
+        matches = [next(pair for pair in rows if pair[0] == int(choice))]
+    else:
+        matches = [pair for pair in rows if pair[1].full.startswith(choice)]
+    if len(matches) != 1:
+        raise InputError(
+            f"{path}: {len(matches)} of {num_graphs} graphs have a fingerprint that begins with "
+            f"{choice}; give a number from 1 to {num_graphs}, or other characters"
+        )
+    [(number, row)] = matches
+    click.echo(f"graph {number} of {num_graphs}: {row.full}")
+    click.echo(f"sources: {len(row.sources)}, the first {row.sources[0].entry}")
+    return row
