@@ -1,158 +1,83 @@
-"""`passnet bench`: measure candidates over a suite, score, show, list."""
+"""`passnet bench`: measure candidates over a suite, score and show runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli.options import (
-    POSITIVE,
-    cores,
-    open_suite,
-    self_tolerance_option,
-    suite_option,
-    task_option,
-)
-from passnet.cli.output import (
-    print_failures,
-    print_json,
-    print_tables,
-    print_tasks,
-    print_totals,
-    report,
-)
-from passnet.cli.suite import admit_command, list_command, make_command, show_suite
+from passnet.cli import options as opt
+from passnet.cli import suite as suites
+from passnet.cli.output import print_json, print_notes, print_tables
 from passnet.errors import InputError
+
+if TYPE_CHECKING:
+    from passnet.bench.scores import CandidateScore
+    from passnet.judge.processes.sandbox import Sandbox
+    from passnet.judge.trial import Trial
+    from passnet.suite.suite import Suite
 
 
 @click.group()
 def bench() -> None:
-    """Runs over a suite: measure, score, list."""
+    """Measure candidates over a suite, score and show runs."""
 
 
 @bench.command("run")
-@suite_option
-@click.option(
-    "--candidate",
-    "candidates",
-    multiple=True,
-    required=True,
-    help="eager, null, inductor, or the path of a pass folder (or of a folder of them, one "
-    "a task); then @direct to call without torch.compile, @inductor to compile the rest.",
-)
-@click.option(
-    "--held-out",
-    help="A suite of other shapes of the same tasks: passes that are wrong on them are rejected.",
-)
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="The run folder.")
-@click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]))
-@click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
-@click.option("--retry", is_flag=True, help="With --resume: measure again what was unstable.")
-@task_option
-@click.option(
-    "--threads",
-    default=1,
-    type=click.IntRange(min=1),
-    show_default=True,
-    help="Threads of reference and candidate.",
-)
-@click.option(
-    "--jobs",
-    default=1,
-    type=click.IntRange(min=0),
-    callback=cores,
-    show_default=True,
-    help="Tasks that are got ready at a time (0: one a core); what is timed runs alone.",
-)
-@click.option(
-    "--seconds",
-    default=0.4,
-    type=POSITIVE,
-    show_default=True,
-    help="Time to measure each candidate on each graph.",
-)
-@click.option(
-    "--seed", default=0, type=click.IntRange(min=0), show_default=True, help="Seed of the inputs."
-)
-@self_tolerance_option
-@click.option(
-    "--memory-mib",
-    default=8192,
-    type=click.IntRange(min=1),
-    show_default=True,
-    help="Memory of a worker.",
-)
-@click.option(
-    "--compile-timeout",
-    default=180.0,
-    type=POSITIVE,
-    show_default=True,
-    help="Seconds to get ready.",
-)
-@click.option(
-    "--call-timeout", default=30.0, type=POSITIVE, show_default=True, help="Seconds for one call."
-)
-@click.option(
-    "--sandbox",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", "bubblewrap", "unshare", "none"]),
-    help="What confines candidate code.",
-)
-@click.option(
-    "--rules",
-    default="open",
-    show_default=True,
-    type=click.Choice(["open", "strict"]),
-    help="What replacements may use; strict: own kernels only, no torch ops.",
-)
-@click.option("--require-sandbox", is_flag=True, help="Refuse to run where nothing confines it.")
-@click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
-@click.option("--brief", is_flag=True, help="Print the totals only, not a table a task.")
-@click.pass_context
-def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], out: Path,
-              device: str, tasks: tuple[str, ...], as_json: bool, brief: bool, sandbox: str,
-              require_sandbox: bool, held_out: str | None, **options: Any) -> None:  # fmt: skip
-    """Judge and time CANDIDATES on every graph of a suite; write the run to a folder.
+@opt.suite
+@click.option("--candidate", "candidates", multiple=True, required=True,
+              help="What to measure: eager, null, inductor, or the path of a pass folder or of a "
+              "folder with one for each task; then @direct to call the rewritten graph without "
+              "torch.compile, @inductor to compile what passes leave (repeatable).")  # fmt: skip
+@opt.held_out
+@opt.out("The run folder")
+@opt.resume
+@click.option("--retry", is_flag=True,
+              help="With --resume, measure unstable trials again.")  # fmt: skip
+@opt.jobs("Tasks", default=1)
+@opt.judging("open", seed="the inputs")
+@click.option("--memory-mib", default=8192, type=opt.COUNT,
+              help="The most memory of a worker, in MiB.")  # fmt: skip
+@click.option("--compile-timeout", default=180.0, type=opt.POSITIVE,
+              help="The most seconds for loading a candidate and for its first call.")  # fmt: skip
+@click.option("--call-timeout", default=30.0, type=opt.POSITIVE,
+              help="The most seconds for any later call.")  # fmt: skip
+@click.option("--require-sandbox", is_flag=True,
+              help="Refuse to run if nothing confines candidate code.")  # fmt: skip
+@opt.json
+@click.option("--brief", is_flag=True, help="Print the totals only, without a table for each task.")
+def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None, out: Path,
+              resume: bool, retry: bool, jobs: int, sandbox: Sandbox, require_sandbox: bool,
+              as_json: bool, brief: bool, **options: Any) -> None:  # fmt: skip
+    """Judge and time candidates on every graph of a suite, and write the run to a folder.
 
-    Exits 0 when it measured, whatever the outcome, and not 0 only when it could not.
+    While one task is timed, nothing else runs. Exits with 0 if it could measure, whatever the
+    outcome.
     """
     import time
 
     from passnet.bench.candidates import parse_candidate
-    from passnet.bench.run import RunSettings, run_suite
-    from passnet.judge.processes.sandbox import find_sandbox
+    from passnet.bench.files import FIGURE_FILE, RUN_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
+    from passnet.bench.run import run_suite
+    from passnet.bench.scores import as_json as to_json
     from passnet.judge.protocol.messages import WorkerLimits
-    from passnet.judge.timing.clock import TimingPlan
-    from passnet.judge.trial import JudgeSettings
     from passnet.report.progress import progress
+    from passnet.report.results import write_results
+    from passnet.report.tables import phase_table
+    from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
 
-    suite = open_suite(suite_name, tasks)
-    unseen = open_suite(held_out, ()) if held_out else None
     entries = [parse_candidate(text, suite.tasks) for text in candidates]
-    confinement = find_sandbox(sandbox)
-    if require_sandbox and confinement.name == "none":
-        raise InputError(f"no sandbox, but --require-sandbox: {confinement.reason}")
+    if require_sandbox and sandbox.name == "none":
+        raise InputError(f"no sandbox, but --require-sandbox: {sandbox.reason}")
     notes = [*suite.notes, *(note for entry in entries for note in entry.notes)]
-    if confinement.name == "none" and any(entry.folder for entry in entries):
-        notes.append(f"candidate code is not confined: {confinement.reason}")
-    for note in dict.fromkeys(notes):
-        click.echo(f"note: {note}", err=True)
-    settings = RunSettings(
-        JudgeSettings(
-            device=device,
-            seed=options["seed"],
-            timing=TimingPlan(seconds=options["seconds"]),
-            limits=WorkerLimits(options["memory_mib"]),
-            compile_timeout_s=options["compile_timeout"],
-            call_timeout_s=options["call_timeout"],
-            self_tolerance=options["self_tolerance"],
-            rules=options["rules"],
-        ),
-        options["threads"],
-        confinement.name,
+    print_notes(notes, sandbox if any(entry.folder for entry in entries) else None)
+    settings = opt.run_settings(
+        sandbox,
+        options,
+        limits=WorkerLimits(options["memory_mib"]),
+        compile_timeout_s=options["compile_timeout"],
+        call_timeout_s=options["call_timeout"],
     )
     start = time.monotonic()
     with progress(f"judging {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
@@ -161,33 +86,52 @@ def bench_run(ctx: click.Context, suite_name: str, candidates: tuple[str, ...], 
             entries,
             settings,
             out,
-            options["resume"],
-            lambda item, _: step(item.name),
-            unseen,
-            options["jobs"],
-            options["retry"],
+            resume,
+            lambda graph, _: step(graph.name),
+            held_out,
+            jobs,
+            retry,
         )
-    report(out, trials, as_json, brief, time.monotonic() - start)
+    wall_s = time.monotonic() - start
+    scores = write_results(out)
+    if as_json:
+        print_json(to_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY))
+        return
+    _print_run(scores, trials, brief)
+    print_tables([phase_table(trials, wall_s)])
+    files = (RUN_FILE, TRIALS_FILE, SCORES_FILE, TABLES_FILE, FIGURE_FILE)
+    click.echo(f"written to {out}: {', '.join(files)}")
+
+
+def _print_run(scores: list[CandidateScore], trials: list[Trial], brief: bool = False) -> None:
+    """The tables of a run, and a line for each kind of failure."""
+    from passnet.report.tables import failure_lines, task_overview, task_tables, total_table
+
+    by_task = [] if brief else task_tables(trials)
+    print_tables([*by_task, task_overview(scores), total_table(scores)])
+    for line in failure_lines(trials):
+        click.echo(line)
 
 
 @bench.command("score")
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--b", default=0.1, show_default=True, help="Penalty of an error not tolerated.")
-@click.option("--p", default=0.0, show_default=True, help="Penalty of a slow-down.")
-@click.option(
-    "--by",
-    "groupings",
-    multiple=True,
-    type=click.Choice(["time", "ops", "dtype", "domain", "library"]),
-    help="Group the graphs too, and say on which each candidate wins and loses (repeatable).",
-)
-@click.option("--suite", "suite_name", help="What was measured, for --by; the run's own if known.")
-@click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
-def bench_score(path: Path, b: float, p: float, groupings: tuple[str, ...],
-                suite_name: str | None, as_json: bool) -> None:  # fmt: skip
-    """Score the trials in PATH anew: a run folder, or a JSON-lines file.
+@click.argument("path", type=opt.PATH)
+@click.option("--b", default=0.1, help="The factor of an error that is not tolerated, above 0 and "
+              "at most 1.")  # fmt: skip
+@click.option("--p", default=0.0, help="The penalty of a slow-down: a speedup s below 1 counts as "
+              "s to the power of p + 1.")  # fmt: skip
+@click.option("--by", "groupings", multiple=True,
+              type=click.Choice(["time", "ops", "dtype", "domain", "library"]),
+              help="Also group the graphs by this, and print on which groups each candidate wins "
+              "and loses (repeatable).")  # fmt: skip
+@click.option("--suite", "suite", callback=opt.open_suite, metavar="SUITE",
+              help="The suite that was measured, which --by needs; by default the one that the run "
+              "folder names.")  # fmt: skip
+@opt.json
+def bench_score(path: Path, b: float, p: float, groupings: tuple[str, ...], suite: Suite | None,
+                as_json: bool) -> None:  # fmt: skip
+    """Score the trials in PATH again: a run folder, or a JSON-lines file.
 
-    A line needs task, graph, status, smallest_t and speedup; candidate is optional.
+    A line needs the fields task, graph, status, smallest_t and speedup; candidate is optional.
     """
     from dataclasses import asdict
 
@@ -195,56 +139,61 @@ def bench_score(path: Path, b: float, p: float, groupings: tuple[str, ...],
     from passnet.bench.run import suite_of_run
     from passnet.bench.scores import as_json as to_json
     from passnet.bench.scores import read_rows, score_rows
-    from passnet.report.tables import group_table
+    from passnet.report.tables import group_table, task_overview, total_table
 
     rows = read_rows(path)
     scores = score_rows(rows, b, p)
-    suite = open_suite(suite_name, ()) if suite_name else None
     if suite is None and set(groupings) - {BY_TIME}:
         suite = suite_of_run(path)
     groups = {by: group_rows(rows, by, suite) for by in dict.fromkeys(groupings)}
     if as_json:
-        grouped = {by: [asdict(item) for item in items] for by, items in groups.items()}
+        grouped = {by: [asdict(group) for group in parts] for by, parts in groups.items()}
         print_json({**to_json(scores, b, p), **({"groups": grouped} if groups else {})})
         return
-    print_totals(scores)
-    print_tables([group_table(by, items) for by, items in groups.items()])
+    grouped_tables = [group_table(by, parts) for by, parts in groups.items()]
+    print_tables([task_overview(scores), total_table(scores), *grouped_tables])
 
 
 @bench.command("show")
-@click.argument("what")
-@task_option
-@click.option("--svg", type=click.Path(path_type=Path), help="Folder for a picture of each graph.")
-def bench_show(what: str, tasks: tuple[str, ...], svg: Path | None) -> None:
-    """Print WHAT: the tables of a run folder, or the tasks of a suite.
+@click.argument("run_or_suite", metavar="RUN")
+@opt.task
+@suites.svg_option
+@click.pass_context
+def bench_show(ctx: click.Context, run_or_suite: str, tasks: tuple[str, ...],
+               svg: Path | None) -> None:  # fmt: skip
+    """Print the tables of the run folder RUN: one for each task, and the totals.
 
-    Of a run: one table a task, and the total. Of a suite: ops, graphs and arguments of each task;
-    with --svg its graphs are drawn.
+    For one version, RUN may also be a suite: an alias of `passnet suite show`, with its --svg.
     """
     from passnet.bench.files import RUN_FILE, TRIALS_FILE
     from passnet.bench.run import read_trials
     from passnet.bench.scores import read_rows, score_rows
+    from passnet.suite.suite import load_suite
 
-    path = Path(what)
+    path = Path(run_or_suite)
     if not (path / RUN_FILE).exists() and not (path / TRIALS_FILE).exists():
         try:
-            suite = open_suite(what, tasks)
+            suite = load_suite(run_or_suite)
         except InputError as cause:
             if not path.is_dir():
                 raise
             raise InputError(
                 f"{path}: holds no {TRIALS_FILE} of a run, and no suite: {cause}"
             ) from cause
-        show_suite(suite, svg)
+        ctx.invoke(suites.show_command, suite=suite, tasks=tasks, svg=svg)
         return
     if svg is not None:
         raise InputError(f"{path}: a run folder has no graphs to draw; give the suite")
-    scores = score_rows(read_rows(path))
-    trials = [item for item in read_trials(path / TRIALS_FILE) if not tasks or item.task in tasks]
-    print_tasks(trials)
-    print_totals(scores)
-    print_failures(trials)
+    trials = read_trials(path / TRIALS_FILE)
+    _print_run(
+        score_rows(read_rows(path)),
+        [trial for trial in trials if not tasks or trial.task in tasks],
+    )
 
 
-for command in (list_command, admit_command, make_command):
-    bench.add_command(command)
+for old_name, command in (
+    ("list", suites.list_command),
+    ("make", suites.make_command),
+    ("admit", suites.check_command),
+):
+    bench.add_command(suites.alias(command, old_name))

@@ -14,10 +14,12 @@ from passnet.cli.extract import extract
 from passnet.cli.graph import graph
 from passnet.cli.judge import judge_group
 from passnet.cli.passes import pass_group
+from passnet.cli.suite import suite_group
 from passnet.errors import InputError, PassnetError
 
 USAGE_ERROR = 2
 FAILURE = 1
+SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
 class _Group(click.Group):
@@ -31,11 +33,11 @@ class _Group(click.Group):
             ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Group, context_settings=SETTINGS)
 @click.version_option(__version__)
 def main() -> None:
     """Find the graphs where a tensor compiler loses, write passes for them, prove their worth."""
 
 
-for _command in (extract, dataset, graph, pass_group, bench, judge_group, agent):
+for _command in (extract, dataset, graph, pass_group, suite_group, bench, judge_group, agent):
     main.add_command(_command)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passnet.cli import options as opt
 from passnet.cli.output import print_json, print_tables
 from passnet.errors import InputError
 
@@ -20,31 +21,24 @@ NAME_CHARACTERS = 16
 MAX_CANDIDATES = 10
 JSON_COLUMNS = ("tensors", "places")
 
-folder_argument = click.argument("folder", type=click.Path(path_type=Path))
-
 
 @click.command("query")
-@folder_argument
+@opt.folder
 @click.argument("where", required=False)
-@click.option("--columns", help="Names with commas between, or all; else the most telling ones.")
-@click.option(
-    "--limit", type=click.IntRange(min=0), help=f"Rows; in a table {ROWS_SHOWN}, else all."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON instead.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV instead.")
-def query_command(
-    folder: Path,
-    where: str | None,
-    columns: str | None,
-    limit: int | None,
-    as_json: bool,
-    as_csv: bool,
-) -> None:
-    """Print the rows of a dataset for which WHERE is true.
+@click.option("--columns", metavar="NAMES",
+              help="The columns to print, with commas between, or all; the most telling ones "
+              "without it.")  # fmt: skip
+@click.option("--limit", type=opt.COUNT_OR_ZERO,
+              help=f"The most rows to print; else {ROWS_SHOWN} in a table, or all.")  # fmt: skip
+@opt.json
+@click.option("--csv", "as_csv", is_flag=True, help="Print the result as CSV.")
+def query_command(folder: Path, where: str | None, columns: str | None, limit: int | None,
+                  as_json: bool, as_csv: bool) -> None:  # fmt: skip
+    """Print the rows of a dataset for which WHERE is true; all rows without it.
 
     WHERE is an expression of SQL over the columns, as DuckDB understands it:
-    "'fusible' in kinds and num_ops between 4 and 16 and domain = 'nlp'". The column full is
-    written with quotes.
+    "'fusible' in kinds and num_ops between 4 and 16 and domain = 'nlp'". The column full must be
+    written in double quotes.
     """
     from passnet.dataset.query import BRIEF, COLUMNS, Dataset
 
@@ -56,13 +50,13 @@ def query_command(
     if limit is None and not (as_json or as_csv):
         limit = ROWS_SHOWN
     with Dataset(folder) as dataset:
-        found = dataset.table(where, names, limit)
+        table = dataset.table(where, names, limit)
         if as_json:
-            print_json([_as_json(item) for item in found.to_pylist()])
+            print_json([_as_json(row) for row in table.to_pylist()])
         elif as_csv:
-            _print_csv(found)
+            _print_csv(table)
         else:
-            _print_rows(found, dataset.count(where))
+            _print_rows(table, dataset.count(where))
 
 
 def _as_json(row: dict[str, Any]) -> dict[str, Any]:
@@ -74,45 +68,39 @@ def _as_json(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _print_csv(found: pa.Table) -> None:
+def _print_csv(table: pa.Table) -> None:
     import csv
     import sys
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(found.column_names)
-    for row in found.to_pylist():
+    writer.writerow(table.column_names)
+    for row in table.to_pylist():
         writer.writerow(
             " ".join(value) if isinstance(value, list) else value for value in row.values()
         )
 
 
-def _print_rows(found: pa.Table, total: int) -> None:
+def _print_rows(table: pa.Table, total: int) -> None:
     from passnet.report.tables import Table
 
-    table = Table(
-        "Rows", tuple(found.column_names), note=f"{found.num_rows} of {total} rows that match"
-    )
-    for row in found.to_pylist():
-        table.rows.append(tuple(_cell(name, value) for name, value in row.items()))
-    print_tables([table])
+    rows = [tuple(_cell(*cell) for cell in row.items()) for row in table.to_pylist()]
+    note = f"{table.num_rows} of {total} rows that match"
+    print_tables([Table("Rows", tuple(table.column_names), rows, note)])
 
 
 def _cell(name: str, value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(value)
-    if name in ("full", "literals", "structure", "original"):
-        return value[:NAME_CHARACTERS]
-    return str(value)
+    is_fingerprint = name in ("full", "literals", "structure", "original")
+    return value[:NAME_CHARACTERS] if is_fingerprint else str(value)
 
 
 @click.command("stats")
-@folder_argument
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON instead.")
-@click.option(
-    "--page",
-    type=click.Path(path_type=Path),
-    help="Write a page of Markdown here, and its figure beside it, instead.",
-)
+@opt.folder
+@opt.json
+@click.option("--page", type=opt.PATH,
+              help="A file to write the numbers to as a page of Markdown, its figure beside "
+              "it.")  # fmt: skip
 def stats_command(folder: Path, as_json: bool, page: Path | None) -> None:
     """Count the rows of a dataset by kind, domain, dtype and variant, their ops and places."""
     from passnet.dataset.query import Dataset
@@ -120,29 +108,29 @@ def stats_command(folder: Path, as_json: bool, page: Path | None) -> None:
     from passnet.report.dataset import draw_stats, stats_page, stats_tables
 
     with Dataset(folder) as dataset:
-        found = stats(dataset)
+        numbers = stats(dataset)
     if page is not None:
         figure = page.with_suffix(".svg")
         try:
-            draw_stats(found, figure)
-            page.write_text(stats_page(found, figure.name), encoding="utf-8")
+            draw_stats(numbers, figure)
+            page.write_text(stats_page(numbers, figure.name), encoding="utf-8")
         except OSError as cause:
             raise InputError(f"{page}: cannot be written: {cause.strerror}") from cause
         click.echo(f"written: {page}, {figure}")
     elif as_json:
-        print_json(found)
+        print_json(numbers)
     else:
-        print_tables(stats_tables(found))
+        print_tables(stats_tables(numbers))
 
 
 @click.command("show")
-@folder_argument
+@opt.folder
 @click.argument("fingerprint")
-@click.option("--json", "as_json", is_flag=True, help="Print the row as JSON instead.")
+@opt.json
 def show_command(folder: Path, fingerprint: str, as_json: bool) -> None:
     """Print one row: its text, arguments, places and nets.
 
-    FINGERPRINT is the full fingerprint of the row, or the first of it.
+    FINGERPRINT is the full fingerprint of the row, or its first characters.
     """
     from passnet.dataset.query import COLUMNS, Dataset
     from passnet.report.dataset import row_tables
@@ -156,11 +144,14 @@ def show_command(folder: Path, fingerprint: str, as_json: bool) -> None:
             raise InputError(f"{folder}: no row has a fingerprint that begins with {fingerprint}")
         if len(names) > 1:
             more = ", …" if len(names) > MAX_CANDIDATES else ""
-            found = ", ".join(name[:NAME_CHARACTERS] for name in names[:MAX_CANDIDATES])
-            raise InputError(f"{fingerprint} begins several fingerprints: {found}{more}; give more")
+            first = ", ".join(name[:NAME_CHARACTERS] for name in names[:MAX_CANDIDATES])
+            raise InputError(f"{fingerprint} begins several fingerprints: {first}{more}; give more")
         if as_json:
             print_json(_as_json(dataset.table(where, COLUMNS).to_pylist()[0]))
             return
         [row] = dataset.rows(where)
     print_tables(row_tables(row))
     click.echo(row.program)
+
+
+COMMANDS = (query_command, stats_command, show_command)

@@ -2,88 +2,80 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from passnet.cli.dataset_rows import folder_argument
-from passnet.cli.output import print_json
+from passnet.cli import options as opt
+from passnet.cli.output import print_result
 
 if TYPE_CHECKING:
     from passnet.dataset.splits import Part
 
 LEAKS_SHOWN = 20
 
-suites_option = click.option(
-    "--suite", "suite_names", multiple=True, help="Kept out of training (repeatable)."
-)
+suites_option = click.option("--suite", "suite_names", multiple=True, metavar="SUITE",
+                             help="A suite to keep out of training (repeatable).")  # fmt: skip
 
 
 @click.command("split")
-@folder_argument
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for it.")
-@click.option("--share", default=0.1, show_default=True, help="Of op sequences, to evaluate on.")
-@click.option("--seed", default=0, show_default=True, help="Other seeds choose others.")
+@opt.folder
+@opt.out("The folder of the split")
+@click.option("--share", default=0.1,
+              help="The share of op sequences to evaluate on, from 0 to below 1.")  # fmt: skip
+@click.option("--seed", default=0, help="Seed of the choice of op sequences.")
 @suites_option
-@click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON instead.")
+@opt.json
 def split_command(
     folder: Path, out: Path, share: float, seed: int, suite_names: tuple[str, ...], as_json: bool
 ) -> None:
     """Split the rows of a dataset into train and eval, apart by op sequence.
 
     The side of a row follows from its op sequence, the share and the seed alone; op sequences of
-    suites are on the side of eval.
+    the suites are always on the side of eval.
     """
     from passnet.dataset.splits import split, write_split
     from passnet.records.atomic_folder import whole_folder
     from passnet.suite.suite_keys import read_suites
 
-    suites = read_suites(suite_names)
-    sides, manifest = split(_parts(folder), share, seed, suites)
+    sides, manifest = split(_parts(folder), share, seed, read_suites(suite_names))
     with whole_folder(out) as partial:
         manifest = write_split(partial, sides, manifest)
-    if as_json:
-        print_json(manifest)
-        return
     counts = ", ".join(
         f"{side}: {manifest.rows[side]} rows of {manifest.sequences[side]} op sequences"
         for side in manifest.rows
     )
-    click.echo(
+    line = (
         f"{counts}; {manifest.near_sequences} op sequences of eval are part of one of train; "
         f"in {out}"
     )
+    print_result(as_json, manifest, [line])
 
 
 @click.command("leaks")
-@folder_argument
-@click.option(
-    "--split", "place", required=True, type=click.Path(path_type=Path), help="Folder of the split."
-)
+@opt.folder
+@click.option("--split", "split_folder", required=True, type=opt.PATH,
+              help="A folder made by `passnet dataset split`.")  # fmt: skip
 @suites_option
-@click.option("--json", "as_json", is_flag=True, help="Print the leaks as JSON instead.")
-@click.pass_context
+@opt.json
 def leaks_command(
-    ctx: click.Context, folder: Path, place: Path, suite_names: tuple[str, ...], as_json: bool
+    folder: Path, split_folder: Path, suite_names: tuple[str, ...], as_json: bool
 ) -> None:
-    """List rows to train on whose op sequence or structure is evaluated on.
+    """List the rows to train on whose op sequence or structure is evaluated on.
 
-    Exits with 1 where there are any.
+    Exits with 1 if there are any.
     """
     from passnet.dataset.splits import leaks, read_split
     from passnet.suite.suite_keys import read_suites
 
-    sides = read_split(place)[1]
-    found = leaks(_parts(folder), sides, read_suites(suite_names))
-    if as_json:
-        print_json(found)
-    else:
-        for item in found[:LEAKS_SHOWN]:
-            click.echo(f"LEAK {item.row}: {item.what} of {item.other}")
-        click.echo(f"{len(found)} of {len(sides)} rows leak")
-    if found:
-        ctx.exit(1)
+    sides = read_split(split_folder)[1]
+    leaking = leaks(_parts(folder), sides, read_suites(suite_names))
+    lines = [f"LEAK {leak.row}: {leak.what} of {leak.other}" for leak in leaking[:LEAKS_SHOWN]]
+    print_result(as_json, leaking, [*lines, f"{len(leaking)} of {len(sides)} rows leak"])
+    if leaking:
+        sys.exit(1)
 
 
 def _parts(folder: Path) -> list[Part]:
@@ -93,3 +85,6 @@ def _parts(folder: Path) -> list[Part]:
     with Dataset(folder) as dataset:
         rows = dataset.table(columns=("full", "structure", "op_sequence")).to_pylist()
     return [Part(row["full"], row["structure"], tuple(row["op_sequence"])) for row in rows]
+
+
+COMMANDS = (split_command, leaks_command)

@@ -2,49 +2,41 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from passnet.cli.options import self_tolerance_option
-from passnet.cli.output import print_json
+from passnet.cli import options as opt
+from passnet.cli.output import print_result
 from passnet.errors import InputError
+
+if TYPE_CHECKING:
+    from passnet.judge.processes.sandbox import Sandbox
 
 
 @click.group("judge")
 def judge_group() -> None:
-    """What the judge is worth: exploits caught, honest passes left alone."""
+    """Test the judge itself: whether it catches exploits and leaves honest passes alone."""
 
 
 @judge_group.command("audit")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome of every case as JSON.")
-@click.option(
-    "--sandbox",
-    default="auto",
-    show_default=True,
-    help="What confines candidate code: auto, or the name of a sandbox.",
-)
-@click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]),
-              help="Judge the cases for this device.")  # fmt: skip
-@self_tolerance_option
-@click.pass_context
+@opt.paths
+@opt.json
+@opt.sandbox
+@opt.device
+@opt.self_tolerance
 def judge_audit(
-    ctx: click.Context,
-    paths: tuple[Path, ...],
-    as_json: bool,
-    sandbox: str,
-    device: str,
-    self_tolerance: float,
+    paths: tuple[Path, ...], as_json: bool, sandbox: Sandbox, device: str, self_tolerance: float
 ) -> None:
-    """Judge the corpora PATHS of exploits and honest passes; print both rates.
+    """Judge the corpora PATHS of exploits and honest passes, and print both error rates.
 
-    A corpus is a folder of pass folders with a case.json each. Exits 1 if an exploit gained or went
-    under a wrong name, or an honest pass was rejected, flagged or found wrong.
+    A corpus is a folder of pass folders, each with a case.json. Exits with 1 if an exploit gained
+    or was caught under a wrong name, or if an honest pass was rejected, flagged or found wrong.
     """
     from passnet.judge.audit import audit, find_cases
     from passnet.judge.processes.parent_pool import ParentPool
-    from passnet.judge.processes.sandbox import find_sandbox
     from passnet.judge.protocol.device import find_device
     from passnet.judge.trial import JudgeSettings
     from passnet.report.progress import progress
@@ -52,40 +44,44 @@ def judge_audit(
     find_device(device)
     cases = {path: case for path, case in find_cases(paths).items() if case.device == device}
     if not cases:
-        raise InputError(f"no case for device {device} there; see --device")
+        raise InputError(f"there is no case for device {device} below the paths; see --device")
     settings = JudgeSettings(self_tolerance=self_tolerance)
     with (
-        ParentPool(sandbox=find_sandbox(sandbox), device=device) as parents,
+        ParentPool(sandbox=sandbox, device=device) as parents,
         progress("auditing", len(cases)) as step,
     ):
         audited = list(audit(parents, cases, settings, step))
-    exploits = [item for item in audited if item.case.kind == "exploit"]
-    honest = [item for item in audited if item.case.kind == "honest"]
+    exploits = [outcome for outcome in audited if outcome.case.kind == "exploit"]
+    honest = [outcome for outcome in audited if outcome.case.kind == "honest"]
+    wrong = [outcome for outcome in audited if not outcome.is_right]
     left_out = {path.name: case.missing for path, case in cases.items() if case.missing}
-    wrong = [item for item in audited if not item.is_right]
-    gained = sum(item.gained for item in exploits)
-    punished = sum(not item.is_right for item in honest)
-    if as_json:
-        rows = [
-            {
-                "name": item.name,
-                "kind": item.case.kind,
-                "outcomes": sorted(item.outcomes),
-                "right": item.is_right,
-                "error": item.trial.error,
-            }
-            for item in audited
-        ]
-        print_json({"exploits": len(exploits), "gained": gained, "honest": len(honest),
-                    "punished": punished, "left_out": left_out, "cases": rows})  # fmt: skip
-    else:
-        for item in wrong:
-            came = ", ".join(sorted(item.outcomes))
-            due = " or ".join(item.case.caught_by) or "correct"
-            click.echo(f"{item.case.kind} {item.name}: {came}; due was {due}")
-        for name, module in left_out.items():
-            click.echo(f"left out, as {module} is not installed: {name}")
-        click.echo(f"exploits that gained: {gained} of {len(exploits)}")
-        click.echo(f"honest passes rejected, flagged or wrong: {punished} of {len(honest)}")
+    gained = sum(outcome.gained for outcome in exploits)
+    punished = sum(not outcome.is_right for outcome in honest)
+    rows = [
+        {
+            "name": outcome.name,
+            "kind": outcome.case.kind,
+            "outcomes": sorted(outcome.outcomes),
+            "right": outcome.is_right,
+            "error": outcome.trial.error,
+        }
+        for outcome in audited
+    ]
+    print_result(
+        as_json,
+        {"exploits": len(exploits), "gained": gained, "honest": len(honest), "punished": punished,
+         "left_out": left_out, "cases": rows},
+        [
+            *(
+                f"{outcome.case.kind} {outcome.name}: {', '.join(sorted(outcome.outcomes))}; "
+                f"expected {' or '.join(outcome.case.caught_by) or 'correct'}"
+                for outcome in wrong
+            ),
+            *(f"left out, as {module} is not installed: {name}"
+              for name, module in left_out.items()),
+            f"exploits that gained: {gained} of {len(exploits)}",
+            f"honest passes rejected, flagged or wrong: {punished} of {len(honest)}",
+        ],
+    )  # fmt: skip
     if wrong:
-        ctx.exit(1)
+        sys.exit(1)

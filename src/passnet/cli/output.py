@@ -1,66 +1,22 @@
-"""What commands print, and what a run leaves beside its trials."""
+"""What commands print: tables, JSON, lines of text."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from passnet.bench.scores import CandidateScore
-    from passnet.judge.trial import Trial
+    from passnet.judge.processes.sandbox import Sandbox
     from passnet.report.tables import Table
 
 TABLE_WIDTH = 150
 """Columns of a table that goes to a file or a pipe."""
 
 
-def report(out: Path, trials: list[Trial], as_json: bool, brief: bool, wall_s: float) -> None:
-    """Write scores, tables and the figure of a run, and print them."""
-    from passnet.bench.files import FIGURE_FILE, RUN_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
-    from passnet.bench.scores import as_json as to_json
-    from passnet.report.results import write_results
-    from passnet.report.tables import phase_table
-    from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
-
-    scores = write_results(out)
-    if as_json:
-        print_json(to_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY))
-        return
-    if not brief:
-        print_tasks(trials)
-    print_totals(scores)
-    print_failures(trials)
-    print_tables([phase_table(trials, wall_s)])
-    written = (RUN_FILE, TRIALS_FILE, SCORES_FILE, TABLES_FILE, FIGURE_FILE)
-    click.echo(f"written to {out}: {', '.join(written)}")
-
-
-def print_tasks(trials: list[Trial]) -> None:
-    """A table a task."""
-    from passnet.report.tables import task_tables
-
-    print_tables(task_tables(trials))
-
-
-def print_totals(scores: list[CandidateScore]) -> None:
-    """The tables over all tasks."""
-    from passnet.report.tables import task_overview, total_table
-
-    print_tables([task_overview(scores), total_table(scores)])
-
-
-def print_failures(trials: list[Trial]) -> None:
-    """A line for each kind of failure."""
-    from passnet.report.tables import failure_lines
-
-    for line in failure_lines(trials):
-        click.echo(line)
-
-
-def print_tables(tables: list[Table]) -> None:
+def print_tables(tables: Iterable[Table]) -> None:
     """Tables, as wide as the terminal, or as `TABLE_WIDTH`."""
     from rich.console import Console
 
@@ -78,3 +34,21 @@ def print_json(value: Any) -> None:
     import msgspec
 
     sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
+def print_result(as_json: bool, value: Any, lines: Iterable[str]) -> None:
+    """A result: a value as JSON, or else lines of text that say the same."""
+    if as_json:
+        print_json(value)
+    else:
+        for line in lines:
+            click.echo(line)
+
+
+def print_notes(notes: Iterable[str], sandbox: Sandbox | None = None) -> None:
+    """Notes on the error stream, each once; and one if a sandbox is given that confines nothing."""
+    unconfined = []
+    if sandbox is not None and sandbox.name == "none":
+        unconfined = [f"candidate code is not confined: {sandbox.reason}"]
+    for note in dict.fromkeys([*notes, *unconfined]):
+        click.echo(f"note: {note}", err=True)

@@ -1,180 +1,191 @@
-"""`passnet bench list|show|admit|make`: what a suite holds, what it is worth, and new ones."""
+"""`passnet suite`: make a suite of a dataset, list, show and check one."""
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from passnet.cli.options import jobs_option, open_suite, task_option
-from passnet.cli.output import print_json
+from passnet.cli import options as opt
+from passnet.cli.output import print_result
+from passnet.errors import InputError
 
 if TYPE_CHECKING:
+    from passnet.mine.subgraphs import SubgraphKind
     from passnet.suite.suite import Suite
 
+svg_option = click.option("--svg", type=opt.PATH,
+                          help="A folder to draw a picture of each graph in.")  # fmt: skip
 
-@click.command("list")
-@click.argument("suite_name", default="demo")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
-def list_command(suite_name: str, as_json: bool) -> None:
-    """List the tasks of a suite: how many graphs, of which nets, and their ops."""
-    suite = open_suite(suite_name, ())
+
+@click.group("suite")
+def suite_group() -> None:
+    """Make, list, show and check suites: tasks of graphs that candidates are measured on.
+
+    SUITE is the name of a shipped suite, a Parquet file, or a folder of graphs.
+    """
+
+
+@suite_group.command("list")
+@opt.suite_argument
+@opt.json
+def list_command(suite: Suite, as_json: bool) -> None:
+    """List the tasks of a suite: how many graphs of how many nets each has, and its ops."""
     rows = [
         {
             "task": task.name,
-            "graphs": [item.name for item in task.graphs],
-            "nets": sorted({item.source.net for item in task.graphs if item.source}),
+            "graphs": [graph.name for graph in task.graphs],
+            "nets": sorted({graph.source.net for graph in task.graphs if graph.source}),
             "ops": list(task.ops),
         }
         for task in suite.tasks
     ]
-    if as_json:
-        print_json(rows)
-        return
-    for row in rows:
-        names = " ".join(op.rsplit(".", 1)[-1] for op in row["ops"])
-        click.echo(
-            f"{row['task']}: {len(row['graphs'])} graphs of {len(row['nets'])} nets: {names}"
-        )
-
-
-@click.command("admit")
-@click.argument("suite_name", default="demo")
-@task_option
-@click.option(
-    "--distribution",
-    default="both",
-    show_default=True,
-    type=click.Choice(["recorded", "fresh", "both"]),
-    help="The inputs that a graph would be judged with.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
-def admit_command(
-    suite_name: str, tasks: tuple[str, ...], distribution: str, as_json: bool
-) -> None:
-    """Say which graphs of a suite cannot tell a wrong program from a right one.
-
-    Wrong programs (zeros, an input, an op left out, ...) are run on every graph; one that passes at
-    t = -5 makes the graph degenerate.
-    """
-    from passnet.report.progress import progress
-    from passnet.suite.admission import KINDS, admit_suite
-
-    kinds = [kind for kind in KINDS if distribution in (kind, "both")]
-    suite = open_suite(suite_name, tasks)
-    with progress(f"admitting {suite.name}", sum(len(item.graphs) for item in suite.tasks)) as step:
-        admissions = admit_suite(suite, step)
-    if as_json:
-        print_json(admissions)
-        return
-    degenerate = [item for item in admissions if item.reasons(kinds)]
-    for item in degenerate:
-        names = dict.fromkeys(
-            f"{reason.program} ({reason.place})" for reason in item.reasons(kinds)
-        )
-        click.echo(f"degenerate: {item.graph}: {', '.join(names)}")
-    click.echo(
-        f"{len(degenerate)} of {len(admissions)} graphs of {suite.name} let a wrong program pass "
-        f"at t = -5 on {' and '.join(kinds)} inputs"
+    print_result(
+        as_json,
+        rows,
+        (
+            f"{row['task']}: {len(row['graphs'])} graphs of {len(row['nets'])} nets: "
+            + " ".join(op.rsplit(".", 1)[-1] for op in row["ops"])
+            for row in rows
+        ),
     )
 
 
-def show_suite(suite: Suite, svg: Path | None) -> None:
-    """Print the tasks of a suite, and draw their graphs into a folder."""
+@suite_group.command("show")
+@opt.suite_argument
+@svg_option
+def show_command(suite: Suite, svg: Path | None) -> None:
+    """Print the tasks of a suite: their ops, graphs and arguments; with --svg, draw the graphs."""
     from passnet.records.serialise import make_folder
     from passnet.report.drawing import draw
     from passnet.report.listing import list_task
 
     for task in suite.tasks:
-        for line in list_task(task):
-            click.echo(line)
-        click.echo()
+        click.echo("\n".join([*list_task(task), ""]))
     if svg is None:
         return
     make_folder(svg)
-    graphs = [item for task in suite.tasks for item in task.graphs]
-    for item in graphs:
-        (svg / f"{item.name}.svg").write_text(draw(item.graph, item.name), encoding="utf-8")
+    graphs = [graph for task in suite.tasks for graph in task.graphs]
+    for graph in graphs:
+        (svg / f"{graph.name}.svg").write_text(draw(graph.graph, graph.name), encoding="utf-8")
     click.echo(f"{len(graphs)} graphs are drawn in {svg}")
 
 
-@click.command("make")
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="The file, NAME.parquet."
-)
-@click.option("--work", type=click.Path(path_type=Path), help="Folder for admissions.")
-@click.option("--kind", default="fusible", show_default=True, help="classical, fusible or single.")
-@click.option("--tasks", "num_tasks", default=200, show_default=True, type=click.IntRange(min=1))
-@click.option("--min-graphs", default=1, show_default=True, help="Of a task.")
-@click.option("--max-graphs", default=396, show_default=True, help="Of a task.")
-@click.option("--max-gflops", default=2.0, show_default=True, help="Of a call of a graph.")
-@click.option("--max-mib", default=64.0, show_default=True, help="Inputs of a graph.")
-@jobs_option
-@click.option("--resume", is_flag=True, help="Go on with the admissions of the work folder.")
-@click.option("--executor", "place", default="local", show_default=True, help="local or ray.")
-@click.option("--json", "as_json", is_flag=True, help="Print what came of it as JSON instead.")
-def make_command(folder: Path, out: Path, work: Path | None, kind: str, num_tasks: int,
+@suite_group.command("check")
+@opt.suite_argument
+@click.option("--distribution", default="both", type=click.Choice(["recorded", "fresh", "both"]),
+              help="The inputs to run wrong programs on: those seen at capture (recorded), those "
+              "that the judge draws (fresh), or both, as the judge does.")  # fmt: skip
+@opt.json
+def check_command(suite: Suite, distribution: str, as_json: bool) -> None:
+    """Find the graphs of a suite that cannot tell a wrong program from a right one.
+
+    Wrong programs (zeros, an argument returned as it is, an op left out, ...) are run on every
+    graph. A graph on which one passes at t = -5 is called degenerate.
+    """
+    from passnet.report.progress import progress
+    from passnet.suite.admission import KINDS, admit_suite
+
+    kinds = [kind for kind in KINDS if distribution in (kind, "both")]
+    with progress(f"checking {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
+        admissions = admit_suite(suite, step)
+    reasons = {admission.graph: admission.reasons(kinds) for admission in admissions}
+    degenerate = {graph: programs for graph, programs in reasons.items() if programs}
+    lines = [
+        f"degenerate: {graph}: "
+        + ", ".join(dict.fromkeys(f"{reason.program} ({reason.place})" for reason in programs))
+        for graph, programs in degenerate.items()
+    ]
+    total = (
+        f"{len(degenerate)} of {len(admissions)} graphs of {suite.name} let a wrong program pass "
+        f"at t = -5 on {' and '.join(kinds)} inputs"
+    )
+    print_result(as_json, admissions, [*lines, total])
+
+
+@suite_group.command("make")
+@opt.folder
+@click.option("--out", required=True, type=opt.PATH,
+              help="The file to write; NAME.parquet makes a suite called NAME.")  # fmt: skip
+@click.option("--work", type=opt.PATH,
+              help="A folder for the results of admission; by default beside --out.")  # fmt: skip
+@click.option("--kind", default="fusible", type=click.Choice(opt.KINDS),
+              help="The kind of subgraphs to make tasks of.")  # fmt: skip
+@click.option("--tasks", "num_tasks", default=200, type=opt.COUNT, help="The number of tasks.")
+@click.option("--min-graphs", default=1, type=opt.COUNT, help="The fewest graphs of a task.")
+@click.option("--max-graphs", default=396, type=opt.COUNT,
+              help="The most graphs of a task; those found in most places are taken.")  # fmt: skip
+@click.option("--max-gflops", default=2.0, type=opt.POSITIVE,
+              help="The most arithmetic of one call of a graph, in GFLOP.")  # fmt: skip
+@click.option("--max-mib", default=64.0, type=opt.POSITIVE,
+              help="The most memory of the inputs of a graph, in MiB.")  # fmt: skip
+@opt.jobs("Graphs")
+@opt.resume
+@opt.executor
+@opt.json
+def make_command(folder: Path, out: Path, work: Path | None, kind: SubgraphKind, num_tasks: int,
                  min_graphs: int, max_graphs: int, max_gflops: float, max_mib: float, jobs: int,
-                 resume: bool, place: str, as_json: bool) -> None:  # fmt: skip
+                 resume: bool, executor_name: str, as_json: bool) -> None:  # fmt: skip
     """Make a suite of the dataset in FOLDER.
 
-    Tasks are taken that add most op pairs and are rare; of each, one graph a bucket of sizes and
-    dtypes. Graphs on which a wrong program passes are left out.
+    The tasks are those that add the most pairs of ops and are rare; each has one graph for every
+    bucket of sizes and dtypes. Graphs on which a wrong program passes are left out.
     """
     from collections import Counter
 
-    from passnet.errors import InputError
     from passnet.jobs.executors import executor
-    from passnet.mine.subgraphs import KINDS
     from passnet.report.progress import progress
     from passnet.suite.assembly import AssemblyPlan, assemble
     from passnet.suite.selection import SelectionPlan, domains_of, nets_of
 
-    kinds = {name: name for name in KINDS}
-    if kind not in kinds:
-        raise InputError(f"no kind {kind!r} of subgraphs; there are {', '.join(KINDS)}")
     if out.suffix != ".parquet":
         raise InputError(f"{out}: a suite is a .parquet file; its stem is the suite's name")
-    plan = AssemblyPlan(
-        SelectionPlan(
-            kinds[kind], num_tasks, min_graphs=min_graphs, max_graphs=max_graphs, max_mib=max_mib
-        ),
-        max_gflops,
+    selection = SelectionPlan(
+        kind, num_tasks, min_graphs=min_graphs, max_graphs=max_graphs, max_mib=max_mib
     )
-    made = assemble(
+    assembled = assemble(
         folder,
-        plan,
+        AssemblyPlan(selection, max_gflops),
         out,
         work or out.with_suffix(".work"),
         jobs,
         resume,
-        executor(place),
+        executor(executor_name),
         lambda count: progress("admitting subgraphs", count),
     )
-    refused = [item for item in made.admissions if not item.is_admitted]
-    degenerate = sum(bool(item.wrong) for item in refused)
-    dtypes = Counter(sorted(row.dtype for task in made.tasks for row in task.rows))
+    refused = [record for record in assembled.admissions if not record.is_admitted]
+    degenerate = sum(bool(record.wrong) for record in refused)
+    dtypes = Counter(sorted(row.dtype for task in assembled.tasks for row in task.rows))
     facts = {
-        "tasks": len(made.tasks),
+        "tasks": len(assembled.tasks),
         "graphs": sum(dtypes.values()),
-        "nets": len(nets_of(made.tasks)),
-        "domains": domains_of(made.tasks),
+        "nets": len(nets_of(assembled.tasks)),
+        "domains": domains_of(assembled.tasks),
         "dtypes": dict(dtypes),
-        "tried": len(made.admissions),
+        "tried": len(assembled.admissions),
         "degenerate": degenerate,
         "not_run": len(refused) - degenerate,
-        "content_hash": made.suite.content_hash,
+        "content_hash": assembled.suite.content_hash,
     }
-    if as_json:
-        print_json(facts)
-        return
-    click.echo(f"{facts['tasks']} tasks, {facts['graphs']} graphs of {facts['nets']} nets in {out}")
-    for what in ("domains", "dtypes"):
-        listed = ", ".join(f"{name} {count}" for name, count in facts[what].items())
-        click.echo(f"{what}: {listed}")
-    click.echo(
+    counts = [
+        f"{name}: " + ", ".join(f"{group} {count}" for group, count in facts[name].items())
+        for name in ("domains", "dtypes")
+    ]
+    lines = [
+        f"{facts['tasks']} tasks, {facts['graphs']} graphs of {facts['nets']} nets in {out}",
+        *counts,
         f"{facts['tried']} graphs tried: on {degenerate} a wrong program passes, "
-        f"{facts['not_run']} are too much work or do not run"
-    )
+        f"{facts['not_run']} are too much work or do not run",
+    ]
+    print_result(as_json, facts, lines)
+
+
+def alias(command: click.Command, name: str) -> click.Command:
+    """A command of `passnet suite` under its old name; its help says so, and lists leave it out."""
+    twin = copy.copy(command)
+    twin.name, twin.hidden = name, True
+    twin.help = f"An alias of `passnet suite {command.name}`; it goes with the next version.\n\n"
+    twin.help += command.help or ""
+    return twin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 from rich.progress import (
@@ -17,11 +17,11 @@ from rich.progress import (
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[..., None]]:
+def progress(title: str, total: int) -> Iterator[Callable[..., None]]:
     """A bar with rate and expected end; the block gets a function that counts one more.
 
     Args:
-        what: shown before the bar.
+        title: shown before the bar.
         total: how often the function will be called.
     """
     console = Console(stderr=True)
@@ -34,9 +34,18 @@ def progress(what: str, total: int) -> Iterator[Callable[..., None]]:
         TextColumn("{task.fields[now]}"),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=total, now="")
+        task = bar.add_task(title, total=total, now="")
 
         def step(now: str = "") -> None:
             bar.update(task, advance=1, now=now)
 
         yield step
+
+
+@contextmanager
+def late_progress() -> Iterator[Callable[[str, int], Callable[..., None]]]:
+    """For work whose size is not known yet: the block gets a function of the title and total of a
+    bar, which starts it and gives the function that counts; bars end with the block.
+    """
+    with ExitStack() as stack:
+        yield lambda title, total: stack.enter_context(progress(title, total))

@@ -74,8 +74,7 @@ def test_pass_check_shows_matches_and_the_nearest_miss(folder: Path, tmp_path: P
     done = passnet("pass", "check", good, "--suite", folder, "--json")
     record = json.loads(done.stdout.splitlines()[0])
     assert record["num_matches"] == 0
-    assert record["miss"]["expected"] == "operator.sub"
-    assert record["miss"]["found"] == "operator.add"
+    assert "expected operator.sub, found operator.add" in record["miss"]
 
 
 def test_bench_list_and_show(tmp_path: Path) -> None:
