@@ -18,7 +18,7 @@ def captured(graph: Graph) -> GraphRow:
     prints = fingerprints(graph)
     return GraphRow(
         prints.full or "", prints.literals, prints.structure, render_program(graph.program),
-        encode(graph.tensors).decode(), op_sequence(graph.program), "[]", "vision", "classify",
+        encode(graph.tensors).decode(), op_sequence(graph.program), "[]", "cv", "classify",
         (GraphSource("timm/first", 0), GraphSource("timm/second", 3)),
     )  # fmt: skip
 
@@ -39,7 +39,7 @@ def test_the_first_captured_graph_is_shown_op_by_op(folder: Path) -> None:
     lines = shown.stdout.splitlines()
     assert lines[0] == f"graph 1 of 3: {ROWS[0].full}"
     assert lines[1] == "sources: 2, the first timm/first"
-    assert "  in_0: float32[32, 16]" in lines
+    assert "  in_0: float32[32, 16]  mean 0, std 1" in lines
     assert "    1  tmp_1 = torch.relu(tmp_0)   # float32[32, 16]" in lines
 
 

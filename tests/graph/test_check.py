@@ -25,7 +25,7 @@ def patched(path, build):
 
 check.check_graph = patched
 """
-"""Python runs it when a process starts; a graph that crashes torch on every machine is not known."""
+"""Python runs it when a process starts; no graph is known that crashes torch on every machine."""
 
 
 @pytest.fixture
