@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from passnet.errors import InputError
-from passnet.records.parquet import Format, check_shards, write_shards
+from passnet.records.parquet import FileLimits, Format, check_shards, write_shards
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ class Row:
     kind: Literal["a", "b"]
     parts: tuple[Part, ...]
     share: float = 0.5
+
+
+@dataclass(frozen=True)
+class Optional:
+    text: str | None
 
 
 ROWS = Format(Row, "test rows")
@@ -138,19 +143,39 @@ def test_a_text_that_rows_share_is_counted_for_each(tmp_path, monkeypatch):
     monkeypatch.setattr("passnet.records.parquet.MAX_BATCH_BYTES", 3_100_000)
     assert len(list(ROWS.read(path))) == 100
     monkeypatch.setattr("passnet.records.parquet.MAX_BATCH_BYTES", 2_900_000)
-    with pytest.raises(InputError, match="100 rows have 300.... bytes, more than are read"):
+    with pytest.raises(InputError, match="100 rows have 300.... bytes, more than 2900000"):
         list(ROWS.read(path))
+    limited = Format(Row, "test rows", limits=FileLimits(unpacked_bytes=2_900_000))
+    with pytest.raises(InputError, match="unpacks to 300.... bytes, more than 2900000"):
+        list(limited.read(path))
 
 
-def test_what_would_unpack_to_too_much_is_not_unpacked(tmp_path, monkeypatch):
+def test_what_would_unpack_to_too_much_is_not_unpacked(tmp_path):
     path = tmp_path / "r.parquet"
     ROWS.write(path, [Row(f"{k}" + "x" * 10_000, 1, (), "a", ()) for k in range(100)])
-    monkeypatch.setattr("passnet.records.parquet.MAX_UNPACKED_BYTES", 1_000_000)
-    with pytest.raises(InputError, match=r"unpacks to 10\d\d\d\d\d bytes, more than are read"):
-        list(ROWS.read(path))
-    monkeypatch.setattr("passnet.records.parquet.MAX_FILE_BYTES", 1000)
+    limited = Format(Row, "test rows", limits=FileLimits(unpacked_bytes=1_000_000))
+    with pytest.raises(InputError, match=r"unpacks to 10\d\d\d\d\d bytes, more than 1000000"):
+        limited.check(path)
+    limited = Format(Row, "test rows", limits=FileLimits(file_bytes=1000))
     with pytest.raises(InputError, match="larger than 1000 bytes, not read"):
-        list(ROWS.read(path))
+        list(limited.read(path))
+
+
+@pytest.mark.parametrize("words", ["", None])
+def test_values_that_take_no_bytes_in_a_file_are_counted(tmp_path, words):
+    path = tmp_path / "r.parquet"
+    ROWS.write(path, [Row("", 1, (words,) * 100_000, "a", ())])
+    assert path.stat().st_size < 10_000
+    limited = Format(Row, "test rows", limits=FileLimits(unpacked_bytes=1_000_000))
+    with pytest.raises(InputError, match=r"unpacks to 16\d\d\d\d\d bytes, more than 1000000"):
+        limited.check(path)
+
+
+def test_a_text_that_may_be_missing_comes_back_as_it_was(tmp_path):
+    optional = Format(Optional, "test rows")
+    optional.write(tmp_path / "r.parquet", [Optional("x"), Optional(None)])
+    assert pq.read_table(tmp_path / "r.parquet")["text"].to_pylist() == ["x", None]
+    assert list(optional.read(tmp_path / "r.parquet")) == [Optional("x"), Optional(None)]
 
 
 def test_many_rows_are_groups_that_cores_share(tmp_path, monkeypatch):

@@ -33,15 +33,12 @@ ROWS_AT_ONCE = 256
 ROW_GROUP_ROWS = 32_768
 """Rows that readers take as one piece of work: fewer are slower to scan, more leave cores idle."""
 
-MAX_FILE_BYTES = 2 * 2**30
-MAX_UNPACKED_BYTES = 8 * 2**30
-"""What the pages of a file may unpack to; a shard of captured graphs has 0.3 GB."""
-
 MAX_BATCH_BYTES = 2**30
 """Most text of `ROWS_AT_ONCE` rows; what many of them share stands once in a file."""
 
 _PLAIN: dict[Any, pa.DataType] = {
     str: pa.string(),
+    str | None: pa.string(),
     int: pa.int64(),
     float: pa.float64(),
     bool: pa.bool_(),
@@ -59,6 +56,18 @@ class Shard:
     sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """The largest file that is read; a shard of captured graphs unpacks to 0.3 GB.
+
+    `unpacked_bytes` limits the pages, with their values, and the text of all rows, in which a text
+    that many rows share counts for each of them.
+    """
+
+    file_bytes: int = 2 * 2**30
+    unpacked_bytes: int = 8 * 2**30
+
+
 class Format(Generic[T]):
     """How rows of one dataclass are stored.
 
@@ -67,12 +76,20 @@ class Format(Generic[T]):
         what: its rows in words, for errors: "captured graphs".
         hashes: fields that hold hashes. These neither repeat nor shrink; they are packed so that
             they are quick to read.
+        limits: files beyond these are refused.
     """
 
-    def __init__(self, kind: type[T], what: str, hashes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        kind: type[T],
+        what: str,
+        hashes: tuple[str, ...] = (),
+        limits: FileLimits = FileLimits(),  # noqa: B008 (frozen)
+    ) -> None:
         self.kind = kind
         self.what = what
         self.hashes = hashes
+        self.limits = limits
 
     @cached_property
     def _types(self) -> dict[str, Any]:
@@ -114,21 +131,34 @@ class Format(Generic[T]):
             InputError: it is no file of such rows, one of another version, damaged or too large.
         """
         self.check(path)
-        with pq.ParquetFile(path, read_dictionary=_leaves(self.schema)) as file:
+        for batch in self._batches(path):
+            for values in batch:
+                yield self._unpacked(values, str(path))
+
+    def _batches(self, path: Path) -> Iterator[list[dict[str, Any]]]:
+        """The values of some rows at a time, refused before they would be too large in memory."""
+        num_bytes = 0
+        with (
+            boundary(InputError, f"{path}: damaged"),
+            pq.ParquetFile(path, read_dictionary=_leaves(self.schema)) as file,
+        ):
             for group in range(file.num_row_groups):
                 # One at a time: lists of two row groups have no dictionary in common.
-                batches = file.iter_batches(ROWS_AT_ONCE, [group], use_threads=False)
-                while items := self._next(batches, path):
-                    for item in items:
-                        yield self._unpacked(item, str(path))
+                for batch in file.iter_batches(ROWS_AT_ONCE, [group], use_threads=False):
+                    batch_bytes = _text_bytes(batch)
+                    num_bytes += batch_bytes
+                    self._check_unpacked(num_bytes, path)
+                    if batch_bytes > MAX_BATCH_BYTES:
+                        raise InputError(
+                            f"{path}: {len(batch)} rows have {batch_bytes} bytes, more than "
+                            f"{MAX_BATCH_BYTES}"
+                        )
+                    yield batch.cast(self.schema).to_pylist()
 
-    def _next(self, batches: Iterator[pa.RecordBatch], path: Path) -> list[dict[str, Any]]:
-        with boundary(InputError, f"{path}: damaged"):
-            batch = next(batches, None)
-            if batch is None:
-                return []
-            _check_text(batch, path)
-            return batch.cast(self.schema).to_pylist()
+    def _check_unpacked(self, num_bytes: int, path: Path) -> None:
+        most = self.limits.unpacked_bytes
+        if num_bytes > most:
+            raise InputError(f"{path}: unpacks to {num_bytes} bytes, more than {most}")
 
     def rows(self, table: pa.Table, where: str) -> Iterator[T]:
         """The rows that a table of all columns holds.
@@ -151,8 +181,8 @@ class Format(Generic[T]):
             InputError: it is no file of such rows, one of another version, or too large.
         """
         with boundary(InputError, f"{path}: not a Parquet file of {self.what}"):
-            if path.stat().st_size > MAX_FILE_BYTES:
-                raise InputError(f"{path}: larger than {MAX_FILE_BYTES} bytes, not read")
+            if path.stat().st_size > self.limits.file_bytes:
+                raise InputError(f"{path}: larger than {self.limits.file_bytes} bytes, not read")
             meta = pq.read_metadata(path)
             schema = meta.schema.to_arrow_schema()
         version = (schema.metadata or {}).get(VERSION_KEY, b"")
@@ -165,9 +195,7 @@ class Format(Generic[T]):
         if not schema.equals(self.schema):
             raise InputError(f"{path}: not the columns of {self.what}")
         with boundary(InputError, f"{path}: damaged"):
-            num_bytes = _unpacked(path, meta)
-        if num_bytes > MAX_UNPACKED_BYTES:
-            raise InputError(f"{path}: unpacks to {num_bytes} bytes, more than are read")
+            self._check_unpacked(_unpacked(path, meta), path)
         return meta.num_rows
 
     def _packed(self, row: T) -> dict[str, Any]:
@@ -198,16 +226,15 @@ def _unpacked(path: Path, meta: pq.FileMetaData) -> int:
         )
 
 
-def _check_text(batch: pa.RecordBatch, path: Path) -> None:
-    """Raise an InputError if the texts of a batch would be too large as texts of their own."""
+def _text_bytes(batch: pa.RecordBatch) -> int:
+    """What the texts of a batch take as texts of their own."""
     num_bytes = 0
     for column in batch.columns:
         texts = column.flatten() if pa.types.is_list(column.type) else column
         if pa.types.is_dictionary(texts.type) and len(texts):
             lengths = pc.call_function("binary_length", [texts.dictionary]).cast(pa.int64())
             num_bytes += pc.call_function("sum", [lengths.take(texts.indices)]).as_py() or 0
-    if num_bytes > MAX_BATCH_BYTES:
-        raise InputError(f"{path}: {len(batch)} rows have {num_bytes} bytes, more than are read")
+    return num_bytes
 
 
 def _column(kind: Any) -> pa.DataType:
@@ -227,7 +254,7 @@ def _unpack(value: Any, kind: Any, where: str) -> Any:
         if value not in get_args(kind):
             raise InputError(f"{where} is {value!r}, and not one of {', '.join(get_args(kind))}")
         return value
-    if value is None:
+    if value is None and kind != str | None:
         raise InputError(f"{where} is missing")
     if isinstance(value, list):
         if None in value:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from mmap import mmap
+from typing import Any
 
 import pyarrow.parquet as pq
 
+VALUE_BYTES = 16
+"""What a value takes in memory at the least, be it empty: an index, an offset and a pointer."""
+
 
 def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
-    """Bytes that the pages of a column chunk unpack to, by their own headers.
+    """Bytes that the pages of a column chunk unpack to, by their own headers, and `VALUE_BYTES` for
+    each of their values, of which a run of equal ones is packed into a few bytes.
 
     The sizes in the footer are not asked: Parquet readers allocate what the page headers say.
 
@@ -21,7 +26,8 @@ def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
         IndexError: a header ends outside of the file.
 
     Source:
-        The Parquet format, `PageHeader` in parquet.thrift (fields 2 and 3: sizes unpacked, packed).
+        The Parquet format, `PageHeader` in parquet.thrift (fields 2 and 3: sizes unpacked, packed;
+        5, 7 and 8: headers of data and dictionary pages, whose field 1 is the number of values).
     """
     if not chunk.num_values:  # then it is not read
         return 0
@@ -32,18 +38,21 @@ def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
     total = 0
     while place < end:
         header, place = _thrift_struct(data, place)
-        if min(header[2], header[3], place) < 0:
+        num_values = [header[kind][1] for kind in (5, 7, 8) if kind in header]
+        if min(header[2], header[3], *num_values, place) < 0:
             raise ValueError("a page of negative size")
-        total += header[2]
+        total += header[2] + VALUE_BYTES * sum(num_values)
         place += header[3]
     if place != end:
         raise ValueError("pages that do not fill their column")
     return total
 
 
-def _thrift_struct(data: bytes | mmap, place: int) -> tuple[dict[int, int], int]:
-    """The whole-number fields of a struct in Thrift's compact protocol, and where it ends."""
-    fields: dict[int, int] = {}
+def _thrift_struct(data: bytes | mmap, place: int) -> tuple[dict[int, Any], int]:
+    """The fields of a struct in Thrift's compact protocol that are whole numbers or structs, and
+    where it ends.
+    """
+    fields: dict[int, Any] = {}
     number = 0
     while data[place]:
         step, kind = divmod(data[place], 16)
@@ -52,7 +61,7 @@ def _thrift_struct(data: bytes | mmap, place: int) -> tuple[dict[int, int], int]
             raise ValueError("a field number that is not used here")
         number += step
         if kind == 12:
-            place = _thrift_struct(data, place)[1]
+            fields[number], place = _thrift_struct(data, place)
         elif kind in (4, 5, 6, 8):  # whole numbers, and texts after their length
             value, place = _varint(data, place)
             fields[number] = (value >> 1) ^ -(value & 1)
