@@ -13,8 +13,8 @@ from passnet.judge.timing.roofline import Roofline, measure_roofline, peak_gflop
 
 def test_a_time_below_half_of_the_floor_is_rejected_with_the_arithmetic() -> None:
     floor = Roofline(1 << 20, 0.05, 0, 0.0, 1)
-    assert floor.finding(0.026, 0.1) is None
-    found = floor.finding(0.02, 0.1)
+    assert floor.proof(0.026, 0.1) is None
+    found = floor.proof(0.02, 0.1)
     assert found is not None and (found.weight, found.name) == ("reject", "physical_floor")
     assert "20.0 us" in found.evidence and "1048576 bytes takes 50.0 us" in found.evidence
 
@@ -22,14 +22,14 @@ def test_a_time_below_half_of_the_floor_is_rejected_with_the_arithmetic() -> Non
 def test_arithmetic_and_threads_count() -> None:
     floor = Roofline(1 << 20, 0.05, 10**9, 100.0, 2)
     assert floor.ms == 5.0  # a billion operations at 100 a nanosecond, on two threads
-    found = floor.finding(1.0, 10.0)
+    found = floor.proof(1.0, 10.0)
     assert (
         found is not None and "1000000000 operations at 100 G/s take 10000.0 us" in found.evidence
     )
 
 
 def test_a_floor_that_the_reference_is_below_proves_nothing() -> None:
-    assert Roofline(1 << 20, 0.05, 0, 0.0, 1).finding(0.01, 0.02) is None
+    assert Roofline(1 << 20, 0.05, 0, 0.0, 1).proof(0.01, 0.02) is None
 
 
 def test_the_operations_of_a_matrix_product_are_counted_except_in_half_precision() -> None:

@@ -82,7 +82,7 @@ class Expected:
         is_half = any(spec.dtype in ("float16", "bfloat16") for spec in self._prepared.tensors)
         return exact.flops if exact and not is_half else 0
 
-    def check(self, subject: LoadedWorker) -> CheckResult:
+    def check(self, loaded: LoadedWorker) -> CheckResult:
         """Call a candidate on every set and compare.
 
         Raises:
@@ -91,13 +91,13 @@ class Expected:
         comparison = Comparison("ok", LEVELS[0])
         outcomes: dict[int, CallOutcome] = {}
         for number in range(len(self.outcomes)):
-            forms = subject.run(number)
+            forms = loaded.run(number)
             same = compare_forms(forms, self.outcomes[number].forms)
             if same.status != "ok":
                 return CheckResult(worse(comparison, same))
-            outcomes[number] = subject.outcome(forms, number)
+            outcomes[number] = loaded.outcome(forms, number)
             if outcomes[number].changed:
-                subject.restore(number)
+                loaded.restore(number)
             if number < NUM_GRADED:
                 comparison = worse(comparison, self._compare(outcomes[number], number))
             else:
@@ -157,10 +157,10 @@ def _numbers(outcome: CallOutcome) -> list[np.ndarray | None]:
     ]
 
 
-def _outcome(subject: LoadedWorker, number: int) -> CallOutcome:
-    outcome = subject.outcome(subject.run(number), number)
+def _outcome(loaded: LoadedWorker, number: int) -> CallOutcome:
+    outcome = loaded.outcome(loaded.run(number), number)
     if outcome.changed:
-        subject.restore(number)
+        loaded.restore(number)
     return outcome
 
 

@@ -162,7 +162,7 @@ def finding(name: str, evidence: str, place: str | None = None) -> Finding:
 
 def forbids_running(findings: Iterable[Finding]) -> bool:
     """Whether the text of a candidate alone proves that it cheats."""
-    return any(item.weight == "reject" and item.place is not None for item in findings)
+    return any(finding.weight == "reject" and finding.place is not None for finding in findings)
 
 
 def findings_table() -> str:

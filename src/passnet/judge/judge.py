@@ -88,15 +88,17 @@ def judge_graph(
         )
         for candidate in candidates
     }
-    runnable = [item for item in candidates if not forbids_running(findings[item.name])]
-    evidence = {item.name: Evidence(graph.task, graph.name, item.name) for item in candidates}
+    evidence = {name: Evidence(graph.task, graph.name, name) for name in findings}
+    runnable = [
+        candidate for candidate in candidates if not forbids_running(findings[candidate.name])
+    ]
     if runnable:
         with DeviceTurns(settings.device) as turns:
             evidence |= _TrialSession(parents, graph, settings, turns).evidence(runnable)
     trials = []
-    for name, known in evidence.items():
-        every = (*findings[name], *known.findings)
-        trials.append(decide(replace(known, findings=every), settings))
+    for name, gathered in evidence.items():
+        every = (*findings[name], *gathered.findings)
+        trials.append(decide(replace(gathered, findings=every), settings))
     return trials
 
 
@@ -142,7 +144,10 @@ class _TrialSession:
         except (WorkerFailureError, GraphError) as cause:
             failure: tuple[Status, str] = ("reference_error", f"the reference failed: {cause}")
             names = (self._graph.task, self._graph.name)
-            return {item.name: Evidence(*names, item.name, failure=failure) for item in candidates}
+            return {
+                candidate.name: Evidence(*names, candidate.name, failure=failure)
+                for candidate in candidates
+            }
 
     def _evidence(self, candidates: Sequence[Candidate], stack: ExitStack) -> dict[str, Evidence]:
         with self._watch.phase("inputs"):
@@ -159,7 +164,7 @@ class _TrialSession:
         if loaded and self._settings.timing is not None:
             compared = [evidence[name] for name in loaded]
             timed = self._time(reference, compared, list(loaded.values()), self._settings.timing)
-            evidence |= {item.candidate: item for item in timed}
+            evidence |= {completed.candidate: completed for completed in timed}
         return evidence
 
     def _load(self, parent: WorkerParent, candidate: Candidate, stack: ExitStack) -> LoadedWorker:
@@ -190,7 +195,8 @@ class _TrialSession:
             with watch.phase("compile"):
                 worker.run(0)
                 worker.restore(0)
-            if candidate.kind == "passes" and not any(item.num_matches for item in worker.matches):
+            has_match = any(report.num_matches for report in worker.matches)
+            if candidate.kind == "passes" and not has_match:
                 failure = ("no_match", _nearest_misses(worker))
             else:
                 with watch.phase("compare"):

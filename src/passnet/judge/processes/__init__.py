@@ -1,1 +1,11 @@
-"""."""
+"""The judge's processes: what confines them, who forks them, and how they are spoken to.
+
+sandbox           confinement of the processes that run candidate code
+confine           the file system and session of a confined process, made inside its namespaces
+worker_process    the parent of workers, and the workers it forks
+parent_pool       the parents of a run: a trusted one, and a confined one for each candidate
+loaded_worker     one worker under one candidate: its inputs, its calls, its outputs as bytes
+prepared_graphs   graphs whose inputs were made once, to be judged again and again
+device_lock       one measurement at a time on a device, over all processes of the machine
+run_queue         how long threads wait for a processor, by the kernel's account
+"""

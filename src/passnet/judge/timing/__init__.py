@@ -1,1 +1,11 @@
-"""."""
+"""Time, as the judge measures it, and what it looks at meanwhile.
+
+clock                  rounds in which all workers are called on the same fresh inputs
+timed_worker           one worker as the clock has it: calls bracketed, outputs probed
+fresh_inputs           values of its own for every timed call
+probes                 reads of a worker's memory: random places of its outputs, or all of them
+outputs                how outputs are read: in the worker's memory, or as a device delivers them
+estimate               from rounds of times to a speedup with its interval
+roofline               the least time that is physically possible
+measurement_findings   what a measurement shows of a candidate's honesty
+"""

@@ -277,7 +277,7 @@ class _Interleaving:
             comparison = _compare(turn, result, results[0], self._workers[index].forms, forms)
             record.comparison = worse(record.comparison, comparison)
             record.findings.update(_by_name(_audit_findings(result.audit)))
-            record.observed.update({item.name: item for item in result.observed})
+            record.observed.update({use.name: use for use in result.observed})
             record.warm_ms += result.warm_ms
             record.delivery_ms += result.delivery_ms
         self._held_up.append(results[0].held_up)
@@ -354,8 +354,8 @@ def _compare(
 ) -> Comparison:
     """What was seen of a worker's outputs in a turn against the reference's."""
     comparison = Comparison("ok", LEVELS[0])
-    for actual, expected in zip(candidate.seen, reference.seen, strict=True):
-        comparison = worse(comparison, compare_places(turn.places, actual, expected))
+    for actual, expected in zip(candidate.probed, reference.probed, strict=True):
+        comparison = worse(comparison, compare_places(turn.probes, actual, expected))
     for index in sorted(candidate.changed - reference.changed):
         text = f"argument {index} is left with other values by a timed call"
         comparison = worse(comparison, Comparison("ok", None, text))

@@ -44,20 +44,20 @@ def roofline_findings(roofline: Roofline, rounds: Rounds, reference: Rounds) -> 
     return [proof] if proof else []
 
 
-def company_findings(subject: LoadedWorker, usual_threads: int) -> list[Finding]:
+def company_findings(loaded: LoadedWorker, usual_threads: int) -> list[Finding]:
     """What runs beside a candidate's calls; the worker is ended.
 
     Args:
-        subject: the candidate's.
+        loaded: the candidate's.
         usual_threads: threads of the reference's worker; a kernel may have as many of its own.
     """
-    threads = subject.worker.num_threads()
-    subject.worker.close(is_awaited=False)
+    threads = loaded.worker.num_threads()
+    loaded.worker.close(is_awaited=False)
     findings = []
     if threads > 2 * usual_threads - 1:
         text = f"{threads} threads at the end, the reference has {usual_threads}"
         findings.append(finding("background_thread", text))
-    if subject.worker.num_left:
-        text = f"{subject.worker.num_left} processes left beside the worker at the end"
+    if loaded.worker.num_left:
+        text = f"{loaded.worker.num_left} processes left beside the worker at the end"
         findings.append(finding("background_process", text))
     return findings

@@ -43,26 +43,26 @@ class OutputReader(Protocol):
 
 
 def output_reader(
-    subject: LoadedWorker, memory: SharedMemory | None, order: Callable[[int], int]
+    loaded: LoadedWorker, memory: SharedMemory | None, order: Callable[[int], int]
 ) -> OutputReader:
     """How the judge sees a worker's outputs.
 
     Args:
-        subject: whose outputs they are.
+        loaded: whose outputs they are.
         memory: where they are delivered to, if they lie on a device.
         order: gives a command of the control page, waits for its end, and returns the nanoseconds
             between.
     """
     if memory is None:
-        return _InMemory(subject)
-    return _Delivered(subject, memory, order)
+        return _InMemory(loaded)
+    return _Delivered(loaded, memory, order)
 
 
 class _InMemory:
     """Outputs in the worker's memory."""
 
-    def __init__(self, subject: LoadedWorker) -> None:
-        self._subject = subject
+    def __init__(self, loaded: LoadedWorker) -> None:
+        self._loaded = loaded
         self._pointers: list[int] = []
         self._held: list[int] = []
 
@@ -71,29 +71,29 @@ class _InMemory:
         return None
 
     def places(self, probes: Sequence[ProbedPlaces]) -> list[bytes]:
-        return read_places(self._subject.worker, self._pointers, self._subject.forms, probes)
+        return read_places(self._loaded.worker, self._pointers, self._loaded.forms, probes)
 
     def whole(self) -> list[bytes]:
-        return read_whole(self._subject.worker, self._pointers, self._subject.forms)
+        return read_whole(self._loaded.worker, self._pointers, self._loaded.forms)
 
     def hold(self) -> None:
         self._held = self._pointers
 
     def held(self) -> list[bytes]:
-        return read_whole(self._subject.worker, self._held, self._subject.forms)
+        return read_whole(self._loaded.worker, self._held, self._loaded.forms)
 
     def arrays(self, whole: Sequence[bytes]) -> list[Array | None]:
-        return as_arrays(whole, self._subject.forms)
+        return as_arrays(whole, self._loaded.forms)
 
 
 class _Delivered:
     """Outputs on a device; see `output_reader`."""
 
     def __init__(
-        self, subject: LoadedWorker, memory: SharedMemory, order: Callable[[int], int]
+        self, loaded: LoadedWorker, memory: SharedMemory, order: Callable[[int], int]
     ) -> None:
-        self._forms = [_dense(form) for form in subject.forms]
-        self._offsets, _ = output_offsets(subject.forms)
+        self._forms = [_dense(form) for form in loaded.forms]
+        self._offsets, _ = output_offsets(loaded.forms)
         self._memory = memory
         self._order = order
 

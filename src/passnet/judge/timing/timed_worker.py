@@ -71,28 +71,37 @@ class PlannedCall:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What every worker does in a turn. The first call brings code and tables into the cache,
-    whoever ran before, and does not count. `places` of the outputs are looked at in every call,
+    whoever ran before, and does not count. `probes` of the outputs are looked at in every call,
     and `spots` of the arguments (between 0 and 1, one for each): they must not have changed.
     """
 
     calls: list[PlannedCall]
-    places: list[ProbedPlaces]
+    probes: list[ProbedPlaces]
     spots: list[float]
 
 
 @dataclass(slots=True)
 class TurnResult:
-    """What came of a turn: the median time of its counted calls, how long worker and judge waited
-    for a processor as a share of all its time, the times in which the worker read its inputs, and
-    delivered outputs that lie on a device, what was seen, and the arguments that were written to.
-    """
+    """What came of a turn."""
 
     ms: float = 0.0
+    """Median time of its counted calls."""
+
     held_up: float = 0.0
+    """How long worker and judge waited for a processor, as a share of all its time."""
+
     warm_ms: list[float] = field(default_factory=list)
+    """Times in which the worker read its inputs."""
+
     delivery_ms: list[float] = field(default_factory=list)
-    seen: list[list[bytes]] = field(default_factory=list)
+    """Times in which it delivered outputs that lie on a device."""
+
+    probed: list[list[bytes]] = field(default_factory=list)
+    """What was read of the outputs of every call, probe by probe."""
+
     changed: set[int] = field(default_factory=set)
+    """Arguments that were written to."""
+
     audit: Audit | None = None
     observed: tuple[Observed, ...] = ()
 
@@ -114,30 +123,30 @@ class TimedWorker:
     """A worker with its control page.
 
     Args:
-        subject: loaded and run at least once.
+        loaded: the worker, which has run at least once.
         call_timeout_s: how long a call may take.
     """
 
-    def __init__(self, subject: LoadedWorker, call_timeout_s: float) -> None:
-        self.worker = subject.worker
-        self._subject = subject
+    def __init__(self, loaded: LoadedWorker, call_timeout_s: float) -> None:
+        self.worker = loaded.worker
+        self._loaded = loaded
         self.empty_ms = 0.0
         self.typical_ms = 0.0
-        self._inputs = subject.timed_inputs()
+        self._inputs = loaded.timed_inputs()
         self._timeout_ns = int(call_timeout_s * 1e9)
         self._page = SharedMemory("passnet-control", mmap.PAGESIZE)
         self._words = ControlPage(self._page.map).words
         self._sent = False
         self._delivery: SharedMemory | None = None
-        if subject.device != "cpu":
-            _, num_bytes = output_offsets(subject.forms)
+        if loaded.device != "cpu":
+            _, num_bytes = output_offsets(loaded.forms)
             self._delivery = SharedMemory("passnet-delivery", num_bytes)
-        self._outputs = output_reader(subject, self._delivery, self._start)
+        self._outputs = output_reader(loaded, self._delivery, self._start)
 
     @property
     def forms(self) -> Sequence[OutputForm]:
         """The forms of its outputs."""
-        return self._subject.forms
+        return self._loaded.forms
 
     @property
     def is_on_device(self) -> bool:
@@ -214,7 +223,7 @@ class TimedWorker:
             delivery_ms = self._outputs.delivered_ms(pointers)
             if delivery_ms is not None:
                 result.delivery_ms.append(delivery_ms)
-            result.seen.append(self._outputs.places(turn.places))
+            result.probed.append(self._outputs.places(turn.probes))
             if held is not None and result.audit is not None:
                 again = self._outputs.held()
                 result.audit.overwritten = _differ(held, again, result.audit.shared)
@@ -252,7 +261,7 @@ class TimedWorker:
     def _audit(self, pointers: list[int]) -> tuple[Audit, list[bytes]]:
         """What the outputs of the call that has just ended show, and their bytes at the end."""
         whole = self._outputs.whole()
-        arguments = self._subject.argument_addresses()
+        arguments = self._loaded.argument_addresses()
         audit = Audit(self._outputs.arrays(whole), shared(pointers, self.forms, arguments))
         time.sleep(LATE_WAIT_S)
         again = self._outputs.whole()

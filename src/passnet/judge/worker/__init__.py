@@ -1,1 +1,9 @@
-"""."""
+"""What runs beside candidate code: the only room of the judge that imports torch.
+
+Nothing that happens here is evidence.
+
+    zygote      the warm parent of workers: imports torch once, then forks a worker in milliseconds
+    worker      the graph under one candidate, called when the judge says so
+    arguments   where a worker's arguments lie: in shared memory, or on a device
+    float64     the graph in float64; run by the reference alone
+"""
