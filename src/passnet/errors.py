@@ -79,22 +79,27 @@ def boundary(error: type[PassnetError], what: str) -> Iterator[None]:
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """The end of an error text about a word that is none of the choices: up to three that are spelt
-    like it, or that contain it, as a question; empty where there are none.
+    like it, or that contain it, as a question; empty where there are none. Of words with slashes
+    only what comes after the last is compared.
 
     Examples:
         >>> did_you_mean("inductr", ["eager", "null", "inductor"])
         '; did you mean inductor?'
         >>> did_you_mean("norm", ["rms_norm", "layer_norm", "softmax"])
         '; did you mean rms_norm or layer_norm?'
+        >>> did_you_mean("examples/pases", ["examples/passes", "examples/cuda"])
+        '; did you mean examples/passes?'
         >>> did_you_mean("zzz", ["eager", "null", "inductor"])
         ''
     """
     from difflib import get_close_matches
 
-    known = list(choices)
-    near = get_close_matches(word, known)
-    near += [name for name in known if len(word) > 2 and word in name and name not in near]
-    return f"; did you mean {' or '.join(near[:3])}?" if near else ""
+    folder = word[: word.rfind("/") + 1]
+    short = word.removeprefix(folder)
+    by_name = {choice.removeprefix(folder): choice for choice in choices}
+    near = get_close_matches(short, by_name)
+    near += [name for name in by_name if len(short) > 2 and short in name and name not in near]
+    return f"; did you mean {' or '.join(by_name[name] for name in near[:3])}?" if near else ""
 
 
 def neighbours(path: Path) -> list[str]:

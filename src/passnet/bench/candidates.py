@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from passnet.errors import InputError, PassFolderError
+from passnet.errors import InputError, PassFolderError, did_you_mean, neighbours
 from passnet.judge.candidate import Candidate
 from passnet.passes.folder import (
     LIST_FILE,
@@ -67,6 +67,7 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
     if unknown:
         raise InputError(
             f"candidate {text}: no flag @{unknown[0]}; there are @direct and @inductor"
+            f"{did_you_mean(unknown[0], FLAGS)}"
         )
     call = "direct" if "direct" in flags or word == "eager" else "compiled"
     residual = "inductor" if "inductor" in flags else "eager"
@@ -77,6 +78,7 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
         raise InputError(
             f"candidate {text}: no baseline and no folder of that name; give "
             f"{', '.join(BASELINES)} or the path of a pass folder"
+            f"{did_you_mean(word, [*BASELINES, *neighbours(path)])}"
         )
     folders, broken = _folders(path, tasks)
     digest = hashlib.sha256()
