@@ -9,22 +9,18 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import strategies as st
 
 from passnet.errors import SuiteError
-from passnet.suite.suite import (
-    MAX_FILE_BYTES,
-    MAX_ROWS,
-    MAX_SUITE_BYTES,
-    Suite,
-    load_suite,
-    shipped_suites,
-)
+from passnet.suite.suite import SUITES, Suite, load_suite, shipped_suites
 from tests.fuzz.hostile import ARGUMENTS, fuzz, nothing_runs, peak_of
 
+MAX_FILE_BYTES = SUITES.limits.file_bytes
+MAX_SUITE_BYTES = SUITES.limits.unpacked_bytes
 DEMO = shipped_suites()["demo-small"]
 FOLDER = Path(tempfile.mkdtemp())
 POOL = pa.default_memory_pool()
@@ -234,10 +230,22 @@ def test_a_text_that_many_rows_share_counts_for_each():
 
 
 def test_too_many_rows_are_refused():
-    columns = [pa.nulls(MAX_ROWS + 1, item.type) for item in pq.read_schema(DEMO)]
+    columns = [pa.nulls(MAX_SUITE_BYTES // 2**7, item.type) for item in pq.read_schema(DEMO)]
     data = bytes_of(pa.Table.from_arrays(columns, schema=pq.read_schema(DEMO)))
     assert len(data) < 2**20
-    refusal(data, f"more than {MAX_ROWS} rows")
+    refusal(data, f"unpacks to [0-9]+ bytes, more than {MAX_SUITE_BYTES}")
+
+
+def test_too_many_ops_are_refused():
+    ops = pa.ListArray.from_arrays(
+        [0, MAX_SUITE_BYTES // 2**4],
+        pa.DictionaryArray.from_arrays(np.zeros(MAX_SUITE_BYTES // 2**4, np.int8), [""]),
+    )
+    columns = [pa.array([value]) for value in (ROWS[0] | {"op_sequence": None}).values()]
+    columns[list(ROWS[0]).index("op_sequence")] = ops
+    data = bytes_of(pa.Table.from_arrays(columns, list(ROWS[0])).cast(pq.read_schema(DEMO)))
+    assert len(data) < 2**20
+    refusal(data, f"unpacks to [0-9]+ bytes, more than {MAX_SUITE_BYTES}")
 
 
 def test_a_large_file_is_not_read():
@@ -255,7 +263,7 @@ def test_a_version_that_is_no_text_is_refused():
 
 def test_text_that_is_not_utf_8_is_refused():
     data = of_rows(ROWS, compression="none", use_dictionary=False, write_statistics=False)
-    refusal(data.replace(b"import torch", b"import \xfforch"), "not a Parquet file of a suite: ")
+    refusal(data.replace(b"import torch", b"import \xfforch"), "damaged: ")
 
 
 def changed_tensors(change: tuple[str, str]) -> bytes:

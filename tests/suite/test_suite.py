@@ -14,8 +14,8 @@ from passnet.graph.canonical import op_sequence
 from passnet.graph.files import GraphSample, write_sample
 from passnet.graph.inputs import make_inputs
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.records.parquet import VERSION_KEY
 from passnet.suite.suite import (
-    VERSION_KEY,
     NetSource,
     Suite,
     SuiteGraph,
@@ -151,7 +151,7 @@ EDITS = {
     "a column of numbers": (edited("program", lambda _: 1), "not the columns of a suite"),
     "a row without a program": (
         edited("program", lambda text: None if "tanh" in text else text),
-        "a row has no program",
+        "program is missing",
     ),
     "no rows": (lambda table: table.slice(0, 0), "holds no graph"),
     "another op": (edited("program", lambda text: text.replace("relu", "selu")), MISMATCH),
@@ -174,7 +174,7 @@ EDITS = {
     ),
     "arguments without tensors": (
         edited("tensors", lambda text: text.replace('"name":"a"', '"name":"c"')),
-        "first/g0: argument a has no shape and dtype",
+        "first/g0: the arguments of forward and their specs differ",
     ),
     "a source that is none": (edited("source", lambda _: "{}"), "first/g0: not a valid"),
 }

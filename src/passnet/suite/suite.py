@@ -4,38 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
-from passnet.errors import (
-    GraphError,
-    InputError,
-    SuiteError,
-    boundary,
-    did_you_mean,
-    neighbours,
-)
+from passnet.errors import GraphError, InputError, SuiteError, did_you_mean, neighbours
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
-from passnet.graph.files import find_graphs, read_sample
-from passnet.graph.meta import check_arguments, check_spec
+from passnet.graph.files import find_graphs, graph_from_row, read_sample
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
-from passnet.graph.spec import Graph, TensorSpec
-from passnet.records.parquet_pages import unpacked_bytes
-from passnet.records.serialise import SCHEMA_VERSION, decode, encode
-
-VERSION_KEY = b"passnet_schema_version"
-MAX_ROWS = 1_000_000
-MAX_FILE_BYTES = 64 * 2**20
-"""Largest suite file that is read."""
-
-MAX_SUITE_BYTES = 256 * 2**20
-"""Most text that a suite file may unpack to; the demo suite has 0.2 MB for 78 graphs."""
+from passnet.graph.spec import Graph
+from passnet.records.parquet import FileLimits, Format
+from passnet.records.serialise import decode, encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +64,32 @@ class Suite:
     notes: tuple[str, ...] = ()
 
 
-_SCHEMA = pa.schema(
-    [
-        ("task", pa.string()),
-        ("name", pa.string()),
-        ("program", pa.string()),
-        ("tensors", pa.string()),
-        ("op_sequence", pa.list_(pa.string())),
-        ("structure", pa.string()),
-        ("literals", pa.string()),
-        ("full", pa.string()),
-        ("source", pa.string()),
-    ]
+@dataclass(frozen=True, slots=True)
+class SuiteRow:
+    """A graph of a suite as it is stored; `tensors` and `source` are JSON.
+
+    The last columns follow from program and tensors. The fingerprints are compared when a suite is
+    read, the op sequence is for other readers.
+    """
+
+    task: str
+    name: str
+    program: str
+    tensors: str
+    op_sequence: tuple[str, ...]
+    structure: str
+    literals: str
+    full: str | None
+    source: str
+
+
+SUITES: Format[SuiteRow] = Format(
+    SuiteRow,
+    "a suite",
+    hashes=("structure", "literals", "full"),
+    limits=FileLimits(file_bytes=64 * 2**20, unpacked_bytes=256 * 2**20),
 )
-
-
-_TEXTS = [item.name for item in _SCHEMA if item.type == pa.string()]
-"""The columns that are read; the op sequence follows from the program, and is for other readers."""
+"""How suites are stored; the demo suite unpacks to 0.2 MB for 78 graphs."""
 
 
 def make_suite(name: str, graphs: Sequence[SuiteGraph]) -> Suite:
@@ -149,29 +137,31 @@ def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
 
 
 def write_suite(path: Path, suite: Suite) -> None:
-    """Store a suite as Parquet, replacing the file whole or not at all."""
-    rows = [_row(item) for task in suite.tasks for item in task.graphs]
-    schema = _SCHEMA.with_metadata({VERSION_KEY: str(SCHEMA_VERSION).encode()})
-    partial = path.with_suffix(".partial")
-    pq.write_table(pa.Table.from_pylist(rows, schema), partial, compression="zstd")
-    partial.replace(path)
+    """Store a suite as Parquet, replacing the file whole or not at all.
+
+    Raises:
+        SuiteError: a graph has a value that cannot be stored.
+    """
+    SUITES.write(path, [_row(graph) for task in suite.tasks for graph in task.graphs])
 
 
-def _row(item: SuiteGraph) -> dict[str, Any]:
-    prints = fingerprints(item.graph)
+def _row(graph: SuiteGraph) -> SuiteRow:
+    prints = fingerprints(graph.graph)
     try:
-        tensors = encode(item.graph.tensors)
+        tensors = encode(graph.graph.tensors).decode()
     except ValueError as cause:
-        raise SuiteError(f"{item.task}/{item.name} cannot be stored: {cause}") from cause
-    return {
-        "task": item.task,
-        "name": item.name,
-        "program": render_program(item.graph.program),
-        "tensors": tensors.decode(),
-        "op_sequence": list(op_sequence(item.graph.program)),
-        "source": encode(item.source).decode(),
-        **asdict(prints),
-    }
+        raise SuiteError(f"{graph.task}/{graph.name} cannot be stored: {cause}") from cause
+    return SuiteRow(
+        graph.task,
+        graph.name,
+        render_program(graph.graph.program),
+        tensors,
+        op_sequence(graph.graph.program),
+        prints.structure,
+        prints.literals,
+        prints.full,
+        encode(graph.source).decode(),
+    )
 
 
 def load_suite(where: str) -> Suite:
@@ -207,78 +197,22 @@ def shipped_suites() -> dict[str, Path]:
 
 
 def _read(path: Path) -> Suite:
-    with boundary(SuiteError, f"{path}: not a Parquet file of a suite"):
-        table = _table(path)
-        rows = table.to_pylist()
-    empty = [name for name in _TEXTS if table.column(name).null_count and name != "full"]
-    if empty:
-        raise SuiteError(f"{path}: a row has no {empty[0]}")
-    return make_suite(path.stem, [_graph(row, path) for row in rows])
-
-
-def _table(path: Path) -> pa.Table:
-    """The columns of text, refused before they are unpacked if they would be too large.
-
-    They are read as dictionaries, in which a text that many rows share stands once.
-    """
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise SuiteError(f"{path}: larger than {MAX_FILE_BYTES} bytes, not read")
-    data = path.read_bytes()
-    meta = pq.read_metadata(pa.BufferReader(data))
-    schema = meta.schema.to_arrow_schema()
-    version = (schema.metadata or {}).get(VERSION_KEY, b"")
-    if version != str(SCHEMA_VERSION).encode():
-        raise SuiteError(
-            f"{path}: schema version {version.decode(errors='replace')[:20] or 'missing'}, this "
-            f"passnet reads {SCHEMA_VERSION}; rebuild the suite or install the matching passnet"
-        )
-    if not schema.equals(_SCHEMA):
-        raise SuiteError(f"{path}: not the columns of a suite")
-    _check_unpacked(_unpacked_bytes(data, meta, path), path)
-    file = pq.ParquetFile(pa.BufferReader(data), metadata=meta, read_dictionary=_TEXTS)
-    table = file.read(_TEXTS, use_threads=False)
-    table.validate(full=True)
-    chunks = [chunk for column in table.columns for chunk in column.chunks]
-    _check_unpacked(sum(_text_bytes(chunk) for chunk in chunks), path)
-    return table
-
-
-def _check_unpacked(num_bytes: int, path: Path) -> None:
-    if num_bytes > MAX_SUITE_BYTES:
-        raise SuiteError(f"{path}: unpacks to {num_bytes} bytes, more than {MAX_SUITE_BYTES}")
-
-
-def _unpacked_bytes(data: bytes, meta: pq.FileMetaData, path: Path) -> int:
-    places = [_SCHEMA.get_field_index(name) for name in _TEXTS]
-    groups = [meta.row_group(index) for index in range(meta.num_row_groups)]
-    chunks = [group.column(place) for group in groups for place in places]
-    num_values = [chunk.num_values for chunk in chunks]
-    if min(num_values, default=0) < 0 or sum(num_values) > MAX_ROWS * len(places):
-        raise SuiteError(f"{path}: more than {MAX_ROWS} rows")
-    return sum(unpacked_bytes(data, chunk) for chunk in chunks)
-
-
-def _text_bytes(texts: pa.DictionaryArray) -> int:
-    lengths = pc.call_function("binary_length", [texts.dictionary])
-    return pc.call_function("sum", [lengths.take(texts.indices)]).as_py() or 0
-
-
-def _graph(row: dict[str, Any], path: Path) -> SuiteGraph:
-    place = f"{path}: {row['task']}/{row['name']}"
     try:
-        tensors = decode(row["tensors"], tuple[TensorSpec, ...], place)
-        for item in tensors:
-            check_spec(item, place)
-        source = decode(row["source"], NetSource | None, place)  # type: ignore[arg-type]
-        graph = Graph(parse_program(row["program"], place), tensors)
-        found = fingerprints(graph)
-        if tensors:
-            check_arguments(graph.program, tensors, place)
+        graphs = [_graph(row, f"{path}: {row.task}/{row.name}") for row in SUITES.read(path)]
     except InputError as cause:
-        raise SuiteError(f"{place}: {cause}") from cause
-    if found != Fingerprints(row["structure"], row["literals"], row["full"]):
-        raise SuiteError(f"{place}: the graph does not have the fingerprints stored with it")
-    return SuiteGraph(row["task"], row["name"], graph, source)
+        raise SuiteError(str(cause)) from cause
+    return make_suite(path.stem, graphs)
+
+
+def _graph(row: SuiteRow, where: str) -> SuiteGraph:
+    source = decode(row.source, NetSource | None, where)  # type: ignore[arg-type]
+    if row.tensors == "[]":  # nothing is known of its arguments
+        graph = Graph(parse_program(row.program, where), ())
+    else:
+        graph = graph_from_row(row.program, row.tensors, where)
+    if fingerprints(graph) != Fingerprints(row.structure, row.literals, row.full):
+        raise SuiteError(f"{where}: the graph does not have the fingerprints stored with it")
+    return SuiteGraph(row.task, row.name, graph, source)
 
 
 def _suite_of_folder(path: Path) -> Suite:
