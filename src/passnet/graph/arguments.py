@@ -44,10 +44,9 @@ class ArgumentReader:
             return self._named(node)
         if kind is ast.Constant:
             return self._constant(node)
-        if kind is ast.Tuple:
-            return Sequence("tuple", self._inner(node, node.elts))  # type: ignore[attr-defined]
-        if kind is ast.List:
-            return Sequence("list", self._inner(node, node.elts))  # type: ignore[attr-defined]
+        if kind is ast.Tuple or kind is ast.List:
+            inner = self._inner(node, node.elts)  # type: ignore[attr-defined]
+            return Sequence("tuple" if kind is ast.Tuple else "list", inner)
         if kind is ast.UnaryOp:
             return self._negative(node)
         if kind is ast.Attribute:
@@ -59,12 +58,12 @@ class ArgumentReader:
             return Slice(*[None if part is None else self.read(part) for part in parts])
         raise error_at(self._where, node, "not allowed as an argument")
 
-    def _inner(self, node, items: list[ast.expr]) -> tuple[Arg, ...]:
+    def _inner(self, node, args: list[ast.expr]) -> tuple[Arg, ...]:
         """The arguments that stand inside another one."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise error_at(self._where, node, f"nested more than {MAX_DEPTH} deep")
-        values = tuple([self.read(item) for item in items])
+        values = tuple([self.read(arg) for arg in args])
         self._depth -= 1
         return values
 
@@ -124,17 +123,16 @@ class ArgumentReader:
         )
 
     def _device(self, node, args: tuple[Arg, ...]) -> Device:
-        names = [*("type", "index")[: len(args)], *(item.arg for item in node.keywords)]
-        values = [*args, *self._inner(node, [item.value for item in node.keywords])]
+        names = [*("type", "index")[: len(args)], *(pair.arg for pair in node.keywords)]
+        values = [*args, *self._inner(node, [pair.value for pair in node.keywords])]
         if len(args) > 2 or len(set(names)) != len(names) or not {*names} <= {"type", "index"}:
             raise error_at(self._where, node, "not a device literal")
-        given = dict(zip(names, values, strict=True))
-        kind, index = given.get("type"), given.get("index")
+        fields = dict(zip(names, values, strict=True))
+        kind, index = fields.get("type"), fields.get("index")
         if isinstance(kind, str) and index is None and ":" in kind:
             kind, _, number = kind.partition(":")
             index = int(number) if _DEVICE_NUMBER.fullmatch(number) else number
-        if not (isinstance(kind, str) and kind.isidentifier()):
-            raise error_at(self._where, node, "not a device literal")
-        if not (index is None or type(index) is int):
+        is_kind = isinstance(kind, str) and kind.isidentifier()
+        if not is_kind or not (index is None or type(index) is int):
             raise error_at(self._where, node, "not a device literal")
         return Device(kind, index)

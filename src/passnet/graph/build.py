@@ -39,8 +39,8 @@ def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
     check_targets(program, where)
     graph = torch.fx.Graph()
     values: dict[str, torch.fx.Node] = {}
-    for item in program.params:
-        values[item.name] = graph.placeholder(item.name)
+    for param in program.params:
+        values[param.name] = graph.placeholder(param.name)
     num_ops = 0
     for statement in program.body:
         if isinstance(statement, Release):
@@ -56,40 +56,37 @@ def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
         num_ops += 1
         if statement.output is not None:
             values[statement.output] = node
-    graph.output(tuple(_value(item, values) for item in program.outputs))
+    graph.output(tuple(_value(arg, values) for arg in program.outputs))
     with boundary(GraphError, f"{where}: torch cannot write the graph as code"):
         return torch.fx.GraphModule(torch.nn.Module(), graph)
 
 
 def _node(graph: torch.fx.Graph, op: Op, values: dict[str, torch.fx.Node]) -> torch.fx.Node:
-    args = tuple(_value(item, values) for item in op.args)
-    kwargs = {name: _value(item, values) for name, item in op.kwargs}
-    name = op.output
+    args = tuple(_value(arg, values) for arg in op.args)
+    kwargs = {name: _value(arg, values) for name, arg in op.kwargs}
     if op.target.startswith("Tensor."):
         method = op.target.removeprefix("Tensor.")
-        return graph.create_node("call_method", method, args, kwargs, name=name)
-    return graph.create_node("call_function", resolve(op.target), args, kwargs, name=name)
+        return graph.create_node("call_method", method, args, kwargs, name=op.output)
+    return graph.create_node("call_function", resolve(op.target), args, kwargs, name=op.output)
 
 
 def _value(arg: Arg, values: dict[str, torch.fx.Node]) -> Any:
     if isinstance(arg, Ref):
         return values[arg.name]
     if isinstance(arg, Sequence):
-        items = [_value(item, values) for item in arg.items]
-        return items if arg.kind == "list" else tuple(items)
+        values_inside = [_value(inner, values) for inner in arg.items]
+        return values_inside if arg.kind == "list" else tuple(values_inside)
     if isinstance(arg, Slice):
         return slice(*(_value(part, values) for part in (arg.start, arg.stop, arg.step)))
+    if not isinstance(arg, (TorchName, Device)):
+        return arg
+    import torch
+
     if isinstance(arg, TorchName):
-        import torch
-
         return getattr(torch, arg.name)
-    if isinstance(arg, Device):
-        import torch
-
-        if arg.index is not None and arg.index > MAX_DEVICE_INDEX:
-            raise GraphError(f"device {arg.kind!r}, index {arg.index}: above {MAX_DEVICE_INDEX}")
-        try:
-            return torch.device(arg.kind, *(() if arg.index is None else (arg.index,)))
-        except (RuntimeError, ValueError) as cause:
-            raise GraphError(f"device {arg.kind!r}, index {arg.index}: {cause}") from cause
-    return arg
+    if arg.index is not None and arg.index > MAX_DEVICE_INDEX:
+        raise GraphError(f"device {arg.kind!r}, index {arg.index}: above {MAX_DEVICE_INDEX}")
+    try:
+        return torch.device(arg.kind, *(() if arg.index is None else (arg.index,)))
+    except (RuntimeError, ValueError) as cause:
+        raise GraphError(f"device {arg.kind!r}, index {arg.index}: {cause}") from cause

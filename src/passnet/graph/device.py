@@ -23,29 +23,34 @@ def retarget(graph: Graph, kind: str, index: int | None = None) -> Graph:
         index: number of the device among its kind; None is the current one.
     """
     device = Device(kind, index)
-    body = tuple(_op(item, device) if isinstance(item, Op) else item for item in graph.program.body)
-    outputs = tuple(_arg(item, device, False) for item in graph.program.outputs)
-    text = kind if index is None else f"{kind}:{index}"
-    return Graph(
-        Program(graph.program.params, body, outputs),
-        tuple(replace(item, device=text) for item in graph.tensors),
+    program = graph.program
+    body = tuple(
+        _retargeted_op(statement, device) if isinstance(statement, Op) else statement
+        for statement in program.body
     )
+    outputs = tuple(_retargeted(arg, device, False) for arg in program.outputs)
+    tensors = tuple(replace(spec, device=_device_text(device)) for spec in graph.tensors)
+    return Graph(Program(program.params, body, outputs), tensors)
 
 
-def _op(op: Op, device: Device) -> Op:
+def _device_text(device: Device) -> str:
+    return device.kind if device.index is None else f"{device.kind}:{device.index}"
+
+
+def _retargeted_op(op: Op, device: Device) -> Op:
     takes_text = op.target in _TAKES_DEVICE_TEXT
-    args = tuple(_arg(item, device, takes_text) for item in op.args)
+    args = tuple(_retargeted(arg, device, takes_text) for arg in op.args)
     kwargs = tuple(
-        (name, _arg(item, device, takes_text or name == "device")) for name, item in op.kwargs
+        (name, _retargeted(arg, device, takes_text or name == "device")) for name, arg in op.kwargs
     )
     return replace(op, args=args, kwargs=kwargs)
 
 
-def _arg(arg: Arg, device: Device, takes_text: bool) -> Arg:
+def _retargeted(arg: Arg, device: Device, takes_text: bool) -> Arg:
     if isinstance(arg, Device):
         return device
     if isinstance(arg, str) and takes_text and _DEVICE_TEXT.fullmatch(arg):
-        return device.kind if device.index is None else f"{device.kind}:{device.index}"
+        return _device_text(device)
     if isinstance(arg, Sequence):
-        return Sequence(arg.kind, tuple(_arg(item, device, False) for item in arg.items))
+        return Sequence(arg.kind, tuple(_retargeted(inner, device, False) for inner in arg.items))
     return arg

@@ -48,31 +48,31 @@ def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]
 
     check_arguments(graph.program, graph.tensors, where)
     program = retarget(graph, "cpu").program
+    ops = program.ops
     module = build(program, where)
-    lines = [(item.line, item.target) for item in program.ops]
-    annotations = {item.name: item.annotation for item in program.params}
-    shapes: list[list[ValueShape]] = [[] for _ in lines]
+    shapes: list[list[ValueShape]] = [[] for _ in program.ops]
 
     class Recorder(torch.fx.Interpreter):
         def run_node(self, n: torch.fx.Node) -> Any:
             if "custom" not in n.meta:
                 return super().run_node(n)
             index = n.meta["custom"]["op"]
+            op = ops[index]
             limits.num_calls = 0
             try:
-                check_call(lines[index][1], *self.fetch_args_kwargs_from_env(n))
+                check_call(op.target, *self.fetch_args_kwargs_from_env(n))
                 value = super().run_node(n)
                 check_result(value)
             except Exception as cause:  # boundary: whatever torch raises names the line here
-                line, target = lines[index]
-                raise GraphError(f"{where}:{line}: {target}: {_reason(cause)}") from cause
-            shapes[index] = [_shape_of(item) for item in _flat(value)]
+                raise GraphError(f"{where}:{op.line}: {op.target}: {_reason(cause)}") from cause
+            shapes[index] = [_value_shape(part) for part in _flat(value)]
             return value
 
     limits = SmallConstants()
     running = boundary(GraphError, f"{where}: cannot run under fake tensors")
     with running, restored_state(), fake_mode(), limits, torch.no_grad():
-        args = [fake_input(item, annotations[item.name]) for item in graph.tensors]
+        pairs = zip(graph.tensors, program.params, strict=True)
+        args = [fake_input(spec, param.annotation) for spec, param in pairs]
         Recorder(module, garbage_collect_values=True).run(*args)
     return shapes
 
@@ -100,32 +100,44 @@ def fake_input(spec: TensorSpec, annotation: str | None) -> Any:
     import torch
 
     dtype = getattr(torch, spec.dtype)
-    value = spec.data[0] if spec.data else spec.mean
     with boundary(GraphError, f"argument {spec.name}"):
         if annotation == SYMBOL_ANNOTATION:
-            if value is None:
-                raise GraphError(f"argument {spec.name} is a SymInt without a recorded value")
-            return int(value)
-        if spec.num_elements == 1 and value is not None:
-            return torch.tensor(value, dtype=dtype).reshape(spec.shape)
+            return symbol_value(spec)
+        number = _first_number(spec)
+        if spec.num_elements == 1 and number is not None:
+            return torch.tensor(number, dtype=dtype).reshape(spec.shape)
         return torch.empty(spec.shape, dtype=dtype)
+
+
+def symbol_value(spec: TensorSpec) -> int:
+    """The value of an argument that is a Python integer.
+
+    Raises:
+        GraphError: none is recorded.
+    """
+    number = _first_number(spec)
+    if number is None:
+        raise GraphError(f"argument {spec.name} is a SymInt without a recorded value")
+    return int(number)
+
+
+def _first_number(spec: TensorSpec) -> float | int | None:
+    return spec.data[0] if spec.data else spec.mean
 
 
 def _flat(value: Any) -> list[Any]:
     if isinstance(value, (tuple, list)):
-        return [part for item in value for part in _flat(item)]
+        return [part for inner in value for part in _flat(inner)]
     return [value]
 
 
-def _shape_of(value: Any) -> ValueShape:
+def _value_shape(value: Any) -> ValueShape:
     import torch
 
     if not isinstance(value, torch.Tensor):
         return ValueShape(None, None)
-    return ValueShape(
-        tuple(int(size) if isinstance(size, int) else -1 for size in value.shape),
-        str(value.dtype).removeprefix("torch."),
-    )
+    sizes = tuple(int(size) if isinstance(size, int) else -1 for size in value.shape)
+    return ValueShape(sizes, str(value.dtype).removeprefix("torch."))
 
 
 def _reason(cause: Exception) -> str:

@@ -53,10 +53,10 @@ def check_call(target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
 
 
 def _check_operator(name: str, left: Any, right: Any) -> None:
-    is_repeat = any(isinstance(item, (tuple, list, str)) for item in (left, right))
-    if name == "mul" and is_repeat:
-        count, items = (right, left) if isinstance(left, (tuple, list, str)) else (left, right)
-        if type(count) is not int or count * len(items) > MAX_PARTS:
+    sequences = [operand for operand in (left, right) if isinstance(operand, (tuple, list, str))]
+    if name == "mul" and sequences:
+        count = right if sequences[0] is left else left
+        if type(count) is not int or count * len(sequences[0]) > MAX_PARTS:
             raise GraphError(f"a sequence repeated to more than {MAX_PARTS}")
     if name == "mod" and isinstance(left, str):
         raise GraphError("text is not formatted")
@@ -75,12 +75,9 @@ def _bits(value: Any) -> int:
 
 def check_result(value: Any) -> None:
     """Raise a GraphError if what an op made is too large to go on with."""
-    num_parts = 0
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        num_parts += 1
-        if num_parts > MAX_PARTS:
+    parts = [value]
+    for num_parts, part in enumerate(parts):  # grows while it is walked
+        if num_parts >= MAX_PARTS:
             raise GraphError(f"more than {MAX_PARTS} values")
         if isinstance(part, torch.Tensor):
             for size in part.shape:
@@ -88,7 +85,7 @@ def check_result(value: Any) -> None:
         elif isinstance(part, (tuple, list)):
             if len(part) > MAX_PARTS:
                 raise GraphError(f"more than {MAX_PARTS} values")
-            waiting.extend(part)
+            parts.extend(part)
         elif isinstance(part, str) and len(part) > MAX_PARTS:
             raise GraphError(f"a text of more than {MAX_PARTS} characters")
         else:
@@ -133,12 +130,12 @@ def _check_parts(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     aten = torch.ops.aten
     if func not in (aten.unbind.int, aten.split.Tensor, aten.unsafe_split.Tensor):
         return
-    place = 1 if func is aten.unbind.int else 2
     tensor = args[0]
-    dim = kwargs.get("dim", args[place] if len(args) > place else 0)
+    position = 1 if func is aten.unbind.int else 2
+    dim = kwargs.get("dim", args[position] if len(args) > position else 0)
     if not -tensor.dim() <= dim < tensor.dim():
         return  # torch says what is wrong with it
-    length = 1 if place == 1 else args[1]
+    length = 1 if position == 1 else args[1]
     size = tensor.shape[dim]
     if type(size) is int and type(length) is int and size > max(1, length) * MAX_PARTS:
         raise GraphError(f"more than {MAX_PARTS} parts")
@@ -147,15 +144,15 @@ def _check_parts(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
 @contextmanager
 def _constants_hidden(func: Any, args: Any, kwargs: Any) -> Iterator[None]:
     """Within, the tensors of an op have no values unless its result is as small as they are."""
-    constants = [] if _keeps_size(func) else [*_constants((args, kwargs))]
-    values = [item.constant for item in constants]
-    for item in constants:
-        item.constant = None
+    tensors = [] if _keeps_size(func) else [*_tensors_with_values((args, kwargs))]
+    values = [tensor.constant for tensor in tensors]
+    for tensor in tensors:
+        tensor.constant = None
     try:
         yield
     finally:
-        for item, value in zip(constants, values, strict=True):
-            item.constant = value
+        for tensor, value in zip(tensors, values, strict=True):
+            tensor.constant = value
 
 
 @cache
@@ -176,12 +173,10 @@ def _keeps_size(func: Any) -> bool:
     )
 
 
-def _constants(value: Any) -> Iterator[FakeTensor]:
+def _tensors_with_values(value: Any) -> Iterator[FakeTensor]:
     if isinstance(value, FakeTensor):
         if value.constant is not None:
             yield value
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _constants(item)
-    elif isinstance(value, dict):
-        yield from _constants((*value.values(),))
+    elif isinstance(value, (tuple, list, dict)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _tensors_with_values(inner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -78,13 +78,15 @@ class _Converter:
             if node.op == "placeholder":
                 params.append(Param(self._name(node, str(node.target)), _annotation(node)))
             elif node.op == "output":
-                outputs = self._outputs(node)
+                value = node.args[0]
+                values = value if isinstance(value, (tuple, list)) else (value,)
+                outputs = self._args(values, node)
             else:
                 body.extend(self._statements(node, order))
         return Program(tuple(params), tuple(body), outputs)
 
-    def _name(self, node: torch.fx.Node, wanted: str) -> str:
-        base = wanted if wanted.isidentifier() and not keyword.iskeyword(wanted) else node.name
+    def _name(self, node: torch.fx.Node, target: str) -> str:
+        base = target if target.isidentifier() and not keyword.iskeyword(target) else node.name
         name, number = base, 0
         while name in self._used:
             number += 1
@@ -93,15 +95,10 @@ class _Converter:
         self._names[node] = name
         return name
 
-    def _outputs(self, node: torch.fx.Node) -> tuple[Arg, ...]:
-        value = node.args[0]
-        items = value if isinstance(value, (tuple, list)) else (value,)
-        return tuple(self._arg(item, node) for item in items)
-
     def _statements(self, node: torch.fx.Node, order: dict[torch.fx.Node, int]) -> list[Statement]:
         target = target_name(node)
-        args = tuple(self._arg(item, node) for item in node.args)
-        kwargs = tuple((name, self._arg(item, node)) for name, item in node.kwargs.items())
+        args = self._args(node.args, node)
+        kwargs = tuple((name, self._arg(value, node)) for name, value in node.kwargs.items())
         if target == "operator.setitem" and not node.users:
             return [Op(None, target, args, kwargs)]
         first = node.args[0] if node.args else None
@@ -116,18 +113,18 @@ class _Converter:
             return [Op(args[0].name, target, args, kwargs), Alias(name, args[0].name)]
         return [Op(name, target, args, kwargs)]
 
+    def _args(self, values: Iterable[Any], node: torch.fx.Node) -> tuple[Arg, ...]:
+        return tuple(self._arg(value, node) for value in values)
+
     def _arg(self, value: Any, node: torch.fx.Node) -> Arg:
         if isinstance(value, torch.fx.Node):
             return Ref(self._names[value])
-        if isinstance(value, torch.Size):
-            return Sequence("size", tuple(self._arg(item, node) for item in value))
-        if isinstance(value, tuple):
-            return Sequence("tuple", tuple(self._arg(item, node) for item in value))
-        if isinstance(value, list):
-            return Sequence("list", tuple(self._arg(item, node) for item in value))
+        if isinstance(value, (tuple, list)):
+            is_size = isinstance(value, torch.Size)
+            kind = "size" if is_size else "tuple" if isinstance(value, tuple) else "list"
+            return Sequence(kind, self._args(value, node))
         if isinstance(value, slice):
-            parts = (value.start, value.stop, value.step)
-            return Slice(*(self._arg(part, node) for part in parts))
+            return Slice(*self._args((value.start, value.stop, value.step), node))
         if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
             return TorchName(str(value).removeprefix("torch."))
         if isinstance(value, torch.device):

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from passnet.errors import GraphError
-from passnet.graph.fake import SYMBOL_ANNOTATION
+from passnet.graph.fake import SYMBOL_ANNOTATION, symbol_value
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.uses import Use, find_uses
 from passnet.records.dtypes import LARGEST, Array, is_float, storage, to_storage
@@ -68,14 +68,18 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     """
     if len(graph.tensors) != len(graph.program.params):
         raise GraphError("the graph has no shapes and dtypes for its arguments")
-    _check_bytes(graph.tensors)
+    num_bytes = sum(spec.num_elements * storage(spec.dtype).itemsize for spec in graph.tensors)
+    if num_bytes > MAX_INPUT_BYTES:
+        raise GraphError(
+            f"the arguments take {num_bytes} bytes, more than {MAX_INPUT_BYTES} are not drawn"
+        )
     uses = find_uses(graph)
     values: list[InputValue] = []
     for index, (param, spec) in enumerate(zip(graph.program.params, graph.tensors, strict=True)):
         random = np.random.default_rng([seed, index])
         try:
             if param.annotation == SYMBOL_ANNOTATION:
-                values.append(_symbol(spec))
+                values.append(symbol_value(spec))
             else:  # numpy computes no array from an array of no dimension
                 values.append(np.asarray(_value(spec, uses[spec.name], kind, random)))
         except (ArithmeticError, ValueError, MemoryError) as cause:
@@ -85,55 +89,41 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     return values
 
 
-def _check_bytes(specs: tuple[TensorSpec, ...]) -> None:
-    num_bytes = sum(item.num_elements * storage(item.dtype).itemsize for item in specs)
-    if num_bytes > MAX_INPUT_BYTES:
-        raise GraphError(
-            f"the arguments take {num_bytes} bytes, more than {MAX_INPUT_BYTES} are not drawn"
-        )
-
-
 def _value(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Generator) -> Array:
     if spec.shape == () and (spec.data or spec.mean is not None):
         return _stored(spec) if spec.data else _full(spec, spec.mean)
+    if kind == "recorded" and spec.data is not None:
+        return _stored(spec)
+    if spec.dtype == "bool":
+        return random.random(spec.shape, dtype=np.float32) < 0.5
+    if spec.dtype.startswith("complex"):
+        parts = random.standard_normal((2, *spec.shape))
+        return (parts[0] + 1j * parts[1]).astype(storage(spec.dtype))
+    if not is_float(spec.dtype):
+        return _integers(spec, use, random)
     if kind == "recorded":
-        return _recorded(spec, use, random)
+        return _recorded(spec, random)
     return _fresh(spec, use, random, SMALL_ROWS if kind == "fresh" else EXTREME_ROWS)
-
-
-def _symbol(spec: TensorSpec) -> int:
-    value = spec.data[0] if spec.data else spec.mean
-    if value is None:
-        raise GraphError(f"argument {spec.name} is a SymInt without a recorded value")
-    return int(value)
 
 
 def _stored(spec: TensorSpec) -> Array:
     """The values in `spec.data`."""
     try:
-        values = np.array(spec.data, dtype=_wide(spec.dtype)).reshape(spec.shape)
+        values = np.array(spec.data, dtype=_wide_dtype(spec.dtype)).reshape(spec.shape)
     except (OverflowError, ValueError) as cause:
         raise GraphError(f"argument {spec.name}: data is no {spec.dtype}: {cause}") from cause
     return to_storage(values, spec.dtype)
 
 
 def _full(spec: TensorSpec, value: float | int | bool | None) -> Array:
-    return to_storage(np.full(spec.shape, value, _wide(spec.dtype)), spec.dtype)
+    return to_storage(np.full(spec.shape, value, _wide_dtype(spec.dtype)), spec.dtype)
 
 
-def _wide(dtype: str) -> np.dtype:
+def _wide_dtype(dtype: str) -> np.dtype:
     return np.dtype(np.float32) if dtype in ("bfloat16", "float16") else storage(dtype)
 
 
-def _recorded(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
-    if spec.data is not None:
-        return _stored(spec)
-    if spec.dtype == "bool":
-        return random.random(spec.shape, dtype=np.float32) < 0.5
-    if spec.dtype.startswith("complex"):
-        return _complex(spec, random)
-    if not is_float(spec.dtype):
-        return _integers(spec, use, random)
+def _recorded(spec: TensorSpec, random: np.random.Generator) -> Array:
     mean = 0.0 if spec.mean is None else spec.mean
     std = 1.0 if spec.std is None else spec.std
     if std == 0:
@@ -145,12 +135,6 @@ def _recorded(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
 
 
 def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator, rows: Rows) -> Array:
-    if spec.dtype == "bool":
-        return random.random(spec.shape, dtype=np.float32) < 0.5
-    if spec.dtype.startswith("complex"):
-        return _complex(spec, random)
-    if not is_float(spec.dtype):
-        return _integers(spec, use, random)
     if max(abs(spec.mean or 0.0), spec.std or 0.0) > MASK_MAGNITUDE and use.role == "plain":
         masked = random.random(spec.shape, dtype=np.float32) < MASK_SHARE
         values = np.where(masked, -LARGEST[spec.dtype], 0.0)
@@ -165,11 +149,11 @@ def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator, rows: Rows) 
     else:
         values = _normal(spec, random)
         if use.role == "plain":
-            values = _vary(values, rows)
+            values = _scale_rows(values, rows)
     return to_storage(values, spec.dtype)
 
 
-def _vary(values: Array, rows: Rows) -> Array:
+def _scale_rows(values: Array, rows: Rows) -> Array:
     """Values with each row of four multiplied and shifted."""
     if values.ndim < 2 or values.shape[-2] < MIN_ROWS:
         return values
@@ -180,11 +164,6 @@ def _vary(values: Array, rows: Rows) -> Array:
 def _normal(spec: TensorSpec, random: np.random.Generator) -> Array:
     kind = np.float64 if spec.dtype == "float64" else np.float32
     return random.standard_normal(spec.shape, dtype=kind)
-
-
-def _complex(spec: TensorSpec, random: np.random.Generator) -> Array:
-    parts = random.standard_normal((2, *spec.shape))
-    return (parts[0] + 1j * parts[1]).astype(storage(spec.dtype))
 
 
 def _integers(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from passnet.graph.operators import name_set
-from passnet.graph.spec import Alias, Arg, Graph, Op, Ref, Release, Sequence
+from passnet.graph.spec import Alias, Arg, Graph, Op, Ref, Sequence
 
 ArgumentRole: TypeAlias = Literal["plain", "matrix", "scale", "shift", "positive"]
 """What a float argument is for: `matrix` a weight that is summed over, `scale` and `shift` the
@@ -63,58 +63,60 @@ _ROLES: dict[str, tuple[tuple[int, str, ArgumentRole], ...]] = {
     "Tensor.rsqrt": ((0, "self", "positive"),),
     "Tensor.log": ((0, "self", "positive"),),
 }
+"""Position, keyword and role of arguments of ops."""
 
-_INDEXED: dict[str, tuple[int, int | None, int]] = {
-    # target: (argument that is indexed, argument that names the dimension, the index itself)
-    "torch.nn.functional.embedding": (1, None, 0),
-    "torch.embedding": (0, None, 1),
-    "torch.index_select": (0, 1, 2),
-    "Tensor.index_select": (0, 1, 2),
-    "torch.gather": (0, 1, 2),
-    "Tensor.gather": (0, 1, 2),
-    "torch.scatter_add": (0, 1, 2),
-    "Tensor.scatter_add_": (0, 1, 2),
+_INDEXED: dict[str, tuple[tuple[int, str], tuple[int, str] | None, tuple[int, str]]] = {
+    "torch.nn.functional.embedding": ((1, "weight"), None, (0, "input")),
+    "torch.embedding": ((0, "weight"), None, (1, "indices")),
+    **dict.fromkeys(
+        name_set("""
+            torch.index_select Tensor.index_select torch.gather Tensor.gather torch.scatter_add
+            Tensor.scatter_add_
+        """),
+        ((0, "input"), (1, "dim"), (2, "index")),
+    ),
 }
-_KEYWORDS = {"input": 0, "dim": 1, "index": 2}
-
-
-@dataclass(slots=True)
-class _Found:
-    role: ArgumentRole = "plain"
-    bounds: list[int] = field(default_factory=list)
+"""Position and keyword of the argument that is indexed, of the one that names the dimension (None
+for the first), and of the index."""
 
 
 class _Walk:
     """Follows every argument forward through ops that keep its values."""
 
     def __init__(self, graph: Graph) -> None:
-        self._shapes = {item.name: item.shape for item in graph.tensors}
-        self._flows = {item.name: _Flow(item.name) for item in graph.tensors}
-        self.found = {item.name: _Found() for item in graph.tensors}
+        self._shapes = {spec.name: spec.shape for spec in graph.tensors}
+        self._flows = {name: _Flow(name) for name in self._shapes}
+        self.roles: dict[str, ArgumentRole] = dict.fromkeys(self._shapes, "plain")
+        self.bounds: dict[str, list[int]] = {name: [] for name in self._shapes}
 
-    def alias(self, item: Alias) -> None:
-        self._bind(item.output, self._flows.get(item.source))
-
-    def _bind(self, name: str | None, flow: _Flow | None) -> None:
+    def bind(self, name: str | None, flow: _Flow | None) -> None:
         if name is None:
             return
         self._flows.pop(name, None)
         if flow is not None:
             self._flows[name] = flow
 
-    def op(self, op: Op) -> None:
-        for position, keyword, role in _ROLES.get(op.target, ()):
-            flow = self._flow(_argument(op, position, keyword))
-            if flow is not None:
-                self.found[flow.source].role = role
-        self._indexes(op)
-        self._bind(op.output, self._result(op))
-
-    def _flow(self, arg: Arg) -> _Flow | None:
+    def flow(self, arg: Arg) -> _Flow | None:
         return self._flows.get(arg.name) if isinstance(arg, Ref) else None
 
+    def op(self, op: Op) -> None:
+        for position, keyword, role in _ROLES.get(op.target, ()):
+            flow = self.flow(_argument(op, position, keyword))
+            if flow is not None:
+                self.roles[flow.source] = role
+        if op.target == "operator.getitem":
+            index = op.args[1]
+            for dim, part in enumerate(index.items if isinstance(index, Sequence) else (index,)):
+                if part is ...:
+                    break
+                self._bound(part, op.args[0], dim)
+        elif op.target in _INDEXED:
+            table, dim, index = (slot and _argument(op, *slot) for slot in _INDEXED[op.target])
+            self._bound(index, table, dim if type(dim) is int else 0)
+        self.bind(op.output, self._result(op))
+
     def _result(self, op: Op) -> _Flow | None:
-        flow = self._flow(op.args[0]) if op.args else None
+        flow = self.flow(op.args[0]) if op.args else None
         if flow is None:
             return None
         if op.target.startswith("Tensor.") and op.target.removeprefix("Tensor.") in _KEEPS_VALUES:
@@ -125,45 +127,14 @@ class _Walk:
             return _Flow(flow.source, flow.offset + op.args[1])
         return None
 
-    def _indexes(self, op: Op) -> None:
-        if op.target == "operator.getitem":
-            self._getitem(op)
+    def _bound(self, index: Arg, table: Arg, dim: int) -> None:
+        """Record that an argument, if `index` is one, indexes `dim` of another, `table`."""
+        flow = self.flow(index)
+        if flow is None or self.flow(table) is None or not isinstance(table, Ref):
             return
-        where = _INDEXED.get(op.target)
-        if where is None:
-            return
-        table, dim, index = (
-            None if position is None else _argument(op, position, _keyword(op, position))
-            for position in where
-        )
-        size = self._size(table, dim if type(dim) is int else 0)
-        self._bound(index, size)
-
-    def _getitem(self, op: Op) -> None:
-        index = op.args[1]
-        items = index.items if isinstance(index, Sequence) else (index,)
-        for dim, item in enumerate(items):
-            if item is ...:
-                return
-            self._bound(item, self._size(op.args[0], dim))
-
-    def _size(self, table: Arg, dim: int) -> int | None:
-        flow = self._flow(table)
-        if flow is None or not isinstance(table, Ref) or table.name not in self._shapes:
-            return None
-        shape = self._shapes[table.name]
-        return shape[dim] if -len(shape) <= dim < len(shape) else None
-
-    def _bound(self, index: Arg, size: int | None) -> None:
-        flow = self._flow(index)
-        if flow is not None and size is not None:
-            self.found[flow.source].bounds.append(max(1, size - flow.offset))
-
-
-def _keyword(op: Op, position: int) -> str:
-    if op.target.endswith("embedding"):
-        return ("input", "weight")[position]
-    return next((name for name, place in _KEYWORDS.items() if place == position), "")
+        shape = self._shapes.get(table.name, ())
+        if -len(shape) <= dim < len(shape):
+            self.bounds[flow.source].append(max(1, shape[dim] - flow.offset))
 
 
 def _argument(op: Op, position: int, keyword: str) -> Arg:
@@ -179,11 +150,11 @@ def find_uses(graph: Graph) -> dict[str, Use]:
     ids start at an offset in some nets).
     """
     walk = _Walk(graph)
-    for item in graph.program.body:
-        if isinstance(item, Alias):
-            walk.alias(item)
-        elif not isinstance(item, Release):
-            walk.op(item)
+    for statement in graph.program.body:
+        if isinstance(statement, Alias):
+            walk.bind(statement.output, walk.flow(Ref(statement.source)))
+        elif isinstance(statement, Op):
+            walk.op(statement)
     return {
-        name: Use(found.role, min(found.bounds, default=None)) for name, found in walk.found.items()
+        name: Use(role, min(walk.bounds[name], default=None)) for name, role in walk.roles.items()
     }
