@@ -12,7 +12,6 @@ import logging
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -29,9 +28,9 @@ from passnet.extract.store import GRAPHS, GraphRow, read_set
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.jobs.executors import run_local
-from passnet.jobs.process import Job, JobLimits, JobRunner, log_of
+from passnet.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.jobs.run_folder import last_records
-from passnet.records.serialise import LineWriter, decode, encode, read_json, write_json
+from passnet.records.serialise import LineWriter, decode, encode, write_json
 from passnet.report.progress import progress
 from passnet.report.tables import Table, print_table
 
@@ -143,13 +142,15 @@ def measure_isolated(worker: JobRunner, key: str, jobs: dict[str, VariantJob]) -
     """What came of a job in a process of its own; one that ends is a failure of its graph."""
     job = jobs[key]
     entry = job.row.sources[0].entry
-    with tempfile.TemporaryDirectory(prefix="passnet-variants-") as place:
-        task = Job("benchmarks.variants:measure_to", encode(job).decode(), place, LIMITS)
-        ended = worker.run(task, "passnet.extract.entry_capture:preload_library", _library(job))
-        if (Path(place) / RECORD_FILE).exists():
-            return Measured(key, read_json(Path(place) / RECORD_FILE, list[Tried]))
-        why = ENDED[0] if ended.timed_out else ENDED[1]
-        return Measured(key, [Tried(entry, job.way, "", why, log_of(Path(place))[-200:])])
+    prepare = "passnet.extract.entry_capture:preload_library"
+    payload = encode(job).decode()
+    result = worker.run(
+        Job("benchmarks.variants:measure_to", payload, LIMITS, prepare, _library(job))
+    )
+    if outcome := result.outcome(list[Tried]):
+        return Measured(key, outcome.record)
+    why = ENDED[0] if result.end.timed_out else ENDED[1]
+    return Measured(key, [Tried(entry, job.way, "", why, result.log[-200:])])
 
 
 def _library(job: VariantJob) -> str:

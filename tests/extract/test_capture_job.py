@@ -74,19 +74,19 @@ def test_a_parent_that_is_gone_is_started_again(worker):
 
 RUNS_A_TASK = """
 import sys
-from passnet.jobs.process import Isolated, Limits, Task
-task = Task("waiting:waits", "", sys.argv[1], Limits(60.0, 1024))
-with Isolated() as worker:
-    worker.run(task, "waiting:nothing", "")
+from passnet.jobs.process import Job, JobLimits, JobRunner
+job = Job("waiting:waits", sys.argv[1], JobLimits(60.0, 1024), "waiting:nothing")
+with JobRunner() as worker:
+    worker.run(job)
 """
 WAITS = """
-import time
+import pathlib, time
 
 def nothing(_):
     pass
 
 def waits(payload, folder):
-    (folder / "begun").touch()
+    pathlib.Path(payload, "begun").touch()
     time.sleep(60)
 """
 

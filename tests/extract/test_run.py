@@ -66,16 +66,16 @@ def test_a_kill_loses_at_most_the_net_in_flight(tmp_path):
     )
     path = tmp_path / "nets.jsonl"
     deadline = time.monotonic() + 120
-    while len(read_records(path)) < 2 and time.monotonic() < deadline:
+    while len(read_records(tmp_path)) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
     os.kill(running.pid, signal.SIGKILL)
     running.wait()
     with path.open("ab") as stream:
         stream.write(b'{"entry": "torn')
-    before = read_records(path)
+    before = read_records(tmp_path)
     assert len(before) >= 2
     _, manifest = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True)
-    after = read_records(path)
+    after = read_records(tmp_path)
     assert {name: after[name] for name in before} == before
     assert manifest.shards == run_extract(ENTRIES, SETTINGS, tmp_path / "whole")[1].shards
 

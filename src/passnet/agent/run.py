@@ -18,7 +18,7 @@ from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings
 from passnet.bench.run import held_out_graphs
 from passnet.errors import AuthorError, InputError
-from passnet.jobs.run_folder import begin, last_records
+from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.judge.protocol.device import find_device
 from passnet.records.serialise import SCHEMA_VERSION, LineWriter
 from passnet.suite.suite import Suite, Task
@@ -84,17 +84,25 @@ def run_agent(
     held = held_out.content_hash if held_out else None
     settings = replace(settings, run=replace(settings.run, held_out=held))
     info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
-    begin(
-        out / RUN_FILE,
-        info,
-        resume,
-        "a run of an author",
-        "was made with another suite or other settings; choose another --out",
+    run = RunFolder(
+        out,
+        RUN_FILE,
+        AgentRun,
+        ATTEMPTS_FILE,
+        Attempt,
+        lambda attempt: (attempt.task, attempt.number),
+        "attempts",
     )
-    path = out / ATTEMPTS_FILE
-    known = _finished(path, suite)
+    complaint = f"{out}: was made with another suite or other settings; choose another --out"
+    run.begin(info, resume, unchanged(complaint))
+    names = {task.name for task in suite.tasks}
+    known = {
+        key: attempt
+        for key, attempt in run.records().items()
+        if attempt.ending != "error" and attempt.task in names
+    }
     lock = threading.Lock()
-    with LineWriter(path) as writer:
+    with LineWriter(run.records_path) as writer:
 
         def keep(attempt: Attempt) -> None:
             with lock:
@@ -112,13 +120,6 @@ def run_agent(
             task = make_task(suite, settings, held_out, set(known), keep)
             _ask_llm(llm, task, out, num_workers)
     return [known[key] for key in sorted(known)]
-
-
-def _finished(path: Path, suite: Suite) -> dict[tuple[str, int], Attempt]:
-    """The attempts that need not be made again."""
-    names = {task.name for task in suite.tasks}
-    found = last_records(path, Attempt, lambda item: (item.task, item.number))
-    return {key: item for key, item in found.items() if item.ending != "error" and key[0] in names}
 
 
 def _keep_passes(folder: Path, attempt: Attempt, others: list[Attempt]) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from passnet.dataset.build_records import RECORDS_FILE, MinedRecord, read_mined
+from passnet.dataset.build_records import RECORDS_FILE, MinedRecord
 from passnet.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
@@ -30,8 +30,8 @@ from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.jobs.executors import Executor, run_local
-from passnet.jobs.process import RECORD_FILE, ROWS_FILE, JobLimits, JobRunner, outcome_of
-from passnet.jobs.run_folder import JobOutcome, begin, keep_each
+from passnet.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
+from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
@@ -104,14 +104,19 @@ def build_dataset(
     rows = {row.full: row for file in files for row in GRAPHS.read(file)}
     if not rows:
         raise InputError(f"{folders[0]}: holds no graph to mine")
-    begin(
-        out / RUN_FILE,
-        BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows))),
-        resume,
-        "a build",
-        "was built of other graphs or with other settings; choose another --out",
+    run = RunFolder(
+        out,
+        RUN_FILE,
+        BuildInfo,
+        RECORDS_FILE,
+        MinedRecord,
+        lambda record: record.graph,
+        "mined graphs",
     )
-    known = read_mined(out)
+    complaint = f"{out}: was built of other graphs or with other settings; choose another --out"
+    info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows)))
+    run.begin(info, resume, unchanged(complaint))
+    known = run.records()
     missing = [name for name in sorted(rows) if name not in known]
     step = announce(len(missing)) if announce is not None else None
     work = partial(mine_isolated, jobs=_jobs(rows, settings), limits=settings.limits)
@@ -120,7 +125,7 @@ def build_dataset(
         return _part(out, record.graph)
 
     outcomes = executor(missing, work, num_workers)
-    for record in keep_each(outcomes, out / RECORDS_FILE, place, len(known), "graphs"):
+    for record in run.keep(outcomes, len(known), place):
         known[record.graph] = record
         if step is not None:
             step(record.graph[:12])
@@ -153,13 +158,11 @@ def mine_isolated(
     Raises:
         WorkerError: our own machinery failed.
     """
-    job = jobs[name]
-    task = ("passnet.dataset.build:mine_to", encode(job).decode())
-    outcome = outcome_of(worker, task, limits, "passnet.dataset.build:ready", MinedRecord)
-    if isinstance(outcome, JobOutcome):
-        return outcome
-    failed = MinedRecord(name, len(job.row.op_sequence), {}, {}, {}, error=outcome)
-    return JobOutcome(failed, None)
+    payload = encode(jobs[name]).decode()
+    module = "passnet.dataset.build"
+    result = worker.run(Job(f"{module}:mine_to", payload, limits, f"{module}:ready"))
+    failed = MinedRecord(name, len(jobs[name].row.op_sequence), {}, {}, {}, error=result.failure)
+    return result.outcome(MinedRecord) or JobOutcome(failed)
 
 
 def ready(_: str) -> None:

@@ -7,7 +7,6 @@ of tensors.
 from __future__ import annotations
 
 import random
-import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -31,7 +30,7 @@ from passnet.errors import InputError
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.targets import check_targets
 from passnet.jobs.executors import run_local
-from passnet.jobs.process import Job, JobLimits, JobRunner, log_of
+from passnet.jobs.process import Job, JobLimits, JobRunner
 from passnet.records.parquet import check_shards
 from passnet.records.serialise import decode, encode
 
@@ -244,16 +243,14 @@ def _run(rows: list[SubgraphRow], num_processes: int, seed: int) -> Iterator[str
 def _run_isolated(
     worker: JobRunner, name: str, jobs: dict[str, tuple[SubgraphRow, int]]
 ) -> str | None:
-    with tempfile.TemporaryDirectory(prefix="passnet-verify-") as place:
-        payload = encode(jobs[name]).decode()
-        task = Job("passnet.dataset.verification:run_row", payload, place, RUN_LIMITS)
-        ended = worker.run(task, "passnet.dataset.verification:ready", "")
-        if ended.status == 0:
-            return None
-        if ended.timed_out:
-            return f"{name[:16]}: not done in {RUN_LIMITS.seconds:g} s"
-        lines = log_of(Path(place)).splitlines() or [f"ended by signal {ended.signal}"]
-        return f"{name[:16]}: {lines[-1][:MAX_REASON_CHARACTERS]}"
+    module = "passnet.dataset.verification"
+    payload = encode(jobs[name]).decode()
+    result = worker.run(Job(f"{module}:run_row", payload, RUN_LIMITS, f"{module}:ready"))
+    if result.is_done:
+        return None
+    lines = result.log.splitlines()
+    reason = lines[-1] if lines and not result.end.timed_out else result.failure
+    return f"{name[:16]}: {reason[:MAX_REASON_CHARACTERS]}"
 
 
 def ready(_: str) -> None:

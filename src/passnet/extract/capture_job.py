@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from passnet.extract.catalog import is_file
 from passnet.extract.record import CaptureFailure, CaptureSettings, NetRecord
-from passnet.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobEnd, JobRunner, log_of
-from passnet.jobs.run_folder import JobOutcome
-from passnet.records.serialise import decode, encode, read_json, write_json
+from passnet.jobs.process import (
+    RECORD_FILE,
+    ROWS_FILE,
+    Job,
+    JobOutcome,
+    JobResult,
+    JobRunner,
+)
+from passnet.records.serialise import decode, encode, write_json
 
 MAX_LOG_CHARACTERS = 400
 
@@ -33,12 +38,19 @@ def capture_isolated(
     Raises:
         WorkerError: our own machinery failed.
     """
-    library = entry if is_file(entry) else entry.split("/", 1)[0]
-    with tempfile.TemporaryDirectory(prefix="passnet-extract-") as name:
-        payload = encode(CaptureRequest(entry, settings)).decode()
-        task = Job("passnet.extract.capture_job:capture_to", payload, name, settings.limits)
-        ended = worker.run(task, "passnet.extract.entry_capture:preload_library", library)
-        return _collect(entry, Path(name), ended, settings)
+    job = Job(
+        "passnet.extract.capture_job:capture_to",
+        encode(CaptureRequest(entry, settings)).decode(),
+        settings.limits,
+        "passnet.extract.entry_capture:preload_library",
+        entry if is_file(entry) else entry.split("/", 1)[0],
+    )
+    result = worker.run(job)
+    used = {"wall_s": result.end.wall_s, "peak_mib": result.end.peak_mib}
+    outcome = result.outcome(NetRecord)
+    if outcome is None:
+        return JobOutcome(NetRecord(entry, "failed", *_failure(result), **used))
+    return JobOutcome(replace(outcome.record, **used), outcome.rows)
 
 
 def capture_to(payload: str, folder: Path) -> None:
@@ -53,22 +65,12 @@ def capture_to(payload: str, folder: Path) -> None:
     write_json(folder / RECORD_FILE, result.record)
 
 
-def _collect(
-    entry: str, folder: Path, ended: JobEnd, settings: CaptureSettings
-) -> JobOutcome[NetRecord]:
-    used = {"wall_s": ended.wall_s, "peak_mib": ended.peak_mib}
-    path = folder / RECORD_FILE
-    if ended.status == 0 and path.exists():
-        record = replace(read_json(path, NetRecord), **used)
-        rows = folder / ROWS_FILE
-        return JobOutcome(record, rows.read_bytes() if rows.exists() else None)
-    said = log_of(folder)
-    cause: CaptureFailure
-    if ended.timed_out:
-        cause, text = "timeout", f"not done in {settings.limits.seconds:g} s"
-    elif ended.peak_mib > 0.9 * settings.limits.memory_mib or "memory" in said[-2000:].lower():
-        cause, text = "out_of_memory", f"more than {settings.limits.memory_mib} MiB"
-    else:
-        how = f"signal {ended.signal}" if ended.signal else f"exit status {ended.status}"
-        cause, text = "crash", f"its process ended with {how}: {said[-MAX_LOG_CHARACTERS:]}"
-    return JobOutcome(NetRecord(entry, "failed", cause, text, **used), None)
+def _failure(result: JobResult) -> tuple[CaptureFailure, str]:
+    """Why a net was not captured: the cause, and its text."""
+    end, limits = result.end, result.job.limits
+    if end.timed_out:
+        return "timeout", result.failure
+    if end.peak_mib > 0.9 * limits.memory_mib or "memory" in result.log[-2000:].lower():
+        return "out_of_memory", f"more than {limits.memory_mib} MiB"
+    ending = f"signal {end.signal}" if end.signal else f"exit status {end.status}"
+    return "crash", f"its process ended with {ending}: {result.log[-MAX_LOG_CHARACTERS:]}"

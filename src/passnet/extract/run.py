@@ -14,7 +14,7 @@ from passnet.extract.capture_job import capture_isolated
 from passnet.extract.record import CaptureSettings, NetRecord
 from passnet.extract.store import Manifest, merge
 from passnet.jobs.executors import Executor, run_local
-from passnet.jobs.run_folder import begin, keep_each, last_records
+from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.records.serialise import SCHEMA_VERSION, make_folder
 
 RUN_FILE = "run.json"
@@ -62,15 +62,10 @@ def run_extract(
         InputError: `out` holds a run and `resume` is off, or one with other settings; or it cannot
             be written to, as when the disk is full.
     """
-    begin(
-        out / RUN_FILE,
-        ExtractRunInfo(SCHEMA_VERSION, settings),
-        resume,
-        "captured nets",
-        "was captured with other settings; choose another --out, or give those",
-    )
-    path = out / RECORDS_FILE
-    known = read_records(path)
+    run = _run_folder(out)
+    complaint = f"{out}: was captured with other settings; choose another --out, or give those"
+    run.begin(ExtractRunInfo(SCHEMA_VERSION, settings), resume, unchanged(complaint))
+    known = run.records()
     finished = {
         entry for entry, record in known.items() if record.status == "captured" or not retry
     }
@@ -80,7 +75,7 @@ def run_extract(
     def place(record: NetRecord) -> Path:
         return graphs_path(out, record.entry)
 
-    for record in keep_each(outcomes, path, place, len(known), "nets"):
+    for record in run.keep(outcomes, len(known), place):
         known[record.entry] = record
         if progress is not None:
             progress(record)
@@ -97,7 +92,7 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
     files: list[Path] = []
     versions: dict[str, set[str]] = {}
     for folder in folders:
-        records = read_records(folder / RECORDS_FILE)
+        records = read_records(folder)
         if not records:
             raise InputError(f"{folder}: holds no captured nets ({RECORDS_FILE})")
         for record in records.values():
@@ -113,13 +108,25 @@ def read_all_records(folders: Sequence[Path]) -> list[NetRecord]:
     """The records of several runs, each entry once: the last that has it."""
     found: dict[str, NetRecord] = {}
     for folder in folders:
-        found.update(read_records(folder / RECORDS_FILE))
+        found.update(read_records(folder))
     return sorted(found.values(), key=lambda record: record.entry)
 
 
-def read_records(path: Path) -> dict[str, NetRecord]:
+def _run_folder(out: Path) -> RunFolder[ExtractRunInfo, NetRecord, str]:
+    return RunFolder(
+        out,
+        RUN_FILE,
+        ExtractRunInfo,
+        RECORDS_FILE,
+        NetRecord,
+        lambda record: record.entry,
+        "captured nets",
+    )
+
+
+def read_records(out: Path) -> dict[str, NetRecord]:
     """The records of a run by entry, the last of each; a torn last line is left out."""
-    return last_records(path, NetRecord, lambda record: record.entry)
+    return _run_folder(out).records()
 
 
 def graphs_path(out: Path, entry: str) -> Path:

@@ -1,8 +1,8 @@
-"""Work that may crash, hang or eat all memory: each task in a child of a warm parent process.
+"""Work that may crash, hang or eat all memory: each job in a child of a warm parent process.
 
-The parent, `python -m passnet.jobs.process PREPARE ARGUMENT`, imports what tasks need. It reads
-tasks from its standard input, a JSON line each, forks a child for each, and answers on its standard
-output, one line a task, when the child has ended. A task leaves what comes of it in a folder.
+The parent, `python -m passnet.jobs.process PREPARE ARGUMENT`, imports what jobs need. It reads jobs
+from its standard input, a JSON line each, forks a child for each, and answers on its standard
+output, one line a job, when the child has ended. A job leaves what comes of it in a folder.
 """
 
 from __future__ import annotations
@@ -21,25 +21,24 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from passnet.errors import WorkerError
 from passnet.jobs.lifetime import end_with_parent
-from passnet.jobs.run_folder import JobOutcome
-from passnet.records.serialise import decode, encode, read_json
+from passnet.records.serialise import decode, encode
 
 R = TypeVar("R")
 
 LOG_FILE = "log.txt"
 RECORD_FILE = "record.json"
 ROWS_FILE = "rows.parquet"
-MAX_SAID_CHARACTERS = 200
+MAX_REASON_CHARACTERS = 200
 MAX_LOG_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """What a task may use: wall time in seconds, memory in MiB."""
+    """What a job may use: wall time in seconds, memory in MiB."""
 
     seconds: float = 180.0
     memory_mib: int = 8192
@@ -47,17 +46,23 @@ class JobLimits:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A call of `function` ("module:name") with `payload` and the path of `folder`."""
+    """A call of `function` with `payload` and the path of a folder, in which it leaves its record
+    as `RECORD_FILE` and its rows, if any, as `ROWS_FILE`.
+
+    `prepare` is called with `argument` by a parent before its first job; a parent that was prepared
+    in another way is not used. Functions are named "module:name".
+    """
 
     function: str
     payload: str
-    folder: str
     limits: JobLimits
+    prepare: str
+    argument: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class JobEnd:
-    """How a task's process ended: by an exit status or a signal, and what it used."""
+    """How a job's process ended: by an exit status or a signal, and what it used."""
 
     status: int | None
     signal: int | None
@@ -66,10 +71,57 @@ class JobEnd:
     peak_mib: float
 
 
-class JobRunner:
-    """Runs tasks in processes of their own, one at a time.
+@dataclass(frozen=True)
+class JobOutcome(Generic[R]):
+    """What came of a job: its record, and rows as a Parquet file, None without any."""
 
-    Their parent stays until a task needs another one: one that was prepared in another way.
+    record: R
+    rows: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """How a job ended, and the bytes of what it left: a record, rows, and what it printed."""
+
+    job: Job
+    end: JobEnd
+    record: bytes | None
+    rows: bytes | None
+    log: str
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the job returned."""
+        return self.end.status == 0
+
+    @property
+    def failure(self) -> str:
+        """Why the job did not return, in words."""
+        if self.end.timed_out:
+            return f"not done in {self.job.limits.seconds:g} s"
+        return self.log[-MAX_REASON_CHARACTERS:] or f"ended by signal {self.end.signal}"
+
+    def outcome(self, kind: type[R]) -> JobOutcome[R] | None:
+        """The record of type `kind` that it left, with its rows; None where it left none."""
+        if not self.is_done or self.record is None:
+            return None
+        return JobOutcome(decode(self.record, kind, RECORD_FILE), self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What the parent is told of a job."""
+
+    function: str
+    payload: str
+    folder: str
+    limits: JobLimits
+
+
+class JobRunner:
+    """Runs jobs in processes of their own, one at a time.
+
+    Their parent stays until a job needs one that is prepared in another way.
     """
 
     def __init__(self) -> None:
@@ -92,28 +144,30 @@ class JobRunner:
                     stream.close()
             self._parent = None
 
-    def run(self, task: Job, prepare: str, argument: str) -> JobEnd:
-        """Run one task.
-
-        Args:
-            task: what to do.
-            prepare: the function ("module:name") that a parent calls before its first task.
-            argument: of that function; a parent that was called with another is not used.
+    def run(self, job: Job) -> JobResult:
+        """Run one job; what goes wrong in it is in the result.
 
         Raises:
             WorkerError: our own machinery failed, twice.
         """
-        ended = self._ask(task, prepare, argument) or self._ask(task, prepare, argument)
-        if ended is None:
-            raise WorkerError(f"the parent of {prepare} {argument} ends before its task has begun")
-        return ended
+        with tempfile.TemporaryDirectory(prefix="passnet-job-") as name:
+            order = _Order(job.function, job.payload, name, job.limits)
+            end = self._ask(order, job) or self._ask(order, job)
+            if end is None:
+                raise WorkerError(
+                    f"the parent of {job.prepare} {job.argument} ends before its job has begun"
+                )
+            folder = Path(name)
+            record, rows = (_content(folder / file) for file in (RECORD_FILE, ROWS_FILE))
+            log = (_content(folder / LOG_FILE) or b"")[-MAX_LOG_BYTES:]
+            return JobResult(job, end, record, rows, log.decode(errors="replace").strip())
 
-    def _ask(self, task: Job, prepare: str, argument: str) -> JobEnd | None:
-        """Let the parent work on a task; None where the parent ends over it."""
-        parent = self._ready(prepare, argument)
+    def _ask(self, order: _Order, job: Job) -> JobEnd | None:
+        """Let the parent work on a job; None where the parent ends over it."""
+        parent = self._ready(job)
         assert parent.stdin is not None and parent.stdout is not None, "both are pipes"
         try:
-            parent.stdin.write(encode(task) + b"\n")
+            parent.stdin.write(encode(order) + b"\n")
             parent.stdin.flush()
             line = parent.stdout.readline()
         except OSError:
@@ -123,71 +177,44 @@ class JobRunner:
             return None
         return decode(line, JobEnd)
 
-    def _ready(self, prepare: str, argument: str) -> subprocess.Popen[bytes]:
-        wanted = (prepare, argument)
+    def _ready(self, job: Job) -> subprocess.Popen[bytes]:
+        preparation = (job.prepare, job.argument)
         if self._parent is not None and (
-            wanted != self._prepared or self._parent.poll() is not None
+            preparation != self._prepared or self._parent.poll() is not None
         ):
             self.close()
         if self._parent is None:
             self._parent = subprocess.Popen(
-                [sys.executable, "-m", "passnet.jobs.process", prepare, argument],
+                [sys.executable, "-m", "passnet.jobs.process", *preparation],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
             )
-            self._prepared = wanted
+            self._prepared = preparation
         return self._parent
 
 
-def outcome_of(
-    worker: JobRunner, task: tuple[str, str], limits: JobLimits, ready: str, kind: type[R]
-) -> JobOutcome[R] | str:
-    """What a task leaves in its folder, as `RECORD_FILE` and `ROWS_FILE`; or in words why nothing.
-
-    Args:
-        worker: runs it.
-        task: its function and payload; see `Job`.
-        limits: what it may use.
-        ready: the function that a parent calls before its first task, with "".
-        kind: of the record.
-
-    Raises:
-        WorkerError: our own machinery failed.
-    """
-    with tempfile.TemporaryDirectory(prefix="passnet-task-") as place:
-        ended = worker.run(Job(*task, place, limits), ready, "")
-        folder = Path(place)
-        if ended.status == 0 and (folder / RECORD_FILE).exists():
-            rows = folder / ROWS_FILE
-            content = rows.read_bytes() if rows.exists() else None
-            return JobOutcome(read_json(folder / RECORD_FILE, kind), content)
-        if ended.timed_out:
-            return f"not done in {limits.seconds:g} s"
-        return log_of(folder)[-MAX_SAID_CHARACTERS:] or f"ended by signal {ended.signal}"
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
 
 
-def log_of(folder: Path) -> str:
-    """What a task has printed, the last of it."""
-    path = folder / LOG_FILE
-    if not path.exists():
-        return ""
-    return path.read_bytes()[-MAX_LOG_BYTES:].decode(errors="replace").strip()
+def prepare_nothing(_: str) -> None:
+    """The preparation of jobs that need nothing imported."""
 
 
 def main() -> None:
-    """Serve tasks until the input ends."""
-    tasks, answers = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
+    """Serve jobs until the input ends."""
+    orders, answers = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(2, 1)  # what libraries print is no answer
     _function(sys.argv[1])(sys.argv[2])
-    while line := tasks.readline():
-        ended = _fork(decode(line, Job), tasks.fileno(), answers.fileno())
-        if ended is None:
+    while line := orders.readline():
+        end = _fork(decode(line, _Order), orders.fileno(), answers.fileno())
+        if end is None:
             return
-        answers.write(encode(ended) + b"\n")
+        answers.write(encode(end) + b"\n")
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -195,8 +222,8 @@ def _function(name: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), attribute)
 
 
-def _fork(task: Job, tasks: int, answers: int) -> JobEnd | None:
-    """Let a child work on a task; None if whoever wants it is gone meanwhile."""
+def _fork(order: _Order, orders: int, answers: int) -> JobEnd | None:
+    """Let a child work on a job; None if whoever wants it is gone meanwhile."""
     start = time.monotonic()
     pid = os.fork()
     if pid == 0:
@@ -204,9 +231,9 @@ def _fork(task: Job, tasks: int, answers: int) -> JobEnd | None:
         try:
             end_with_parent()
             os.setsid()
-            for fd in (tasks, answers):
+            for fd in (orders, answers):
                 os.close(fd)
-            _work(task)
+            _work(order)
             status = 0
         except BaseException:  # noqa: BLE001 (the child's top: what it says is in its log)
             traceback.print_exc()
@@ -214,13 +241,13 @@ def _fork(task: Job, tasks: int, answers: int) -> JobEnd | None:
         finally:
             os._exit(status)
     handle = os.pidfd_open(pid)
-    ready, _, _ = select.select([handle, tasks], [], [], task.limits.seconds)
+    ready, _, _ = select.select([handle, orders], [], [], order.limits.seconds)
     os.close(handle)
     if handle not in ready:
         _kill(pid)
     _, status, usage = os.wait4(pid, 0)
     _kill(pid)  # what it left behind
-    if tasks in ready:  # the next task comes after the answer: this is the end of the input
+    if orders in ready:  # the next job comes after the answer: this is the end of the input
         return None
     by_signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
@@ -233,15 +260,15 @@ def _kill(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _work(task: Job) -> None:
-    folder = Path(task.folder)
+def _work(order: _Order) -> None:
+    folder = Path(order.folder)
     log = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    memory = task.limits.memory_mib * 2**20
+    memory = order.limits.memory_mib * 2**20
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _function(task.function)(task.payload, folder)
+    _function(order.function)(order.payload, folder)
     sys.stdout.flush()
     sys.stderr.flush()
 

@@ -1,7 +1,7 @@
-"""Runs over many items that go on where they stopped: what each was begun with, and what is done.
+"""The folder of a run over many items, which goes on where it stopped.
 
-A run is a folder with a file that says what it was begun with, a line for each item that is done,
-and for most items a file of what came of them. A kill loses at most the item in flight.
+It has a file that says what the run was begun with, a file with a record a line of every item that
+is done, and for most items a file of rows. A kill loses at most the item in flight.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from passnet.errors import InputError
+from passnet.jobs.process import JobOutcome
 from passnet.records.serialise import (
     LineWriter,
+    encode,
     make_folder,
     read_json,
     read_lines,
@@ -21,45 +23,138 @@ from passnet.records.serialise import (
     write_whole,
 )
 
+I = TypeVar("I")  # noqa: E741 (what a run is begun with)
 R = TypeVar("R")
 K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class JobOutcome(Generic[R]):
-    """What came of an item: its record, and rows as a Parquet file, None without any."""
-
-    record: R
-    rows: bytes | None
-
-
-def begin(path: Path, info: Any, resume: bool, holds: str, differs: str) -> None:
-    """Write down what a run is begun with, or check that the run that is there is this one.
+class RunFolder(Generic[I, R, K]):
+    """The folder of one kind of run.
 
     Args:
-        path: the file, in the folder of the run.
-        info: the record of what it is begun with.
-        resume: go on with a run that is there.
-        holds: what the folder holds then, in words.
-        differs: what to say where that is another run.
-
-    Raises:
-        InputError: there is a run and `resume` is off, or it is another one.
+        out: the folder, which need not be there yet.
+        info_file: name of the file that says what the run was begun with.
+        info: type of what that file holds.
+        records_file: name of the file of records.
+        record: type of a record.
+        key: what item a record is about; the last record of an item counts.
+        holds: what the folder holds, in words: "captured nets".
     """
-    out = path.parent
-    if not path.exists():
-        make_folder(out)
+
+    out: Path
+    info_file: str
+    info: type[I]
+    records_file: str
+    record: type[R]
+    key: Callable[[R], K]
+    holds: str
+
+    @property
+    def records_path(self) -> Path:
+        """Where the records are."""
+        return self.out / self.records_file
+
+    def begin(self, info: I, resume: bool, continued: Callable[[I, I], I]) -> None:
+        """Write down what the run is begun with, or go on with the run that is there.
+
+        Args:
+            info: what it is begun with.
+            resume: go on with a run that is there.
+            continued: given what the run that is there was begun with and `info`, gives what it
+                goes on with, or raises an InputError that says what may not differ.
+
+        Raises:
+            InputError: there is a run and `resume` is off, or it may not go on.
+        """
+        path = self.out / self.info_file
+        if path.exists():
+            if not resume:
+                raise InputError(
+                    f"{self.out}: already holds {self.holds}; add --resume to go on, or choose "
+                    "another --out"
+                )
+            begun = read_json(path, self.info)
+            info = continued(begun, info)
+            if info == begun:
+                return
+        elif self.records_path.exists():
+            raise InputError(
+                f"{self.out}: holds {self.records_file} but no {self.info_file}; choose another "
+                "--out"
+            )
+        make_folder(self.out)
         write_json(path, info)
-    elif not resume:
-        raise InputError(
-            f"{out}: already holds {holds}; add --resume to go on, or choose another --out"
-        )
-    elif read_json(path, type(info)) != info:
-        raise InputError(f"{out}: {differs}")
+
+    def read_info(self) -> I:
+        """What the run was begun with.
+
+        Raises:
+            InputError: there is no run, or none of this version.
+        """
+        return read_json(self.out / self.info_file, self.info)
+
+    def records(self) -> dict[K, R]:
+        """The record of every item that is done; a torn last line is left out."""
+        return last_records(self.records_path, self.record, self.key)
+
+    def forget(self, is_stale: Callable[[R], bool]) -> None:
+        """Take records out, so that their items are done again."""
+        if self.records_path.exists():
+            remaining = [record for record in self.records().values() if not is_stale(record)]
+            lines = b"".join(encode(record) + b"\n" for record in remaining)
+            write_whole(self.records_path, lines)
+
+    def keep(
+        self,
+        outcomes: Iterable[JobOutcome[R]],
+        num_safe: int,
+        rows_path: Callable[[R], Path] | None = None,
+    ) -> Iterator[R]:
+        """Store every outcome as soon as it is there, and give its record then.
+
+        Args:
+            outcomes: of items, in any order.
+            num_safe: how many items were done before.
+            rows_path: where the rows that belong to a record go, for runs whose items have rows.
+
+        Raises:
+            InputError: the folder cannot be written to, as when the disk is full.
+        """
+        try:
+            with LineWriter(self.records_path) as writer:
+                for outcome in outcomes:
+                    if outcome.rows is not None and rows_path is not None:
+                        target = rows_path(outcome.record)
+                        target.parent.mkdir(parents=True, exist_ok=True)
+                        write_whole(target, outcome.rows)
+                    writer.write(outcome.record)
+                    num_safe += 1
+                    yield outcome.record
+        except OSError as cause:
+            raise InputError(
+                f"{self.out}: cannot be written ({cause.strerror}); {num_safe} {self.holds} are "
+                "safe, make room and go on with --resume"
+            ) from cause
+
+
+def unchanged(complaint: str) -> Callable[[I, I], I]:
+    """For `RunFolder.begin`: nothing that a run was begun with may differ.
+
+    Args:
+        complaint: what to say where something does; the folder is named before it.
+    """
+
+    def continued(begun: I, info: I) -> I:
+        if begun != info:
+            raise InputError(complaint)
+        return begun
+
+    return continued
 
 
 def last_records(path: Path, kind: type[R], key: Callable[[R], K]) -> dict[K, R]:
-    """The records of a run, the last of each item; a torn last line is left out.
+    """The records of a file, the last of each item; a torn last line is left out.
 
     Args:
         path: the file, which need not be there yet.
@@ -68,40 +163,4 @@ def last_records(path: Path, kind: type[R], key: Callable[[R], K]) -> dict[K, R]
     """
     if not path.exists():
         return {}
-    return {key(item): item for item in read_lines(path, kind, skip_torn=True)}
-
-
-def keep_each(
-    outcomes: Iterable[JobOutcome[R]],
-    path: Path,
-    place: Callable[[R], Path],
-    num_safe: int,
-    what: str,
-) -> Iterator[R]:
-    """Store every outcome as soon as it is there, and give its record then.
-
-    Args:
-        outcomes: of items, in any order.
-        path: the file of records.
-        place: where the rows that belong to a record go.
-        num_safe: how many items were done before.
-        what: the items in a word.
-
-    Raises:
-        InputError: the folder cannot be written to, as when the disk is full.
-    """
-    try:
-        with LineWriter(path) as writer:
-            for item in outcomes:
-                if item.rows is not None:
-                    target = place(item.record)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    write_whole(target, item.rows)
-                writer.write(item.record)
-                num_safe += 1
-                yield item.record
-    except OSError as cause:
-        raise InputError(
-            f"{path.parent}: cannot be written ({cause.strerror}); {num_safe} {what} are safe, "
-            "make room and go on with --resume"
-        ) from cause
+    return {key(record): record for record in read_lines(path, kind, skip_torn=True)}

@@ -17,15 +17,15 @@ from passnet.dataset.store import SUBGRAPHS, SubgraphRow, graph_of, read_dataset
 from passnet.errors import InputError
 from passnet.extract.catalog import packages_of
 from passnet.jobs.executors import Executor, run_local
-from passnet.jobs.process import RECORD_FILE, JobLimits, JobRunner, outcome_of
-from passnet.jobs.run_folder import JobOutcome, begin, keep_each, last_records
+from passnet.jobs.process import RECORD_FILE, Job, JobLimits, JobOutcome, JobRunner
+from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.suite.selection import (
-    Eligible,
+    EligibleRow,
     SelectionPlan,
     TaskRows,
-    eligible,
-    select,
+    eligible_rows,
+    select_tasks,
     tasks_of,
 )
 from passnet.suite.suite import NetSource, Suite, SuiteGraph, make_suite, write_suite
@@ -124,15 +124,12 @@ def assemble(
         InputError: the dataset has too few tasks; or `work` holds admissions of another plan.
     """
     manifest, files = read_dataset(folder)
-    rows = list(eligible((row for file in files for row in SUBGRAPHS.read(file)), plan.selection))
-    begin(
-        work / INFO_FILE,
-        AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits),
-        resume,
-        "admissions",
-        "holds admissions under other limits; choose another --work",
-    )
-    known = read_admissions(work)
+    rows = list(eligible_rows((row for file in files for row in SUBGRAPHS.read(file)), plan.selection))
+    admissions = _admissions(work)
+    complaint = f"{work}: holds admissions under other limits; choose another --work"
+    info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits)
+    admissions.begin(info, resume, unchanged(complaint))
+    known = admissions.records()
     while True:
         tasks = _selected(rows, plan.selection, known)
         missing = {row.full: row for task in tasks for row in task.rows if row.full not in known}
@@ -146,19 +143,31 @@ def assemble(
 
 def read_admissions(work: Path) -> dict[str, AdmissionRecord]:
     """What is known about subgraphs, by full fingerprint; a torn last line is left out."""
-    return last_records(work / RECORDS_FILE, AdmissionRecord, lambda record: record.full)
+    return _admissions(work).records()
+
+
+def _admissions(work: Path) -> RunFolder[AssemblyInfo, AdmissionRecord, str]:
+    return RunFolder(
+        work,
+        INFO_FILE,
+        AssemblyInfo,
+        RECORDS_FILE,
+        AdmissionRecord,
+        lambda record: record.full,
+        "admissions",
+    )
 
 
 def _selected(
-    rows: Sequence[Eligible], plan: SelectionPlan, known: Mapping[str, AdmissionRecord]
+    rows: Sequence[EligibleRow], plan: SelectionPlan, known: Mapping[str, AdmissionRecord]
 ) -> list[TaskRows]:
     refused = {name for name, record in known.items() if not record.is_admitted}
     barren = _barren(rows, known)
     fruitful = [item for item in rows if item.row.op_sequence not in barren]
-    return list(select(tasks_of(fruitful, plan, refused), plan.num_tasks))
+    return list(select_tasks(tasks_of(fruitful, plan, refused), plan.num_tasks))
 
 
-def _barren(rows: Sequence[Eligible], known: Mapping[str, AdmissionRecord]) -> set[tuple[str, ...]]:
+def _barren(rows: Sequence[EligibleRow], known: Mapping[str, AdmissionRecord]) -> set[tuple[str, ...]]:
     """Op sequences that compute nothing (a view, a reshape), as far as it was tried: often enough,
     and with no subgraph that was admitted.
     """
@@ -186,10 +195,9 @@ def _admit(
     """Try subgraphs; what comes of each is stored, and added to what is known."""
     trying = partial(_admit_isolated, rows=missing, plan=plan)
     outcomes = executor(sorted(missing), trying, num_workers)
-    path = work / RECORDS_FILE
     shown = announce(len(missing)) if announce is not None else nullcontext(lambda _: None)
     with shown as step:
-        for record in keep_each(outcomes, path, lambda _: path, len(known), "subgraphs"):
+        for record in _admissions(work).keep(outcomes, len(known)):
             known[record.full] = record
             step(record.full[:12])
 
@@ -218,12 +226,11 @@ def _admit_isolated(
     worker: JobRunner, name: str, rows: Mapping[str, SubgraphRow], plan: AssemblyPlan
 ) -> JobOutcome[AdmissionRecord]:
     payload = encode((rows[name], plan.max_gflops)).decode()
-    task = ("passnet.suite.assembly:admit_to", payload)
-    ready = "passnet.suite.assembly:ready"
-    outcome = outcome_of(worker, task, plan.limits, ready, AdmissionRecord)
-    if isinstance(outcome, JobOutcome):
-        return outcome
-    return JobOutcome(AdmissionRecord(name, error=outcome), None)
+    module = "passnet.suite.assembly"
+    result = worker.run(Job(f"{module}:admit_to", payload, plan.limits, f"{module}:ready"))
+    return result.outcome(AdmissionRecord) or JobOutcome(
+        AdmissionRecord(name, error=result.failure)
+    )
 
 
 def ready(_: str) -> None:
