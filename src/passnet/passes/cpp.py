@@ -120,8 +120,7 @@ def build(source: str) -> Path:
         raise PassError("C++ kernels need g++; install it, or name another compiler in CXX")
     parts = [source, *_headers(), *FLAGS, _compiler_version(compiler), _cpu()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    folder = _cache_folder()
-    target = folder / f"{key}.so"
+    target = _cache_folder() / f"{key}.so"
     if not target.exists():
         _compile(compiler, source, target)
     return target
@@ -133,18 +132,16 @@ def _compile(compiler: str, source: str, target: Path) -> None:
         text.write_text(source, encoding="utf-8")
         result = Path(folder) / "kernel.so"
         command = [compiler, *FLAGS, f"-I{INCLUDE}", str(text), "-o", str(result)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            lines = done.stderr.replace(str(text), "kernel.cpp").strip().splitlines()
+        compiled = subprocess.run(command, capture_output=True, text=True, check=False)
+        if compiled.returncode:
+            lines = compiled.stderr.replace(str(text), "kernel.cpp").strip().splitlines()
             errors = [line for line in lines if "error" in line] or lines
             raise PassError("kernel does not compile: " + " | ".join(errors[:5]))
         result.replace(target)
 
 
 def _cache_folder() -> Path:
-    given = os.environ.get(CACHE_VARIABLE)
-    root = Path(given) if given else Path.home() / ".cache" / "passnet"
-    folder = root / "cpp"
+    folder = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "passnet") / "cpp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -156,7 +153,7 @@ def _cache_folder() -> Path:
 @cache
 def _headers() -> tuple[str, ...]:
     """The text of every header that a source may include."""
-    return tuple(item.read_text(encoding="utf-8") for item in sorted(INCLUDE.glob("*.h")))
+    return tuple(path.read_text(encoding="utf-8") for path in sorted(INCLUDE.glob("*.h")))
 
 
 @cache
@@ -172,5 +169,4 @@ def _cpu() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
     except OSError:
         return ""
-    wanted = ("model name", "flags", "Features")
-    return "\n".join(line for line in lines if line.startswith(wanted))
+    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features")))

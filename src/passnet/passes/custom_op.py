@@ -54,8 +54,7 @@ def _wrap(site: Site) -> None:
     name = f"{re.sub(r'[^0-9a-zA-Z_]', '_', site.source.name)}_{next(_numbers)}"
     params = ", ".join(f"{_kind(value)} a{index}" for index, value in enumerate(values))
     results = "Tensor" if num_outputs == 1 else f"({', '.join(['Tensor'] * num_outputs)})"
-    tags = [torch.Tag.needs_exact_strides] if hasattr(torch.Tag, "needs_exact_strides") else []
-    _library.define(f"{name}({params}) -> {results}", tags=tags)
+    _library.define(f"{name}({params}) -> {results}", tags=[torch.Tag.needs_exact_strides])
     _library.impl(name, _implementation(site, values), "CompositeExplicitAutograd")
     torch.library.register_fake(f"passnet::{name}", _fake(site, values), lib=_library)
     # The op's single result is bare, whatever the pattern's form; `only` after it hands that on.

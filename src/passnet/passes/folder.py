@@ -63,19 +63,17 @@ def inspect_folder(path: Path) -> PassFolder:
         raise PassFolderError(f"{path}: no such folder")
     names = _names(path / LIST_FILE)
     inputs = _input_passes(path)
-    files = {item.name: item for item in inputs}
+    files = {file.name: file for file in inputs}
     files.update({name: PassFile(name, path / f"{name}.py") for name in names})
-    for item in files.values():
-        _check_pass(item)
-    listed = {f"{name}.py" for name in files}
-    unlisted = []
-    for source in sorted(path.glob("*.py")):
-        defined = _defined(source)
-        if source.name not in listed and all(name in defined for name in CALLABLES):
-            unlisted.append(source.stem)
-    beside = {item.path.parent for item in inputs if path not in item.path.parents}
+    for file in files.values():
+        _check_pass(file)
+    sources = [
+        source for source in sorted(path.glob("*.py")) if _bound(source).issuperset(CALLABLES)
+    ]
+    unlisted = tuple(source.stem for source in sources if source.stem not in files)
+    beside = {file.path.parent for file in inputs if path not in file.path.parents}
     code_hash = hash_folders([path, *beside])
-    return PassFolder(path.resolve(), tuple(files.values()), tuple(unlisted), code_hash)
+    return PassFolder(path.resolve(), tuple(files.values()), unlisted, code_hash)
 
 
 def _names(path: Path) -> list[str]:
@@ -87,7 +85,7 @@ def _names(path: Path) -> list[str]:
         ) from cause
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as cause:
         raise PassFolderError(f"{path}: not a JSON list of pass names: {cause}") from cause
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise PassFolderError(f"{path}: expected a JSON list of pass names")
     for name in value:
         if not name.isidentifier():
@@ -105,20 +103,21 @@ def _input_passes(path: Path) -> list[PassFile]:
     return []
 
 
-def _check_pass(item: PassFile) -> None:
-    if not item.path.is_file():
+def _check_pass(file: PassFile) -> None:
+    path = file.path
+    if not path.is_file():
         raise PassFolderError(
-            f"{item.path.parent}: the list names {item.name}, but there is no {item.path.name}"
+            f"{path.parent}: the list names {file.name}, but there is no {path.name}"
         )
-    defined = _defined(item.path)
-    missing = [name for name in CALLABLES if name not in defined]
+    names = _bound(path)
+    missing = [name for name in CALLABLES if name not in names]
     if missing:
         raise PassFolderError(
-            f"{item.path}: defines no {missing[0]}; a pass needs {', '.join(CALLABLES)}"
+            f"{path}: defines no {missing[0]}; a pass needs {', '.join(CALLABLES)}"
         )
 
 
-def _defined(path: Path) -> set[str]:
+def _bound(path: Path) -> set[str]:
     """The names that a module binds at its top level."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -129,15 +128,15 @@ def _defined(path: Path) -> set[str]:
     except (OSError, UnicodeDecodeError, RecursionError, MemoryError, ValueError) as cause:
         raise PassFolderError(f"{path}: cannot be read: {cause}") from cause
     names: set[str] = set()
-    for item in tree.body:
-        if isinstance(item, (ast.FunctionDef, ast.ClassDef)):
-            names.add(item.name)
-        elif isinstance(item, (ast.Import, ast.ImportFrom)):
-            names.update(alias.asname or alias.name for alias in item.names)
-        else:
-            for node in ast.walk(item):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    names.add(node.id)
+    for statement in tree.body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                names.update(alias.asname or alias.name for alias in aliases)
+            case _:
+                nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+                names.update(node.id for node in nodes if isinstance(node.ctx, ast.Store))
     return names
 
 
@@ -145,8 +144,8 @@ def hash_folders(folders: Sequence[Path]) -> str:
     """SHA-256 over the names and contents of all files below some folders."""
     digest = hashlib.sha256()
     for folder in folders:
-        for item in sorted(folder.rglob("*")):
-            if item.is_file() and "__pycache__" not in item.parts:
-                digest.update(str(item.relative_to(folder)).encode() + b"\0")
-                digest.update(hashlib.sha256(item.read_bytes()).digest())
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(str(path.relative_to(folder)).encode() + b"\0")
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

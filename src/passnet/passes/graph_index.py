@@ -39,8 +39,8 @@ class GraphIndex:
         self._by_key[call.key].append(node)
         is_method = node.op == "call_method"
         target = f"Tensor.{node.target}" if is_method else callable_name(node.target)  # type: ignore[arg-type]
-        written = _written(node, call)
-        if written:
+        written_values = _written_values(node, call)
+        if written_values:
             self.writers.append(node)
         if has_state(target):
             self.switches.append(node)
@@ -48,7 +48,7 @@ class GraphIndex:
             self._aliases.join([node, *node.all_input_nodes])
         elif may_alias(target):
             self._aliases.join([node, *_first_values(node)])
-        self._aliases.join([node, *written])
+        self._aliases.join([node, *written_values])
 
     def with_key(self, key: Any) -> list[torch.fx.Node]:
         """The calls of one callable that are still in the graph, in order."""
@@ -69,11 +69,10 @@ class GraphIndex:
 
         What was put in writes nothing, and its results share memory with what the outputs did.
         """
-        gone = set(old)
         for node in old:
             del self.calls[node]
             self._members[self.group(node)].remove(node)
-        self.writers = [node for node in self.writers if node not in gone]
+        self.writers = [node for node in self.writers if node in self.calls]
         for output, node in results.items():
             self._aliases.join([output, node])
             self._members[self.group(node)].append(node)
@@ -109,7 +108,7 @@ def stale_reads(index: GraphIndex, inside: Collection[torch.fx.Node]) -> set[Sta
     return reads
 
 
-def _written(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.Node]:
+def _written_values(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.Node]:
     """The values that a call writes into."""
     arguments = dict(call.arguments)
     values = _first_values(node) if call.writes else []

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.fx
@@ -71,73 +71,57 @@ def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:
     - a returned value that may share memory with an outside value, or with another that is
       returned, is not written to later.
     """
-    return (
-        _leak(match)
-        or _circle(match)
-        or _interference(match, index)
-        or _reordered(match, index)
-        or _lost_write(match, index)
-        or _stale_read(match, index)
-        or _written_view(match, index)
-    )
-
-
-def _leak(match: Match) -> MatchRefusal | None:
-    for node, pattern_node in match.calls.items():
-        leaks = [user for user in node.users if user not in match.calls]
-        if leaks and pattern_node not in match.pattern.outputs:
-            return MatchRefusal(
-                pattern_node,
-                node,
-                "a value used only inside the match",
-                f"a use by {leaks[0].name}",
-                "the value leaks; let the pattern return it",
-            )
+    for rule, expected, reason in _RULES:
+        violation = next(rule(match, index), None)
+        if violation:
+            pattern_node, node, actual = violation
+            return MatchRefusal(pattern_node, node, expected, actual, reason)
     return None
 
 
-def _circle(match: Match) -> MatchRefusal | None:
+_Violations: TypeAlias = Iterator[tuple[torch.fx.Node, torch.fx.Node, str]]
+"""A node of the pattern, the one it stands for, and what is there against the rule."""
+
+
+def _leaks(match: Match, index: GraphIndex) -> _Violations:
+    for node, pattern_node in match.calls.items():
+        if pattern_node not in match.pattern.outputs:
+            for user in node.users:
+                if user not in match.calls:
+                    yield pattern_node, node, f"a use by {user.name}"
+
+
+def _circles(match: Match, index: GraphIndex) -> _Violations:
     for param in match.pattern.params:
         values: list[torch.fx.Node] = []
         torch.fx.map_arg(match.nodes.get(param), values.append)
         for node in values:
             if node in match.calls or node in match.dependents:
-                return MatchRefusal(
-                    param,
-                    node,
-                    "a value from before the match",
-                    f"{node.name}, computed from it",
-                    "the match would need its own result",
-                )
-    return None
+                yield param, node, f"{node.name}, computed from it"
 
 
 def _touched(nodes: Iterable[torch.fx.Node], index: GraphIndex) -> set[object]:
     return {index.group(value) for node in nodes for value in (node, *node.all_input_nodes)}
 
 
-def _interference(match: Match, index: GraphIndex) -> MatchRefusal | None:
-    def is_between(node: torch.fx.Node) -> bool:
-        return match.first < node < match.last and node not in match.calls
+def _between(match: Match, nodes: Iterable[torch.fx.Node]) -> list[torch.fx.Node]:
+    return [node for node in nodes if match.first < node < match.last and node not in match.calls]
 
-    last = match.calls[match.last], match.last
-    writers = [node for node in index.writers if is_between(node)]
+
+def _interferences(match: Match, index: GraphIndex) -> _Violations:
+    writers = _between(match, index.writers)
     groups = _touched(match.calls, index) if writers else set()
     for writer in writers:
         if index.group(writer) in groups:
-            return MatchRefusal(
-                *last,
-                "no other write in between",
-                f"{writer.name} writes",
-                "a value of the match is written to in between",
-            )
-    for node in index.switches:
-        if is_between(node):
-            return MatchRefusal(*last, "no switch in between", node.name, "a state is switched")
-    return None
+            yield match.calls[match.last], match.last, f"{writer.name} writes"
 
 
-def _reordered(match: Match, index: GraphIndex) -> MatchRefusal | None:
+def _switches(match: Match, index: GraphIndex) -> _Violations:
+    for node in _between(match, index.switches):
+        yield match.calls[match.last], match.last, node.name
+
+
+def _reorderings(match: Match, index: GraphIndex) -> _Violations:
     dependents = match.dependents
     writers = [node for node in index.writers if dependents and match.first <= node <= match.last]
     staying: list[torch.fx.Node] = []
@@ -147,23 +131,15 @@ def _reordered(match: Match, index: GraphIndex) -> MatchRefusal | None:
             staying.append(node)
         node = node.next
     for writer in writers:
-        if writer in dependents:
-            passed = [node for node in staying if writer < node]
-        else:
-            passed = [node for node in dependents if node < writer]
-        for node in passed:
-            if index.group(writer) in _touched([node], index):
-                return MatchRefusal(
-                    match.calls[match.last],
-                    match.last,
-                    f"{node.name} on its side of a write",
-                    f"{writer.name} writes",
-                    "a call that uses the match would trade places with a write",
-                )
-    return None
+        is_dependent = writer in dependents
+        for node in staying if is_dependent else dependents:
+            is_passed = writer < node if is_dependent else node < writer
+            if is_passed and index.group(writer) in _touched([node], index):
+                actual = f"{writer.name} writes and {node.name} would come on its other side"
+                yield match.calls[match.last], match.last, actual
 
 
-def _lost_write(match: Match, index: GraphIndex) -> MatchRefusal | None:
+def _lost_writes(match: Match, index: GraphIndex) -> _Violations:
     for writer in index.writers:
         if writer not in match.calls:
             continue
@@ -175,14 +151,7 @@ def _lost_write(match: Match, index: GraphIndex) -> MatchRefusal | None:
             readers = [user for user in value.users if user not in match.calls and writer < user]
             if value.op in ("placeholder", "get_attr") or readers:
                 use = f"read by {readers[0].name}" if readers else "an argument of the graph"
-                return MatchRefusal(
-                    match.calls[writer],
-                    writer,
-                    "a write nobody else sees",
-                    f"{value.name}, {use}",
-                    "the call writes into a value from outside the match",
-                )
-    return None
+                yield match.calls[writer], writer, f"{value.name}, {use}"
 
 
 def _views_of_results(
@@ -201,7 +170,7 @@ def _views_of_results(
     return views
 
 
-def _stale_read(match: Match, index: GraphIndex) -> MatchRefusal | None:
+def _stale_reads(match: Match, index: GraphIndex) -> _Violations:
     nodes = match.nodes
     reads = stale_reads(index, match.calls)
     expected = set()
@@ -213,19 +182,11 @@ def _stale_read(match: Match, index: GraphIndex) -> MatchRefusal | None:
         values = [nodes[param] for param in match.pattern.params if param in nodes]
         groups = [index.group(value) for value in values if isinstance(value, torch.fx.Node)]
         differing = {read for read in reads if groups.count(index.group(read[0])) > 1}
-    if not differing:
-        return None
-    writer, value, _ = min(differing, key=lambda read: read[:2])
-    return MatchRefusal(
-        match.calls[writer],
-        writer,
-        "the same writes, seen under the same names",
-        f"{value.name}, used again after the write",
-        "the graph and the pattern differ in what a write changes",
-    )
+    for writer, value, _ in sorted(differing, key=lambda read: read[:2]):
+        yield match.calls[writer], writer, f"{value.name}, used again after the write"
 
 
-def _written_view(match: Match, index: GraphIndex) -> MatchRefusal | None:
+def _written_views(match: Match, index: GraphIndex) -> _Violations:
     later = [node for node in index.writers if node not in match.calls and match.last < node]
     for output in match.pattern.outputs if later else ():
         result = match.nodes[output]
@@ -237,11 +198,33 @@ def _written_view(match: Match, index: GraphIndex) -> MatchRefusal | None:
         )
         for writer in later:
             if is_shared and index.group(writer) == group:
-                return MatchRefusal(
-                    output,
-                    result,
-                    "no write to it later",
-                    f"{writer.name} writes",
-                    "the value may share memory with one that the match does not make",
-                )
-    return None
+                yield output, result, f"{writer.name} writes"
+
+
+_RULES: tuple[tuple[Callable[[Match, GraphIndex], _Violations], str, str], ...] = (
+    (_leaks, "a value used only inside the match", "the value leaks; let the pattern return it"),
+    (_circles, "a value from before the match", "the match would need its own result"),
+    (_interferences, "no other write in between", "a value of the match is written to in between"),
+    (_switches, "no switch in between", "a state is switched"),
+    (
+        _reorderings,
+        "every call on its side of a write",
+        "a call that uses the match would trade places with a write",
+    ),
+    (
+        _lost_writes,
+        "a write nobody else sees",
+        "the call writes into a value from outside the match",
+    ),
+    (
+        _stale_reads,
+        "the same writes, seen under the same names",
+        "the graph and the pattern differ in what a write changes",
+    ),
+    (
+        _written_views,
+        "no write to it later",
+        "the value may share memory with one that the match does not make",
+    ),
+)
+"""The rules in their order, what each expects, and why a match that violates it is refused."""

@@ -181,7 +181,7 @@ def _fits(value: Any, parameter: Parameter) -> bool:
     """Whether a value can stand for a parameter; a node can stand for any, unless it is known to
     stand for a literal itself.
     """
-    if value is None or parameter.kind == "any":
+    if value is None or parameter.kind not in _LITERALS:
         return True
     if isinstance(value, torch.fx.Node):
         kind = value.meta.get(LITERAL)

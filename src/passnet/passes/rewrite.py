@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from passnet.errors import PassError
 from passnet.passes.graph_index import REPLACEMENT, GraphIndex
 from passnet.passes.legality import Match
 from passnet.passes.match import Miss, each_match
-from passnet.passes.pattern import Pass
+from passnet.passes.pattern import Pass, Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,76 +54,67 @@ def apply_passes(
         PassError: a replacement's arguments cannot be made.
     """
     reports: list[PassReport] = []
-    sites: list[Site] = []
-    index = GraphIndex(module.graph)
-    renamed: dict[torch.fx.Node, torch.fx.Node] = {}
+    rewriting = _Rewriting(module.graph)
     for pass_ in passes:
-        num_new, miss = _apply(pass_, index, sites, renamed)
+        num_new, miss = rewriting.apply(pass_)
         num_matches = num_new
         while num_new:  # with a write replaced, what was not legal may be
-            index = GraphIndex(module.graph)
-            num_new, _ = _apply(pass_, index, sites, renamed)
+            rewriting.index = GraphIndex(module.graph)
+            num_new, _ = rewriting.apply(pass_)
             num_matches += num_new
         reports.append(PassReport(pass_.name, num_matches, miss))
-    if sites:
+    if rewriting.sites:
         module.graph.lint()
         module.recompile()
-    return reports, [_current(site, renamed) for site in sites]
+    return reports, [rewriting.current(site) for site in rewriting.sites]
 
 
-def _apply(
-    pass_: Pass,
-    index: GraphIndex,
-    sites: list[Site],
-    renamed: dict[torch.fx.Node, torch.fx.Node],
-) -> tuple[int, Miss | None]:
-    """One search for a pass, whose matches are replaced and added to `sites`."""
-    return each_match(
-        pass_.pattern, index, lambda match: sites.append(_replace(pass_, match, index, renamed))
-    )
+class _Rewriting:
+    """A graph under passes: its index, the sites so far, and what stands for replaced outputs."""
 
+    def __init__(self, graph: torch.fx.Graph) -> None:
+        self.index = GraphIndex(graph)
+        self.sites: list[Site] = []
+        self._renamed: dict[torch.fx.Node, torch.fx.Node] = {}
 
-def _current(site: Site, renamed: dict[torch.fx.Node, torch.fx.Node]) -> Site:
-    """A site whose inputs are nodes of the final graph, where later passes replaced some."""
-    inputs = []
-    for node in site.inputs:
-        while isinstance(node, torch.fx.Node) and node in renamed:
-            node = renamed[node]
-        inputs.append(node)
-    return Site(site.node, site.source, tuple(inputs))
+    def apply(self, pass_: Pass) -> tuple[int, Miss | None]:
+        """One search for a pass; how many matches were replaced, or the nearest miss."""
+        return each_match(pass_.pattern, self.index, partial(self._replace, pass_))
 
+    def current(self, site: Site) -> Site:
+        """A site whose inputs are nodes of the graph as it is, where later passes replaced some."""
+        inputs = []
+        for node in site.inputs:
+            while isinstance(node, torch.fx.Node) and node in self._renamed:
+                node = self._renamed[node]
+            inputs.append(node)
+        return Site(site.node, site.source, tuple(inputs))
 
-def _replace(
-    pass_: Pass,
-    match: Match,
-    index: GraphIndex,
-    renamed: dict[torch.fx.Node, torch.fx.Node],
-) -> Site:
-    graph = index.graph
-    pattern = pass_.pattern
-    inputs = tuple(match.nodes.get(param, UNREAD) for param in pattern.params)
-    with graph.inserting_after(match.last):
-        anchor = graph.call_function(_no_op)
-    with graph.inserting_before(anchor):
-        args = _arguments(pass_, inputs, graph)
-        call = graph.call_function(_named(pass_.replacement), args)
-        call.meta[REPLACEMENT] = pass_.name
-        results = _results(pass_, call, graph)
-    graph.erase_node(anchor)
-    previous = results[-1]
-    for node in match.dependents:
-        previous.append(node)
-        previous = node
-    outputs = [match.nodes[output] for output in pattern.outputs]
-    for output, result in zip(outputs, results, strict=True):
-        if "example_value" in output.meta:
-            result.meta["example_value"] = output.meta["example_value"]
-        output.replace_all_uses_with(result)
-        renamed[output] = result
-    for node in sorted(match.calls, reverse=True):
-        graph.erase_node(node)
-    index.replaced(list(match.calls), dict(zip(outputs, results, strict=True)))
-    return Site(call, pass_, inputs)
+    def _replace(self, pass_: Pass, match: Match) -> None:
+        graph = self.index.graph
+        inputs = tuple(match.nodes.get(param, UNREAD) for param in match.pattern.params)
+        with graph.inserting_after(match.last):
+            anchor = graph.call_function(_no_op)
+        with graph.inserting_before(anchor):
+            args = _arguments(pass_, inputs, graph)
+            call = graph.call_function(_named(pass_.replacement), args)
+            call.meta[REPLACEMENT] = pass_.name
+            results = _results(match.pattern, call, graph)
+        graph.erase_node(anchor)
+        previous = results[-1]
+        for node in match.dependents:
+            previous.append(node)
+            previous = node
+        outputs = [match.nodes[output] for output in match.pattern.outputs]
+        for output, result in zip(outputs, results, strict=True):
+            if "example_value" in output.meta:
+                result.meta["example_value"] = output.meta["example_value"]
+            output.replace_all_uses_with(result)
+            self._renamed[output] = result
+        for node in sorted(match.calls, reverse=True):
+            graph.erase_node(node)
+        self.index.replaced(list(match.calls), dict(zip(outputs, results, strict=True)))
+        self.sites.append(Site(call, pass_, inputs))
 
 
 def _no_op() -> None:
@@ -151,10 +143,10 @@ def _arguments(pass_: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph) -> t
     return torch.fx.map_arg(args, values.__getitem__)
 
 
-def _results(pass_: Pass, call: torch.fx.Node, graph: torch.fx.Graph) -> list[torch.fx.Node]:
+def _results(pattern: Pattern, call: torch.fx.Node, graph: torch.fx.Graph) -> list[torch.fx.Node]:
     """The nodes that stand for the pattern's outputs, in order."""
-    num_outputs = len(pass_.pattern.outputs)
-    if not pass_.pattern.returns_tuple:
+    num_outputs = len(pattern.outputs)
+    if not pattern.returns_tuple:
         return [call]
     if num_outputs == 1:
         return [graph.call_function(only, (call,))]

@@ -19,10 +19,10 @@ REQUIRED: Any = inspect.Parameter.empty
 class Parameter:
     """One parameter of a signature.
 
-    `kind` is what a literal must be to bind to it: "any", or the schema's type ("int", "float",
-    "bool", "str", "number", "dtype", "device", "format", "ints", "tensor", "tensors"). `repeat` is
-    the length to which a single integer is repeated (`stride=1` of a 2-d convolution), None when
-    it is not.
+    `kind` is what a literal must be to bind to it, by the schema's type: "int", "float", "bool",
+    "str", "number", "dtype", "device", "format", "ints", "tensor" or "tensors"; with any other kind
+    it may be anything. `repeat` is the length to which a single integer is repeated (`stride=1` of
+    a 2-d convolution), None when it is not.
     """
 
     name: str
@@ -37,11 +37,6 @@ Signature: TypeAlias = tuple[Parameter, ...]
 
 
 _KINDS = {
-    "int": "int",
-    "float": "float",
-    "bool": "bool",
-    "str": "str",
-    "number": "number",
     "Scalar": "number",
     "SymInt": "int",
     "ScalarType": "dtype",
@@ -54,6 +49,7 @@ _KINDS = {
     "List[Tensor]": "tensors",
     "List[Optional[Tensor]]": "tensors",
 }
+"""Types of a schema by what `Parameter.kind` calls them, where that is another name."""
 
 
 @cache
@@ -111,6 +107,6 @@ def _schema_signature(schema: Any) -> Signature:
         if kind.startswith("List[") and not kind.endswith("]"):
             kind += "]"
         default = argument.default_value if argument.has_default_value() else REQUIRED
-        kind = _KINDS.get(kind, "any")
+        kind = _KINDS.get(kind, kind)
         parameters.append(Parameter(argument.name, default, kind, argument.N, argument.kwarg_only))
     return tuple(parameters)
