@@ -38,7 +38,7 @@ from passnet.bench.run import RunSettings, held_out_graphs
 from passnet.errors import InputError
 from passnet.judge.candidate import CallMode
 from passnet.passes.folder import LIST_FILE, inspect_folder, is_pass_folder
-from passnet.records.atomic_folder import whole_folder
+from passnet.records.atomic_folder import atomic_folder
 from passnet.suite.suite import Suite, SuiteGraph, Task, make_suite, write_suite
 
 SCHEMA_VERSION = "1.4"
@@ -127,7 +127,7 @@ def export_harbor(
     folders = _folders(suite.tasks)
     torch, passnet = _requirements(plan)
     num_held_out = num_solutions = 0
-    with whole_folder(out) as partial:
+    with atomic_folder(out) as partial:
         for task in suite.tasks:
             folder = partial / folders[task.name]
             unseen = held_out_graphs(held_out, task.name)

@@ -26,7 +26,7 @@ from passnet.agent.selection import Chosen, ExclusionReason, Filters, Selection,
 from passnet.agent.tools import tool_schemas
 from passnet.errors import InputError
 from passnet.passes.folder import LIST_FILE
-from passnet.records.serialise import SCHEMA_VERSION, encode, make_folder, write_json, write_whole
+from passnet.records.serialise import SCHEMA_VERSION, encode, make_folder, replace_file, write_json
 from passnet.suite.suite import Task
 
 ANSWER_FORM = f"""
@@ -114,7 +114,7 @@ def _write(
     )
     make_folder(out.parent)
     try:
-        write_whole(out, b"".join(encode(row) + b"\n" for row in rows))
+        replace_file(out, b"".join(encode(row) + b"\n" for row in rows))
         write_json(about_path(out), info)
     except OSError as cause:
         raise InputError(f"{out}: cannot be written: {cause.strerror}") from cause

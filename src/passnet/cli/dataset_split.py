@@ -37,11 +37,11 @@ def split_command(
     the suites are always on the side of eval.
     """
     from passnet.dataset.splits import split, write_split
-    from passnet.records.atomic_folder import whole_folder
-    from passnet.suite.suite_keys import read_suites
+    from passnet.records.atomic_folder import atomic_folder
+    from passnet.suite.suite_keys import read_suite_keys
 
-    sides, manifest = split(_parts(folder), share, seed, read_suites(suite_names))
-    with whole_folder(out) as partial:
+    sides, manifest = split(_parts(folder), share, seed, read_suite_keys(suite_names))
+    with atomic_folder(out) as partial:
         manifest = write_split(partial, sides, manifest)
     counts = ", ".join(
         f"{side}: {manifest.rows[side]} rows of {manifest.sequences[side]} op sequences"
@@ -68,10 +68,10 @@ def leaks_command(
     Exits with 1 if there are any.
     """
     from passnet.dataset.splits import leaks, read_split
-    from passnet.suite.suite_keys import read_suites
+    from passnet.suite.suite_keys import read_suite_keys
 
     sides = read_split(split_folder)[1]
-    leaking = leaks(_parts(folder), sides, read_suites(suite_names))
+    leaking = leaks(_parts(folder), sides, read_suite_keys(suite_names))
     lines = [f"LEAK {leak.row}: {leak.what} of {leak.other}" for leak in leaking[:LEAKS_SHOWN]]
     print_result(as_json, leaking, [*lines, f"{len(leaking)} of {len(sides)} rows leak"])
     if leaking:

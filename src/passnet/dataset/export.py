@@ -23,8 +23,8 @@ from passnet.dataset.splits import Side
 from passnet.dataset.store import SUBGRAPHS, SubgraphRow
 from passnet.errors import InputError
 from passnet.graph.files import GraphSample, write_sample
-from passnet.records.atomic_folder import whole_folder
-from passnet.records.parquet import parts
+from passnet.records.atomic_folder import atomic_folder
+from passnet.records.parquet import split_rows
 
 Layout: TypeAlias = Literal["graphnet", "passnet", "hf"]
 LAYOUTS: tuple[Layout, ...] = ("graphnet", "passnet", "hf")
@@ -82,7 +82,7 @@ def export_dataset(
         wanted = "" if plan.where is None else f" with {plan.where}"
         raise InputError(f"{dataset.folder}: has no rows{wanted}, nothing to export")
     step = announce(len(table)) if announce else _silent
-    with whole_folder(out) as partial:
+    with atomic_folder(out) as partial:
         if plan.layout == "hf":
             num_files = _hugging_face(table, partial, plan, dataset.manifest.versions, step)
             return Exported(len(table), num_files)
@@ -185,7 +185,7 @@ def _hugging_face(
     num_files = 0
     (out / DATA_FOLDER).mkdir()
     for side, members in places.items():
-        cut = list(parts(members, num_bytes.__getitem__))
+        cut = list(split_rows(members, num_bytes.__getitem__))
         for number, part in enumerate(cut):
             name = f"{side}-{number:05}-of-{len(cut):05}.parquet"
             SUBGRAPHS.write_table(out / DATA_FOLDER / name, table.take(part))

@@ -19,7 +19,7 @@ from passnet.dataset.store import (
 from passnet.errors import InputError
 from passnet.graph.files import find_graphs, read_sample
 from passnet.graph.targets import check_targets
-from passnet.records.atomic_folder import whole_folder
+from passnet.records.atomic_folder import atomic_folder
 
 DATA_FOLDER = "data"
 """Of an exported dataset: its Parquet files."""
@@ -62,7 +62,7 @@ def import_dataset(
         InputError: there is no graph, none can be read, or one cannot and `strict` is on.
     """
     files = sorted((folder / DATA_FOLDER).glob("*.parquet"))
-    with whole_folder(out) as partial:
+    with atomic_folder(out) as partial:
         if files:
             return _from_files(files, partial, announce)
         found = _Found()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -33,30 +34,30 @@ def spec_from_tensor(name: str, value: torch.Tensor, sample: Sampler | None = No
         raise CaptureError(f"argument {name} has dtype {dtype}, which graphs cannot hold")
     shape = tuple(int(size) for size in value.shape)
     mean = std = low = high = data = None
-    plain = value.detach()
-    few = plain.numel() <= MAX_DATA_ELEMENTS and not plain.dtype.is_floating_point
-    if is_fake(plain):
-        some = sample(plain) if sample is not None else None
-        if some is not None:
-            mean, std = _number(some.double().mean()), _number(some.double().std(correction=0))
-    elif plain.numel():
-        if plain.dtype.is_floating_point:
-            mean, std = _mean_and_std(plain)
-        elif not plain.dtype.is_complex:
-            low, high = int(plain.min()), int(plain.max())
-        if (few or plain.dim() == 0) and not plain.dtype.is_complex:
-            data = tuple(plain.reshape(-1).tolist())
+    tensor = value.detach()
+    is_real = tensor.dtype.is_floating_point
+    if is_fake(tensor):
+        values = sample(tensor) if sample is not None else None
+        if values is not None:
+            mean, std = _mean_and_std(values.double())
+    elif tensor.numel() and not tensor.dtype.is_complex:
+        if is_real:
+            step = max(1, tensor.numel() // MAX_COUNTED) | 1  # odd, lest it meet a power of two
+            mean, std = _mean_and_std(tensor.reshape(-1)[::step].double())
+        else:
+            low, high = int(tensor.min()), int(tensor.max())
+        if tensor.dim() == 0 or (not is_real and tensor.numel() <= MAX_DATA_ELEMENTS):
+            data = tuple(tensor.reshape(-1).tolist())
     keys = ("name", "shape", "dtype", "device", "mean", "std", "data")
     if low is not None:
         keys += ("min_val", "max_val")
     return TensorSpec(name, shape, dtype, str(value.device), mean, std, low, high, data, keys=keys)
 
 
-def _mean_and_std(values: torch.Tensor) -> tuple[float | None, float | None]:
-    """Both, of an even part of the values where they are many."""
-    step = max(1, values.numel() // MAX_COUNTED) | 1  # odd, lest it fall in with a power of two
-    wide = values.reshape(-1)[::step].double()
-    return _number(wide.mean()), _number(wide.std(correction=0))
+def _mean_and_std(values: torch.Tensor) -> tuple[float | None, ...]:
+    """Both; None for one that is not finite."""
+    numbers = (float(values.mean()), float(values.std(correction=0)))
+    return tuple(number if math.isfinite(number) else None for number in numbers)
 
 
 def is_fake(value: torch.Tensor) -> bool:
@@ -64,8 +65,3 @@ def is_fake(value: torch.Tensor) -> bool:
     from torch._subclasses.fake_tensor import FakeTensor
 
     return isinstance(value, FakeTensor) or value.is_meta
-
-
-def _number(value: torch.Tensor) -> float | None:
-    number = float(value)
-    return number if number == number and abs(number) != float("inf") else None

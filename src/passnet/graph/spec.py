@@ -156,7 +156,7 @@ def main_float(tensors: Iterable[TensorSpec]) -> str | None:
     for spec in tensors:
         if "float" in spec.dtype:
             num_elements[spec.dtype] += spec.num_elements
-    return max(num_elements, key=num_elements.__getitem__, default=None)
+    return max(num_elements, key=lambda dtype: num_elements[dtype], default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from passnet.records.serialise import (
     make_folder,
     read_json,
     read_lines,
+    replace_file,
     write_json,
-    write_whole,
 )
 
 I = TypeVar("I")  # noqa: E741 (what a run is begun with)
@@ -103,7 +103,7 @@ class RunFolder(Generic[I, R, K]):
         if self.records_path.exists():
             remaining = [record for record in self.records().values() if not is_stale(record)]
             lines = b"".join(encode(record) + b"\n" for record in remaining)
-            write_whole(self.records_path, lines)
+            replace_file(self.records_path, lines)
 
     def keep(
         self,
@@ -127,7 +127,7 @@ class RunFolder(Generic[I, R, K]):
                     if outcome.rows is not None and rows_path is not None:
                         target = rows_path(outcome.record)
                         target.parent.mkdir(parents=True, exist_ok=True)
-                        write_whole(target, outcome.rows)
+                        replace_file(target, outcome.rows)
                     writer.write(outcome.record)
                     num_safe += 1
                     yield outcome.record

@@ -11,7 +11,7 @@ from passnet.errors import InputError
 
 
 @contextmanager
-def whole_folder(out: Path) -> Iterator[Path]:
+def atomic_folder(out: Path) -> Iterator[Path]:
     """A folder to write to, which becomes `out` when the block ends without an error.
 
     Raises:

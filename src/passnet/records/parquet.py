@@ -73,7 +73,7 @@ class Format(Generic[T]):
 
     Args:
         kind: the dataclass.
-        what: its rows in words, for errors: "captured graphs".
+        rows_name: its rows in words, for errors: "captured graphs".
         hashes: fields that hold hashes. These neither repeat nor shrink; they are packed so that
             they are quick to read.
         limits: files beyond these are refused.
@@ -82,34 +82,37 @@ class Format(Generic[T]):
     def __init__(
         self,
         kind: type[T],
-        what: str,
+        rows_name: str,
         hashes: tuple[str, ...] = (),
         limits: FileLimits = FileLimits(),  # noqa: B008 (frozen)
     ) -> None:
         self.kind = kind
-        self.what = what
+        self.rows_name = rows_name
         self.hashes = hashes
         self.limits = limits
 
     @cached_property
     def _types(self) -> dict[str, Any]:
         hints = get_type_hints(self.kind)
-        return {item.name: hints[item.name] for item in fields(self.kind)}  # type: ignore[arg-type]
+        return {field.name: hints[field.name] for field in fields(self.kind)}  # type: ignore[arg-type]
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns, with the version of the schema beside them."""
-        columns = [(name, _column(kind)) for name, kind in self._types.items()]
+        columns = [(name, _PLAIN.get(kind, pa.string())) for name, kind in self._types.items()]
         return pa.schema(columns, {VERSION_KEY: str(SCHEMA_VERSION).encode()})
 
     def write(self, path: Path, rows: Iterable[T]) -> None:
         """Store rows in one file."""
-        packed = [self._packed(row) for row in rows]
-        self.write_table(path, pa.Table.from_pylist(packed, self.schema))
+        values = [
+            {name: _to_column(getattr(row, name), kind) for name, kind in self._types.items()}
+            for row in rows
+        ]
+        self.write_table(path, pa.Table.from_pylist(values, self.schema))
 
     def write_table(self, path: Path, table: pa.Table) -> None:
         """Store a table with the columns of `schema` in one file."""
-        places = _leaves(self.schema)
+        names = _leaf_names(self.schema)
         partial = path.with_suffix(path.suffix + ".partial")
         try:
             pq.write_table(
@@ -117,8 +120,8 @@ class Format(Generic[T]):
                 partial,
                 row_group_size=ROW_GROUP_ROWS,
                 compression="zstd",
-                compression_level={item: 1 if item in self.hashes else 9 for item in places},
-                use_dictionary=[item for item in places if item not in self.hashes],
+                compression_level={name: 1 if name in self.hashes else 9 for name in names},
+                use_dictionary=[name for name in names if name not in self.hashes],
             )
             partial.replace(path)
         finally:
@@ -133,14 +136,14 @@ class Format(Generic[T]):
         self.check(path)
         for batch in self._batches(path):
             for values in batch:
-                yield self._unpacked(values, str(path))
+                yield self._row(values, str(path))
 
     def _batches(self, path: Path) -> Iterator[list[dict[str, Any]]]:
         """The values of some rows at a time, refused before they would be too large in memory."""
         num_bytes = 0
         with (
             boundary(InputError, f"{path}: damaged"),
-            pq.ParquetFile(path, read_dictionary=_leaves(self.schema)) as file,
+            pq.ParquetFile(path, read_dictionary=_leaf_names(self.schema)) as file,
         ):
             for group in range(file.num_row_groups):
                 # One at a time: lists of two row groups have no dictionary in common.
@@ -171,8 +174,8 @@ class Format(Generic[T]):
             InputError: a value is missing, or none that its field can have.
         """
         for batch in table.to_batches(ROWS_AT_ONCE):
-            for item in batch.to_pylist():
-                yield self._unpacked(item, where)
+            for values in batch.to_pylist():
+                yield self._row(values, where)
 
     def check(self, path: Path) -> int:
         """The number of rows of a file, which is checked but for what its rows hold.
@@ -180,43 +183,40 @@ class Format(Generic[T]):
         Raises:
             InputError: it is no file of such rows, one of another version, or too large.
         """
-        with boundary(InputError, f"{path}: not a Parquet file of {self.what}"):
+        with boundary(InputError, f"{path}: not a Parquet file of {self.rows_name}"):
             if path.stat().st_size > self.limits.file_bytes:
                 raise InputError(f"{path}: larger than {self.limits.file_bytes} bytes, not read")
             meta = pq.read_metadata(path)
             schema = meta.schema.to_arrow_schema()
         version = (schema.metadata or {}).get(VERSION_KEY, b"")
         if version != str(SCHEMA_VERSION).encode():
-            found = version.decode(errors="replace")[:20] or "missing"
+            shown = version.decode(errors="replace")[:20] or "missing"
             raise InputError(
-                f"{path}: schema version {found}, this passnet reads {SCHEMA_VERSION}; "
+                f"{path}: schema version {shown}, this passnet reads {SCHEMA_VERSION}; "
                 "make it again or install the matching passnet"
             )
         if not schema.equals(self.schema):
-            raise InputError(f"{path}: not the columns of {self.what}")
+            raise InputError(f"{path}: not the columns of {self.rows_name}")
         with boundary(InputError, f"{path}: damaged"):
-            self._check_unpacked(_unpacked(path, meta), path)
+            self._check_unpacked(_page_bytes(path, meta), path)
         return meta.num_rows
 
-    def _packed(self, row: T) -> dict[str, Any]:
-        return {name: _pack(getattr(row, name), kind) for name, kind in self._types.items()}
-
-    def _unpacked(self, item: dict[str, Any], where: str) -> T:
-        values = {
-            name: _unpack(item[name], kind, f"{where}: {name}")
-            for name, kind in self._types.items()
-        }
-        return self.kind(**values)
+    def _row(self, values: dict[str, Any], where: str) -> T:
+        return self.kind(
+            **{
+                name: _from_column(values[name], kind, f"{where}: {name}")
+                for name, kind in self._types.items()
+            }
+        )
 
 
-def _leaves(schema: pa.Schema) -> list[str]:
+def _leaf_names(schema: pa.Schema) -> list[str]:
     """The columns as Parquet names them: those of lists by what is in them."""
-    return [
-        f"{item.name}.list.element" if pa.types.is_list(item.type) else item.name for item in schema
-    ]
+    is_list = pa.types.is_list
+    return [field.name + ".list.element" * is_list(field.type) for field in schema]
 
 
-def _unpacked(path: Path, meta: pq.FileMetaData) -> int:
+def _page_bytes(path: Path, meta: pq.FileMetaData) -> int:
     with path.open("rb") as stream, mmap(stream.fileno(), 0, access=ACCESS_READ) as data:
         groups = [meta.row_group(index) for index in range(meta.num_row_groups)]
         return sum(
@@ -237,19 +237,13 @@ def _text_bytes(batch: pa.RecordBatch) -> int:
     return num_bytes
 
 
-def _column(kind: Any) -> pa.DataType:
-    if get_origin(kind) is Literal:
-        return pa.string()
-    return _PLAIN.get(kind, pa.string())
-
-
-def _pack(value: Any, kind: Any) -> Any:
+def _to_column(value: Any, kind: Any) -> Any:
     if get_origin(kind) is Literal or kind in _PLAIN:
         return list(value) if isinstance(value, tuple) else value
     return encode(value).decode()
 
 
-def _unpack(value: Any, kind: Any, where: str) -> Any:
+def _from_column(value: Any, kind: Any, where: str) -> Any:
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
             raise InputError(f"{where} is {value!r}, and not one of {', '.join(get_args(kind))}")
@@ -264,7 +258,7 @@ def _unpack(value: Any, kind: Any, where: str) -> Any:
 
 
 def write_shards(
-    out: Path, name: str, rows: Sequence[T], form: Format[T], size: Callable[[T], int]
+    out: Path, name: str, rows: Sequence[T], row_format: Format[T], size: Callable[[T], int]
 ) -> tuple[Shard, ...]:
     """Write rows as `name-000.parquet` and on, in their order; what was there of these is replaced.
 
@@ -272,15 +266,15 @@ def write_shards(
         out: the folder.
         name: what the names of the files begin with.
         rows: all of them.
-        form: how they are stored.
+        row_format: how they are stored.
         size: the bytes of text of a row.
     """
     shards = []
-    for number, part in enumerate(parts(rows, size)):
+    for number, part in enumerate(split_rows(rows, size)):
         file = out / f"{name}-{number:03}.parquet"
-        form.write(file, part)
+        row_format.write(file, part)
         shards.append(Shard(file.name, len(part), _digest(file)))
-    for stale in set(out.glob(f"{name}-*.parquet")) - {out / item.file for item in shards}:
+    for stale in set(out.glob(f"{name}-*.parquet")) - {out / shard.file for shard in shards}:
         stale.unlink()
     return tuple(shards)
 
@@ -291,20 +285,20 @@ def check_shards(folder: Path, shards: Sequence[Shard], manifest: str) -> list[P
     Raises:
         InputError: one is missing, or not the one that the manifest describes.
     """
-    for item in shards:
-        file = folder / item.file
+    files = [folder / shard.file for shard in shards]
+    for file, shard in zip(files, shards, strict=True):
         if not file.is_file():
             raise InputError(f"{file}: missing, though {manifest} names it")
-        if _digest(file) != item.sha256:
+        if _digest(file) != shard.sha256:
             raise InputError(f"{file}: not the file that {manifest} describes; make it again")
-    return [folder / item.file for item in shards]
+    return files
 
 
 def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def parts(rows: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+def split_rows(rows: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:
     """Rows in their order, cut where a shard has enough text; one empty part without any.
 
     Args:
@@ -312,12 +306,12 @@ def parts(rows: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:
         size: the bytes of text of a row.
     """
     part: list[T] = []
-    held = 0
+    num_bytes = 0
     for row in rows:
         part.append(row)
-        held += size(row)
-        if held > SHARD_TEXT_BYTES:
+        num_bytes += size(row)
+        if num_bytes > SHARD_TEXT_BYTES:
             yield part
-            part, held = [], 0
+            part, num_bytes = [], 0
     if part or not rows:
         yield part

@@ -31,50 +31,50 @@ def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
     """
     if not chunk.num_values:  # then it is not read
         return 0
-    place = chunk.data_page_offset
+    offset = chunk.data_page_offset
     if chunk.dictionary_page_offset:
-        place = min(place, chunk.dictionary_page_offset)
-    end = place + chunk.total_compressed_size
+        offset = min(offset, chunk.dictionary_page_offset)
+    end = offset + chunk.total_compressed_size
     total = 0
-    while place < end:
-        header, place = _thrift_struct(data, place)
+    while offset < end:
+        header, offset = _thrift_struct(data, offset)
         num_values = [header[kind][1] for kind in (5, 7, 8) if kind in header]
-        if min(header[2], header[3], *num_values, place) < 0:
+        if min(header[2], header[3], *num_values, offset) < 0:
             raise ValueError("a page of negative size")
         total += header[2] + VALUE_BYTES * sum(num_values)
-        place += header[3]
-    if place != end:
+        offset += header[3]
+    if offset != end:
         raise ValueError("pages that do not fill their column")
     return total
 
 
-def _thrift_struct(data: bytes | mmap, place: int) -> tuple[dict[int, Any], int]:
+def _thrift_struct(data: bytes | mmap, offset: int) -> tuple[dict[int, Any], int]:
     """The fields of a struct in Thrift's compact protocol that are whole numbers or structs, and
     where it ends.
     """
     fields: dict[int, Any] = {}
     number = 0
-    while data[place]:
-        step, kind = divmod(data[place], 16)
-        place += 1
+    while data[offset]:
+        step, kind = divmod(data[offset], 16)
+        offset += 1
         if not step:
             raise ValueError("a field number that is not used here")
         number += step
         if kind == 12:
-            fields[number], place = _thrift_struct(data, place)
+            fields[number], offset = _thrift_struct(data, offset)
         elif kind in (4, 5, 6, 8):  # whole numbers, and texts after their length
-            value, place = _varint(data, place)
+            value, offset = _varint(data, offset)
             fields[number] = (value >> 1) ^ -(value & 1)
-            place += value if kind == 8 else 0
+            offset += value if kind == 8 else 0
         elif kind not in (1, 2):  # truth values are part of the kind
             raise ValueError(f"a field of kind {kind}")
-    return fields, place + 1
+    return fields, offset + 1
 
 
-def _varint(data: bytes | mmap, place: int) -> tuple[int, int]:
+def _varint(data: bytes | mmap, offset: int) -> tuple[int, int]:
     value = shift = 0
-    while data[place] > 127:
-        value |= (data[place] & 127) << shift
+    while data[offset] > 127:
+        value |= (data[offset] & 127) << shift
         shift += 7
-        place += 1
-    return value | data[place] << shift, place + 1
+        offset += 1
+    return value | data[offset] << shift, offset + 1

@@ -23,14 +23,14 @@ def _check_finite(value: object, path: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{path} is {value}; a record holds None for what was not measured")
     if isinstance(value, dict):
-        for key, item in value.items():
-            _check_finite(item, f"{path}.{key}")
+        for key, inner in value.items():
+            _check_finite(inner, f"{path}.{key}")
     elif isinstance(value, (list, tuple)):
-        for index, item in enumerate(value):
-            _check_finite(item, f"{path}[{index}]")
+        for index, inner in enumerate(value):
+            _check_finite(inner, f"{path}[{index}]")
     elif is_dataclass(value) and not isinstance(value, type):
-        for item in fields(value):
-            _check_finite(getattr(value, item.name), f"{path}.{item.name}")
+        for field in fields(value):
+            _check_finite(getattr(value, field.name), f"{path}.{field.name}")
 
 
 def encode(record: object) -> bytes:
@@ -128,10 +128,10 @@ def make_folder(path: Path) -> None:
 def write_json(path: Path, record: Any) -> None:
     """Write one record as an indented JSON file, replacing it whole or not at all."""
     _check_finite(record, path.name)
-    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+    replace_file(path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Write a file, replacing it whole or not at all."""
     partial = path.with_suffix(path.suffix + ".partial")
     partial.write_bytes(content)
