@@ -1,5 +1,6 @@
 """The catalog: what may be asked for, what is near, and that each library is captured."""
 
+import sys
 from importlib.util import find_spec
 
 import pytest
@@ -98,7 +99,7 @@ def test_what_cannot_be_meant_says_what_to_do(wanted, libraries, text):
 
 
 def test_a_library_that_is_missing_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(LIBRARIES, "x_transformers", "passnet.extract.catalog.nothing_here")
+    monkeypatch.setitem(sys.modules, "passnet.extract.catalog.x_transformers", None)
     with pytest.raises(InputError, match=r"pip install 'passnet\[x-transformers\]'"):
         names_of("x_transformers")
 

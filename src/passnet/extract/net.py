@@ -65,10 +65,9 @@ def integers(high: int, *shape: int, low: int = 0, axes: tuple[str, ...] = ()) -
     return NetInput(torch.from_numpy(_random().integers(low, high, shape)), axes)
 
 
-def tokens(vocabulary: int, batch: int, length: int) -> NetInput:
+def tokens(vocabulary: int, *shape: int, axes: tuple[str, ...] = ("batch", "sequence")) -> NetInput:
     """Token ids, without the first few, which often are special."""
-    low = min(5, vocabulary - 1)
-    return integers(vocabulary, batch, length, low=low, axes=("batch", "sequence"))
+    return integers(vocabulary, *shape, low=min(5, vocabulary - 1), axes=axes)
 
 
 def ones(*shape: int, axes: tuple[str, ...] = ()) -> NetInput:

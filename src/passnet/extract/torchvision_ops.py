@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+from typing import Any
 
 import torch
 
@@ -31,10 +33,20 @@ def import_torchvision() -> None:
     except RuntimeError as cause:
         if "does not exist" not in str(cause):
             raise
-        for name in [item for item in sys.modules if item.split(".")[0] == "torchvision"]:
+        for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
             del sys.modules[name]
         library = torch.library.Library("torchvision", "DEF")
         for schema in _SCHEMAS:
             library.define(schema)
         _libraries.append(library)  # the declarations live as long as the library object
         import torchvision  # noqa: F401
+
+
+def import_with_torchvision(package: str) -> Any:
+    """A package, or a module of it, that torchvision is imported for first.
+
+    Raises:
+        ImportError: it, or torchvision, is not installed.
+    """
+    import_torchvision()
+    return importlib.import_module(package)

@@ -1,37 +1,45 @@
 """The catalog: for every library that it knows, the entries, and a net for each.
 
-A library is one module here, with `ADDS` (what its nets add to the dataset, in a sentence),
-`PACKAGES` (what to install, by the names of PyPI), `names()` and `build(name)`. Nets are built from
-their architecture alone, with weights as their library initialises them; nothing is downloaded.
+    file              nets of the user's own, by a function in a file
+    timm              image encoders and classifiers
+    transformers      every class of net of the library
+    torchvision       classification, detection, segmentation, video and optical flow
+    diffusers         denoisers and autoencoders
+    smp               decoders for segmentation
+    x_transformers    options of transformer layers
+    vit_pytorch       variants of vision transformers
+    monai             nets for medical images
+    torch_geometric   graph nets
+    ultralytics       YOLO and RT-DETR
+    open_clip         pairs of an image and a text encoder
+    neuralforecast    forecasters of time series
+    kornia            local features, matching and edges
+    torch_rechub      recommenders
+    hub               repositories of the Hugging Face hub
+
+A library is one module, with `ADDS` (what its nets add to the dataset, in a sentence), `PACKAGES`
+(what to install, by the names of PyPI), `names()` and `build(name)`. Nets are built from their
+architecture alone, with weights as their library initialises them; nothing is downloaded.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from typing import Protocol, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, cast
 
 from passnet.errors import InputError, did_you_mean
 from passnet.extract.net import Net
+from passnet.extract.torchvision_ops import import_with_torchvision
 
-LIBRARIES = {
-    "timm": "passnet.extract.catalog.timm",
-    "transformers": "passnet.extract.catalog.transformers",
-    "torchvision": "passnet.extract.catalog.torchvision",
-    "diffusers": "passnet.extract.catalog.diffusers",
-    "smp": "passnet.extract.catalog.smp",
-    "x_transformers": "passnet.extract.catalog.x_transformers",
-    "vit_pytorch": "passnet.extract.catalog.vit_pytorch",
-    "monai": "passnet.extract.catalog.monai",
-    "torch_geometric": "passnet.extract.catalog.torch_geometric",
-    "ultralytics": "passnet.extract.catalog.ultralytics",
-    "open_clip": "passnet.extract.catalog.open_clip",
-    "neuralforecast": "passnet.extract.catalog.neuralforecast",
-    "kornia": "passnet.extract.catalog.kornia",
-    "torch_rechub": "passnet.extract.catalog.torch_rechub",
-    "hub": "passnet.extract.catalog.hub",
-}
-"""Name of a library -> the module that knows its nets, imported on use."""
+T = TypeVar("T")
+
+LIBRARIES = (
+    "timm", "transformers", "torchvision", "diffusers", "smp", "x_transformers", "vit_pytorch",
+    "monai", "torch_geometric", "ultralytics", "open_clip", "neuralforecast", "kornia",
+    "torch_rechub", "hub",
+)  # fmt: skip
+"""The modules of this folder that know the nets of a library, imported on use."""
 
 
 class Library(Protocol):
@@ -69,7 +77,7 @@ def library(name: str) -> Library:
             f"or give path/to/file.py:function, or hub/owner/name{did_you_mean(name, LIBRARIES)}"
         )
     try:
-        return cast(Library, importlib.import_module(LIBRARIES[name]))
+        return cast(Library, importlib.import_module(f"{__name__}.{name}"))
     except ImportError as cause:
         raise InputError(not_installed(name, cause)) from cause
 
@@ -80,11 +88,22 @@ def names_of(name: str) -> list[str]:
     Raises:
         InputError: there is no such library, or what it needs is not installed.
     """
-    known = library(name)
     try:
-        return [f"{name}/{entry}" for entry in known.names()]
+        return [f"{name}/{entry}" for entry in library(name).names()]
     except ImportError as cause:
         raise InputError(not_installed(name, cause)) from cause
+
+
+def listed(
+    package: str, entries: Iterable[str], load: Callable[[str], Any] = import_with_torchvision
+) -> Callable[[], list[str]]:
+    """The `names` of a library whose entries stand in a table: these, if `load` can import it."""
+
+    def names() -> list[str]:
+        load(package)
+        return list(entries)
+
+    return names
 
 
 def not_installed(name: str, cause: ImportError) -> str:
@@ -95,28 +114,29 @@ def not_installed(name: str, cause: ImportError) -> str:
     )
 
 
-def unknown_entry(entry: str, known: Sequence[str]) -> str:
+def unknown_entry(entry: str, entries: Iterable[str]) -> str:
     """That there is no such entry, with those whose names are near."""
-    hint = did_you_mean(entry, known) or "; see `passnet extract --list`"
+    hint = did_you_mean(entry, entries) or "; see `passnet extract --list`"
     return f"no entry {entry!r} in the catalog{hint}"
 
 
-def library_of(entry: str) -> Library | None:
-    """The library of an entry; None for a net of the user's own.
+def row_of(table: Mapping[str, T], name: str) -> T:
+    """What a table of entries holds for one.
 
     Raises:
-        InputError: there is no such library, or what it needs is not installed.
+        ValueError: the table has no such entry.
     """
-    return None if is_file(entry) else library(entry.split("/", 1)[0])
+    if name not in table:
+        raise ValueError(unknown_entry(name, table))
+    return table[name]
 
 
 def packages_of(entry: str) -> tuple[str, ...]:
-    """The packages whose versions decide what an entry gives."""
+    """The packages whose versions decide what an entry gives; none for a net of the user's own."""
     try:
-        known = library_of(entry)
+        return () if is_file(entry) else library(entry.split("/", 1)[0]).PACKAGES
     except InputError:
         return ()
-    return known.PACKAGES if known else ()
 
 
 def build_entry(entry: str) -> Net:
@@ -126,12 +146,12 @@ def build_entry(entry: str) -> Net:
         InputError: there is no such entry.
         Exception: whatever its library, or its file, raises.
     """
-    known = library_of(entry)
-    if known is None:
+    if is_file(entry):
         from passnet.extract.catalog.file import build_function
 
         return build_function(entry)
-    return known.build(entry.split("/", 1)[1])
+    name, _, entry_name = entry.partition("/")
+    return library(name).build(entry_name)
 
 
 def is_file(entry: str) -> bool:

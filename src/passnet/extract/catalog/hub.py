@@ -7,16 +7,16 @@ or timm as they are installed.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from passnet.errors import InputError
-from passnet.extract.catalog import transformers as known
-from passnet.extract.net import Net, image
-from passnet.extract.torchvision_ops import import_torchvision
+from passnet.extract.catalog import timm, transformers
+from passnet.extract.catalog.transformers import reduced_configs
+from passnet.extract.net import Net
+from passnet.extract.torchvision_ops import import_with_torchvision
 
 ADDS = "any repository of the Hugging Face hub whose class transformers or timm knows"
 PACKAGES = ("transformers", "timm", "torchvision", "huggingface_hub")
@@ -24,7 +24,7 @@ PACKAGES = ("transformers", "timm", "torchvision", "huggingface_hub")
 CONFIG = "config.json"
 
 
-def names() -> Sequence[str]:
+def names() -> list[str]:
     """None: the hub is not listed; see `repositories`."""
     return []
 
@@ -50,11 +50,11 @@ def repositories(path_or_name: str) -> list[str]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as cause:
         raise InputError(f"the list of repositories {path} cannot be read: {cause}") from cause
-    found = [line.split("#", 1)[0].strip() for line in lines]
-    found = list(dict.fromkeys(item for item in found if item))
-    if not found:
+    stripped = (line.split("#", 1)[0].strip() for line in lines)
+    listed = list(dict.fromkeys(name for name in stripped if name))
+    if not listed:
         raise InputError(f"{path} lists no repository; write one a line, as owner/name")
-    return found
+    return listed
 
 
 def build(repository: str, reduce_layers: bool = False) -> Net:
@@ -111,11 +111,9 @@ def _fetch(repository: str) -> Path:
 def _transformers_net(
     repository: str, path: Path, settings: dict[str, Any], reduce_layers: bool
 ) -> Net:
-    known.import_transformers()
-    from transformers import CONFIG_MAPPING, AutoConfig
-
+    library = transformers.import_transformers()
     family = settings.get("model_type")
-    if family not in CONFIG_MAPPING:
+    if family not in library.CONFIG_MAPPING:
         if "auto_map" in settings:
             raise InputError(
                 f"{repository} is built by code of its own (model_type {family!r}), which is not "
@@ -125,47 +123,41 @@ def _transformers_net(
             f"{CONFIG} of {repository} has model_type {family!r}, which the transformers that is "
             "installed does not know; a newer one may"
         )
-    config = AutoConfig.from_pretrained(path.parent, trust_remote_code=False, local_files_only=True)
+    config = library.AutoConfig.from_pretrained(
+        path.parent, trust_remote_code=False, local_files_only=True
+    )
     changes: tuple[str, ...] = ()
     if reduce_layers:
-        config, changes = known.reduce_layers(config)
-    return known.net_of(_class_of(repository, config), config, changes)
+        config, changes = reduced_configs.reduce_layers(config)
+    return transformers.net_of(_net_class(library, repository, config), config, changes)
 
 
-def _class_of(repository: str, config: Any) -> Any:
+def _net_class(library: Any, repository: str, config: Any) -> Any:
     """The class that the configuration names, else the base net of its family."""
-    import transformers
-
-    for name in (config.architectures or ())[:1]:
-        kind = getattr(transformers, name, None)
-        if kind is not None:
-            return kind
-    if type(config) not in transformers.MODEL_MAPPING:
+    named = getattr(library, (config.architectures or [""])[0], None)
+    if named is not None:
+        return named
+    if type(config) not in library.MODEL_MAPPING:
         raise InputError(
             f"{CONFIG} of {repository} names no class that transformers has "
             f"(architectures {config.architectures}), and its family has no base net"
         )
-    kind = transformers.MODEL_MAPPING[type(config)]
-    return kind[0] if isinstance(kind, (list, tuple)) else kind
+    base = library.MODEL_MAPPING[type(config)]
+    return base[0] if isinstance(base, (list, tuple)) else base
 
 
 def _timm_net(repository: str, settings: dict[str, Any]) -> Net:
-    import_torchvision()
-    import timm
-
+    library = import_with_torchvision("timm")
     name = str(settings["architecture"])
-    if not timm.is_model(name):
+    if not library.is_model(name):
         raise InputError(
             f"{CONFIG} of {repository} has architecture {name!r}, which the timm that is "
             "installed does not know; a newer one may"
         )
-    published = settings.get("pretrained_cfg") or {}
     options = dict(settings.get("model_args") or {})
     if "num_classes" in settings:
         options["num_classes"] = settings["num_classes"]
-    net = timm.create_model(name, pretrained=False, **options).eval()
-    usual: Any = net.pretrained_cfg
-    size = published.get("input_size") or usual.get("input_size", (3, 224, 224))
-    channels, height, width = size
+    net = library.create_model(name, pretrained=False, **options).eval()
+    input_size = (settings.get("pretrained_cfg") or {}).get("input_size")
     task = "image-classification" if net.num_classes else "image-feature-extraction"
-    return Net(net, (image(1, channels, height, width),), domain="cv", task=task)
+    return timm.net_of(net, input_size, task)

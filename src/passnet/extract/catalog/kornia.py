@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
-from passnet.extract.net import Net, NetInput, image
-from passnet.extract.torchvision_ops import import_torchvision
+from passnet.extract.catalog import listed, row_of
+from passnet.extract.net import Net, image
+from passnet.extract.torchvision_ops import import_with_torchvision
 
 ADDS = (
     "patch descriptors with local response norms, hand-made descriptors (SIFT, kernels), linear "
@@ -21,97 +21,46 @@ PACKAGES = ("kornia",)
 KorniaEntry = tuple[str, Callable[[Any], Any], tuple[int, ...], str]
 """Module of the library; from that to a net; batch, channels, height, width; task."""
 
-PATCHES = (8, 1, 32, 32)
-PHOTO = (1, 3, 256, 256)
+PATCHES, GRAY = (8, 1, 32, 32), (1, 1, 256, 256)
+PHOTO, SMALL_PHOTO = (1, 3, 256, 256), (1, 3, 224, 224)
+DESCRIBE, DETECT, ENLARGE = "patch-description", "keypoint-detection", "super-resolution"
+CLASSIFY, FEATURES = "image-classification", "image-feature-extraction"
 
 ENTRIES: dict[str, KorniaEntry] = {
-    "HardNet": ("feature", lambda k: k.HardNet(False), PATCHES, "patch-description"),
-    "HardNet8": ("feature", lambda k: k.HardNet8(False), PATCHES, "patch-description"),
-    "HyNet": ("feature", lambda k: k.HyNet(False), PATCHES, "patch-description"),
-    "TFeat": ("feature", lambda k: k.TFeat(False), PATCHES, "patch-description"),
-    "SOSNet": ("feature", lambda k: k.SOSNet(False), PATCHES, "patch-description"),
-    "SIFT": ("feature", lambda k: k.SIFTDescriptor(32), PATCHES, "patch-description"),
-    "MKD-polar": (
-        "feature",
-        lambda k: k.MKDDescriptor(kernel_type="polar", whitening=None),
-        PATCHES,
-        "patch-description",
-    ),
-    "MKD-cartesian": (
-        "feature",
-        lambda k: k.MKDDescriptor(kernel_type="cart", whitening=None),
-        PATCHES,
-        "patch-description",
-    ),
+    "HardNet": ("feature", lambda k: k.HardNet(False), PATCHES, DESCRIBE),
+    "HardNet8": ("feature", lambda k: k.HardNet8(False), PATCHES, DESCRIBE),
+    "HyNet": ("feature", lambda k: k.HyNet(False), PATCHES, DESCRIBE),
+    "TFeat": ("feature", lambda k: k.TFeat(False), PATCHES, DESCRIBE),
+    "SOSNet": ("feature", lambda k: k.SOSNet(False), PATCHES, DESCRIBE),
+    "SIFT": ("feature", lambda k: k.SIFTDescriptor(32), PATCHES, DESCRIBE),
+    "MKD-polar": ("feature", lambda k: k.MKDDescriptor(kernel_type="polar", whitening=None),
+                  PATCHES, DESCRIBE),
+    "MKD-cartesian": ("feature", lambda k: k.MKDDescriptor(kernel_type="cart", whitening=None),
+                      PATCHES, DESCRIBE),
     "OriNet": ("feature", lambda k: k.OriNet(False), PATCHES, "orientation-estimation"),
-    "KeyNet": ("feature.keynet", lambda k: k.KeyNet(False), (1, 1, 256, 256), "keypoint-detection"),
-    "DISK": (
-        "feature",
-        lambda k: k.DISK().eval().heatmap_and_dense_descriptors,
-        PHOTO,
-        "keypoint-detection",
-    ),
-    "ALIKED": (
-        "feature.aliked.aliked",
-        lambda k: k.ALIKED().eval().extract_dense_map,
-        PHOTO,
-        "keypoint-detection",
-    ),
-    "XFeat": ("feature.xfeat", lambda k: k.XFeat().net, (1, 1, 256, 256), "keypoint-detection"),
-    "LoFTR": ("feature", lambda k: ImagePair(k.LoFTR(None)), (1, 1, 256, 256), "image-matching"),
+    "KeyNet": ("feature.keynet", lambda k: k.KeyNet(False), GRAY, DETECT),
+    "DISK": ("feature", lambda k: k.DISK().eval().heatmap_and_dense_descriptors, PHOTO, DETECT),
+    "ALIKED": ("feature.aliked.aliked", lambda k: k.ALIKED().eval().extract_dense_map, PHOTO,
+               DETECT),
+    "XFeat": ("feature.xfeat", lambda k: k.XFeat().net, GRAY, DETECT),
+    "LoFTR": ("feature", lambda k: ImagePair(k.LoFTR(None)), GRAY, "image-matching"),
     "DexiNed": ("models.dexined", lambda k: k.DexiNed(False), PHOTO, "edge-detection"),
-    "RRDBNet-x4": ("models.rrdbnet", lambda k: k.RRDBNet(3, 3, 4), PHOTO, "super-resolution"),
-    "RRDBNet-x2": ("models.rrdbnet", lambda k: k.RRDBNet(3, 3, 2), PHOTO, "super-resolution"),
-    "SmallSRNet": (
-        "models.small_sr",
-        lambda k: k.SmallSRNet(3, pretrained=False),
-        (1, 1, 224, 224),
-        "super-resolution",
-    ),
-    "YuNet": (
-        "models.yunet.model",
-        lambda k: k.YuNet("test", False),
-        (1, 3, 320, 320),
-        "face-detection",
-    ),
-    "TinyViT": ("models.tiny_vit", lambda k: k.TinyViT(), (1, 3, 224, 224), "image-classification"),
-    "TinyViT-5m": (
-        "models.tiny_vit",
-        lambda k: k.TinyViT.from_config("5m"),
-        (1, 3, 224, 224),
-        "image-classification",
-    ),
-    "VisionTransformer": (
-        "models.vit",
-        lambda k: k.VisionTransformer(),
-        (1, 3, 224, 224),
-        "image-feature-extraction",
-    ),
-    "MobileViT-xxs": (
-        "models.vit_mobile",
-        lambda k: k.MobileViT("xxs"),
-        PHOTO,
-        "image-feature-extraction",
-    ),
-    "MobileViT-s": (
-        "models.vit_mobile",
-        lambda k: k.MobileViT("s"),
-        PHOTO,
-        "image-feature-extraction",
-    ),
-    "EfficientViT-b1": (
-        "models.efficient_vit.backbone",
-        lambda k: k.efficientvit_backbone_b1(),
-        (1, 3, 224, 224),
-        "image-feature-extraction",
-    ),
-    "EfficientViT-l1": (
-        "models.efficient_vit.backbone",
-        lambda k: k.efficientvit_backbone_l1(),
-        (1, 3, 224, 224),
-        "image-feature-extraction",
-    ),
-}
+    "RRDBNet-x4": ("models.rrdbnet", lambda k: k.RRDBNet(3, 3, 4), PHOTO, ENLARGE),
+    "RRDBNet-x2": ("models.rrdbnet", lambda k: k.RRDBNet(3, 3, 2), PHOTO, ENLARGE),
+    "SmallSRNet": ("models.small_sr", lambda k: k.SmallSRNet(3, pretrained=False),
+                   (1, 1, 224, 224), ENLARGE),
+    "YuNet": ("models.yunet.model", lambda k: k.YuNet("test", False), (1, 3, 320, 320),
+              "face-detection"),
+    "TinyViT": ("models.tiny_vit", lambda k: k.TinyViT(), SMALL_PHOTO, CLASSIFY),
+    "TinyViT-5m": ("models.tiny_vit", lambda k: k.TinyViT.from_config("5m"), SMALL_PHOTO, CLASSIFY),
+    "VisionTransformer": ("models.vit", lambda k: k.VisionTransformer(), SMALL_PHOTO, FEATURES),
+    "MobileViT-xxs": ("models.vit_mobile", lambda k: k.MobileViT("xxs"), PHOTO, FEATURES),
+    "MobileViT-s": ("models.vit_mobile", lambda k: k.MobileViT("s"), PHOTO, FEATURES),
+    "EfficientViT-b1": ("models.efficient_vit.backbone", lambda k: k.efficientvit_backbone_b1(),
+                        SMALL_PHOTO, FEATURES),
+    "EfficientViT-l1": ("models.efficient_vit.backbone", lambda k: k.efficientvit_backbone_l1(),
+                        SMALL_PHOTO, FEATURES),
+}  # fmt: skip
 
 
 class ImagePair(nn.Module):
@@ -126,23 +75,14 @@ class ImagePair(nn.Module):
         return self.net({"image0": image0, "image1": image1})
 
 
-def names() -> Sequence[str]:
-    """All entries that the table names."""
-    _module("feature")
-    return list(ENTRIES)
+names = listed("kornia.feature", ENTRIES)
 
 
 def build(name: str) -> Net:
     """The net on one image, on eight patches, or on two images that are to be matched."""
-    module, make, shape, task = ENTRIES[name]
-    net = make(_module(module))
+    module, make, shape, task = row_of(ENTRIES, name)
+    net = make(import_with_torchvision(f"kornia.{module}"))
     if isinstance(net, nn.Module):
         net.eval()
-    count = 2 if isinstance(net, ImagePair) else 1
-    args: tuple[NetInput, ...] = (image(*shape),) * count
-    return Net(net, args, domain="cv", task=task)
-
-
-def _module(name: str) -> Any:
-    import_torchvision()
-    return importlib.import_module(f"kornia.{name}")
+    num_images = 2 if isinstance(net, ImagePair) else 1
+    return Net(net, (image(*shape),) * num_images, domain="cv", task=task)

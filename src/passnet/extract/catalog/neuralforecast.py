@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
+from passnet.extract.catalog import listed
 from passnet.extract.net import Net, NetInput, floats, ones
 from passnet.extract.torchvision_ops import import_torchvision
 
@@ -59,21 +60,24 @@ class WindowBatch(nn.Module):
         stat_exog: torch.Tensor | None = None,
     ) -> Any:
         """The forecast of every window."""
-        return self.net(
-            {
-                "insample_y": insample_y,
-                "insample_mask": insample_mask,
-                "futr_exog": futr_exog,
-                "hist_exog": hist_exog,
-                "stat_exog": stat_exog,
-            }
-        )
+        return self.net({"insample_y": insample_y, "insample_mask": insample_mask, "futr_exog":
+                         futr_exog, "hist_exog": hist_exog, "stat_exog": stat_exog})  # fmt: skip
 
 
-def names() -> Sequence[str]:
-    """Nets of one series, of several, and those with exogenous variables."""
-    _models()
-    return [*UNIVARIATE, *MULTIVARIATE, *(name + EXOGENOUS for name in WITH_EXOGENOUS)]
+def _load(module: str) -> Any:
+    logging.getLogger("lightning_fabric.utilities.seed").setLevel(logging.WARNING)
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    with contextlib.suppress(ImportError):
+        import_torchvision()  # what the library needs imports it where it is installed
+    return importlib.import_module(module)
+
+
+names = listed(
+    "neuralforecast.models",
+    [*UNIVARIATE, *MULTIVARIATE, *(name + EXOGENOUS for name in WITH_EXOGENOUS)],
+    _load,
+)
+"""Nets of one series, of several, and those with exogenous variables."""
 
 
 def build(name: str) -> Net:
@@ -82,27 +86,16 @@ def build(name: str) -> Net:
     several = plain in MULTIVARIATE
     config: dict[str, Any] = {"h": HORIZON, "input_size": HISTORY}
     config |= {"n_series": SERIES} if several else {}
+    args = _history(SERIES if several else 1)
     if name != plain:
         config |= {
             "futr_exog_list": [f"future_{i}" for i in range(FUTURE)],
             "hist_exog_list": [f"past_{i}" for i in range(PAST)],
             "stat_exog_list": [f"static_{i}" for i in range(STATIC)],
         }
-    net = WindowBatch(getattr(_models(), plain)(**config)).eval()
-    args = _history(SERIES if several else 1)
-    if name != plain:
         args += _exogenous_of_several() if several else _exogenous_of_one()
+    net = WindowBatch(getattr(_load("neuralforecast.models"), plain)(**config)).eval()
     return Net(net, args, domain="other", task="time-series-forecasting")
-
-
-def _models() -> Any:
-    logging.getLogger("lightning_fabric.utilities.seed").setLevel(logging.WARNING)
-    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
-    with contextlib.suppress(ImportError):
-        import_torchvision()  # what the library needs imports it where it is installed
-    from neuralforecast import models
-
-    return models
 
 
 def _history(series: int) -> tuple[NetInput, ...]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from passnet.extract.net import Net, image
-from passnet.extract.torchvision_ops import import_torchvision
+from passnet.extract.torchvision_ops import import_with_torchvision
 
 ADDS = "decoders for segmentation: skips, upsampling, pyramids, dilated and attention heads"
 PACKAGES = ("segmentation-models-pytorch", "timm", "torchvision")
@@ -14,18 +12,10 @@ NUM_CLASSES = 21
 SIZE = 256
 
 DECODERS = {
-    "unet": "Unet",
-    "unetplusplus": "UnetPlusPlus",
-    "manet": "MAnet",
-    "linknet": "Linknet",
-    "fpn": "FPN",
-    "pspnet": "PSPNet",
-    "deeplabv3": "DeepLabV3",
-    "deeplabv3plus": "DeepLabV3Plus",
-    "pan": "PAN",
-    "upernet": "UPerNet",
-    "segformer": "Segformer",
-}
+    "unet": "Unet", "unetplusplus": "UnetPlusPlus", "manet": "MAnet", "linknet": "Linknet",
+    "fpn": "FPN", "pspnet": "PSPNet", "deeplabv3": "DeepLabV3", "deeplabv3plus": "DeepLabV3Plus",
+    "pan": "PAN", "upernet": "UPerNet", "segformer": "Segformer",
+}  # fmt: skip
 ENCODERS = (
     "resnet18", "resnet50", "resnext50_32x4d", "se_resnet50", "senet154", "dpn68", "vgg16_bn",
     "densenet121", "inceptionresnetv2", "inceptionv4", "xception", "efficientnet-b0",
@@ -52,20 +42,15 @@ MITS = ("mit_b0", "mit_b2")
 """Encoders without a feature map at half of the image's size."""
 
 UNFIT = {
-    "unetplusplus": MITS,
-    "linknet": MITS,
-    "deeplabv3": UNDILATED,
-    "deeplabv3plus": UNDILATED,
-    "pan": UNDILATED,
+    **dict.fromkeys(("unetplusplus", "linknet"), MITS),
+    **dict.fromkeys(("deeplabv3", "deeplabv3plus", "pan"), UNDILATED),
 }
 """Encoders that a decoder refuses."""
 
 
-def names() -> Sequence[str]:
+def names() -> list[str]:
     """Every decoder with every encoder that it accepts, as `decoder-encoder`."""
-    import_torchvision()
-    import segmentation_models_pytorch  # noqa: F401
-
+    import_with_torchvision("segmentation_models_pytorch")
     pairs = [
         f"{decoder}-{encoder}"
         for decoder in DECODERS
@@ -77,11 +62,9 @@ def names() -> Sequence[str]:
 
 def build(name: str) -> Net:
     """Class scores for each pixel of one image."""
-    import_torchvision()
-    import segmentation_models_pytorch as smp
-
+    smp = import_with_torchvision("segmentation_models_pytorch")
     decoder, encoder = name.split("-", 1)
     size = 224 if encoder.endswith("_224") else SIZE
-    kind = smp.DPT if decoder == "dpt" else getattr(smp, DECODERS[decoder])
-    net = kind(encoder, encoder_weights=None, classes=NUM_CLASSES).eval()
+    net_class = smp.DPT if decoder == "dpt" else getattr(smp, DECODERS[decoder])
+    net = net_class(encoder, encoder_weights=None, classes=NUM_CLASSES).eval()
     return Net(net, (image(1, 3, size, size),), domain="cv", task="semantic-segmentation")

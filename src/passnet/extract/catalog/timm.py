@@ -6,26 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from passnet.extract.net import Net, image
-from passnet.extract.torchvision_ops import import_torchvision
+from passnet.extract.torchvision_ops import import_with_torchvision
 
 ADDS = "convolutional and transformer image nets of some 1,300 architectures"
 PACKAGES = ("timm", "torchvision")
 
 
-def names() -> Sequence[str]:
+def names() -> list[str]:
     """All architectures; tags of pretrained weights share them."""
-    import_torchvision()
-    import timm
-
-    return timm.list_models()
+    return import_with_torchvision("timm").list_models()
 
 
 def build(name: str) -> Net:
     """A classifier on one image of the size that its configuration asks for."""
-    import_torchvision()
-    import timm
+    return net_of(import_with_torchvision("timm").create_model(name, pretrained=False).eval())
 
-    net = timm.create_model(name, pretrained=False).eval()
-    known: Any = net.pretrained_cfg
-    channels, height, width = known.get("input_size", (3, 224, 224))
-    return Net(net, (image(1, channels, height, width),), domain="cv", task="image-classification")
+
+def net_of(
+    net: Any, input_size: Sequence[int] | None = None, task: str = "image-classification"
+) -> Net:
+    """A net on one image of (channels, height, width), by default those of its configuration."""
+    input_size = input_size or net.pretrained_cfg.get("input_size", (3, 224, 224))
+    return Net(net, (image(1, *input_size),), domain="cv", task=task)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
+from passnet.extract.catalog import listed, row_of
 from passnet.extract.net import Net, NetInput, floats, integers
 
 ADDS = "graph nets: gather along edges, messages, scatter-add or softmax over each node's edges"
@@ -80,18 +82,10 @@ MODELS: dict[str, tuple[LayerFactory, str]] = {
     "GAT": (lambda g: g.GAT(WIDTH, WIDTH, 3, CLASSES, heads=4, jk="lstm"), "graph"),
     "GATv2": (lambda g: g.GAT(WIDTH, WIDTH, 3, CLASSES, v2=True, heads=4), "graph"),
     "EdgeCNN": (lambda g: g.EdgeCNN(WIDTH, WIDTH, 3, CLASSES), "graph"),
-    "PNA": (
-        lambda g: g.PNA(
-            WIDTH,
-            WIDTH,
-            3,
-            CLASSES,
-            aggregators=["mean", "min", "max", "std"],
-            scalers=["identity", "amplification", "attenuation"],
-            deg=torch.tensor([50, 300, 700, 800, 500, 358]),
-        ),
-        "graph",
-    ),
+    "PNA": (lambda g: g.PNA(
+        WIDTH, WIDTH, 3, CLASSES, aggregators=["mean", "min", "max", "std"],
+        scalers=["identity", "amplification", "attenuation"],
+        deg=torch.tensor([50, 300, 700, 800, 500, 358])), "graph"),
     "LINKX": (lambda g: g.LINKX(NODES, WIDTH, WIDTH, CLASSES, 2), "graph"),
     "PMLP": (lambda g: g.PMLP(WIDTH, WIDTH, CLASSES, 3), "graph"),
     "GraphUNet": (lambda g: g.GraphUNet(WIDTH, WIDTH, CLASSES, depth=3), "graph"),
@@ -103,7 +97,7 @@ MODELS: dict[str, tuple[LayerFactory, str]] = {
     "LightGCN": (lambda g: g.LightGCN(NODES, WIDTH, 3), "edges only"),
     "GAE": (lambda g: g.GAE(g.GCN(WIDTH, WIDTH, 2)), "graph"),
     "SchNet": (lambda g: g.SchNet(interaction_graph=_all_pairs), "molecule"),
-}
+}  # fmt: skip
 """Ready model -> how to make one, and what it is called with."""
 
 
@@ -122,29 +116,23 @@ class Stack(nn.Module):
         return self.head(x)
 
 
-def names() -> Sequence[str]:
-    """The kinds of layers, then the ready models."""
-    import torch_geometric  # noqa: F401
-
-    return [*LAYERS, *MODELS]
+names = listed("torch_geometric", [*LAYERS, *MODELS], importlib.import_module)
 
 
 def build(name: str) -> Net:
     """A stack of layers on a graph as large as Cora, or a ready model on a graph or molecule."""
-    from torch_geometric import nn as library
-
+    library = importlib.import_module("torch_geometric.nn")
+    make, inputs = row_of(LAYERS | MODELS, name)
     if name in LAYERS:
-        make, edges = LAYERS[name]
-        net = Stack([make(library) for _ in range(3)])
-        return _net(net, (*_graph(), *_carried(edges)), "node-classification")
-    make, inputs = MODELS[name]
+        stack = Stack([make(library) for _ in range(3)])
+        return _net(stack, (*_graph(), *_edge_inputs(inputs)), "node-classification")
     net = make(library)
     if inputs == "molecule":
         return _net(net, _molecule(), "molecular-property-prediction")
     if inputs == "edges only":
         return _net(net, _graph()[1:], "link-prediction")
     args = _graph()
-    args += _carried("features") if "edges" in inputs else ()
+    args += _edge_inputs("features") if "edges" in inputs else ()
     batch = NetInput(torch.arange(NODES) * 8 // NODES, ("node",))
     return _net(net, (*args, batch) if "batch" in inputs else args, "node-classification")
 
@@ -160,7 +148,7 @@ def _graph() -> tuple[NetInput, ...]:
     return floats(NODES, WIDTH, axes=("node", "channel")), NetInput(ends, ("2", "edge"))
 
 
-def _carried(edges: str) -> tuple[NetInput, ...]:
+def _edge_inputs(edges: str) -> tuple[NetInput, ...]:
     if edges == "weight":
         return (NetInput(floats(EDGES).value.abs(), ("edge",)),)
     if edges == "kind":

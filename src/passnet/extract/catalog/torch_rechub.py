@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
+from passnet.extract.catalog import listed, row_of
 from passnet.extract.net import Net, NetInput, floats, integers
 
 ADDS = (
@@ -69,7 +71,7 @@ class FeatureColumns(nn.Module):
         return self.net(dict(zip(self.columns, values, strict=True)))
 
 
-class _Described:
+class _Columns:
     """What the columns are, in the words of the library."""
 
     def __init__(self, history: bool) -> None:
@@ -85,28 +87,23 @@ class _Described:
         ]
 
 
-def names() -> Sequence[str]:
-    """Nets for ranking, those that read a history, and those for several tasks."""
-    import torch_rechub  # noqa: F401
-
-    return [*RANKING, *HISTORIES, *TASKS]
+names = listed("torch_rechub", [*RANKING, *HISTORIES, *TASKS], importlib.import_module)
 
 
 def build(name: str) -> Net:
     """A net on eight rows of as many columns as the Criteo set has, or on eight histories."""
-    from torch_rechub.models import multi_task, ranking
-
-    columns = _Described(history=name in HISTORIES)
-    make = {**RANKING, **HISTORIES, **TASKS}[name]
-    net = make(multi_task if name in TASKS else ranking, columns)
-    given = {column.name: _ids() for column in columns.ids}
-    given |= {column.name: floats(BATCH, axes=("batch",)) for column in columns.numbers}
+    columns = _Columns(history=name in HISTORIES)
+    module = "multi_task" if name in TASKS else "ranking"
+    models = importlib.import_module(f"torch_rechub.models.{module}")
+    net = row_of(RANKING | HISTORIES | TASKS, name)(models, columns)
+    inputs = {column.name: _ids() for column in columns.ids}
+    inputs |= {column.name: floats(BATCH, axes=("batch",)) for column in columns.numbers}
     if name in HISTORIES:
         items = integers(VOCABULARY, BATCH, HISTORY, low=1, axes=("batch", "sequence"))
-        given |= {"items": items, "item": _ids()}
-    args = tuple(given.values())
+        inputs |= {"items": items, "item": _ids()}
+    args = tuple(inputs.values())
     task = "multi-task-ranking" if name in TASKS else "click-prediction"
-    return Net(FeatureColumns(net, tuple(given)).eval(), args, domain="other", task=task)
+    return Net(FeatureColumns(net, tuple(inputs)).eval(), args, domain="other", task=task)
 
 
 def _ids() -> NetInput:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,26 +9,18 @@ from torch import nn
 
 from passnet.extract.catalog import unknown_entry
 from passnet.extract.net import Net, NetInput, floats, image
-from passnet.extract.torchvision_ops import import_torchvision
+from passnet.extract.torchvision_ops import import_with_torchvision
 
 ADDS = "the reference nets of PyTorch for images, with video, optical flow and dense detection"
 PACKAGES = ("torchvision",)
 
-SIZES = {
-    "inception_v3": 299,
-    "raft_large": 256,
-    "raft_small": 256,
-    "ssd300_vgg16": 300,
-    "ssdlite320_mobilenet_v3_large": 320,
-    "vit_h_14": 224,
-}
-SIZE = 224
-SIZE_DETECTION = 320
-
-CLIPS = {"s3d": 16, "mvit_v1_b": 16, "mvit_v2_s": 16}
-"""Frames of a clip where the net does not take `FRAMES`."""
+SIZE, DETECTION_SIZE = 224, 320
+SIZES = {"inception_v3": 299, "raft_large": 256, "raft_small": 256, "ssd300_vgg16": 300}
+"""Sides of images in pixels, where a net does not take those."""
 
 FRAMES = 8
+CLIPS = {"s3d": 16, "mvit_v1_b": 16, "mvit_v2_s": 16}
+"""Frames of a clip where the net does not take `FRAMES`."""
 
 LEFT_OUT = ("quantized_", "keypointrcnn", "maskrcnn")
 """Starts of names of quantized nets, which have no float weights, and of detectors that differ
@@ -54,23 +45,19 @@ class DenseDetector(nn.Module):
         return self.head(list(self.backbone(images).values()))
 
 
-def names() -> Sequence[str]:
+def names() -> list[str]:
     """All float nets, of detectors each dense part once."""
-    import_torchvision()
-    from torchvision import models
-
+    models = import_with_torchvision("torchvision.models")
     return [name for name in models.list_models() if not name.startswith(LEFT_OUT)]
 
 
 def build(name: str) -> Net:
     """A net of the default configuration, with inputs of its task."""
-    import_torchvision()
-    from torchvision import models
-
+    models = import_with_torchvision("torchvision.models")
     if name not in names():
         raise ValueError(unknown_entry(name, names()))
     group = models.get_model_builder(name).__module__.split(".")[2]
-    size = SIZES.get(name, SIZE_DETECTION if group == "detection" else SIZE)
+    size = SIZES.get(name, DETECTION_SIZE if group == "detection" else SIZE)
     options: dict[str, Any] = {}
     if group in ("detection", "segmentation"):
         options = {"weights_backbone": None}

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from passnet.extract.net import Net, floats, image
-from passnet.extract.torchvision_ops import import_torchvision
+from passnet.extract.torchvision_ops import import_with_torchvision
 
 ADDS = (
     "YOLO v3 to 26 and RT-DETR (detection, segmentation, pose, oriented boxes, depth, classes): "
@@ -26,68 +25,50 @@ PACKAGES = ("ultralytics", "torchvision")
 IMAGE_SIZES = {"classify": 224}
 """Task -> pixels on a side, where it is not 640."""
 
-CLASSES = {
-    "classify": "ClassificationModel",
-    "detect": "DetectionModel",
-    "segment": "SegmentationModel",
-    "semantic": "SemanticSegmentationModel",
-    "pose": "PoseModel",
-    "obb": "OBBModel",
-    "depth": "DepthModel",
-}
-"""Task -> class in `ultralytics.nn.tasks`, where the name of the file does not say otherwise."""
-
 TASKS = {
-    "classify": "image-classification",
-    "detect": "object-detection",
-    "segment": "instance-segmentation",
-    "semantic": "semantic-segmentation",
-    "pose": "pose-estimation",
-    "obb": "oriented-object-detection",
-    "depth": "depth-estimation",
+    "classify": ("ClassificationModel", "image-classification"),
+    "detect": ("DetectionModel", "object-detection"),
+    "segment": ("SegmentationModel", "instance-segmentation"),
+    "semantic": ("SemanticSegmentationModel", "semantic-segmentation"),
+    "pose": ("PoseModel", "pose-estimation"),
+    "obb": ("OBBModel", "oriented-object-detection"),
+    "depth": ("DepthModel", "depth-estimation"),
 }
+"""Task of the library -> class in `ultralytics.nn.tasks`, where the name of the file does not say
+otherwise, and our word for the task."""
 
 
-def names() -> Sequence[str]:
+def names() -> list[str]:
     """Every file in each of its scales, as `yolo11n-seg`."""
-    _ready()
-    from ultralytics.utils import ROOT, YAML
-
-    found = []
-    for path in sorted(Path(ROOT, "cfg", "models").rglob("*.yaml")):
-        scales = YAML.load(path).get("scales")
-        scaled = isinstance(scales, dict) and not re.search("resnet|rtdetr-", path.stem)
-        found += _scaled(path.stem, scales) if scaled else [path.stem]
-    return found
+    utils = _import("ultralytics.utils")
+    entries = []
+    for path in sorted(Path(utils.ROOT, "cfg", "models").rglob("*.yaml")):
+        scales = utils.YAML.load(path).get("scales")
+        is_scaled = isinstance(scales, dict) and not re.search("resnet|rtdetr-", path.stem)
+        entries += _scaled(path.stem, scales) if is_scaled else [path.stem]
+    return entries
 
 
 def build(name: str) -> Net:
     """The net as it is used, on one square image; what it returns is decoded boxes, not chosen."""
-    _ready()
-    from ultralytics.nn import tasks
-
+    tasks = _import("ultralytics.nn.tasks")
     config = tasks.yaml_model_load(f"{name}.yaml")
     task = tasks.guess_model_task(config) or "detect"
-    kind = CLASSES[task]
-    for word, other in (("rtdetr", "RTDETRDetectionModel"), ("world", "WorldModel")):
-        kind = other if word in name else kind
+    class_name, task_name = TASKS[task]
+    for word, named_class in (("rtdetr", "RTDETRDetectionModel"), ("world", "WorldModel")):
+        class_name = named_class if word in name else class_name
     if name.startswith("yoloe"):
-        kind = "YOLOESegModel" if task == "segment" else "YOLOEModel"
-    net: Any = getattr(tasks, kind)(config, verbose=False).eval()
+        class_name = "YOLOESegModel" if task == "segment" else "YOLOEModel"
+    net: Any = getattr(tasks, class_name)(config, verbose=False).eval()
     head = net.model[-1]
     if isinstance(getattr(head, "stride", None), torch.Tensor):
         head.stride = head.stride.tolist()  # a number read from a tensor would break the graph
     side = IMAGE_SIZES.get(task, 640)
-    kwargs = {}
-    if kind == "WorldModel":
-        kwargs["txt_feats"] = floats(1, 80, 512, axes=("batch", "class", "512"))
-    return Net(
-        net.predict if kwargs else net,
-        (image(1, 3, side, side),),
-        kwargs,
-        domain="cv",
-        task=TASKS[task],
-    )
+    picture = image(1, 3, side, side)
+    if class_name == "WorldModel":
+        classes = floats(1, 80, 512, axes=("batch", "class", "512"))
+        return Net(net.predict, (picture,), {"txt_feats": classes}, "cv", task_name)
+    return Net(net, (picture,), domain="cv", task=task_name)
 
 
 def _scaled(stem: str, scales: dict[str, Any]) -> list[str]:
@@ -95,10 +76,10 @@ def _scaled(stem: str, scales: dict[str, Any]) -> list[str]:
     return [re.sub(r"(?<=\d)(?=-|$)", scale, stem, count=1) for scale in scales]
 
 
-def _ready() -> None:
+def _import(module: str) -> Any:
     """See to it that the import asks no network and writes its settings to a temporary folder."""
     os.environ.setdefault("YOLO_CONFIG_DIR", str(Path(tempfile.gettempdir(), "passnet")))
     os.environ.setdefault("YOLO_OFFLINE", "true")
     os.environ.setdefault("YOLO_AUTOINSTALL", "false")
     os.environ.setdefault("YOLO_VERBOSE", "false")
-    import_torchvision()
+    return import_with_torchvision(module)

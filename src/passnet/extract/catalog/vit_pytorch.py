@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Sequence
 from typing import Any
 
-from passnet.extract.catalog import unknown_entry
+from passnet.extract.catalog import listed, row_of
 from passnet.extract.net import Net, NetInput, floats, image
-from passnet.extract.torchvision_ops import import_torchvision
+from passnet.extract.torchvision_ops import import_with_torchvision
 
 ADDS = "attention for images as papers rewrote it: windows, pooling, memories, convolutions, 1D-3D"
 PACKAGES = ("vit-pytorch", "x-transformers", "torchvision")
 
 CLASSES = {"num_classes": 1000}
-VIT = CLASSES | {
-    "image_size": 224, "patch_size": 16, "dim": 512, "depth": 6, "heads": 8, "mlp_dim": 1024,
-}  # fmt: skip
-SERIES = {key: value for key, value in VIT.items() if key != "image_size"} | {"seq_len": 256}
-VIDEO = VIT | {"image_size": 128, "image_patch_size": 16, "frames": 16, "frame_patch_size": 2}
-del VIDEO["patch_size"]
-VIVIT = {key: value for key, value in VIDEO.items() if key != "depth"} | {
-    "spatial_depth": 4, "temporal_depth": 4,
-}  # fmt: skip
-GRID = {key: value for key, value in VIT.items() if key != "image_size"} | {
-    "ndim": 3, "input_shape": (8, 64, 64), "patch_size": (2, 8, 8),
-}  # fmt: skip
+PATCHED = CLASSES | {"image_size": 224, "patch_size": 16, "dim": 512}
+LAYERS = CLASSES | {"dim": 512, "heads": 8, "mlp_dim": 1024}
+VIT = PATCHED | LAYERS | {"depth": 6}
+SERIES = LAYERS | {"depth": 6, "patch_size": 16, "seq_len": 256}
+CLIP = LAYERS | {"image_size": 128, "image_patch_size": 16, "frames": 16, "frame_patch_size": 2}
+VIDEO = CLIP | {"depth": 6}
+VIVIT = CLIP | {"spatial_depth": 4, "temporal_depth": 4}
+GRID = LAYERS | {"depth": 6, "ndim": 3, "input_shape": (8, 64, 64), "patch_size": (2, 8, 8)}
+MAX = CLASSES | {"dim": 64, "depth": (2, 2, 2, 2), "dim_conv_stem": 64}
+CCT = CLASSES | {"img_size": 224, "kernel_size": 7, "stride": 2, "padding": 3}
 
 NETS: dict[str, tuple[str, dict[str, Any]]] = {
     "vit": ("vit:ViT", VIT),
@@ -54,9 +50,8 @@ NETS: dict[str, tuple[str, dict[str, Any]]] = {
     "simple-attn-residual": ("simple_vit_attn_residual:SimpleViTAttnResidual", VIT),
     "simple-orthogonal-residual": ("simple_vit_orthog_residual_update:SimpleViT", VIT),
     "simple-fft": ("simple_vit_with_fft:SimpleViT", VIT | {"freq_patch_size": 8}),
-    "simple-hyper-connections": (
-        "simple_vit_with_hyper_connections:SimpleViT", VIT | {"num_residual_streams": 4},
-    ),
+    "simple-hyper-connections": ("simple_vit_with_hyper_connections:SimpleViT",
+                                 VIT | {"num_residual_streams": 4}),
     "simple-patch-dropout": ("simple_vit_with_patch_dropout:SimpleViT", VIT),
     "simple-qk-norm": ("simple_vit_with_qk_norm:SimpleViT", VIT),
     "simple-registers": ("simple_vit_with_register_tokens:SimpleViT", VIT),
@@ -67,21 +62,18 @@ NETS: dict[str, tuple[str, dict[str, Any]]] = {
     "attn-residual-dca": ("attn_residual_with_dca_simple_vit:SimpleViT", VIT),
     "ats": ("ats_vit:ViT", VIT | {"max_tokens_per_depth": (256, 128, 64, 32, 16, 8)}),
     "cait": ("cait:CaiT", VIT | {"cls_depth": 2}),
-    "cct": ("cct:CCT", CLASSES | {"img_size": 224, "embedding_dim": 384, "num_layers": 7,
-            "num_heads": 6, "n_conv_layers": 2, "kernel_size": 7, "stride": 2, "padding": 3}),
-    "cct-sine": ("cct:CCT", CLASSES | {"img_size": 224, "embedding_dim": 256, "num_layers": 4,
-                 "num_heads": 4, "n_conv_layers": 1, "kernel_size": 7, "stride": 2, "padding": 3,
-                 "positional_embedding": "sine"}),
-    "cct-3d": ("cct_3d:CCT", CLASSES | {"img_size": 224, "num_frames": 8, "embedding_dim": 384,
-               "n_conv_layers": 2, "frame_kernel_size": 3, "kernel_size": 7, "stride": 2,
-               "padding": 3, "num_layers": 7, "num_heads": 6, "mlp_ratio": 3.0}),
+    "cct": ("cct:CCT", CCT | {"embedding_dim": 384, "num_layers": 7, "num_heads": 6,
+            "n_conv_layers": 2}),
+    "cct-sine": ("cct:CCT", CCT | {"embedding_dim": 256, "num_layers": 4, "num_heads": 4,
+                 "n_conv_layers": 1, "positional_embedding": "sine"}),
+    "cct-3d": ("cct_3d:CCT", CCT | {"num_frames": 8, "embedding_dim": 384, "n_conv_layers": 2,
+               "frame_kernel_size": 3, "num_layers": 7, "num_heads": 6, "mlp_ratio": 3.0}),
     "cross-vit": ("cross_vit:CrossViT", CLASSES | {"image_size": 256, "sm_dim": 192,
                   "lg_dim": 384, "sm_patch_size": 16, "lg_patch_size": 64}),
     "crossformer": ("crossformer:CrossFormer", CLASSES),
     "cvt": ("cvt:CvT", CLASSES),
     "deepvit": ("deepvit:DeepViT", VIT),
-    "efficient-x-transformer": ("efficient:ViT", CLASSES | {"image_size": 224, "patch_size": 16,
-                                "dim": 512}),
+    "efficient-x-transformer": ("efficient:ViT", PATCHED),
     "jet-full-linear": ("jet_vit:JetViT", VIT | {"attn_layers": ["LA", "FA", "WA"] * 2}),
     "jumbo": ("jumbo_vit:JumboViT", VIT),
     "learnable-memory": ("learnable_memory_vit:ViT", VIT),
@@ -89,11 +81,10 @@ NETS: dict[str, tuple[str, dict[str, Any]]] = {
               "heads": (4, 6, 8), "mlp_mult": 2, "stages": 3}),
     "look": ("look_vit:LookViT", CLASSES | {"image_size": 256, "dim": 512, "depth": 2,
              "highres_patch_size": 8}),
-    "looped": ("looped_vit:LoopedViT", CLASSES | {"image_size": 224, "patch_size": 16, "dim": 512,
-               "pre_loop_depth": 1, "num_looped_blocks": 2, "post_loop_depth": 1}),
-    "max": ("max_vit:MaxViT", CLASSES | {"dim": 64, "depth": (2, 2, 2, 2), "dim_conv_stem": 64}),
-    "max-registers": ("max_vit_with_registers:MaxViT", CLASSES | {"dim": 64,
-                      "depth": (2, 2, 2, 2), "dim_conv_stem": 64}),
+    "looped": ("looped_vit:LoopedViT", PATCHED | {"pre_loop_depth": 1, "num_looped_blocks": 2,
+               "post_loop_depth": 1}),
+    "max": ("max_vit:MaxViT", MAX),
+    "max-registers": ("max_vit_with_registers:MaxViT", MAX),
     "mobile": ("mobile_vit:MobileViT", CLASSES | {"image_size": (256, 256), "dims": [96, 120, 144],
                "channels": [16, 32, 48, 48, 64, 64, 80, 80, 96, 96, 384]}),
     "na": ("na_vit:NaViT", VIT),
@@ -115,8 +106,7 @@ NETS: dict[str, tuple[str, dict[str, Any]]] = {
     "t2t": ("t2t:T2TViT", CLASSES | {"dim": 512, "image_size": 224, "depth": 5, "heads": 8,
             "mlp_dim": 512}),
     "twins-svt": ("twins_svt:TwinsSVT", CLASSES),
-    "wwt": ("wwt:WWT", CLASSES | {"image_size": 224, "patch_size": 16, "dim": 512, "depth": 6,
-            "num_slots": 16}),
+    "wwt": ("wwt:WWT", PATCHED | {"depth": 6, "num_slots": 16}),
     "xcit": ("xcit:XCiT", VIT | {"cls_depth": 2, "local_patch_kernel_size": 3}),
 }  # fmt: skip
 """Entry -> module and class, and what to construct it with."""
@@ -124,29 +114,21 @@ NETS: dict[str, tuple[str, dict[str, Any]]] = {
 SIZE = 224
 SIZES = {"scalable": 256}
 
-
-def names() -> Sequence[str]:
-    """Every variant."""
-    import_torchvision()
-    import vit_pytorch  # noqa: F401
-
-    return list(NETS)
+names = listed("vit_pytorch", NETS)
 
 
 def build(name: str) -> Net:
     """A classifier of one image, clip or series."""
-    if name not in NETS:
-        raise ValueError(unknown_entry(name, names()))
-    import_torchvision()
-    path, options = NETS[name]
-    module, kind = path.split(":")
+    path, options = row_of(NETS, name)
+    module, class_name = path.split(":")
+    library = import_with_torchvision(f"vit_pytorch.{module}")
     if module == "efficient":
         from x_transformers import Encoder
 
         options = options | {"transformer": Encoder(dim=512, depth=6, ff_glu=True)}
-    net = getattr(importlib.import_module(f"vit_pytorch.{module}"), kind)(**options).eval()
-    given, task = _input(name, options)
-    return Net(net, (given,), domain="other" if "seq_len" in options else "cv", task=task)
+    net = getattr(library, class_name)(**options).eval()
+    argument, task = _input(name, options)
+    return Net(net, (argument,), domain="other" if "seq_len" in options else "cv", task=task)
 
 
 def _input(name: str, options: dict[str, Any]) -> tuple[NetInput, str]:
@@ -160,9 +142,7 @@ def _input(name: str, options: dict[str, Any]) -> tuple[NetInput, str]:
     if frames:
         axes = ("batch", "3", "frames", "height", "width")
         return floats(1, 3, frames, size, size, axes=axes), "video-classification"
-    if isinstance(size, tuple):
-        size = size[0]
-    picture = image(1, 3, size, size)
+    picture = image(1, 3, *(size if isinstance(size, tuple) else (size, size)))
     if name.startswith("na"):
         picture = NetInput([picture.value[0], picture.value[0, :, :, :128]])
     return picture, "image-classification"

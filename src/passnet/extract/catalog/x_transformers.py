@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
 from typing import Any
 
-from passnet.extract.catalog import unknown_entry
+from passnet.extract.catalog import listed, unknown_entry
 from passnet.extract.net import Net, NetInput, floats, image, integers, tokens
 
 ADDS = "options of attention, positions, norms and residuals that papers proposed, one at a time"
@@ -15,6 +15,7 @@ VOCABULARY = 8192
 LENGTH = 256
 DIM = 512
 SHAPE: dict[str, Any] = {"dim": DIM, "depth": 4}
+TEXT = {"num_tokens": VOCABULARY, "max_seq_len": LENGTH}
 IMAGE_SIZE = 224
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -142,50 +143,44 @@ WRAPPERS = ("continuous", "translation", "xval", "multi-input")
 """Nets of which there is one each."""
 
 
-def names() -> Sequence[str]:
-    """Decoders, encoders, encoders with something around them, and nets for other inputs."""
-    import x_transformers  # noqa: F401
-
-    return (
-        [f"decoder-{option}" for option in OPTIONS]
-        + [f"encoder-{option}" for option in ENCODERS]
-        + [f"wrapper-{option}" for option in HEADS]
-        + [f"vit-{option}" for option in VITS]
-        + [f"layers-{option}" for option in STACKS]
-        + list(WRAPPERS)
-    )
+names = listed(
+    "x_transformers",
+    [
+        *(f"decoder-{option}" for option in OPTIONS),
+        *(f"encoder-{option}" for option in ENCODERS),
+        *(f"wrapper-{option}" for option in HEADS),
+        *(f"vit-{option}" for option in VITS),
+        *(f"layers-{option}" for option in STACKS),
+        *WRAPPERS,
+    ],
+    importlib.import_module,
+)
+"""Decoders, encoders, encoders with something around them, and nets for other inputs."""
 
 
 def build(name: str) -> Net:
     """A small transformer with the option that the entry is named after."""
-    import x_transformers as library
-
     if name not in names():
         raise ValueError(unknown_entry(name, names()))
+    library = importlib.import_module("x_transformers")
+    kind, _, option = name.partition("-")
     if name in WRAPPERS:
-        return _wrapper(name)
-    kind, option = name.split("-", 1)
+        return _wrapper(library, name)
     if kind == "vit":
-        return _vit(*VITS[option])
+        return _vit(library, *VITS[option])
     if kind == "layers":
-        return _layers(STACKS[option])
+        return _layers(library, STACKS[option])
     layers = SHAPE | (OPTIONS[option] if kind != "wrapper" else {})
     around = HEADS[option] if kind == "wrapper" else {}
-    net = library.TransformerWrapper(
-        num_tokens=VOCABULARY,
-        max_seq_len=LENGTH,
-        attn_layers=(library.Decoder if kind == "decoder" else library.Encoder)(**layers),
-        **around,
-    )
+    attn_layers = (library.Decoder if kind == "decoder" else library.Encoder)(**layers)
+    net = library.TransformerWrapper(**TEXT, attn_layers=attn_layers, **around)
     task = "text-generation" if kind == "decoder" else "fill-mask"
     if "logits_dim" in around:
         task = "text-classification"
     return Net(net.eval(), (tokens(VOCABULARY, 1, LENGTH),), domain="nlp", task=task)
 
 
-def _vit(layers: dict[str, Any], around: dict[str, Any]) -> Net:
-    import x_transformers as library
-
+def _vit(library: Any, layers: dict[str, Any], around: dict[str, Any]) -> Net:
     net = library.ViTransformerWrapper(
         image_size=IMAGE_SIZE,
         patch_size=16,
@@ -197,39 +192,34 @@ def _vit(layers: dict[str, Any], around: dict[str, Any]) -> Net:
     return Net(net.eval(), (picture,), domain="cv", task="image-classification")
 
 
-def _layers(options: dict[str, Any]) -> Net:
-    import x_transformers as library
-
+def _layers(library: Any, options: dict[str, Any]) -> Net:
     sequence = floats(1, LENGTH, DIM, axes=("batch", "sequence", str(DIM)))
-    if not options:
-        net = library.CrossAttender(**SHAPE)
-        more = {"context": floats(1, 64, DIM, axes=("batch", "context", str(DIM)))}
-    else:
+    if options:
         net = library.Encoder(**SHAPE, dim_condition=DIM, **options)
-        more = {"condition": floats(1, DIM, axes=("batch", str(DIM)))}
-    return Net(net.eval(), (sequence,), more, "other", "feature-extraction")
+        kwargs = {"condition": floats(1, DIM, axes=("batch", str(DIM)))}
+    else:
+        net = library.CrossAttender(**SHAPE)
+        kwargs = {"context": floats(1, 64, DIM, axes=("batch", "context", str(DIM)))}
+    return Net(net.eval(), (sequence,), kwargs, "other", "feature-extraction")
 
 
-def _wrapper(name: str) -> Net:
-    import x_transformers as library
-
-    axes = ("batch", "sequence")
-    text, words = tokens(VOCABULARY, 1, LENGTH), {"num_tokens": VOCABULARY, "max_seq_len": LENGTH}
+def _wrapper(library: Any, name: str) -> Net:
+    text = tokens(VOCABULARY, 1, LENGTH)
     if name == "continuous":
         net = library.ContinuousTransformerWrapper(
             dim_in=32, dim_out=100, max_seq_len=LENGTH, attn_layers=library.Encoder(**SHAPE)
         )
-        values = floats(1, LENGTH, 32, axes=(*axes, "32"))
-        return Net(net.eval(), (values,), domain="other", task="time-series-forecasting")
+        series = floats(1, LENGTH, 32, axes=("batch", "sequence", "32"))
+        return Net(net.eval(), (series,), domain="other", task="time-series-forecasting")
     if name == "translation":
         layers = library.Decoder(**SHAPE, cross_attend=True)
-        net = library.TransformerWrapper(**words, attn_layers=layers)
+        net = library.TransformerWrapper(**TEXT, attn_layers=layers)
         source = floats(1, 64, DIM, axes=("batch", "source", str(DIM)))
         return Net(net.eval(), (text,), {"context": source}, "nlp", "translation")
     layers = library.Decoder(**SHAPE)
     if name == "xval":
-        net = library.XValTransformerWrapper(**words, numerical_token_id=3, attn_layers=layers)
-        args = (text, floats(1, LENGTH, axes=axes))
+        net = library.XValTransformerWrapper(**TEXT, numerical_token_id=3, attn_layers=layers)
+        args = (text, floats(1, LENGTH, axes=("batch", "sequence")))
         return Net(net.eval(), args, domain="nlp", task="text-generation")
     sizes = {"note": 128, "duration": 64}
     net = library.MultiInputTransformerWrapper(

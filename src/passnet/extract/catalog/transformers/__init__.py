@@ -1,4 +1,13 @@
-"""transformers: every net class that the library exports, base nets and task heads alike."""
+"""transformers: every net class that the library exports, base nets and task heads alike.
+
+inputs            what a net is called with
+arguments         how each argument is made, by its name
+families          what some families take otherwise than the names of their arguments say
+input_factories   makers of inputs from the names and sizes of axes
+config_view       a net's configuration and arguments, as the makers ask for them
+config_defaults   settings that some default configurations lack
+reduced_configs   configurations with few layers
+"""
 
 from __future__ import annotations
 
@@ -7,16 +16,11 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Sequence
 from typing import Any
 
+from passnet.extract.catalog.transformers import reduced_configs
 from passnet.extract.catalog.transformers.config_defaults import WHOLE, required_settings
 from passnet.extract.catalog.transformers.inputs import inputs, omitted_inputs
-from passnet.extract.catalog.transformers.reduced_configs import (
-    MAX_LAYERS,
-    match_widths,
-    reduce_layers,
-)
 from passnet.extract.net import Domain, Net
 from passnet.extract.torchvision_ops import import_torchvision
 
@@ -34,8 +38,8 @@ _NOT_NETS = re.compile(
 
 
 @functools.cache
-def import_transformers() -> None:
-    """Import transformers so that its nets can be imported beside a CPU build of torch.
+def import_transformers() -> Any:
+    """The package, imported so that its nets can be imported beside a CPU build of torch.
 
     A torchaudio that does not load is not to be seen by it: nets do without.
 
@@ -49,21 +53,20 @@ def import_transformers() -> None:
         pass
     except OSError:
         sys.modules["torchaudio"] = None  # type: ignore[assignment]
+    import transformers
     from transformers.utils import is_torchaudio_available, logging
 
     is_torchaudio_available()  # it remembers
     if sys.modules.get("torchaudio", sys) is None:
         del sys.modules["torchaudio"]
     logging.set_verbosity_error()
+    return transformers
 
 
-def names() -> Sequence[str]:
+def names() -> list[str]:
     """All classes of nets, as the package exports them."""
-    import_transformers()
-    import transformers
-
-    found = [name for name in dir(transformers) if _NETS.search(name)]
-    return sorted(name for name in found if not _NOT_NETS.search(name))
+    exported = dir(import_transformers())
+    return sorted(name for name in exported if _NETS.search(name) and not _NOT_NETS.search(name))
 
 
 def build(name: str) -> Net:
@@ -72,31 +75,26 @@ def build(name: str) -> Net:
     Raises:
         ValueError: the class has no default configuration, or takes what is not known here.
     """
-    import_transformers()
-    import transformers
-
-    kind = getattr(transformers, name)
+    net_class = getattr(import_transformers(), name)
     if name in _COMPOSED:
-        config = composed_config(name)
-        return net_of(kind, config)
-    settings = required_settings(name, kind.config_class)
-    config, changes = kind.config_class(**settings), ()
+        return net_of(net_class, composed_config(name))
+    settings = required_settings(name, net_class.config_class)
+    config, changes = net_class.config_class(**settings), ()
     if config.model_type not in WHOLE:
-        config, changes = reduce_layers(config)
+        config, changes = reduced_configs.reduce_layers(config)
     changes += tuple(f"{key} = {value}" for key, value in settings.items())
-    changes += match_widths(config)
-    return net_of(kind, config, changes)
+    return net_of(net_class, config, changes + reduced_configs.match_widths(config))
 
 
-def net_of(kind: Any, config: Any, changes: tuple[str, ...] = ()) -> Net:
+def net_of(net_class: Any, config: Any, changes: tuple[str, ...] = ()) -> Net:
     """A net of this class and configuration, with inputs."""
     if getattr(config, "_experts_implementation", None) is None:
         config._experts_implementation = "batched_mm"  # others loop over values, or are no torch op
-    net = kind(config).eval()
-    domain, task = domain_and_task(kind.__name__, net)
-    given = inputs(net, config)
-    changes += tuple(f"called without {name}" for name in omitted_inputs(net, given))
-    return Net(net, kwargs=given, domain=domain, task=task, changes=changes)
+    net = net_class(config).eval()
+    domain, task = domain_and_task(net_class.__name__, net)
+    arguments = inputs(net, config)
+    changes += tuple(f"called without {name}" for name in omitted_inputs(net, arguments))
+    return Net(net, kwargs=arguments, domain=domain, task=task, changes=changes)
 
 
 _COMPOSED = {
@@ -114,11 +112,11 @@ _COMPOSED = {
 
 def composed_config(name: str) -> Any:
     """A configuration of two small nets."""
-    import transformers
-
-    kind, maker, *parts = _COMPOSED[name]
-    configs = [getattr(transformers, part)(num_hidden_layers=MAX_LAYERS) for part in parts]
-    return getattr(getattr(transformers, kind), maker)(*configs)
+    library = import_transformers()
+    config_class, factory, *parts = _COMPOSED[name]
+    layers = reduced_configs.MAX_LAYERS
+    configs = [getattr(library, part)(num_hidden_layers=layers) for part in parts]
+    return getattr(getattr(library, config_class), factory)(*configs)
 
 
 @functools.cache
@@ -126,35 +124,38 @@ def class_tasks() -> dict[str, str]:
     """Name of a class -> the words of transformers for what it is for."""
     from transformers.models.auto import modeling_auto
 
-    found: dict[str, str] = {}
+    tasks: dict[str, str] = {}
     for name, mapping in vars(modeling_auto).items():
         match = re.fullmatch(r"MODEL_FOR_(\w+)_MAPPING_NAMES", name)
         if match is None:
             continue
         task = match[1].lower().replace("_", "-")
-        for kinds in mapping.values():
-            for kind in (kinds,) if isinstance(kinds, str) else kinds:
-                found.setdefault(kind, _TASKS.get(task, task))
-    return found
+        for classes in mapping.values():
+            for class_name in (classes,) if isinstance(classes, str) else classes:
+                tasks.setdefault(class_name, _HUB_TASKS.get(task, task))
+    return tasks
 
 
-_TASKS = {"causal-lm": "text-generation", "masked-lm": "fill-mask", "seq-to-seq-causal-lm":
-          "text2text-generation", "sequence-classification": "text-classification"}  # fmt: skip
+_HUB_TASKS = {
+    "causal-lm": "text-generation", "masked-lm": "fill-mask",
+    "seq-to-seq-causal-lm": "text2text-generation",
+    "sequence-classification": "text-classification",
+}  # fmt: skip
 """Where the words of the hub differ from those of the library's tables."""
 
 
-def domain_and_task(name: str, net: Any) -> tuple[Domain, str]:
-    """Domain and task of a class: by what it takes, and by the tables of the library."""
-    takes = set(inspect.signature(net.forward).parameters)
-    text = bool(takes & {"input_ids", "decoder_input_ids"})
-    seen = any(name.startswith(("pixel_values", "flattened_patches")) or name == "grid_thw"
-               for name in takes)  # fmt: skip
-    heard = bool(takes & {"input_values", "input_features", "spectrogram"})
+def domain_and_task(class_name: str, net: Any) -> tuple[Domain, str]:
+    """By what a class takes, and by the tables of the library."""
+    params = set(inspect.signature(net.forward).parameters)
+    reads = bool(params & {"input_ids", "decoder_input_ids"})
+    sees = any(
+        name.startswith(("pixel_values", "flattened_patches")) or name == "grid_thw"
+        for name in params
+    )
+    hears = bool(params & {"input_values", "input_features", "spectrogram"})
     domain: Domain = "other"
-    if seen:
-        domain = "multimodal" if text or heard else "cv"
-    elif heard:
-        domain = "audio"
-    elif text:
-        domain = "nlp"
-    return domain, class_tasks().get(name, "feature-extraction")
+    if sees:
+        domain = "multimodal" if reads or hears else "cv"
+    elif hears or reads:
+        domain = "audio" if hears else "nlp"
+    return domain, class_tasks().get(class_name, "feature-extraction")

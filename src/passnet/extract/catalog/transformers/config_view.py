@@ -12,6 +12,8 @@ IMAGE_SIZE = 224
 """Of nets whose configuration does not name one."""
 
 DETECTION_SIZE = 640
+_DETECTORS = ("Detection", "Detr", "YOLO", "Yolos", "DFine", "DETR", "GroundingDino")
+"""Words in the names of classes of which an image is that large."""
 
 
 class ConfigView:
@@ -19,39 +21,35 @@ class ConfigView:
 
     def __init__(self, net: torch.nn.Module, config: Any) -> None:
         self.net, self.config = net, config
+        self.class_name = type(net).__name__
         self.params = inspect.signature(net.forward).parameters
         self.family = str(config.model_type)
 
     def find(self, *keys: str, part: str = "", default: Any = None) -> Any:
         """The first of these settings that the configuration has, first in parts named so."""
-        parts = list(_parts(self.config))
-        parts.sort(key=lambda item: part not in item[0] if part else False)
-        for _, config in parts:
-            for key in keys:
-                value = getattr(config, key, None)
-                if value is not None:
-                    return value
-        return default
+        parts = sorted(_parts(self.config), key=lambda named: bool(part) and part not in named[0])
+        settings = (getattr(config, key, None) for _, config in parts for key in keys)
+        return next((value for value in settings if value is not None), default)
 
     def text(self, key: str, default: Any = None) -> Any:
         """A setting of the part of the configuration that is about text."""
-        value = getattr(reader(self.config), key, None)
+        value = getattr(text_config(self.config), key, None)
         return self.find(key, part="text", default=default) if value is None else value
 
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of an image."""
-        large = any(word in type(self.net).__name__ for word in _LARGE)
-        found = self.find(
-            "image_size", "img_size", "input_size", "pretrained_img_size", part="vision",
-            default=DETECTION_SIZE if large else IMAGE_SIZE,
-        )  # fmt: skip
-        if isinstance(found, Mapping):
-            found = [found[key] for key in ("height", "width") if key in found]
-        if isinstance(found, (list, tuple)):
-            found = list(found)[-2:]
-            return int(found[0]), int(found[-1])
-        return int(found), int(found)
+        size = self.find("image_size", "img_size", "input_size", "pretrained_img_size",
+                         part="vision")  # fmt: skip
+        if size is None:
+            is_detector = any(word in self.class_name for word in _DETECTORS)
+            size = DETECTION_SIZE if is_detector else IMAGE_SIZE
+        if isinstance(size, Mapping):
+            size = [size[key] for key in ("height", "width") if key in size]
+        if isinstance(size, (list, tuple)):
+            size = list(size)[-2:]
+            return int(size[0]), int(size[-1])
+        return int(size), int(size)
 
     @property
     def channels(self) -> int:
@@ -62,19 +60,16 @@ class ConfigView:
     @property
     def patch(self) -> int:
         """Side of a patch of an image."""
-        found = self.find("patch_size", part="vision", default=14)
-        return int(found[-1] if isinstance(found, (list, tuple)) else found)
+        side = self.find("patch_size", part="vision", default=14)
+        return int(side[-1] if isinstance(side, (list, tuple)) else side)
 
 
-def reader(config: Any) -> Any:
+def text_config(config: Any) -> Any:
     """The part of a configuration that is about text; of two, the one that reads."""
     try:
         return config.get_text_config()
     except ValueError:
         return config.get_text_config(encoder=True)
-
-
-_LARGE = ("Detection", "Detr", "YOLO", "Yolos", "DFine", "DETR", "GroundingDino")
 
 
 def _parts(config: Any, name: str = "") -> Iterator[tuple[str, Any]]:

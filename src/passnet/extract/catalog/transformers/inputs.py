@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
-from passnet.extract.catalog.transformers.arguments import MAKERS
+from passnet.extract.catalog.transformers.arguments import MAKERS, REQUIRED
 from passnet.extract.catalog.transformers.config_view import ConfigView
 from passnet.extract.catalog.transformers.families import FAMILIES
-from passnet.extract.catalog.transformers.required_arguments import REQUIRED
 from passnet.extract.net import NetInput
 
 
@@ -22,24 +22,25 @@ def inputs(net: torch.nn.Module, config: Any) -> dict[str, NetInput]:
     Raises:
         ValueError: forward takes something that is not known here how to make.
     """
-    look = ConfigView(net, config)
-    made: dict[str, NetInput] = {}
-    own = FAMILIES.get(type(net).__name__) or FAMILIES.get(look.family, {})
-    for name, param in look.params.items():
+    view = ConfigView(net, config)
+    arguments: dict[str, NetInput] = {}
+    own = FAMILIES.get(view.class_name) or FAMILIES.get(view.family, {})
+    for name, param in view.params.items():
         required = param.default is param.empty and param.kind is param.POSITIONAL_OR_KEYWORD
         maker = own.get(name, MAKERS.get(name) or (REQUIRED.get(name) if required else None))
         if maker is None and required:
-            raise ValueError(f"no rule for the argument {name!r} of {type(net).__name__}")
-        given = maker(look) if maker is not None else None
-        if given is not None:
-            made[name] = given
-    insert_placeholders(look, made)
-    return made
+            raise ValueError(f"no rule for the argument {name!r} of {view.class_name}")
+        argument = maker(view) if maker is not None else None
+        if argument is not None:
+            arguments[name] = argument
+    insert_placeholders(view, arguments)
+    return arguments
 
 
-PLACES = (
-    (("pixel_values",), ("image_grid_thw", "image_sizes"),
-     ("image_token_id", "image_token_index", "img_token_id"), "get_image_features"),
+_IMAGE_TOKENS = ("image_token_id", "image_token_index", "img_token_id")
+
+MODALITIES = (
+    (("pixel_values",), ("image_grid_thw", "image_sizes"), _IMAGE_TOKENS, "get_image_features"),
     (("input_features", "input_values"), ("input_features_mask",),
      ("audio_token_id", "audio_token_index"), "get_audio_features"),
 )  # fmt: skip
@@ -47,66 +48,56 @@ PLACES = (
 their features."""
 
 
-def omitted_inputs(net: torch.nn.Module, made: Mapping[str, NetInput]) -> tuple[str, ...]:
+def omitted_inputs(net: torch.nn.Module, arguments: Mapping[str, NetInput]) -> tuple[str, ...]:
     """The images or sounds that a net takes beside text, and is called without."""
-    takes = inspect.signature(net.forward).parameters
+    params = inspect.signature(net.forward).parameters
     return tuple(
         names[0]
-        for names, _, _, _ in PLACES
-        if "input_ids" in made and set(names) & set(takes) and not set(names) & set(made)
+        for names, _, _, _ in MODALITIES
+        if "input_ids" in arguments and set(names) & set(params) and not set(names) & set(arguments)
     )
 
 
-def insert_placeholders(look: ConfigView, made: dict[str, NetInput]) -> None:
+def insert_placeholders(view: ConfigView, arguments: dict[str, NetInput]) -> None:
     """Put as many placeholders before the text as the image, or sound, has features.
 
     The net is asked how many these are, by the method that it makes them with. Where that fails,
     what is not text is left out.
     """
-    if "input_ids" not in made:
+    if "input_ids" not in arguments:
         return
-    for names, beside, keys, method in PLACES:
-        given = [name for name in names if name in made]
-        token = look.find(*keys)
-        ask = getattr(getattr(look.net, "model", None), method, getattr(look.net, method, None))
-        if not given or token is None or ask is None:
+    for names, companions, keys, method in MODALITIES:
+        token = view.find(*keys)
+        make = getattr(view.net, method, None)
+        make = getattr(getattr(view.net, "model", None), method, make)
+        if not set(names) & set(arguments) or token is None or make is None:
             continue
-        takes = inspect.signature(ask).parameters
-        arguments = {
-            name: made[name].value for name in made if name in takes and name != "input_ids"
-        }
+        params = set(inspect.signature(make).parameters) - {"input_ids"}
+        values = {name: arguments[name].value for name in arguments if name in params}
         try:
             with torch.no_grad():
-                count = _rows(ask(**arguments))
+                count = _num_vectors(make(**values))
         except Exception:  # noqa: BLE001 (boundary: a net whose defaults do not fit raises anything)
-            for name in (*names, *beside):  # a net that reads text can be called with that alone
-                made.pop(name, None)
+            for name in (*names, *companions):  # a net that reads can be called with text alone
+                arguments.pop(name, None)
             continue
-        ids = made["input_ids"].value
-        marks = torch.from_numpy(np.full((ids.shape[0], count), int(token)))
-        ids = torch.from_numpy(np.concatenate([marks.numpy(), ids.numpy()], 1))
-        made["input_ids"] = NetInput(ids, ("batch", "sequence"))
-    ids = made["input_ids"].value
-    for name in ("attention_mask", "token_type_ids", "mm_token_type_ids"):
-        if name in made or (name == "mm_token_type_ids" and name in look.params):
-            made[name] = _mask(look, ids, name)
+        ids = arguments["input_ids"].value.numpy()
+        placeholders = np.full((ids.shape[0], count), int(token))
+        ids = torch.from_numpy(np.concatenate([placeholders, ids], 1))
+        arguments["input_ids"] = NetInput(ids, ("batch", "sequence"))
+    ids = arguments["input_ids"].value.numpy()
+    masks = {"attention_mask", "token_type_ids"} & set(arguments)
+    masks |= {"mm_token_type_ids"} & (set(arguments) | set(view.params))
+    for name in sorted(masks):
+        mask = np.ones(ids.shape, np.int64)
+        if name == "mm_token_type_ids":
+            mask = (ids == int(view.find(*_IMAGE_TOKENS, default=-1))).astype(np.int64)
+        arguments[name] = NetInput(torch.from_numpy(mask), ("batch", "sequence"))
 
 
-def _mask(look: ConfigView, ids: torch.Tensor, name: str) -> NetInput:
-    values = np.ones(ids.shape, np.int64)
-    if name == "mm_token_type_ids":
-        token = look.find(*PLACES[0][2], default=-1)
-        values = (ids.numpy() == int(token)).astype(np.int64)
-    return NetInput(torch.from_numpy(values), ("batch", "sequence"))
-
-
-def _rows(features: Any) -> int:
+def _num_vectors(features: Any) -> int:
     """Number of feature vectors in what a method of features returns."""
-    if hasattr(features, "pooler_output"):
-        features = features.pooler_output
+    features = getattr(features, "pooler_output", features)
     if isinstance(features, (list, tuple)):
-        return sum(_rows(item) for item in features)
-    count = 1
-    for size in features.shape[:-1]:
-        count *= int(size)
-    return count
+        return sum(map(_num_vectors, features))
+    return math.prod(map(int, features.shape[:-1]))

@@ -28,15 +28,15 @@ def match_widths(config: Any) -> tuple[str, ...]:
 
     The defaults of the parts come from nets of different sizes.
     """
-    seen = getattr(config, "vision_config", None)
-    width = getattr(seen, "out_hidden_size", None)
-    if seen is None or width is None:
+    vision = getattr(config, "vision_config", None)
+    width = getattr(vision, "out_hidden_size", None)
+    if vision is None or width is None:
         return ()
-    wanted = getattr(config.get_text_config(), "hidden_size", None)
-    if wanted is None or width == wanted:
+    text_width = getattr(config.get_text_config(), "hidden_size", None)
+    if text_width is None or width == text_width:
         return ()
-    seen.out_hidden_size = wanted
-    return (f"vision_config.out_hidden_size {width} -> {wanted}",)
+    vision.out_hidden_size = text_width
+    return (f"vision_config.out_hidden_size {width} -> {text_width}",)
 
 
 def reduce_layers(config: Any) -> tuple[Any, tuple[str, ...]]:
@@ -44,34 +44,32 @@ def reduce_layers(config: Any) -> tuple[Any, tuple[str, ...]]:
     settings = config.to_dict()
     changes: list[str] = []
     reduce_settings(settings, changes)
-    if not changes:
-        return config, ()
-    return type(config).from_dict(settings), tuple(changes)
+    return (type(config).from_dict(settings) if changes else config), tuple(changes)
 
 
 def reduce_settings(settings: dict[str, Any], changes: list[str], prefix: str = "") -> None:
     """Reduce the depth in the settings of a configuration and of its parts, in place.
 
-    Lists with one item for each layer keep the first of each kind; lists of layer numbers are
+    Lists with one value for each layer keep the first of each kind; lists of layer numbers are
     scaled.
     """
-    sizes: dict[int, int] = {}
+    depths: dict[int, int] = {}
     stages = {len(settings[key]) for key in _DEPTHS if isinstance(settings.get(key), (list, tuple))}
     for key, value in list(settings.items()):
         if isinstance(value, dict) and key.endswith("config"):
             reduce_settings(value, changes, f"{prefix}{key}.")
-        if key not in _DEPTHS:
+        if key not in _DEPTHS or (isinstance(value, int) and value in stages):
             continue
-        is_stages = isinstance(value, int) and value in stages
-        shorter = value if is_stages else _shorter(value)
-        if shorter != value:
-            settings[key] = shorter
-            changes.append(f"{prefix}{key} {value} -> {shorter}")
-            if isinstance(value, int):
-                sizes[value] = shorter
-    for old, new in sorted(sizes.items()):
-        _follow(settings, old, new)
-    if sizes:
+        shorter = _at_most_max_layers(value)
+        if shorter == value:
+            continue
+        settings[key] = shorter
+        changes.append(f"{prefix}{key} {value} -> {shorter}")
+        if isinstance(value, int):
+            depths[value] = shorter
+    for old, new in sorted(depths.items()):
+        _shorten_lists(settings, old, new)
+    if depths:
         for key in _DERIVED:
             settings.pop(key, None)
         if settings.get("num_kv_shared_layers"):  # there are too few left to share
@@ -79,65 +77,65 @@ def reduce_settings(settings: dict[str, Any], changes: list[str], prefix: str = 
             settings["num_kv_shared_layers"] = 0
     for key, value in settings.items():
         if "feature_layer" in key and changes:  # of a part; 0 is what comes before the layers
-            settings[key] = _within(value)
+            settings[key] = _within_layers(value)
 
 
-def _within(value: Any) -> Any:
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _within_layers(value: Any) -> Any:
     """Numbers of layers, also from the end, that are there after the reduction."""
     if isinstance(value, (list, tuple)):
-        within = [_within(item) for item in value]
+        within = [_within_layers(layer) for layer in value]
         if len(set(within)) == len(set(value)) or len(value) > MAX_LAYERS:
             return within
         return list(range(MAX_LAYERS - len(value), MAX_LAYERS))
-    if isinstance(value, int) and not isinstance(value, bool):
-        return max(-MAX_LAYERS, min(MAX_LAYERS - 1, value))
-    return value
+    return max(-MAX_LAYERS, min(MAX_LAYERS - 1, value)) if _is_number(value) else value
 
 
-def _shorter(value: Any) -> Any:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return min(value, MAX_LAYERS)
-    if isinstance(value, (list, tuple)) and all(isinstance(item, int) for item in value):
-        return type(value)(min(item, MAX_LAYERS) for item in value)
-    return value
+def _at_most_max_layers(value: Any) -> Any:
+    if isinstance(value, (list, tuple)) and all(isinstance(depth, int) for depth in value):
+        return type(value)(min(depth, MAX_LAYERS) for depth in value)
+    return min(value, MAX_LAYERS) if _is_number(value) else value
 
 
-def _follow(settings: dict[str, Any], old: int, new: int) -> None:
+def _shorten_lists(settings: dict[str, Any], old: int, new: int) -> None:
+    """Bring the lists that go with a stack of `old` layers to `new` of them."""
     lists = {key: value for key, value in settings.items() if isinstance(value, (list, tuple))}
     per_layer = {key: value for key, value in lists.items() if len(value) == old}
-    kept = _kept(per_layer, old, new)
+    layers = _remaining_layers(per_layer, old, new)
     for key, value in lists.items():
         if not value or key in _DERIVED or key in _DEPTHS:
             continue
-        numbers = all(isinstance(item, int) and not isinstance(item, bool) for item in value)
+        numbers = value if all(map(_is_number, value)) else []
         if key in per_layer:
-            settings[key] = [value[index] for index in kept]
-        elif numbers and re.search(r"ind(ex|ic)|idx|layers", key) and max(value) >= new:
-            settings[key] = _scaled(list(value), old, new)
+            settings[key] = [value[layer] for layer in layers]
+        elif re.search(r"ind(ex|ic)|idx|layers", key) and max(numbers, default=-1) >= new:
+            settings[key] = _scaled(list(numbers), old, new)
     exceptions = settings.get("per_layer_config")
     if isinstance(exceptions, dict):
-        said = {int(index): value for index, value in exceptions.items()}
-        left = {at: said[index] for at, index in enumerate(kept) if index in said}
-        settings["per_layer_config"] = left
+        by_layer = {int(layer): value for layer, value in exceptions.items()}
+        settings["per_layer_config"] = {
+            index: by_layer[layer] for index, layer in enumerate(layers) if layer in by_layer
+        }
 
 
 def _scaled(numbers: list[int], old: int, new: int) -> list[int]:
     """Numbers of layers of a stack of `old`, brought to a stack of `new`, each once."""
-    scaled = [item if item < 0 else item * new // old for item in numbers]
+    scaled = [number if number < 0 else number * new // old for number in numbers]
     if len(set(scaled)) < len(scaled):
         end = new + 1 if max(numbers) >= old else new
         scaled = list(range(max(0, end - len(numbers)), end))
     return scaled
 
 
-def _kept(per_layer: dict[str, Any], old: int, new: int) -> list[int]:
-    """Numbers of the layers to keep: as many of each kind, the first ones."""
+def _remaining_layers(per_layer: dict[str, Any], old: int, new: int) -> list[int]:
+    """Numbers of the layers that stay: as many of each kind, the first ones."""
     kinds: dict[str, list[int]] = {}
-    for index in range(old):
-        kinds.setdefault(repr([value[index] for value in per_layer.values()]), []).append(index)
+    for layer in range(old):
+        kinds.setdefault(repr([value[layer] for value in per_layer.values()]), []).append(layer)
     share = max(1, new // len(kinds))
-    kept = sorted(index for same in kinds.values() for index in same[:share])[:new]
-    kept += [index for index in range(old) if index not in kept][: new - len(kept)]
-    return sorted(kept)
+    layers = sorted(layer for same in kinds.values() for layer in same[:share])[:new]
+    layers += [layer for layer in range(old) if layer not in layers][: new - len(layers)]
+    return sorted(layers)
