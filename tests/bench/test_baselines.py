@@ -7,7 +7,7 @@ import pytest
 
 from passnet.bench.files import RUN_FILE, SCORES_FILE, TRIALS_FILE
 from passnet.bench.groups import group_rows
-from passnet.bench.run import BenchRunInfo, read_trials
+from passnet.bench.run import BenchRunInfo, run_folder
 from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
 from passnet.records.serialise import read_json
 from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
@@ -28,7 +28,7 @@ def test_each_graph_of_the_shipped_suite_has_a_trial_of_each_baseline() -> None:
     assert read_json(RUN / RUN_FILE, BenchRunInfo).suite_hash == suite.content_hash
     graphs = [item.name for task in suite.tasks for item in task.graphs]
     wanted = {(name, candidate) for name in graphs for candidate in CANDIDATES}
-    trials = read_trials(RUN / TRIALS_FILE)
+    trials = run_folder(RUN).records().values()
     assert {(item.graph, item.candidate) for item in trials} == wanted
     assert len((RUN / TRIALS_FILE).read_text(encoding="utf-8").splitlines()) == len(wanted)
 

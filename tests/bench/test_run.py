@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.bench.run import read_trials
+from passnet.bench.run import run_folder
 from passnet.graph.files import GraphSample, write_sample
 from passnet.judge.limitations import NOT_COVERED
 from passnet.judge.trial import Trial
@@ -143,7 +143,7 @@ def test_a_run_can_be_extended_by_a_candidate_but_not_changed(tmp_path: Path) ->
     assert passnet(*words, "--candidate", f"{good}@direct").returncode == 0
     assert {item["candidate"] for item in lines(out)} == {"eager", f"{good}@direct"}
     other = passnet(*words, "--candidate", "eager", "--seed", "1")
-    assert other.returncode == 2 and "another settings" in other.stderr
+    assert other.returncode == 2 and "other settings" in other.stderr
     write_passes(good, GOOD + "\n# changed\n")
     changed = passnet(*words, "--candidate", f"{good}@direct")
     assert changed.returncode == 2 and "have changed since that run" in changed.stderr
@@ -337,7 +337,7 @@ def test_tasks_side_by_side_give_every_trial_once(tmp_path: Path) -> None:
             "--out", tmp_path / "run", "--jobs", "2", *QUICK)  # fmt: skip
     done = passnet(*args)
     assert done.returncode == 0, done.stderr
-    trials = read_trials(tmp_path / "run" / "trials.jsonl")
+    trials = list(run_folder(tmp_path / "run").records().values())
     assert len(trials) == 6 and {item.status for item in trials} == {"ok"}
     lines = (tmp_path / "run" / "trials.jsonl").read_bytes()
     assert passnet(*args, "--resume").returncode == 0
@@ -371,4 +371,4 @@ def test_a_pass_that_is_wrong_on_a_held_out_shape_is_rejected(tmp_path: Path) ->
         else:
             assert item["status"] == "ok" and not item["findings"]
     other = passnet(*words, "--resume")
-    assert other.returncode == 2 and "another settings" in other.stderr
+    assert other.returncode == 2 and "other settings" in other.stderr

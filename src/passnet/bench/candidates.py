@@ -80,7 +80,7 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
             f"{', '.join(BASELINES)} or the path of a pass folder"
             f"{did_you_mean(word, [*BASELINES, *neighbours(path)])}"
         )
-    folders, broken = _folders(path, tasks)
+    folders, broken = _pass_folders(path, tasks)
     digest = hashlib.sha256()
     for name, folder in sorted(folders.items()):
         digest.update(f"{name}\0{folder.code_hash}\n".encode())
@@ -90,26 +90,28 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
         f"{folder.path}: {name}.py looks like a pass but is not on the list, so it is not applied"
         for folder in folders.values()
         for name in folder.unlisted
-    ) + tuple(f"task {task}: {text}" for task, text in broken.items())
+    ) + tuple(f"task {task}: {error}" for task, error in broken.items())
     template = Candidate(text, "passes", None, call, residual, str(path.resolve()))
     return CandidateEntry(template, path.resolve(), digest.hexdigest(), notes)
 
 
-def _folders(path: Path, tasks: tuple[Task, ...]) -> tuple[dict[str, PassFolder], dict[str, str]]:
-    """The pass folders in a path by task (one for all tasks under ""), and the broken ones."""
+def _pass_folders(
+    path: Path, tasks: tuple[Task, ...]
+) -> tuple[dict[str, PassFolder], dict[str, str]]:
+    """The pass folders in a path by task (one for all tasks under ""), and errors of the others."""
     if is_pass_folder(path):
         return {"": inspect_folder(path)}, {}
-    found: dict[str, PassFolder] = {}
+    folders: dict[str, PassFolder] = {}
     broken: dict[str, str] = {}
     for task in tasks:
         if is_pass_folder(path / task.name):
             try:
-                found[task.name] = inspect_folder(path / task.name)
+                folders[task.name] = inspect_folder(path / task.name)
             except PassFolderError as cause:
                 broken[task.name] = str(cause)
-    if not found and not broken:
+    if not folders and not broken:
         raise PassFolderError(
             f"{path}: holds neither {LIST_FILE} nor a pass folder named after a task of the suite "
             f"({', '.join(task.name for task in tasks[:4])}, …)"
         )
-    return found, broken
+    return folders, broken

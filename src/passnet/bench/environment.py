@@ -55,7 +55,7 @@ def describe_environment(with_gpu: bool = False) -> Environment:
         cpu=_cpu(),
         num_cpus=len(os.sched_getaffinity(0)),
         memory_mib=pages * size >> 20,
-        compiler=_compiler(),
+        compiler=_first_line(["g++", "--version"]) or "none",
         load=round(os.getloadavg()[0], 2),
         gpu=describe_gpu() if with_gpu else None,
     )
@@ -63,15 +63,10 @@ def describe_environment(with_gpu: bool = False) -> Environment:
 
 def describe_gpu() -> Gpu:
     """The first visible GPU, as `nvidia-smi` describes it."""
-    wanted = "name,driver_version,memory.total,clocks.max.sm,clocks.max.memory"
+    query = "--query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.memory"
     form = "--format=csv,noheader,nounits"
-    command = ["nvidia-smi", f"--query-gpu={wanted}", form, f"--id={first_gpu()}"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
-        lines = done.stdout.splitlines()
-    except (OSError, subprocess.TimeoutExpired):
-        return Gpu()
-    return gpu_of(lines[0]) if done.returncode == 0 and lines else Gpu()
+    line = _first_line(["nvidia-smi", query, form, f"--id={first_gpu()}"])
+    return gpu_of(line) if line else Gpu()
 
 
 def gpu_of(line: str) -> Gpu:
@@ -98,11 +93,10 @@ def _cpu() -> str:
     return platform.processor() or platform.machine()
 
 
-def _compiler() -> str:
+def _first_line(command: list[str]) -> str:
+    """The first line that a command prints; empty where it is not installed or fails."""
     try:
-        done = subprocess.run(
-            ["g++", "--version"], capture_output=True, text=True, check=False, timeout=10
-        )
-    except OSError:
-        return "none"
-    return done.stdout.splitlines()[0] if done.stdout else "unknown"
+        process = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return process.stdout.partition("\n")[0]

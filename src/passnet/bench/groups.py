@@ -72,24 +72,24 @@ def group_rows(rows: Sequence[Row], by: str, suite: Suite | None = None) -> list
         return _RANK.get(name, len(_RANK)), -max(map(len, by_name[name].values())), name
 
     return [
-        _group(name, candidate, items)
+        _group(name, candidate, grouped)
         for name in sorted(by_name, key=rank)
-        for candidate, items in by_name[name].items()
+        for candidate, grouped in by_name[name].items()
     ]
 
 
 def _group(name: str, candidate: str, rows: Sequence[Row]) -> Group:
-    right = []
+    correct = []
     nearer = 0
     for row in rows:
-        item = measured(row)
-        if item.score.is_correct(CORRECT_AT):
-            right.append(item)
-        elif _is_near(row):
-            nearer += 1
-    speedups = [item.score.speedup for item in right if item.score.speedup is not None]
-    faster = sum(item.low is not None and item.low > 1 + MARGIN for item in right)
-    slower = sum(item.high is not None and item.high < 1 / (1 + MARGIN) for item in right)
+        trial = measured(row)
+        if trial.score.is_correct(CORRECT_AT):
+            correct.append(trial)
+        elif row.status == "ok" and row.relative_error is not None and row.eager_error is not None:
+            nearer += row.relative_error <= row.eager_error
+    speedups = [trial.score.speedup for trial in correct if trial.score.speedup is not None]
+    faster = sum(trial.low is not None and trial.low > 1 + MARGIN for trial in correct)
+    slower = sum(trial.high is not None and trial.high < 1 / (1 + MARGIN) for trial in correct)
     return Group(
         name,
         candidate,
@@ -97,15 +97,9 @@ def _group(name: str, candidate: str, rows: Sequence[Row]) -> Group:
         geometric_mean(speedups) if speedups else None,
         faster / len(rows),
         slower / len(rows),
-        1 - len(right) / len(rows),
+        1 - len(correct) / len(rows),
         nearer / len(rows),
     )
-
-
-def _is_near(row: Row) -> bool:
-    """Whether a trial's values are no further from float64 than those of eager torch."""
-    mine, theirs = row.relative_error, row.eager_error
-    return row.status == "ok" and mine is not None and theirs is not None and mine <= theirs
 
 
 def _times(rows: Iterable[Row]) -> dict[str, str]:
@@ -114,14 +108,14 @@ def _times(rows: Iterable[Row]) -> dict[str, str]:
     for row in rows:
         if row.reference_ms is not None:
             least[row.graph] = min(row.reference_ms, least.get(row.graph, row.reference_ms))
-    names = {graph: _range(value, _TIMES_MS, " ms") for graph, value in least.items()}
+    names = {graph: _range(time_ms, _TIMES_MS, " ms") for graph, time_ms in least.items()}
     return {row.graph: names.get(row.graph, "not timed") for row in rows}
 
 
 def _names(rows: Iterable[Row], of_graph: _OfGraph, by: str, suite: Suite | None) -> dict[str, str]:
     if suite is None:
         raise InputError(f"to group by {by}, name the suite that was measured with --suite")
-    graphs = {item.name: item for task in suite.tasks for item in task.graphs}
+    graphs = {graph.name: graph for task in suite.tasks for graph in task.graphs}
     names = {}
     for row in rows:
         if row.graph not in graphs:
@@ -143,18 +137,14 @@ def _ranges(bounds: Sequence[float], unit: str) -> list[str]:
     return [f"below {bounds[0]:g}{unit}", *between, f"from {bounds[-1]:g}{unit}"]
 
 
-def _length(item: SuiteGraph) -> str:
-    return _range(len(item.graph.program.ops), _LENGTHS, " ops")
-
-
 _OF_GRAPH: dict[str, _OfGraph] = {
-    "ops": _length,
-    "dtype": lambda item: main_dtype(item.graph.tensors),
-    "domain": lambda item: (item.source.domain if item.source else "") or "unknown",
-    "library": lambda item: item.source.library if item.source else "unknown",
+    "ops": lambda graph: _range(len(graph.graph.program.ops), _LENGTHS, " ops"),
+    "dtype": lambda graph: main_dtype(graph.graph.tensors),
+    "domain": lambda graph: (graph.source.domain if graph.source else "") or "unknown",
+    "library": lambda graph: graph.source.library if graph.source else "unknown",
 }
 GROUPINGS = (BY_TIME, *_OF_GRAPH)
-"""By what graphs can be grouped."""
+"""What graphs can be grouped by."""
 
 _RANK = {
     name: rank

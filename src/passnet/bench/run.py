@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from passnet.bench.candidates import CandidateEntry
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.errors import InputError, MeasureError, WorkerError
-from passnet.jobs.run_folder import last_records
+from passnet.jobs.run_folder import RunFolder
 from passnet.judge.candidate import Candidate
 from passnet.judge.findings import Finding
 from passnet.judge.held_out import held_out_findings
@@ -30,19 +31,15 @@ from passnet.judge.verdict import Evidence, decide
 from passnet.records.serialise import (
     SCHEMA_VERSION,
     LineWriter,
-    encode,
-    make_folder,
     read_json,
-    write_json,
-    write_whole,
 )
 from passnet.suite.suite import Suite, SuiteGraph, Task, load_suite, shipped_suites
 
 T = TypeVar("T")
-Findings: TypeAlias = dict[str, tuple[Finding, ...]]
-"""What was found out about each candidate."""
 
-MAX_RESTARTS = 3
+MAX_ATTEMPTS = 3
+"""How often something is measured, each time with new processes, before the run is given up."""
+
 SAME_ENVIRONMENT = ("cpu", "python", "torch", "passnet", "compiler", "gpu")
 """What must not change between the parts of one run."""
 
@@ -93,7 +90,7 @@ def run_suite(
     num_workers: int = 1,
     retry: bool = False,
 ) -> list[Trial]:
-    """All trials of a suite under some candidates, measured or found finished in `out`.
+    """All trials of a suite under some candidates, measured or read from `out`.
 
     Every trial is written to `out/trials.jsonl` and flushed when it is known. A run that was killed
     goes on with `resume`; finished trials are neither lost nor repeated.
@@ -115,56 +112,55 @@ def run_suite(
     """
     settings = replace(settings, held_out=held_out.content_hash if held_out else None)
     find_device(settings.judge.device)
-    info = run_info(suite, entries, settings)
-    _prepare(out, info, resume)
-    path = out / TRIALS_FILE
-    if retry and path.exists():
-        _forget_unstable(path)
-    known = {item.name for task in suite.tasks for item in task.graphs}
-    done = [item for item in read_trials(path) if item.graph in known]
-    finished = {(item.graph, item.candidate) for item in done}
+    run = run_folder(out)
+    run.begin(run_info(suite, entries, settings), resume, partial(_continued, out))
+    if retry:
+        run.forget(lambda trial: trial.status == "unstable")
+    graphs = {graph.name for task in suite.tasks for graph in task.graphs}
+    trials = [trial for trial in run.records().values() if trial.graph in graphs]
+    finished = {(trial.graph, trial.candidate) for trial in trials}
     sandbox = find_sandbox(settings.sandbox)
-    keeping = threading.Lock()
+    recording = threading.Lock()
     inspected = InspectedFolders(settings.judge.rules)
-    with LineWriter(path) as writer, ExitStack() as stack:
+    idle_parents: SimpleQueue[ParentPool] = SimpleQueue()
+    with LineWriter(run.records_path) as writer, ExitStack() as stack:
+
+        def work_on(task: Task) -> None:
+            parents = idle_parents.get()
+            unseen = held_out_graphs(held_out, task.name)
+            for graph, new_trials in judge_task(
+                parents, task, entries, settings, unseen, finished, inspected
+            ):
+                with recording:
+                    for trial in new_trials:
+                        writer.write(trial)
+                    trials.extend(new_trials)
+                    if progress is not None:
+                        progress(graph, new_trials)
+            idle_parents.put(parents)
+
         pools = [
             stack.enter_context(ParentPool(settings.num_threads, sandbox, settings.judge.device))
             for _ in range(num_workers)
         ]
-        free: SimpleQueue[ParentPool] = SimpleQueue()
         for pool in pools:
-            free.put(pool)
-
-        def work_on(task: Task) -> None:
-            parents = free.get()
-            unseen = held_out_graphs(held_out, task.name)
-            for item, trials in judge_task(
-                parents, task, entries, settings, unseen, finished, inspected
-            ):
-                with keeping:
-                    for trial in trials:
-                        writer.write(trial)
-                    done.extend(trials)
-                    if progress is not None:
-                        progress(item, trials)
-            free.put(parents)
-
+            idle_parents.put(pool)
         threads = stack.enter_context(ThreadPoolExecutor(num_workers))
         try:
-            for ended in as_completed(threads.submit(work_on, task) for task in suite.tasks):
-                ended.result()
+            for future in as_completed(threads.submit(work_on, task) for task in suite.tasks):
+                future.result()
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
             for pool in pools:
                 pool.close()
             raise
-    return done
+    return trials
 
 
 def held_out_graphs(held_out: Suite | None, task: str) -> list[SuiteGraph]:
     """The graphs of a task in a suite of held-out shapes."""
     tasks = held_out.tasks if held_out else ()
-    return [graph for other in tasks if other.name == task for graph in other.graphs]
+    return [graph for unseen in tasks if unseen.name == task for graph in unseen.graphs]
 
 
 def judge_task(
@@ -176,30 +172,65 @@ def judge_task(
     finished: Collection[tuple[str, str]],
     inspected: InspectedFolders,
 ) -> Iterator[tuple[SuiteGraph, list[Trial]]]:
-    """The trials of a task that are not finished, graph by graph."""
+    """The trials of a task that are not finished, graph by graph.
+
+    Args:
+        parents: of the workers.
+        task: whose graphs.
+        entries: the candidates.
+        settings: how to measure.
+        unseen: held-out graphs of the task; what candidates do on them counts in every trial.
+        finished: graph and candidate of the trials that need not be made.
+        inspected: the pass folders whose text was inspected before.
+    """
     missing = {
-        item.name: [entry for entry in entries if (item.name, entry.name) not in finished]
-        for item in task.graphs
+        graph.name: [entry for entry in entries if (graph.name, entry.name) not in finished]
+        for graph in task.graphs
     }
-    needed = {entry.name for absent in missing.values() for entry in absent}
-    concerned = [entry for entry in entries if entry.name in needed]
-    if concerned:
-        parents.start(entry.template for entry in concerned)
-    findings = _hold_out(parents, unseen, concerned, settings, inspected)
-    for item in task.graphs:
-        yield item, list(_judge(parents, item, missing[item.name], settings, findings, inspected))
+    started = list(dict.fromkeys(entry for absent in missing.values() for entry in absent))
+    if started:
+        parents.start(entry.template for entry in started)
+    judge = settings.judge
+    findings: dict[str, tuple[Finding, ...]] = {}
+    with_code = [
+        candidate for candidate in _candidates(started, task.name).values() if candidate.passes
+    ]
+    if unseen and with_code:
+        hold_out = partial(held_out_findings, parents, unseen, with_code, judge, inspected)
+        findings = _repeated(parents, task.name, hold_out)
+    for graph in task.graphs:
+        candidates = _candidates(missing[graph.name], task.name)
+        trials = []
+        for entry in missing[graph.name]:
+            if entry.name not in candidates:
+                text = f"{entry.name} holds no pass folder for task {task.name}"
+                evidence = Evidence(task.name, graph.name, entry.name, failure=("no_match", text))
+                trials.append(decide(evidence, judge))
+        if candidates:
+            present = list(candidates.values())
+            action = partial(judge_graph, parents, graph, present, judge, inspected, findings)
+            trials += _repeated(parents, graph.name, action)
+        yield graph, trials
 
 
-def read_trials(path: Path) -> list[Trial]:
-    """The finished trials of a run, the last record of each; a torn last line is left out."""
-    found = last_records(path, Trial, lambda trial: (trial.graph, trial.candidate))
-    return list(found.values())
+def _candidates(entries: Iterable[CandidateEntry], task: str) -> dict[str, Candidate]:
+    """What to judge on a task, by name; an entry without a pass folder for it is left out."""
+    candidates = {entry.name: entry.for_task(task) for entry in entries}
+    return {name: candidate for name, candidate in candidates.items() if candidate is not None}
 
 
-def _forget_unstable(path: Path) -> None:
-    """Take the unstable trials out of a run's records."""
-    kept = [item for item in read_trials(path) if item.status != "unstable"]
-    write_whole(path, b"".join(encode(item) + b"\n" for item in kept))
+def _repeated(parents: ParentPool, subject: str, action: Callable[[], T]) -> T:
+    """The result of an action, tried again with new processes where our own machinery fails."""
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        try:
+            return action()
+        except WorkerError as cause:
+            parents.drop()
+            if attempt == MAX_ATTEMPTS:
+                raise MeasureError(
+                    f"cannot measure {subject}: {cause} ({MAX_ATTEMPTS} attempts)"
+                ) from cause
+    raise AssertionError("the last attempt returns or raises")
 
 
 def suite_of_run(out: Path) -> Suite | None:
@@ -222,8 +253,7 @@ def run_info(
     Raises:
         InputError: a candidate is given twice.
     """
-    names = [entry.name for entry in entries]
-    if len(set(names)) != len(names):
+    if len({entry.name for entry in entries}) != len(entries):
         raise InputError("a candidate is given twice")
     return BenchRunInfo(
         SCHEMA_VERSION,
@@ -236,36 +266,41 @@ def run_info(
     )
 
 
-def _prepare(out: Path, info: BenchRunInfo, resume: bool) -> None:
-    """Write `run.json`, or check that the run in `out` is this one."""
-    path = out / RUN_FILE
-    if not path.exists():
-        if (out / TRIALS_FILE).exists():
-            raise InputError(f"{out}: holds {TRIALS_FILE} but no {RUN_FILE}; choose another folder")
-        make_folder(out)
-        write_json(path, info)
-        return
-    if not resume:
-        raise InputError(
-            f"{out}: already holds a run; add --resume to go on, or choose another --out"
-        )
-    old = read_json(path, BenchRunInfo)
+def run_folder(out: Path) -> RunFolder[BenchRunInfo, Trial, tuple[str, str]]:
+    """The folder of a run: a trial a line, of which the last of a graph and candidate counts."""
+    return RunFolder(
+        out,
+        RUN_FILE,
+        BenchRunInfo,
+        TRIALS_FILE,
+        Trial,
+        lambda trial: (trial.graph, trial.candidate),
+        "trials",
+    )
+
+
+def _continued(out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo:
+    """What a run goes on with: the same, but for candidates that were added.
+
+    Raises:
+        InputError: something else differs.
+    """
     if old.schema_version != SCHEMA_VERSION:
         raise InputError(
-            f"{path}: its records have version {old.schema_version}, this passnet writes version "
+            f"{out}: its records have version {old.schema_version}, this passnet writes version "
             f"{SCHEMA_VERSION}; choose another --out"
         )
-    for what in ("suite_hash", "settings"):
-        if getattr(old, what) != getattr(info, what):
+    for name, difference in (("suite_hash", "another suite"), ("settings", "other settings")):
+        if getattr(old, name) != getattr(info, name):
             raise InputError(
-                f"{out}: holds a run with another {what.replace('_hash', '')}; "
-                "choose another --out, or give the settings of that run"
+                f"{out}: holds a run with {difference}; choose another --out, or give what that "
+                "run was given"
             )
-    for what in SAME_ENVIRONMENT:
-        before, now = getattr(old.environment, what), getattr(info.environment, what)
+    for name in SAME_ENVIRONMENT:
+        before, now = getattr(old.environment, name), getattr(info.environment, name)
         if before != now:
             raise InputError(
-                f"{out}: was measured with {what} {before}, and here it is {now}; times of both "
+                f"{out}: was measured with {name} {before}, and here it is {now}; times of both "
                 "cannot be in one run, choose another --out"
             )
     for name, code_hash in info.code_hashes.items():
@@ -273,73 +308,6 @@ def _prepare(out: Path, info: BenchRunInfo, resume: bool) -> None:
             raise InputError(
                 f"{out}: the files of {name} have changed since that run; choose another --out"
             )
-    added = tuple(item for item in info.candidates if item not in old.candidates)
-    merged = BenchRunInfo(
-        old.schema_version,
-        old.suite,
-        old.suite_hash,
-        old.candidates + added,
-        {**old.code_hashes, **info.code_hashes},
-        old.settings,
-        old.environment,
-    )
-    write_json(path, merged)
-
-
-def _judge(
-    parents: ParentPool,
-    item: SuiteGraph,
-    entries: Sequence[CandidateEntry],
-    settings: RunSettings,
-    findings: Findings,
-    inspected: InspectedFolders,
-) -> Iterator[Trial]:
-    """The trials of the candidates on one graph."""
-    candidates = []
-    for entry in entries:
-        candidate = entry.for_task(item.task)
-        if candidate is None:
-            text = f"{entry.name} holds no pass folder for task {item.task}"
-            evidence = Evidence(item.task, item.name, entry.name, failure=("no_match", text))
-            yield decide(evidence, settings.judge)
-        else:
-            candidates.append(candidate)
-    if candidates:
-        yield from _again(
-            parents,
-            item.name,
-            lambda: judge_graph(parents, item, candidates, settings.judge, inspected, findings),
-        )
-
-
-def _hold_out(
-    parents: ParentPool,
-    graphs: Sequence[SuiteGraph],
-    entries: Sequence[CandidateEntry],
-    settings: RunSettings,
-    inspected: InspectedFolders,
-) -> Findings:
-    """What the candidates that bring code do on held-out graphs of a task."""
-    if not graphs or not entries:
-        return {}
-    made = [entry.for_task(graphs[0].task) for entry in entries]
-    candidates = [item for item in made if item is not None and item.passes is not None]
-    return _again(
-        parents,
-        graphs[0].task,
-        lambda: held_out_findings(parents, graphs, candidates, settings.judge, inspected),
-    )
-
-
-def _again(parents: ParentPool, what: str, action: Callable[[], T]) -> T:
-    """The result of an action, tried again with new processes where our own machinery fails."""
-    for attempt in range(MAX_RESTARTS):
-        try:
-            return action()
-        except WorkerError as cause:
-            parents.drop()
-            if attempt == MAX_RESTARTS - 1:
-                raise MeasureError(
-                    f"cannot measure {what}: {cause} ({MAX_RESTARTS} attempts)"
-                ) from cause
-    raise AssertionError("the last attempt returns or raises")
+    candidates = tuple(dict.fromkeys((*old.candidates, *info.candidates)))
+    code_hashes = old.code_hashes | info.code_hashes
+    return replace(old, candidates=candidates, code_hashes=code_hashes)

@@ -102,21 +102,20 @@ def score_rows(
     by_candidate: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_candidate[row.candidate].append(row)
-    return [_score(name, items, b, p, seed) for name, items in by_candidate.items()]
+    return [_score(name, its_rows, b, p, seed) for name, its_rows in by_candidate.items()]
 
 
 def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> CandidateScore:
     tasks: dict[str, list[Measured]] = defaultdict(list)
     for row in rows:
-        if row.status == "unstable":
-            continue
-        tasks[row.task].append(measured(row))
+        if row.status != "unstable":
+            tasks[row.task].append(measured(row))
     if not tasks:
         raise InputError(
             f"{name}: every trial is unstable, so there is nothing to score; "
             "run again on a quieter machine"
         )
-    plain = {task: [item.score for item in items] for task, items in tasks.items()}
+    plain = {task: [trial.score for trial in trials] for task, trials in tasks.items()}
     return CandidateScore(
         candidate=name,
         suite=score_suite(plain, b, p),
@@ -130,27 +129,29 @@ def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> Candida
 
 def as_json(scores: list[CandidateScore], b: float, p: float) -> dict[str, Any]:
     """The scores for a program to read: one candidate flat, several under `candidates`."""
-    items = {item.candidate: _flat(item, b, p) for item in scores}
+    records = {score.candidate: _record(score, b, p) for score in scores}
     if len(scores) == 1:
-        return items[scores[0].candidate]
-    return {"candidates": items, "b": b, "p": p}
+        return records[scores[0].candidate]
+    return {"candidates": records, "b": b, "p": p}
 
 
-def _flat(item: CandidateScore, b: float, p: float) -> dict[str, Any]:
-    suite = item.suite
+def _record(score: CandidateScore, b: float, p: float) -> dict[str, Any]:
+    suite = score.suite
     return {
-        "candidate": item.candidate,
+        "candidate": score.candidate,
         "b": b,
         "p": p,
         "as": suite.score,
         "as_pooled": suite.score_pooled,
-        "as_interval": {name: [value.low, value.high] for name, value in item.intervals.items()},
-        "es": {str(t): value for t, value in suite.es.items()},
-        "es_pooled": {str(t): value for t, value in suite.es_pooled.items()},
+        "as_interval": {
+            name: [bounds.low, bounds.high] for name, bounds in score.intervals.items()
+        },
+        "es": {str(t): es for t, es in suite.es.items()},
+        "es_pooled": {str(t): es for t, es in suite.es_pooled.items()},
         "columns": asdict(suite.columns),
         "tasks": suite.tasks,
-        "statuses": item.statuses,
-        "num_trials": item.num_trials,
-        "num_unstable": item.num_unstable,
-        "num_tasks_unscored": item.num_tasks_unscored,
+        "statuses": score.statuses,
+        "num_trials": score.num_trials,
+        "num_unstable": score.num_unstable,
+        "num_tasks_unscored": score.num_tasks_unscored,
     }
