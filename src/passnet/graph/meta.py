@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any, Literal
 
 from passnet.errors import GraphError
@@ -23,7 +24,7 @@ MAX_DIMS = 32
 DTYPE_BYTES: dict[str, int] = {name: dtype.itemsize for name, dtype in STORAGE.items()}
 """Bytes per element of every dtype that an argument may have."""
 
-_FIELDS = frozenset(TensorSpec.__slots__) - {"keys", "role"}
+_FIELDS = frozenset(field.name for field in fields(TensorSpec)) - {"keys", "role"}
 _REQUIRED = ("name", "shape", "dtype")
 _OPTIONAL_NUMBER = (int | float | None, "a number or None")
 _PLAIN_FIELDS: dict[str, tuple[Any, str]] = {
@@ -83,12 +84,12 @@ def _spec(cls: ast.ClassDef, where: str, role: Literal["weight", "input"]) -> Te
     unknown = values.keys() - _FIELDS
     if unknown:
         raise GraphError(f"{where}: unknown field {sorted(unknown)[0]}")
-    fields = {key: _plain_field(values, key, where) for key in _PLAIN_FIELDS}
+    plain = {key: _plain_field(values, key, where) for key in _PLAIN_FIELDS}
     for key in ("mean", "std"):
-        if fields[key] != fields[key]:  # NaN, the spread of a single element: not measurable
-            fields[key] = None
+        if plain[key] != plain[key]:  # NaN, the spread of a single element: not measurable
+            plain[key] = None
     spec = TensorSpec(
-        **fields,
+        **plain,
         shape=_shape(values["shape"], where),
         dtype=_dtype(values["dtype"], where),
         data=_data(values.get("data"), where),

@@ -101,9 +101,9 @@ class _Parser:
         self._arg = ArgumentReader(where, self._bound).read
         self._expressions: dict[type, Callable[[str | None, ast.expr, int], Op]] = {
             ast.Call: self._call,
-            ast.BinOp: self._binary,
-            ast.Compare: self._compare,
-            ast.UnaryOp: self._unary,
+            ast.BinOp: self._operator,
+            ast.Compare: self._operator,
+            ast.UnaryOp: self._operator,
             ast.Subscript: self._subscript,
             ast.Attribute: self._attribute,
         }
@@ -225,23 +225,19 @@ class _Parser:
         if is_written and not any(isinstance(arg, Ref) for arg in args):
             raise self._error(node, "an operator needs at least one value among its operands")
 
-    def _operator(self, output: str | None, node: ast.expr, name: str, args, line: int) -> Op:
+    def _operator(self, output: str | None, node: ast.expr, line: int) -> Op:
+        match node:
+            case ast.BinOp(left, operator, right):
+                name, operands = BINARY[type(operator)], (left, right)
+            case ast.UnaryOp(operator, operand):
+                name, operands = UNARY[type(operator)], (operand,)
+            case ast.Compare(left, [operator], [right]) if type(operator) in COMPARE:
+                name, operands = COMPARE[type(operator)], (left, right)
+            case _:
+                raise self._error(node, "only single comparisons are allowed")
+        args = tuple(self._arg(operand) for operand in operands)
         self._check_operands(node, name, args, False)
         return Op(output, "operator." + name, args, (), line)
-
-    def _binary(self, output: str | None, node, line: int) -> Op:
-        args = (self._arg(node.left), self._arg(node.right))
-        return self._operator(output, node, BINARY[type(node.op)], args, line)
-
-    def _compare(self, output: str | None, node, line: int) -> Op:
-        name = COMPARE.get(type(node.ops[0]))
-        if len(node.ops) != 1 or name is None:
-            raise self._error(node, "only single comparisons are allowed")
-        args = (self._arg(node.left), self._arg(node.comparators[0]))
-        return self._operator(output, node, name, args, line)
-
-    def _unary(self, output: str | None, node, line: int) -> Op:
-        return self._operator(output, node, UNARY[type(node.op)], (self._arg(node.operand),), line)
 
     def _subscript(self, output: str | None, node, line: int) -> Op:
         if not isinstance(node.value, ast.Name):
