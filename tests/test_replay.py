@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from passnet.bench.files import SCORES_FILE, TABLES_FILE, TRIALS_FILE
-from passnet.bench.run import read_trials
+from passnet.bench.files import SCORES_FILE, TABLES_FILE
+from passnet.bench.run import run_folder
 from passnet.bench.scores import as_json, read_rows, score_rows
 from passnet.cli import main
 from passnet.records.serialise import write_json
@@ -28,7 +28,7 @@ def test_scores_and_tables_of_a_recorded_run_are_the_same_bytes(name: str, tmp_p
     run = ROOT / "baselines" / name
     scores = score_rows(read_rows(run))
     tables = [total_table(scores), task_overview(scores)]
-    tables += task_tables(read_trials(run / TRIALS_FILE))
+    tables += task_tables(list(run_folder(run).records().values()))
     write_json(tmp_path / SCORES_FILE, as_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY))
     assert (tmp_path / SCORES_FILE).read_bytes() == (run / SCORES_FILE).read_bytes()
     assert markdown(tables).encode() == (run / TABLES_FILE).read_bytes()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from passnet.agent.harbor import HarborExport, HarborPlan, export_harbor
-from passnet.bench.run import RunSettings, read_trials
+from passnet.bench.run import RunSettings, run_folder
 from passnet.errors import InputError, PassFolderError
 from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
@@ -172,7 +172,7 @@ def test_the_verifier_rewards_the_solution_with_its_score(harbor: Path, tmp_path
     assert json.loads((logs / "reward.json").read_text()) == {"reward": reward}
     assert reward == json.loads((logs / "run" / "scores.json").read_text())["as"]
     assert reward > 0.5
-    (trial,) = read_trials(logs / "run" / "trials.jsonl")
+    (trial,) = run_folder(logs / "run").records().values()
     assert (trial.task, trial.status) == (TASK, "ok")
 
 

@@ -166,7 +166,7 @@ def bench_show(ctx: click.Context, run_or_suite: str, tasks: tuple[str, ...],
     For one version, RUN may also be a suite: an alias of `passnet suite show`, with its --svg.
     """
     from passnet.bench.files import RUN_FILE, TRIALS_FILE
-    from passnet.bench.run import read_trials
+    from passnet.bench.run import run_folder
     from passnet.bench.scores import read_rows, score_rows
     from passnet.suite.suite import load_suite
 
@@ -184,7 +184,7 @@ def bench_show(ctx: click.Context, run_or_suite: str, tasks: tuple[str, ...],
         return
     if svg is not None:
         raise InputError(f"{path}: a run folder has no graphs to draw; give the suite")
-    trials = read_trials(path / TRIALS_FILE)
+    trials = list(run_folder(path).records().values())
     _print_run(
         score_rows(read_rows(path)),
         [trial for trial in trials if not tasks or trial.task in tasks],

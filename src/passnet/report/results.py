@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from passnet.bench.files import FIGURE_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
-from passnet.bench.run import read_trials
+from passnet.bench.files import FIGURE_FILE, SCORES_FILE, TABLES_FILE
+from passnet.bench.run import run_folder
 from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
 from passnet.records.serialise import write_json
 from passnet.report.figures import draw_es
@@ -22,7 +22,7 @@ def write_results(out: Path) -> list[CandidateScore]:
     """
     scores = score_rows(read_rows(out))
     tables = [total_table(scores), task_overview(scores)]
-    tables += task_tables(read_trials(out / TRIALS_FILE))
+    tables += task_tables(list(run_folder(out).records().values()))
     write_json(out / SCORES_FILE, as_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY))
     (out / TABLES_FILE).write_text(markdown(tables), encoding="utf-8")
     draw_es(scores, out / FIGURE_FILE)
