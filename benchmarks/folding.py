@@ -30,11 +30,9 @@ from passnet.graph.spec import Graph, Program, op_refs
 from passnet.mine.cut import single_assignment
 from passnet.mine.folding import (
     COVERING,
-    UNLIMITED,
     FoldingPlan,
     Range,
     alphabet,
-    coverage,
     fold,
     ranges,
 )
@@ -52,6 +50,9 @@ NUM_RUN = 200
 
 GRAPHS_RUN = 30
 """From how many graphs, the same for each way, so that every graph is run once."""
+
+UNLIMITED = FoldingPlan(max_length=None, max_patterns=None)
+"""All repeats of every length, until nothing repeats."""
 
 PLANS = {
     "as in the published cost: W 10, 10 patterns, under 16 ops": FoldingPlan(10, 10, 4, 16),
@@ -140,6 +141,11 @@ def _ways_table(ways: Sequence[Way], sequences: Tokens, sampled: dict[str, Sampl
             )
         )
     return table
+
+
+def coverage(found: Sequence[Range], sequences: Tokens) -> float:
+    """The share of all ops that lie in a range; ranges of one corpus do not overlap."""
+    return sum(span.stop - span.start for span in found) / sum(map(len, sequences))
 
 
 def _shares(item: Sampled) -> tuple[str, ...]:

@@ -21,9 +21,11 @@ import torch
 from passnet.errors import CutError
 from passnet.extract.capture import capture_values
 from passnet.extract.torchvision_ops import import_torchvision
+from passnet.graph.build import build
 from passnet.graph.canonical import fingerprints
-from passnet.graph.spec import Graph
-from passnet.mine.cut import cut_range, observed_specs, parent_of, single_assignment
+from passnet.graph.from_tensor import spec_from_tensor
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.mine.cut import cut_range, parent_of, single_assignment
 from passnet.suite.suite import NetSource, SuiteGraph, make_suite, write_suite
 
 MAX_GRAPHS_PER_NET = 1
@@ -162,6 +164,30 @@ HELD_OUT = (
     timm_net("inception_v4", 2, 235, "pool_concat"),
 )  # fmt: skip
 """Nets in shapes that are in no other suite, chosen by hand: every task has two of them."""
+
+
+def observed_specs(graph: Graph, values: Sequence[object]) -> dict[str, TensorSpec]:
+    """What every tensor of a graph in single-assignment form looks like when it runs on `values`.
+
+    Args:
+        graph: its program must come from `single_assignment`.
+        values: one tensor or number for each argument.
+    """
+    names = [op.output for op in graph.program.ops]
+    specs = {spec.name: spec for spec in graph.tensors}
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, n: torch.fx.Node) -> object:
+            result = super().run_node(n)
+            if "custom" in n.meta and isinstance(result, torch.Tensor):
+                name = names[n.meta["custom"]["op"]]
+                if name is not None:
+                    specs[name] = spec_from_tensor(name, result)
+            return result
+
+    with torch.no_grad():
+        Recorder(build(graph.program)).run(*values)
+    return specs
 
 
 def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[SuiteGraph]:

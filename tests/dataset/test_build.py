@@ -18,7 +18,7 @@ from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.render import render_program
 from passnet.mine.dtypes import DTYPES
 from passnet.mine.folding import FoldingPlan
-from passnet.mine.subgraphs import KINDS
+from passnet.mine.subgraphs import SUBGRAPH_KINDS
 from passnet.records.serialise import encode
 from tests.bench.runs import passnet
 from tests.mine.test_fusion import graph
@@ -61,7 +61,7 @@ def captured(folder, rows=TWO):
 
 
 def test_the_same_subgraph_is_one_row_with_all_its_places():
-    job = Mining(TWO[0], ((0, 3), (3, 6)), KINDS)
+    job = Mining(TWO[0], ((0, 3), (3, 6)), SUBGRAPH_KINDS)
     record, rows = mine(job)
     assert record.found == {"classical": 2, "fusible": 3, "single": 9}
     assert not record.refused and record.error is None
@@ -77,7 +77,7 @@ def test_the_same_subgraph_is_one_row_with_all_its_places():
 
 
 def test_a_range_of_two_kinds_is_one_place():
-    _, rows = mine(Mining(TWO[0], ((1, 3),), KINDS))
+    _, rows = mine(Mining(TWO[0], ((1, 3),), SUBGRAPH_KINDS))
     [fused] = [item for item in rows if item.op_sequence == ("torch.relu", "operator.mul")]
     assert fused.kinds == ("classical", "fusible")
     assert fused.num_places == 3
@@ -96,7 +96,7 @@ def test_a_union_adds_places_and_keeps_the_first():
 
 
 def test_every_range_comes_in_the_other_dtypes_too_and_names_its_original():
-    record, rows = mine(Mining(TWO[0], ((0, 3), (3, 6)), KINDS, DTYPES))
+    record, rows = mine(Mining(TWO[0], ((0, 3), (3, 6)), SUBGRAPH_KINDS, DTYPES))
     originals = {item.full for item in rows if not item.variant}
     assert record.variants == {"float16": len(originals), "bfloat16": len(originals)}
     for dtype in record.variants:
@@ -127,7 +127,7 @@ def test_what_was_captured_goes_before_what_was_made():
 
 def test_a_graph_that_cannot_be_mined_is_a_record():
     broken = replace(TWO[0], program=TWO[0].program.replace("torch.relu", "torch.nonsense"))
-    record, rows = mine(Mining(broken, (), KINDS))
+    record, rows = mine(Mining(broken, (), SUBGRAPH_KINDS))
     assert record.error and "nonsense" in record.error and not rows
 
 

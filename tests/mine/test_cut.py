@@ -23,11 +23,11 @@ from passnet.mine.cut import (
     Parent,
     cut_range,
     inferred_specs,
-    observed_specs,
     parent_of,
     single_assignment,
     trimmed_range,
 )
+from recipes.demo_suite import observed_specs
 from tests.extract.nets import mixed
 from tests.graph.programs import QUICK, program_of, programs
 

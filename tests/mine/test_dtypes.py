@@ -11,7 +11,7 @@ from passnet.extract.recapture import recapture
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.fake import infer_shapes
 from passnet.graph.spec import Graph, TensorSpec, main_float
-from passnet.mine.dtypes import FLOAT32_BATCH_NORMS, in_dtype
+from passnet.mine.dtypes import CUDA_FLOAT32_NORMS, in_dtype
 from passnet.mine.literals import adopt_literals
 from tests.extract import sized
 from tests.extract.nets import mixed
@@ -39,7 +39,7 @@ def test_norm_parameters_stay_float32_and_weights_change():
 def test_norms_that_are_not_kept_have_parameters_of_their_inputs_dtype():
     net = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.LayerNorm(4)).eval()
     [graph] = capture(net, torch.ones(2, 4))
-    kinds = dtypes(in_dtype(graph, "float16", FLOAT32_BATCH_NORMS))
+    kinds = dtypes(in_dtype(graph, "float16", CUDA_FLOAT32_NORMS))
     assert sorted(kinds.values()) == ["float16"] * 3 + ["float32"] * 4
 
 

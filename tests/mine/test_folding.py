@@ -5,16 +5,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from benchmarks.folding import UNLIMITED, coverage
 from passnet.errors import InputError
 from passnet.mine.folding import (
-    UNLIMITED,
     FoldingPlan,
     Range,
     alphabet,
-    coverage,
     fold,
     ranges,
-    unfolded,
 )
 from passnet.mine.repeats import disjoint
 
@@ -76,6 +74,17 @@ BLOCKS = st.lists(st.sampled_from([[0, 1, 2], [0, 1], [2, 1, 3], [3], [0, 0]]), 
 )
 NESTED = st.lists(BLOCKS, min_size=1, max_size=3).filter(any)
 """Sequences with patterns in patterns, which one suffix array does not decide."""
+
+
+def unfolded(folded):
+    """The sequences of tokens that a folded corpus came from."""
+    parts = {pattern.symbol: pattern.parts for pattern in folded.patterns}
+
+    def expanded(symbols):
+        for symbol in symbols:
+            yield from expanded(parts[symbol]) if symbol in parts else [symbol]
+
+    return [list(expanded(symbols)) for symbols in folded.sequences]
 
 
 @given(CORPUS | NESTED, LENGTHS, st.sampled_from([None, 1, 3]), st.sampled_from([None, 4, 9]))

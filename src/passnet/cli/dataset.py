@@ -64,13 +64,13 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
     from passnet.dataset.build import BuildSettings, build_dataset
     from passnet.jobs.executors import executor
     from passnet.mine.dtypes import DTYPES
-    from passnet.mine.subgraphs import KINDS
+    from passnet.mine.subgraphs import SUBGRAPH_KINDS
     from passnet.report.progress import late_progress
 
     if "none" in dtypes and len(dtypes) > 1:
         raise InputError(f"--dtype {' '.join(dtypes)}: none goes with no other dtype")
     settings = BuildSettings(
-        kinds=tuple(kind for kind in KINDS if kind in kinds or not kinds),
+        kinds=tuple(kind for kind in SUBGRAPH_KINDS if kind in kinds or not kinds),
         dtypes=tuple(dtype for dtype in DTYPES if dtype in dtypes or not dtypes),
     )
     with late_progress() as start:

@@ -35,7 +35,7 @@ from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
-from passnet.mine.subgraphs import KINDS, RangeRefusal, SubgraphKind, subgraphs
+from passnet.mine.subgraphs import SUBGRAPH_KINDS, RangeRefusal, SubgraphKind, subgraphs
 from passnet.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 
 RUN_FILE = "build.json"
@@ -51,7 +51,7 @@ class BuildSettings:
     fold, and what a graph may take.
     """
 
-    kinds: tuple[SubgraphKind, ...] = KINDS
+    kinds: tuple[SubgraphKind, ...] = SUBGRAPH_KINDS
     dtypes: tuple[str, ...] = DTYPES
     folding: FoldingPlan = COVERING
     limits: JobLimits = JobLimits(300.0, 8192)

@@ -18,7 +18,7 @@ from passnet.extract.recapture import Recaptured, recapture
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph, main_float
 from passnet.mine.cost import cost, finite_outputs
-from passnet.mine.dtypes import DTYPES, PUBLISHED_FLOAT32_NORMS, in_dtype
+from passnet.mine.dtypes import DTYPES, FLOAT32_NORMS, in_dtype
 from passnet.mine.literals import adopt_literals
 
 MAX_BYTES = 16 * 2**30
@@ -83,7 +83,7 @@ def dtype_variants(
     graph: Graph,
     captures: Captures | None = None,
     dtypes: Sequence[str] = DTYPES,
-    kept: frozenset[str] = PUBLISHED_FLOAT32_NORMS,
+    kept: frozenset[str] = FLOAT32_NORMS,
     sizes: Sizes | None = None,
     number: int = 0,
 ) -> Iterator[Variant | Failure]:
@@ -159,7 +159,7 @@ def net_variants(
     train: bool = False,
     dtypes: Sequence[str] = DTYPES,
     shapes: bool = True,
-    kept: frozenset[str] = PUBLISHED_FLOAT32_NORMS,
+    kept: frozenset[str] = FLOAT32_NORMS,
 ) -> Iterator[Variant | Failure]:
     """All variants of the graphs of a net: up to ten shapes, in three dtypes each.
 

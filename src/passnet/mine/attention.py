@@ -10,8 +10,12 @@ native/ConvUtils.h.
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import torch
+
+Parts: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Query, key and value."""
 
 HALF = (torch.float16, torch.bfloat16)
 MAX_FLASH_HEAD = 256
@@ -43,83 +47,64 @@ def attention_on_cuda(
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         zero = torch.scalar_tensor(0.0, dtype=query.dtype, device=attn_mask.device)
         attn_mask = torch.where(attn_mask.logical_not(), -math.inf, zero)
-    if _fits_flash(query, key, value, attn_mask, is_causal, enable_gqa):
-        return _flash(query, key, value, dropout_p, is_causal, scale)
-    if _fits_efficient(query, key, value, enable_gqa):
+    parts = (query, key, value)
+    if attn_mask is None and _fits_flash(parts, is_causal, enable_gqa):
+        return _flash(parts, dropout_p, is_causal, scale)
+    if not enable_gqa and _fits_efficient(parts):
         bias = None if attn_mask is None else _bias(attn_mask, query, key)
         return aten._scaled_dot_product_efficient_attention(
-            query, key, value, bias, False, dropout_p, is_causal, scale=scale
+            *parts, bias, False, dropout_p, is_causal, scale=scale
         )[0]
     return aten._scaled_dot_product_attention_math(
-        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+        *parts, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
     )[0]
 
 
-def _flash(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    dropout_p: float,
-    is_causal: bool,
-    scale: float | None,
-) -> torch.Tensor:
-    head = query.size(-1)
+def _flash(parts: Parts, dropout_p: float, is_causal: bool, scale: float | None) -> torch.Tensor:
+    head = parts[0].size(-1)
     missing = -head % FLASH_ALIGNMENT
-    parts = [query, key, value]
-    if missing:
-        parts = [torch.nn.functional.pad(part, [0, missing]) for part in parts]
+    padded = [torch.nn.functional.pad(part, [0, missing]) if missing else part for part in parts]
     factor = 1 / math.sqrt(head) if scale is None else scale
     out = torch.ops.aten._scaled_dot_product_flash_attention(
-        *parts, dropout_p, is_causal, False, scale=factor
+        *padded, dropout_p, is_causal, False, scale=factor
     )[0]
     return out[..., :head] if missing else out
 
 
-def _fits_flash(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor | None,
-    is_causal: bool,
-    enable_gqa: bool,
-) -> bool:
-    """Halves without a mask, with heads of one size, and square where they are causal."""
-    heads = {part.size(-1) for part in (query, key, value)}
+def _fits_flash(parts: Parts, is_causal: bool, enable_gqa: bool) -> bool:
+    """Halves with heads of one size, and square where they are causal."""
+    query, key, _ = parts
+    heads = {part.size(-1) for part in parts}
     return (
         query.dtype in HALF
-        and mask is None
         and len(heads) == 1
         and heads.pop() <= MAX_FLASH_HEAD
-        and _is_plain(query, key, value, enable_gqa)
+        and _is_plain(parts, enable_gqa)
         and not (is_causal and query.size(-2) != key.size(-2))
     )
 
 
-def _fits_efficient(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool
-) -> bool:
+def _fits_efficient(parts: Parts) -> bool:
     """Floats or halves with heads that fill whole 16-byte words."""
-    if query.dtype not in (*HALF, torch.float32) or enable_gqa:
-        return False
-    alignment = 16 // query.element_size()
+    query, key, value = parts
     heads = (query.size(-1), value.size(-1))
+    alignment = 16 // query.element_size()
     return (
-        query.size(-1) == key.size(-1)
+        query.dtype in (*HALF, torch.float32)
+        and query.size(-1) == key.size(-1)
         and all(size > 0 and size % alignment == 0 for size in heads)
-        and _is_plain(query, key, value, enable_gqa)
+        and _is_plain(parts, False)
     )
 
 
-def _is_plain(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool
-) -> bool:
+def _is_plain(parts: Parts, enable_gqa: bool) -> bool:
     """Whether the three have batch, head, row and column, in one batch, and none is empty.
 
     Heads are of one number, or shared evenly where `enable_gqa` says so.
     """
-    parts = (query, key, value)
     if any(part.dim() != 4 or 0 in part.shape or part.stride(-1) != 1 for part in parts):
         return False
+    query, key, value = parts
     if len({part.size(0) for part in parts}) != 1 or key.size(1) != value.size(1):
         return False
     return query.size(1) == key.size(1) or (enable_gqa and query.size(1) % key.size(1) == 0)
@@ -139,16 +124,11 @@ def _bias(mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.T
 
 def layout_of_convolution(inputs: torch.Tensor, weight: torch.Tensor) -> torch.memory_format:
     """The layout of the result of a convolution by cuDNN: channels last where an operand is so."""
-    if torch.float64 in (inputs.dtype, weight.dtype):
-        return torch.contiguous_format
-    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(weight.dim())
-    if last is not None and last in (_suggested(inputs), _suggested(weight)):
-        return last
-    return torch.contiguous_format
-
-
-def _suggested(value: torch.Tensor) -> torch.memory_format:
-    """The layout that torch reads from the strides of a tensor."""
     from torch._prims_common import suggest_memory_format
 
-    return suggest_memory_format(value)
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(weight.dim())
+    is_double = torch.float64 in (inputs.dtype, weight.dtype)
+    if last is None or is_double:
+        return torch.contiguous_format
+    is_last = last in (suggest_memory_format(inputs), suggest_memory_format(weight))
+    return last if is_last else torch.contiguous_format

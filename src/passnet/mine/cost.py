@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from passnet.errors import GraphError, boundary
 from passnet.graph.build import build
 from passnet.graph.device import retarget
-from passnet.graph.fake import ValueShape, infer_shapes
+from passnet.graph.fake import infer_shapes
 from passnet.graph.inputs import InputKind, make_inputs
 from passnet.graph.meta import DTYPE_BYTES
 from passnet.graph.spec import Graph
@@ -46,15 +47,13 @@ def cost(graph: Graph, where: str = "graph") -> Cost:
     counter = FlopCounterMode(display=False)
     with counter:
         shapes = infer_shapes(graph, where)
-    largest = max((_num_bytes(value) for values in shapes for value in values), default=0)
-    given = sum(item.num_elements * DTYPE_BYTES[item.dtype] for item in graph.tensors)
-    return Cost(given + largest, counter.get_total_flops())
-
-
-def _num_bytes(value: ValueShape) -> int:
-    if value.shape is None or value.dtype is None or -1 in value.shape:
-        return 0
-    return math.prod(value.shape) * DTYPE_BYTES.get(value.dtype, 1)
+    sizes = [
+        math.prod(value.shape) * DTYPE_BYTES.get(value.dtype, 1)
+        for value in itertools.chain(*shapes)
+        if value.shape is not None and value.dtype is not None and -1 not in value.shape
+    ]
+    arguments = sum(spec.num_elements * DTYPE_BYTES[spec.dtype] for spec in graph.tensors)
+    return Cost(arguments + max(sizes, default=0), counter.get_total_flops())
 
 
 def finite_outputs(graph: Graph, seed: int = 0) -> list[torch.Tensor]:

@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import torch
-import torch.fx
-
 from passnet.errors import CutError
-from passnet.graph.build import build
 from passnet.graph.effects import (
     SHARES_ALL,
     AliasClasses,
@@ -58,32 +54,6 @@ def _unused_name(stem: str, used: set[str]) -> str:
     return name
 
 
-def observed_specs(graph: Graph, values: Sequence[object]) -> dict[str, TensorSpec]:
-    """What every tensor of a graph in single-assignment form looks like when it runs on `values`.
-
-    Args:
-        graph: its program must come from `single_assignment`.
-        values: one tensor or number for each argument.
-    """
-    from passnet.graph.from_tensor import spec_from_tensor
-
-    names = [op.output for op in graph.program.ops]
-    specs = {spec.name: spec for spec in graph.tensors}
-
-    class Recorder(torch.fx.Interpreter):
-        def run_node(self, n: torch.fx.Node) -> object:
-            result = super().run_node(n)
-            if "custom" in n.meta and isinstance(result, torch.Tensor):
-                name = names[n.meta["custom"]["op"]]
-                if name is not None:
-                    specs[name] = spec_from_tensor(name, result)
-            return result
-
-    with torch.no_grad():
-        Recorder(build(graph.program)).run(*values)
-    return specs
-
-
 _TUPLE_MAKERS = frozenset(
     ["split", "split_with_sizes", "unsafe_split", "chunk", "unsafe_chunk", "unbind", "tensor_split"]
     + ["hsplit", "vsplit", "dsplit", "broadcast_tensors", "meshgrid", "align_tensors"]
@@ -92,9 +62,8 @@ _TUPLE_MAKERS = frozenset(
 
 
 def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
-    """The same as `observed_specs`, from shapes and dtypes alone: no statistics of what ops make.
-
-    Values whose size depends on others' values are left out.
+    """What every tensor of a graph looks like, from shapes and dtypes alone: no statistics of what
+    ops make. Values whose size depends on others' values are left out.
 
     Args:
         graph: its program must come from `single_assignment`.
@@ -134,7 +103,7 @@ def parent_of(program: Program, specs: Mapping[str, TensorSpec]) -> Parent:
 
     Args:
         program: in single-assignment form.
-        specs: of the values, from `observed_specs` or `inferred_specs`.
+        specs: of its tensors by name, for example from `inferred_specs`.
     """
     ops = program.ops
     reads = tuple(op_refs(op) for op in ops)
@@ -173,11 +142,6 @@ def _is_on(op: Op) -> bool:
 def cut_range(parent: Parent, start: int, stop: int) -> Graph:
     """The ops [start, stop) of a program as a graph.
 
-    Args:
-        parent: from `parent_of`.
-        start: index of the first op.
-        stop: index after the last one.
-
     Raises:
         CutError: the range is empty or out of bounds; it writes into a value made outside it; a
             value that crosses the cut is no tensor; or a state is switched inside or around it.
@@ -204,17 +168,11 @@ def cut_range(parent: Parent, start: int, stop: int) -> Graph:
 def trimmed_range(
     parent: Parent, start: int, stop: int, max_trimmed: int, min_ops: int
 ) -> tuple[int, int] | None:
-    """The longest range inside [start, stop) that can be cut; None where there is none.
+    """The longest range inside [start, stop) that can be cut, of `min_ops` ops or more and with at
+    most `max_trimmed` lost; None where there is none.
 
     Of equally long ones the one that loses fewest ops in front. It helps where a tuple is made on
     one side of the cut and taken apart on the other.
-
-    Args:
-        parent: from `parent_of`.
-        start: index of the first op.
-        stop: index after the last one.
-        max_trimmed: how many ops may be lost.
-        min_ops: how many ops have to be left.
     """
     for num_trimmed in range(min(max_trimmed, stop - start - min_ops) + 1):
         for front in range(num_trimmed + 1):

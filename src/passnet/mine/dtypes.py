@@ -42,11 +42,11 @@ NORM_PARAMETERS: dict[str, tuple[tuple[int, str], ...]] = {
 }  # fmt: skip
 """Norms, and which of their arguments are parameters or running statistics."""
 
-PUBLISHED_FLOAT32_NORMS = frozenset(NORM_PARAMETERS)
+FLOAT32_NORMS = frozenset(NORM_PARAMETERS)
 """Norms whose parameters and statistics stay float32: published for BatchNorm and LayerNorm, here
 for all norms (reference: mining, generalisation)."""
 
-FLOAT32_BATCH_NORMS = frozenset(
+CUDA_FLOAT32_NORMS = frozenset(
     name for name in NORM_PARAMETERS if "batch" in name or "instance" in name
 )
 """The norms that CUDA computes with parameters of another dtype than their input; its layer_norm
@@ -72,10 +72,7 @@ _CASTS = frozenset(["to", "type", "type_as", "float", "half", "bfloat16", "doubl
 
 
 def in_dtype(
-    graph: Graph,
-    dtype: str,
-    float32_norms: frozenset[str] = PUBLISHED_FLOAT32_NORMS,
-    where: str = "graph",
+    graph: Graph, dtype: str, float32_norms: frozenset[str] = FLOAT32_NORMS, where: str = "graph"
 ) -> Graph:
     """The same graph with its floats in another dtype.
 
@@ -110,10 +107,9 @@ def in_dtype(
     )
     run = _run(Graph(program, tensors), float32_norms, where)
     tensors = tuple(replace(spec, dtype=run.dtypes.get(spec.name, spec.dtype)) for spec in tensors)
-    limits = [run.limits.get(index, math.inf) for index in range(len(program.ops))]
     ops = [
-        map_op(op, partial(_within, largest=largest))
-        for op, largest in zip(program.ops, limits, strict=True)
+        map_op(op, partial(_within, largest=run.limits.get(index, math.inf)))
+        for index, op in enumerate(program.ops)
     ]
     converted = Graph(with_ops(program, ops), tensors)
     infer_shapes(converted, where)

@@ -9,14 +9,15 @@ length, where the published way hashes windows of up to 64 tokens.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from passnet.errors import InputError
-from passnet.mine.fold_choice import Batch
 from passnet.mine.repeats import Ints
+from passnet.mine.window_queue import WindowQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,6 @@ class FoldingPlan:
     max_ops: int = 64
     bounded: bool = False
 
-
-UNLIMITED = FoldingPlan(max_length=None, max_patterns=None)
-"""All repeats of every length, until nothing repeats."""
 
 COVERING = FoldingPlan(max_length=None, max_patterns=None, bounded=True)
 """All repeats that can be given as ranges, until nothing repeats: what covers most ops."""
@@ -89,7 +87,7 @@ def alphabet(sequences: Sequence[Sequence[str]]) -> tuple[list[list[int]], list[
         ([[0, 1], [1]], ['relu', 'add'])
     """
     numbers: dict[str, int] = {}
-    coded = [[numbers.setdefault(name, len(numbers)) for name in item] for item in sequences]
+    coded = [[numbers.setdefault(name, len(numbers)) for name in names] for names in sequences]
     return coded, list(numbers)
 
 
@@ -97,7 +95,7 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
     """Fold a corpus.
 
     In each step the window is chosen that maximises (length - 1) (occurrences - 1), of those that
-    have two disjoint occurrences; see below for equals. Its occurrences,
+    have two disjoint occurrences; of equals the longest, then the first. Its occurrences,
     taken greedily from the left, become a new symbol.
 
     Args:
@@ -109,30 +107,26 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
 
     Examples:
         >>> folded = fold([[3, 4, 5, 1, 3, 4, 5, 6, 2, 3, 4, 5, 6, 7]], FoldingPlan())
-        >>> [item.parts for item in folded.patterns], folded.sequences
+        >>> [pattern.parts for pattern in folded.patterns], folded.sequences
         ([(3, 4, 5), (8, 6)], ((8, 1, 9, 2, 9, 7),))
     """
     tokens, num_tokens = _joined(sequences)
     sizes = [1] * num_tokens
     patterns: list[RepeatedPattern] = []
-    batch = Batch(tokens, _longest(tokens, sizes, plan), plan.max_length)
-    is_new = True
-    while plan.max_patterns is None or len(patterns) < plan.max_patterns:
-        choice = batch.choose()
-        if choice is None and is_new:
-            break
-        if choice is None:
-            tokens = batch.tokens()
-            batch = Batch(tokens, _longest(tokens, sizes, plan), plan.max_length)
-        else:
+    most = math.inf if plan.max_patterns is None else plan.max_patterns
+    is_repeating = True
+    while is_repeating and len(patterns) < most:
+        queue = WindowQueue(tokens, _longest(tokens, sizes, plan), plan.max_length)
+        is_repeating = False
+        while len(patterns) < most and (window := queue.best()) is not None:
             symbol = num_tokens + len(patterns)
-            batch.fold(choice, symbol)
-            sizes.append(sum(sizes[part] for part in choice.parts))
-            patterns.append(
-                RepeatedPattern(symbol, choice.parts, sizes[symbol], len(choice.starts))
-            )
-        is_new = choice is None
-    return Folded(num_tokens, tuple(patterns), _split(batch.tokens()))
+            queue.fold(window, symbol)
+            sizes.append(sum(sizes[part] for part in window.parts))
+            count = len(window.starts)
+            patterns.append(RepeatedPattern(symbol, window.parts, sizes[symbol], count))
+            is_repeating = True
+        tokens = queue.tokens()
+    return Folded(num_tokens, tuple(patterns), _split(tokens))
 
 
 def _joined(sequences: Sequence[Sequence[int]]) -> tuple[Ints, int]:
@@ -140,16 +134,13 @@ def _joined(sequences: Sequence[Sequence[int]]) -> tuple[Ints, int]:
 
     Separators are negative and all different, so that they repeat nowhere.
     """
-    parts = []
-    for number, item in enumerate(sequences):
-        parts.append(np.append(np.asarray(item, np.int64), -1 - number))
-    if not any(len(item) for item in sequences):
+    if not any(len(tokens) for tokens in sequences):
         raise InputError("the corpus has no op to fold")
-    lowest = min(int(item[:-1].min()) for item in parts if len(item) > 1)
+    lowest = min(min(tokens) for tokens in sequences if len(tokens))
     if lowest < 0:
         raise InputError(f"token {lowest} is negative; tokens are integers from 0")
-    joined = np.concatenate(parts)
-    return joined, int(joined.max()) + 1
+    joined = [part for number, tokens in enumerate(sequences) for part in (*tokens, -1 - number)]
+    return np.array(joined, np.int64), max(joined) + 1
 
 
 def _split(tokens: Ints) -> tuple[tuple[int, ...], ...]:
@@ -158,7 +149,7 @@ def _split(tokens: Ints) -> tuple[tuple[int, ...], ...]:
 
 
 def _longest(tokens: Ints, sizes: Sequence[int], plan: FoldingPlan) -> Ints | None:
-    """The most symbols of a pattern with few enough ops, for every place where it may begin."""
+    """The most symbols of a pattern with few enough ops, for every index where it may begin."""
     if not plan.bounded:
         return None
     ends = np.concatenate(([0], np.cumsum(np.asarray(sizes)[np.maximum(tokens, 0)])))
@@ -172,43 +163,19 @@ def ranges(folded: Folded, plan: FoldingPlan) -> Iterator[Range]:
     A symbol whose ops are as many as the plan allows gives its range; one that is longer is looked
     into; one that is shorter gives nothing.
     """
-    below = {item.symbol: item for item in folded.patterns}
-    for number, symbols in enumerate(folded.sequences):
-        yield from _ranges(symbols, number, 0, below, plan)
 
-
-def _ranges(
-    symbols: Sequence[int],
-    number: int,
-    start: int,
-    below: dict[int, RepeatedPattern],
-    plan: FoldingPlan,
-) -> Iterator[Range]:
-    for symbol in symbols:
-        pattern = below.get(symbol)
-        size = pattern.num_ops if pattern else 1
-        if pattern is not None and size >= plan.max_ops:
-            yield from _ranges(pattern.parts, number, start, below, plan)
-        elif pattern is not None and size >= plan.min_ops:
-            yield Range(number, start, start + size, symbol)
-        start += size
-
-
-def unfolded(folded: Folded) -> list[list[int]]:
-    """The sequences of tokens that a folded corpus came from."""
-    below = {item.symbol: item.parts for item in folded.patterns}
-
-    def expand(symbols: Sequence[int]) -> Iterator[int]:
+    def fitting(symbols: Sequence[int], sequence: int, start: int) -> Iterator[Range]:
         for symbol in symbols:
-            if symbol in below:
-                yield from expand(below[symbol])
-            else:
-                yield symbol
+            if symbol < folded.num_tokens:
+                start += 1
+                continue
+            pattern = folded.patterns[symbol - folded.num_tokens]
+            stop = start + pattern.num_ops
+            if pattern.num_ops >= plan.max_ops:
+                yield from fitting(pattern.parts, sequence, start)
+            elif pattern.num_ops >= plan.min_ops:
+                yield Range(sequence, start, stop, symbol)
+            start = stop
 
-    return [list(expand(symbols)) for symbols in folded.sequences]
-
-
-def coverage(found: Sequence[Range], sequences: Sequence[Sequence[int]]) -> float:
-    """The share of all ops that lie in a range; ranges of one corpus do not overlap."""
-    total = sum(len(item) for item in sequences)
-    return sum(item.stop - item.start for item in found) / total
+    for sequence, symbols in enumerate(folded.sequences):
+        yield from fitting(symbols, sequence, 0)

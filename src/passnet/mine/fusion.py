@@ -7,9 +7,10 @@ Every kernel is traced back to the ops that it computes. Nothing is compiled, ru
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -18,6 +19,8 @@ from passnet.graph.device import retarget
 from passnet.graph.effects import may_alias
 from passnet.graph.spec import Graph
 from passnet.mine.schedule import TargetDevice, schedule
+
+NextNodes: TypeAlias = Callable[[torch.fx.Node], Iterable[torch.fx.Node]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +47,7 @@ class FusionPlan:
     def num_kernels(self) -> list[int]:
         """K(1), K(2), ...: how many kernels have begun with each prefix of the ops."""
         starts = sorted(kernel.start for kernel in self.kernels)
-        counts = []
-        begun = 0
-        for place in range(self.num_ops):
-            while begun < len(starts) and starts[begun] <= place:
-                begun += 1
-            counts.append(begun)
-        return counts
+        return [bisect_right(starts, op) for op in range(self.num_ops)]
 
 
 def fusion_plan(graph: Graph, where: str = "graph", device: TargetDevice = "cpu") -> FusionPlan:
@@ -69,23 +66,19 @@ def fusion_plan(graph: Graph, where: str = "graph", device: TargetDevice = "cpu"
     module = build(program, where)
     users = _users(module)  # before Inductor changes it
     scheduled = schedule(module, graph, device, where)
-    parts = [part.node for node in scheduled for part in node.get_nodes()]
-    stored = {_origin(buffer) for buffer in parts if buffer is not None} - {None}
+    stored = {_origin(buffer) for node in scheduled for buffer in _buffers(node)} - {None}
     nodes = [node for node in scheduled if _is_launched(node)]
-    kernels = []
-    for node in nodes:
-        parts = [part.node for part in node.get_nodes() if part.node is not None]
-        kernels.append({op for buffer in parts for op in _ops_of(buffer, stored)})
-    for op, kernel in _absorbed(users, [item.target for item in program.ops], kernels):
-        kernels[kernel].add(op)
-    known = [(ops, node) for ops, node in zip(kernels, nodes, strict=True) if ops]
-    return FusionPlan(
-        len(program.ops),
-        tuple(
-            Kernel(frozenset(ops), bool(node.is_extern()), _start(ops, node, known, users))
-            for ops, node in known
-        ),
+    ops_of_nodes = [
+        {op for buffer in _buffers(node) for op in _ops_of(buffer, stored)} for node in nodes
+    ]
+    for op, number in _absorbed(users, [op.target for op in program.ops], ops_of_nodes):
+        ops_of_nodes[number].add(op)
+    computed = [(ops, node) for ops, node in zip(ops_of_nodes, nodes, strict=True) if ops]
+    kernels = tuple(
+        Kernel(frozenset(ops), bool(node.is_extern()), _start(ops, node, computed, users))
+        for ops, node in computed
     )
+    return FusionPlan(len(program.ops), kernels)
 
 
 def _absorbed(
@@ -121,16 +114,16 @@ def _start(
     first = min(ops)
     if node.is_extern():
         return first
-    others = [(held, other) for held, other in kernels if other is not node]
-    libraries = [other for held, other in others if first in held and other.is_extern()]
+    libraries = [extern for held, extern in kernels if first in held and extern.is_extern()]
     if libraries:  # the op is a call of the library and its bias
-        has_other = len(ops) > 1 and any(_is_product(other) for other in libraries)
-        return min(ops - {first}) if has_other else first
+        is_biased = len(ops) > 1 and any(_is_product(extern) for extern in libraries)
+        return min(ops - {first}) if is_biased else first
     sums = [max(numbers) for part in node.get_nodes() if part.is_reduction()
             if (numbers := _own_ops(part.node))]  # fmt: skip
-    generated = {op for held, other in others if not other.is_extern() for op in held}
-    held = {op for held, _ in kernels for op in held}
-    if sums and first < min(sums) and _reads(first, generated, held, users):
+    generated = {op for held, kernel in kernels if kernel is not node and not kernel.is_extern()
+                 for op in held}  # fmt: skip
+    in_kernels = {op for held, _ in kernels for op in held}
+    if sums and first < min(sums) and _reads(first, generated, in_kernels, users):
         return min(sums)
     return first
 
@@ -138,23 +131,20 @@ def _start(
 def _is_product(node: Any) -> bool:
     """Whether a kernel is a matrix product of the library."""
     products = (torch.ops.aten.mm, torch.ops.aten.addmm)
-    targets = [getattr(item.target, "overloadpacket", None) for item in node.node.get_origins()]
-    return any(target in products for target in targets)
+    origins = node.node.get_origins()
+    return any(getattr(origin.target, "overloadpacket", None) in products for origin in origins)
 
 
-def _reads(op: int, made: set[int], held: set[int], users: dict[int, list[int]]) -> bool:
-    """Whether an op reads what one of `made` computes, directly or through ops that no kernel has
-    (views).
+def _reads(op: int, generated: set[int], in_kernels: set[int], users: dict[int, list[int]]) -> bool:
+    """Whether an op reads what one of `generated` computes, directly or through ops that no kernel
+    has (views).
     """
-    waiting = [op]
-    while waiting:
-        user = waiting.pop()
-        for source in [item for item, found in users.items() if user in found]:
-            if source in made:
-                return True
-            if source not in held:
-                waiting.append(source)
-    return False
+    return any(
+        source in generated
+        or (source not in in_kernels and _reads(source, generated, in_kernels, users))
+        for source, readers in users.items()
+        if op in readers
+    )
 
 
 def _users(module: torch.fx.GraphModule) -> dict[int, list[int]]:
@@ -164,6 +154,11 @@ def _users(module: torch.fx.GraphModule) -> dict[int, list[int]]:
         for node in module.graph.nodes
         if (op := _op(node)) is not None
     }
+
+
+def _buffers(node: Any) -> list[Any]:
+    """The buffers that a node of the schedule fills."""
+    return [part.node for part in node.get_nodes() if part.node is not None]
 
 
 def _origin(buffer: Any) -> torch.fx.Node | None:
@@ -181,7 +176,7 @@ def _is_launched(node: Any) -> bool:
     return not isinstance(node, NopKernelSchedulerNode) and not isinstance(node.node, MultiOutput)
 
 
-def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> Iterator[int]:
+def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> list[int]:
     """The ops that are computed where a buffer is filled.
 
     These are the op of its own node and, back along the data, of all nodes whose results are stored
@@ -190,50 +185,46 @@ def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> Iterator[int]:
     """
     own = _origin(buffer)
     if own is None:
-        numbers = _own_ops(buffer)
-        yield from numbers[:0] if not numbers else [max(numbers)]
-        return
-    waiting, seen = [own], {own}
-    while waiting:
-        node = waiting.pop()
-        if not _is_view(node):
-            yield from _ops_at(node)
-        fresh = [item for item in node.all_input_nodes if item not in seen and item not in stored]
-        seen.update(fresh)
-        waiting += fresh
+        return sorted(_own_ops(buffer))[-1:]
+    nodes = _reached(own, lambda node: set(node.all_input_nodes) - stored)
+    return [op for node in nodes if not _is_view(node) for op in _ops_at(node)]
 
 
 def _own_ops(buffer: Any) -> list[int]:
     """The ops that a buffer was made for."""
     own = _origin(buffer)
     origins = buffer.get_origins() if own is None else [own]
-    return [number for item in origins for number in _ops_at(item)]
+    return [number for origin in origins for number in _ops_at(origin)]
 
 
 def _ops_at(node: torch.fx.Node) -> list[int]:
     """The op of a node of the lowered graph, as a list of at most one.
 
-    A node that Inductor put in place of others has none of its own. It computes the first op that
-    is told of those that use it, or where none does (an argument is written) the last before it.
+    A node that Inductor put in place of others has none of its own. It computes the first op of
+    those that use it, or where none does (an argument is written) the last before it.
     """
-    number = _op(node)
-    if number is not None:
+    if (number := _op(node)) is not None:
         return [number]
     if node.op != "call_function":
         return []
-    for step, choose in (("users", min), ("all_input_nodes", max)):
-        waiting, seen, found = [node], {node}, []
-        while waiting:
-            for item in getattr(waiting.pop(), step):
-                number = _op(item)
-                if number is not None:
-                    found.append(number)
-                elif item not in seen:
-                    seen.add(item)
-                    waiting.append(item)
-        if found:
-            return [choose(found)]
-    return []
+    later = sorted(_nearest_ops(node, lambda user: user.users))
+    return later[:1] or sorted(_nearest_ops(node, lambda source: source.all_input_nodes))[-1:]
+
+
+def _nearest_ops(node: torch.fx.Node, next_nodes: NextNodes) -> list[int]:
+    """The first ops that are met on the ways from a node that has none."""
+    reached = _reached(node, lambda step: next_nodes(step) if _op(step) is None else ())
+    return [number for step in reached if (number := _op(step)) is not None]
+
+
+def _reached(start: torch.fx.Node, next_nodes: NextNodes) -> set[torch.fx.Node]:
+    """The nodes that can be reached from one by steps of a kind, itself included."""
+    waiting, reached = [start], {start}
+    while waiting:
+        new = set(next_nodes(waiting.pop())) - reached
+        reached |= new
+        waiting += new
+    return reached
 
 
 def _is_view(node: torch.fx.Node) -> bool:
@@ -241,8 +232,7 @@ def _is_view(node: torch.fx.Node) -> bool:
     packet = getattr(node.target, "overloadpacket", None)
     aten = torch.ops.aten
     is_list = packet in (aten.split, aten.split_with_sizes, aten.unbind)
-    is_part = node.target is operator.getitem
-    return is_list or is_part or getattr(node.target, "is_view", False)
+    return is_list or node.target is operator.getitem or getattr(node.target, "is_view", False)
 
 
 def _op(node: torch.fx.Node) -> int | None:

@@ -31,46 +31,46 @@ def with_ops(program: Program, ops: Iterable[Op]) -> Program:
     return replace(program, body=tuple(body))
 
 
-def adopt_literals(graph: Graph, base: Graph, other: Graph) -> Graph:
-    """A graph with those literals of `other` in which it differs from `base`.
+def adopt_literals(graph: Graph, base: Graph, variant: Graph) -> Graph:
+    """A graph with those literals of `variant` in which it differs from `base`.
 
-    Where `base` and `other` are captures of one net in two dtypes, these are the literals that
+    Where `base` and `variant` are captures of one net in two dtypes, these are the literals that
     follow the dtype of the net.
 
     Args:
         graph: with the ops of both, and any sizes.
         base: a capture in the dtype of `graph`.
-        other: the same in another dtype.
+        variant: the same in another dtype.
 
     Raises:
         GraphError: the ops differ, or a literal of the graph depends on its sizes as well.
     """
-    ops = [version.program.ops for version in (graph, base, other)]
+    ops = [version.program.ops for version in (graph, base, variant)]
     if len({tuple(op.target for op in part) for part in ops}) != 1:
         raise GraphError("the graphs have other ops; literals of one are no literals of the other")
     return Graph(with_ops(graph.program, map(_adopt_in_op, *ops)), graph.tensors)
 
 
-def _adopt_in_op(op: Op, base: Op, other: Op) -> Op:
-    versions = (op, base, other)
+def _adopt_in_op(op: Op, base: Op, variant: Op) -> Op:
+    versions = (op, base, variant)
     if len({(len(call.args), *(name for name, _ in call.kwargs)) for call in versions}) != 1:
         raise GraphError(f"{op.target}: called with other arguments in another capture")
-    args = map(_adopt_in_arg, op.args, base.args, other.args)
+    args = map(_adopt_in_arg, op.args, base.args, variant.args)
     values = map(_adopt_in_arg, *([arg for _, arg in call.kwargs] for call in versions))
     names = (name for name, _ in op.kwargs)
     return replace(op, args=tuple(args), kwargs=tuple(zip(names, values, strict=True)))
 
 
-def _adopt_in_arg(arg: Arg, base: Arg, other: Arg) -> Arg:
-    if isinstance(arg, Ref) or base == other:
+def _adopt_in_arg(arg: Arg, base: Arg, variant: Arg) -> Arg:
+    if isinstance(arg, Ref) or base == variant:
         return arg
-    if isinstance(arg, Sequence) and isinstance(base, Sequence) and isinstance(other, Sequence):
-        if len(arg.items) == len(base.items) == len(other.items):
-            parts = map(_adopt_in_arg, arg.items, base.items, other.items)
+    if isinstance(arg, Sequence) and isinstance(base, Sequence) and isinstance(variant, Sequence):
+        if len(arg.items) == len(base.items) == len(variant.items):
+            parts = map(_adopt_in_arg, arg.items, base.items, variant.items)
             return Sequence(arg.kind, tuple(parts))
-    elif isinstance(arg, Slice) and isinstance(base, Slice) and isinstance(other, Slice):
-        bounds = [(part.start, part.stop, part.step) for part in (arg, base, other)]
+    elif isinstance(arg, Slice) and isinstance(base, Slice) and isinstance(variant, Slice):
+        bounds = [(part.start, part.stop, part.step) for part in (arg, base, variant)]
         return Slice(*map(_adopt_in_arg, *bounds))
     elif arg == base:
-        return other
-    raise GraphError(f"literal {arg!r} depends on sizes and on the dtype: {base!r}, {other!r}")
+        return variant
+    raise GraphError(f"literal {arg!r} depends on sizes and on the dtype: {base!r}, {variant!r}")

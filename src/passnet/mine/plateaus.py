@@ -8,7 +8,7 @@ Source: PassNet paper (arXiv 2605.29357), Execution-driven Prefix Analysis.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 
 from passnet.errors import InputError
@@ -31,30 +31,31 @@ def fusible_ranges(num_kernels: Sequence[int]) -> list[tuple[int, int]]:
     """
     if any(count < 0 for count in num_kernels):
         raise InputError("a number of kernels is negative")
-    found = []
+    fused = []
     for plateau in _merged(_plateaus(num_kernels), num_kernels):
-        counts = [num_kernels[place] for place in plateau]
+        counts = [num_kernels[index] for index in plateau]
         changes = [later - earlier for earlier, later in pairwise(counts) if later != earlier]
         grows_last = bool(changes) and changes[-1] > 0
         if len(plateau) > 1 and counts[0] >= counts[-1] and not grows_last:
-            found.append((plateau[0], plateau[-1] + 1))
-    return list(_disjoint(sorted(found, key=lambda item: (item[0], -item[1]))))
+            fused.append((plateau[0], plateau[-1] + 1))
+    disjoint: list[tuple[int, int]] = []
+    for start, stop in sorted(fused, key=lambda span: (span[0], -span[1])):
+        if not disjoint or start >= disjoint[-1][1]:
+            disjoint.append((start, stop))
+    return disjoint
 
 
 def _plateaus(num_kernels: Sequence[int]) -> list[list[int]]:
-    """Places in groups: each belongs to the smallest count that occurs both before and after it."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for place, count in enumerate(num_kernels):
-        first.setdefault(count, place)
-        last[count] = place
-    counts = sorted(first)
+    """Ops in groups: each belongs to the smallest count that occurs both before and after it."""
+    last = {count: index for index, count in enumerate(num_kernels)}
+    first = {count: index for index, count in reversed([*enumerate(num_kernels)])}
     levels = [
-        next(count for count in counts if first[count] <= place <= last[count])
-        for place in range(len(num_kernels))
+        min(count for count in first if first[count] <= index <= last[count])
+        for index in range(len(num_kernels))
     ]
-    places = range(len(levels))
-    return [list(group) for _, group in groupby(places, key=lambda place: levels[place])]
+    return [
+        list(group) for _, group in groupby(range(len(levels)), key=lambda index: levels[index])
+    ]
 
 
 def _merged(plateaus: Sequence[list[int]], num_kernels: Sequence[int]) -> list[list[int]]:
@@ -66,11 +67,3 @@ def _merged(plateaus: Sequence[list[int]], num_kernels: Sequence[int]) -> list[l
         else:
             merged.append(list(plateau))
     return merged
-
-
-def _disjoint(found: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    end = 0
-    for start, stop in found:
-        if start >= end:
-            yield start, stop
-            end = stop

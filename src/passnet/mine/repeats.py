@@ -2,7 +2,7 @@
 
 All of it is array arithmetic. A suffix array is made by doubling (Manber and Myers, 1990): ranks of
 prefixes of length k give those of length 2 k by one sort of pairs, which are packed into one 64-bit
-integer together with their place. The ranks of every doubling are kept, as they give the common
+integer together with their index. The ranks of every doubling are kept, as they give the common
 prefix of any two suffixes in as many steps.
 """
 
@@ -20,25 +20,15 @@ MAX_TOKENS = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
-class Repeats:
-    """The suffixes of a sequence in order, and how much neighbours have in common.
-
-    `order[i]` is where the i-th suffix begins; `common[i]` the length of the prefix that it shares
-    with the one before it, and `common[0]` is 0.
-    """
-
-    order: Ints
-    common: Ints
-
-
-@dataclass(frozen=True, slots=True)
 class Windows:
     """Windows of tokens that occur more than once, each as long as all its occurrences allow.
 
-    The i-th stands where `order[low[i]:high[i]]` of a suffix array say, overlaps included; `first`
-    and `last` of these are the outermost.
+    `order[i]` is where the i-th suffix of the tokens begins, in the order of their contents. The
+    i-th window stands where `order[low[i]:high[i]]` say, overlaps included; `first` and `last` of
+    these are the outermost.
     """
 
+    order: Ints
     low: Ints
     high: Ints
     length: Ints
@@ -46,32 +36,47 @@ class Windows:
     last: Ints
 
 
-def find_repeats(tokens: Ints, longest: int | None = None) -> Repeats:
-    """The suffixes of a sequence of tokens.
+def repeated_windows(tokens: Ints, longest: Ints | None = None) -> Windows:
+    """The windows of two tokens or more that occur more than once.
 
     Args:
-        tokens: integers.
-        longest: suffixes need not be told apart by more tokens than this; None for any number.
+        tokens: integers, one or more.
+        longest: the longest window to look at, for every index where one may begin, the same
+            wherever the same tokens stand; None looks at all.
 
     Raises:
         ValueError: there are more than `MAX_TOKENS` tokens.
     """
+    order, common = _suffixes(tokens, None if longest is None else int(longest.max()))
+    if longest is not None:
+        common = np.minimum(common, longest[order])
+    inner = np.flatnonzero(common >= 2)
+    before, after = _smaller(common)
+    # Where neighbours have equally much in common, they say the same: the first one speaks.
+    inner = inner[(inner == before[inner] + 1) | (common[inner - 1] != common[inner])]
+    low, high = before[inner], after[inner]
+    first, last = _extremes(order, low, high)
+    return Windows(order, low, high, common[inner], first, last)
+
+
+def _suffixes(tokens: Ints, longest: int | None) -> tuple[Ints, Ints]:
+    """Where the suffixes of some tokens begin, in order, and the length of the prefix that each
+    shares with the one before it; told apart by `longest` tokens or a few more.
+    """
     size = len(tokens)
     if size > MAX_TOKENS:
         raise ValueError(f"{size} tokens are more than {MAX_TOKENS}; fold the corpus in parts")
-    if size == 0:
-        return Repeats(np.empty(0, np.int64), np.empty(0, np.int64))
-    bits = max(int(size).bit_length(), 1)
+    bits = size.bit_length()
     _, rank = np.unique(tokens, return_inverse=True)
     rank = rank.astype(np.int64) + 1  # 0 is what stands behind the end
     levels = [rank]
-    places = np.arange(size, dtype=np.int64)
+    indices = np.arange(size, dtype=np.int64)
     mask = (1 << bits) - 1
     width = 1
     while True:
         behind = np.zeros(size, np.int64)
         behind[: max(size - width, 0)] = rank[width:]
-        packed = (rank << (2 * bits)) | (behind << bits) | places
+        packed = (rank << (2 * bits)) | (behind << bits) | indices
         packed.sort()
         order = packed & mask
         pair = packed >> bits
@@ -84,50 +89,28 @@ def find_repeats(tokens: Ints, longest: int | None = None) -> Repeats:
         width *= 2
         if longest is not None and width >= longest:
             break
-    return Repeats(order, _common(order, levels))
+    return order, _common(order, levels)
 
 
 def _common(order: Ints, levels: list[Ints]) -> Ints:
     """Lengths of the prefixes that neighbours in the order have in common."""
     size = len(order)
-    one, other = order[:-1].copy(), order[1:].copy()
+    before, after = order[:-1].copy(), order[1:].copy()
     common = np.zeros(size, np.int64)
-    found = np.zeros(size - 1, np.int64)
     for level in range(len(levels) - 1, -1, -1):
         rank = np.append(levels[level], 0)
         # Behind the end stands a rank of its own for each, so that nothing equals it.
-        a, b = rank[np.minimum(one, size)], rank[np.minimum(other, size)]
-        same = (a == b) & (a > 0)
-        step = same.astype(np.int64) << level
-        found += step
-        one += step
-        other += step
-    common[1:] = found
+        ranks_before, ranks_after = rank[np.minimum(before, size)], rank[np.minimum(after, size)]
+        is_same = (ranks_before == ranks_after) & (ranks_before > 0)
+        step = is_same.astype(np.int64) << level
+        common[1:] += step
+        before += step
+        after += step
     return common
 
 
-def repeated_windows(repeats: Repeats, longest: Ints | None = None) -> Windows:
-    """The windows of two tokens or more that occur more than once.
-
-    Args:
-        repeats: of the tokens.
-        longest: the longest window to look at, for every place where one may begin, the same
-            wherever the same tokens stand; None looks at all.
-    """
-    common = repeats.common
-    if longest is not None:
-        common = np.minimum(common, longest[repeats.order])
-    inner = np.flatnonzero(common >= 2)
-    before, after = _smaller(common)
-    # Where neighbours have equally much in common, they say the same: the first one speaks.
-    inner = inner[(inner == before[inner] + 1) | (common[inner - 1] != common[inner])]
-    low, high = before[inner], after[inner]
-    first, last = _extremes(repeats.order, low, high)
-    return Windows(low, high, common[inner], first, last)
-
-
 def _extremes(order: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
-    """The first and the last place in each range of the order."""
+    """The first and the last start in each range of the order."""
     by_low = np.argsort(low, kind="stable")
     bounds = np.stack([low[by_low], high[by_low]], axis=1).reshape(-1)
     padded = np.append(order, order[-1])  # a bound may lie behind the last
@@ -138,20 +121,20 @@ def _extremes(order: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
 
 
 def _smaller(values: Ints) -> tuple[Ints, Ints]:
-    """For every place the nearest one before it that holds less, and the nearest after it.
+    """For every index the nearest one before it that holds less, and the nearest after it.
 
     What the two enclose, the first included, are the suffixes that share the prefix. The first
-    place holds 0; behind the last stands a place that holds less than any.
+    index holds 0; behind the last stands one that holds less than any.
     """
     size = len(values)
     held = np.append(values, -1)
-    before = np.arange(-1, size, dtype=np.int64)  # -1 is the place behind the last, too
+    before = np.arange(-1, size, dtype=np.int64)  # -1 is the index behind the last, too
     after = np.arange(1, size + 2, dtype=np.int64)
     after[size] = size
     for pointers in (before, after):
         active = np.arange(size)
         while len(active):
-            # Between a place and what it points to nothing holds less than the place itself, so
+            # Between an index and what it points to nothing holds less than the index itself, so
             # that where the target does not hold less, its own target is the next to try.
             active = active[held[pointers[active]] >= held[active]]
             pointers[active] = pointers[pointers[active]]
@@ -168,10 +151,10 @@ def disjoint(starts: Ints, length: int) -> list[int]:
     gaps = np.diff(starts)
     if not len(gaps) or gaps.min() >= length:
         return starts.tolist()
-    taken: list[int] = []
+    apart: list[int] = []
     end = -1
     for start in starts.tolist():
         if start >= end:
-            taken.append(start)
+            apart.append(start)
             end = start + length
-    return taken
+    return apart

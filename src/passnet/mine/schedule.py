@@ -44,26 +44,25 @@ def schedule(
         FusionError: Inductor cannot lower it.
         InputError: there is no such device.
     """
+    from torch._inductor import config
+
     if device not in DEVICES:
         raise InputError(f"device {device!r} is none of {', '.join(DEVICES)}")
+    annotations = {param.name: param.annotation for param in graph.program.params}
+    mode = DevicelessMode()
     with contextlib.ExitStack() as stack:
         stack.enter_context(boundary(FusionError, f"{where}: Inductor cannot lower it"))
         stack.enter_context(_without_collections())
         stack.enter_context(torch.no_grad())
         if device == "cuda":
             stack.enter_context(answering_for_gpu())
-            _take_attention(module)
-        return _lowered(module, graph, device)
-
-
-def _lowered(module: torch.fx.GraphModule, graph: Graph, device: TargetDevice) -> list[Any]:
-    from torch._inductor import config
-
-    mode = DevicelessMode()
-    annotations = {item.name: item.annotation for item in graph.program.params}
-    with mode, torch.device(device if device == "cpu" else "cuda:0"):
-        inputs = [fake_input(item, annotations[item.name]) for item in graph.tensors]
-    with config.patch(SETTINGS if device == "cpu" else SETTINGS | GPU_SETTINGS):
+            for node in module.graph.nodes:
+                if node.target is torch._C._nn.scaled_dot_product_attention:
+                    node.target = attention_on_cuda
+            module.recompile()
+        with mode, torch.device(device if device == "cpu" else "cuda:0"):
+            inputs = [fake_input(spec, annotations[spec.name]) for spec in graph.tensors]
+        stack.enter_context(config.patch(SETTINGS if device == "cpu" else SETTINGS | GPU_SETTINGS))
         nodes = lower(module, inputs, mode, lambda lowering: list(lowering.scheduler.nodes))
     return nodes or []
 
@@ -72,7 +71,7 @@ def lower(
     module: torch.fx.GraphModule,
     inputs: Sequence[Any],
     mode: DevicelessMode,
-    take: Callable[[Any], T],
+    read: Callable[[Any], T],
 ) -> T | None:
     """Let Inductor lower a module and decide on its kernels, and stop it where it would make code.
 
@@ -80,10 +79,10 @@ def lower(
         module: Inductor changes it.
         inputs: fake ones.
         mode: of the inputs.
-        take: given Inductor's lowering, gives what is wanted of it.
+        read: given Inductor's lowering, returns what the caller needs of it.
 
     Returns:
-        What `take` gave; None where there is nothing to compute: all outputs are arguments, or
+        What `read` returned; None where there is nothing to compute: all outputs are arguments, or
         views of them.
     """
     from torch._guards import TracingContext, tracing
@@ -93,39 +92,27 @@ def lower(
     def stop(lowering: Any) -> Any:
         lowering.init_wrapper_code()
         lowering._update_scheduler()
-        raise _StopError(take(lowering))
+        raise _StopError(read(lowering))
 
     try:
         with tracing(TracingContext(mode)), patch.object(GraphLowering, "codegen", stop):
             compile_fx(module, list(inputs))
     except Exception as error:
-        stopped = _stop_in(error)
-        if stopped is None:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, _StopError):
+            cause = cause.__cause__ or cause.__context__
+        if cause is None:
             raise
-        return stopped.taken
+        return cause.result
     return None
 
 
-def _take_attention(module: torch.fx.GraphModule) -> None:
-    for node in module.graph.nodes:
-        if node.target is torch._C._nn.scaled_dot_product_attention:
-            node.target = attention_on_cuda
-    module.recompile()
-
-
 class _StopError(Exception):
-    """Carries out of Inductor what was taken of it."""
+    """Carries out of Inductor what was read of its lowering."""
 
-    def __init__(self, taken: Any) -> None:
+    def __init__(self, result: Any) -> None:
         super().__init__("lowered")
-        self.taken = taken
-
-
-def _stop_in(error: BaseException) -> _StopError | None:
-    seen: BaseException | None = error
-    while seen is not None and not isinstance(seen, _StopError):
-        seen = seen.__cause__ or seen.__context__
-    return seen
+        self.result = result
 
 
 @contextlib.contextmanager

@@ -57,7 +57,7 @@ DEVICE_GUARDS = "_ZN3c104impl26device_guard_impl_registryE"
 """Symbol of libc10: one pointer to a device guard for each type of device."""
 
 CUDA_GUARD, META_GUARD = 1, 14
-"""Places of CUDA and of the meta device in that table (c10/core/DeviceType.h)."""
+"""Indices of CUDA and of the meta device in that table (c10/core/DeviceType.h)."""
 
 
 class DevicelessMode(FakeTensorMode):
@@ -69,19 +69,14 @@ class DevicelessMode(FakeTensorMode):
         return True
 
 
-def gpu_properties() -> Any:
-    """Those of the first GPU of this machine, or of `H200` where there is none."""
-    return torch.cuda.get_device_properties(0) if torch.cuda.is_available() else H200
-
-
 @contextlib.contextmanager
 def answering_for_gpu() -> Iterator[None]:
-    """Inside, Inductor plans for device cuda:0 as if there were one; nothing is put on it."""
-    properties = gpu_properties()
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(_guarded())
-        stack.enter_context(_with_properties(properties))
-        stack.enter_context(_with_choices())
+    """Inside, Inductor plans for device cuda:0 as if there were one; nothing is put on it.
+
+    Its properties are those of the first GPU of this machine, or of `H200` where there is none.
+    """
+    properties = torch.cuda.get_device_properties(0) if torch.cuda.is_available() else H200
+    with _guarded(), _with_properties(properties), _with_choices():
         yield
 
 
@@ -94,10 +89,9 @@ def _guarded() -> Iterator[None]:
     meta device does nothing.
     """
     library = Path(torch.__file__).parent / "lib" / "libc10.so"
+    guards = ctypes.c_void_p * (META_GUARD + 1)
     try:
-        table = (ctypes.c_void_p * (META_GUARD + 1)).in_dll(
-            ctypes.CDLL(str(library)), DEVICE_GUARDS
-        )
+        table = guards.in_dll(ctypes.CDLL(str(library)), DEVICE_GUARDS)
     except (OSError, ValueError) as cause:
         raise FusionError(
             f"torch {torch.__version__} has no table of device guards at {library}; plan for the "
@@ -119,33 +113,23 @@ def _with_properties(properties: Any) -> Iterator[None]:
     from torch._dynamo.device_interface import CudaInterface
     from torch._subclasses import fake_tensor
 
-    def of_any(device: Any = None) -> Any:
-        return properties
-
-    def first() -> int:
-        return 0
-
-    def yes(*_: Any, **__: Any) -> bool:
-        return True
-
-    answers = {
-        "get_device_properties": of_any,
+    answers: dict[str, Any] = {
+        "get_device_properties": lambda device=None: properties,
         "get_device_capability": lambda device=None: (properties.major, properties.minor),
         "get_device_name": lambda device=None: properties.name,
-        "current_device": first,
+        "current_device": lambda: 0,
         "is_available": lambda: False,  # whoever may use one when it is there does not
-        "is_bf16_supported": yes,
+        "is_bf16_supported": lambda *_, **__: True,
     }
+    cached_properties = device_interface.caching_worker_device_properties
+    cached_devices = device_interface.caching_worker_current_devices
     with contextlib.ExitStack() as stack:
         for name, answer in answers.items():
             stack.enter_context(patch.object(torch.cuda, name, answer))
         for name in ("get_device_properties", "current_device", "is_bf16_supported"):
             stack.enter_context(patch.object(CudaInterface, name, staticmethod(answers[name])))
-        known = {"cuda": [properties]}
-        stack.enter_context(patch.dict(device_interface.caching_worker_device_properties, known))
-        stack.enter_context(
-            patch.dict(device_interface.caching_worker_current_devices, {"cuda": 0})
-        )
+        stack.enter_context(patch.dict(cached_properties, {"cuda": [properties]}))
+        stack.enter_context(patch.dict(cached_devices, {"cuda": 0}))
         stack.enter_context(patch.object(fake_tensor, "init_gpu_context", lambda device: None))
         _forget()
         stack.callback(_forget)
@@ -157,8 +141,8 @@ def _forget() -> None:
     from torch._inductor import utils
     from torch._inductor.runtime.hints import DeviceProperties
 
-    DeviceProperties.create.cache_clear()
-    for cached in (utils.is_big_gpu, utils.get_max_num_sms, utils.using_b200):
+    getters = (utils.is_big_gpu, utils.get_max_num_sms, utils.using_b200)
+    for cached in (DeviceProperties.create, *getters):
         cached.cache_clear()
 
 
@@ -173,12 +157,10 @@ def _with_choices() -> Iterator[None]:
     def selected(inputs: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         return None if inputs.is_cuda else select(inputs, *args, **kwargs)
 
-    def laid_out(inputs: torch.Tensor, weight: torch.Tensor, chosen: Any) -> torch.memory_format:
-        return (
-            layout_of_convolution(inputs, weight)
-            if chosen is None
-            else layout(inputs, weight, chosen)
-        )
+    def laid_out(inputs: torch.Tensor, weight: torch.Tensor, backend: Any) -> torch.memory_format:
+        if backend is None:
+            return layout_of_convolution(inputs, weight)
+        return layout(inputs, weight, backend)
 
     with (
         patch.object(scheduler, "has_triton", lambda: True),

@@ -24,8 +24,9 @@ SubgraphKind: TypeAlias = Literal["classical", "fusible", "single"]
 single: one op.
 """
 
-KINDS: tuple[SubgraphKind, ...] = ("classical", "fusible", "single")
+SUBGRAPH_KINDS: tuple[SubgraphKind, ...] = ("classical", "fusible", "single")
 
+Interval: TypeAlias = tuple[int, int]
 
 MAX_TRIMMED_OPS = 4
 """How many ops a classical range may lose at its ends for the rest to be cut out."""
@@ -38,8 +39,8 @@ LONE_ELEMENT = "an element of a tuple made elsewhere is no subgraph"
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """The ops [start, stop) of a graph, as a graph; `num_trimmed` ops of the range that was wanted
-    are left out, at its ends.
+    """The ops [start, stop) of a graph, as a graph; `num_trimmed` ops of the range that was to be
+    cut are left out, at its ends.
     """
 
     kind: SubgraphKind
@@ -64,7 +65,7 @@ class RangeRefusal:
 def subgraphs(
     graph: Graph,
     classical: Sequence[tuple[int, int]] = (),
-    kinds: Iterable[SubgraphKind] = KINDS,
+    kinds: Iterable[SubgraphKind] = SUBGRAPH_KINDS,
     where: str = "graph",
 ) -> Iterator[Subgraph | RangeRefusal]:
     """The subgraphs of a graph, kind by kind, in the order of their ranges.
@@ -75,7 +76,7 @@ def subgraphs(
         graph: with the specs of its arguments.
         classical: the ranges that a corpus was folded into; see `folding.ranges`. One that cannot
             be cut loses up to `MAX_TRIMMED_OPS` ops at its ends.
-        kinds: those wanted.
+        kinds: those to find.
         where: named in what is refused.
 
     Raises:
@@ -88,16 +89,15 @@ def subgraphs(
             yield from _singles(parent)
         elif kind == "classical":
             for start, stop in classical:
-                chosen = trimmed_range(parent, start, stop, MAX_TRIMMED_OPS, MIN_OPS)
-                yield _found(parent, kind, (start, stop), chosen or (start, stop))
+                trimmed = trimmed_range(parent, start, stop, MAX_TRIMMED_OPS, MIN_OPS)
+                yield _subgraph(parent, kind, (start, stop), trimmed)
         else:
             try:
                 ranges = fusible_ranges(fusion_plan(single, where).num_kernels())
             except FusionError as cause:
                 yield RangeRefusal(kind, 0, 0, str(cause))
                 continue
-            for start, stop in ranges:
-                yield _found(parent, kind, (start, stop), (start, stop))
+            yield from (_subgraph(parent, kind, ops) for ops in ranges)
 
 
 def _singles(parent: Parent) -> Iterator[Subgraph | RangeRefusal]:
@@ -109,25 +109,24 @@ def _singles(parent: Parent) -> Iterator[Subgraph | RangeRefusal]:
         else:
             while stop < len(parent.ops) and _is_element(parent, stop, of=parent.ops[start].output):
                 stop += 1
-            yield _found(parent, "single", (start, stop), (start, stop))
+            yield _subgraph(parent, "single", (start, stop))
         start = stop
 
 
-def _is_element(parent: Parent, place: int, of: str | None = None) -> bool:
+def _is_element(parent: Parent, index: int, of: str | None = None) -> bool:
     """Whether an op takes apart what is no tensor: a tuple or a size, of any name or of this."""
-    op = parent.ops[place]
+    op = parent.ops[index]
     source = op.args[0] if op.target == "operator.getitem" else None
-    if not isinstance(source, Ref) or source.name in parent.specs:
-        return False
-    return of is None or source.name == of
+    is_apart = isinstance(source, Ref) and source.name not in parent.specs
+    return is_apart and (of is None or source == Ref(of))
 
 
-def _found(
-    parent: Parent, kind: SubgraphKind, wanted: tuple[int, int], chosen: tuple[int, int]
+def _subgraph(
+    parent: Parent, kind: SubgraphKind, ops: Interval, trimmed: Interval | None = None
 ) -> Subgraph | RangeRefusal:
-    start, stop = chosen
+    start, stop = trimmed or ops
     try:
         graph = cut_range(parent, start, stop)
     except CutError as cause:
         return RangeRefusal(kind, start, stop, str(cause))
-    return Subgraph(kind, start, stop, graph, wanted[1] - wanted[0] - (stop - start))
+    return Subgraph(kind, start, stop, graph, ops[1] - ops[0] - (stop - start))
