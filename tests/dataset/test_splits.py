@@ -20,7 +20,7 @@ from passnet.dataset.splits import (
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
 from passnet.suite.suite import SuiteGraph, make_suite, write_suite
-from passnet.suite.suite_keys import read_suites
+from passnet.suite.suite_keys import read_suite_keys
 from tests.dataset.rows import CHAIN, RELU
 from tests.graph.programs import graph_of
 
@@ -120,7 +120,7 @@ def test_a_split_is_read_back(tmp_path: Path):
 def test_suites_give_their_sequences_and_structures(tmp_path: Path):
     suite = make_suite("own", [SuiteGraph("t", "g", graph_of(RELU))])
     write_suite(tmp_path / "own.parquet", suite)
-    found = read_suites([str(tmp_path / "own.parquet")] * 2)
+    found = read_suite_keys([str(tmp_path / "own.parquet")] * 2)
     assert found.hashes == {"own": suite.content_hash}
     assert found.sequences == {("torch.relu", "operator.add"): "own"}
     assert found.structures == {fingerprints(graph_of(RELU)).structure: "own"}
@@ -128,4 +128,4 @@ def test_suites_give_their_sequences_and_structures(tmp_path: Path):
     other = make_suite("own", [SuiteGraph("t", "g", graph_of(CHAIN))])
     write_suite(tmp_path / "deep" / "own.parquet", other)
     with pytest.raises(InputError, match="two suites are named own"):
-        read_suites([str(tmp_path / "own.parquet"), str(tmp_path / "deep" / "own.parquet")])
+        read_suite_keys([str(tmp_path / "own.parquet"), str(tmp_path / "deep" / "own.parquet")])

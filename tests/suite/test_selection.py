@@ -11,10 +11,10 @@ from passnet.suite.selection import (
     SelectionPlan,
     TaskRows,
     bucket_of,
-    eligible,
+    eligible_rows,
+    op_pairs,
     rarities,
-    select,
-    steps,
+    select_tasks,
     tasks_of,
 )
 
@@ -32,7 +32,7 @@ def row(
 
 def tasks(*rows: SubgraphRow, plan: SelectionPlan | None = None, left_out=()) -> list[TaskRows]:
     plan = plan or SelectionPlan()
-    return tasks_of(eligible(rows, plan), plan, left_out)
+    return tasks_of(eligible_rows(rows, plan), plan, left_out)
 
 
 def test_sizes_within_four_powers_of_two_share_a_bucket():
@@ -99,13 +99,13 @@ def plainly(found: list[TaskRows], num_tasks: int) -> list[TaskRows]:
     chosen: list[int] = []
     while len(chosen) < num_tasks:
         left = [k for k in range(len(found)) if k not in chosen]
-        gains = {k: len(set(steps(found[k].ops)) - covered) * weights[k] for k in left}
+        gains = {k: len(set(op_pairs(found[k].ops)) - covered) * weights[k] for k in left}
         if not any(gains.values()):
             covered = set()
             continue
         best = min(left, key=lambda k: (-gains[k], -len(found[k].rows), k))
         chosen.append(best)
-        covered |= set(steps(found[best].ops))
+        covered |= set(op_pairs(found[best].ops))
     return [found[k] for k in chosen]
 
 
@@ -118,12 +118,12 @@ def test_tasks_are_taken_as_a_plain_greedy_takes_them(seed: int):
     ]
     found = tasks(*rows)
     number = draw.randint(1, len(found))
-    assert list(select(found, number)) == plainly(found, number)
+    assert list(select_tasks(found, number)) == plainly(found, number)
 
 
 def test_too_few_tasks_are_refused():
     with pytest.raises(InputError, match="1 tasks fit the plan, and 2 are wanted"):
-        list(select(tasks(row("a", "xy", (1,))), 2))
+        list(select_tasks(tasks(row("a", "xy", (1,))), 2))
 
 
 def test_the_order_of_rows_has_no_influence():

@@ -195,7 +195,7 @@ def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
     from passnet.agent.training_data import write_chats, write_pairs
     from passnet.agent.trajectories import read_attempts
     from passnet.suite.suite import load_suite
-    from passnet.suite.suite_keys import read_suites
+    from passnet.suite.suite_keys import read_suite_keys
 
     if until_best and form == "pairs":
         raise InputError("--until-best cuts chats; it does not go with --form pairs")
@@ -203,7 +203,7 @@ def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
     selection = select(
         attempts,
         [load_suite(name) for name in suites],
-        read_suites(evaluation),
+        read_suite_keys(evaluation),
         Filters(min_score, not any_ending, eval_tasks),
         form,
     )

@@ -86,9 +86,9 @@ def check_command(suite: Suite, distribution: str, as_json: bool) -> None:
     graph. A graph on which one passes at t = -5 is called degenerate.
     """
     from passnet.report.progress import progress
-    from passnet.suite.admission import KINDS, admit_suite
+    from passnet.suite.admission import INPUT_KINDS, admit_suite
 
-    kinds = [kind for kind in KINDS if distribution in (kind, "both")]
+    kinds = [kind for kind in INPUT_KINDS if distribution in (kind, "both")]
     with progress(f"checking {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
         admissions = admit_suite(suite, step)
     reasons = {admission.graph: admission.reasons(kinds) for admission in admissions}

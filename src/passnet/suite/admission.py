@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -15,11 +15,19 @@ from passnet.graph.spec import Graph
 from passnet.records.dtypes import Array, from_storage
 from passnet.score.tolerance import CHUNK_ELEMENTS, CORRECT_AT, smallest_t
 from passnet.suite.suite import Suite, SuiteGraph
+from passnet.suite.wrong_programs import (
+    Edit,
+    NodeValues,
+    Value,
+    WrongPrograms,
+    make_wrong_programs,
+    record_values,
+    run_edit,
+    run_program,
+    wrong_values,
+)
 
-if TYPE_CHECKING:
-    from passnet.suite.wrong_programs import Edit, Kept, Value, WrongPrograms
-
-KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
+INPUT_KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
 """The input sets on which the judge compares all values, in its order; the seed grows by one from
 set to set."""
 
@@ -58,7 +66,7 @@ class Note:
 
     name: NoteName
     place: str
-    kinds: tuple[InputKind, ...] = KINDS
+    kinds: tuple[InputKind, ...] = INPUT_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +85,8 @@ class Admission:
 
     def reasons(self, kinds: Collection[InputKind]) -> tuple[WrongProgramPass, ...]:
         """The wrong programs that would pass if only inputs of these kinds were judged with."""
-        both = (*self.degenerate, *self.partial)
-        return tuple(item for item in both if set(kinds) <= set(item.kinds))
+        reasons = (*self.degenerate, *self.partial)
+        return tuple(reason for reason in reasons if set(kinds) <= set(reason.kinds))
 
 
 def admit_suite(
@@ -86,7 +94,7 @@ def admit_suite(
 ) -> list[Admission]:
     """The admission of every graph of a suite, in order.
 
-    The graphs run in this process, from allow-listed ops only; torch is imported.
+    The graphs run in this process, from allow-listed ops only.
 
     Args:
         suite: what to check.
@@ -94,122 +102,123 @@ def admit_suite(
         seed: that of the judge.
     """
     admissions = []
-    for task in suite.tasks:
-        for item in task.graphs:
-            admissions.append(admit_graph(item, seed))
-            if progress is not None:
-                progress(item.name)
+    for graph in suite.graphs:
+        admissions.append(admit_graph(graph, seed))
+        if progress is not None:
+            progress(graph.name)
     return admissions
 
 
-def admit_graph(item: SuiteGraph, seed: int = 0, is_brief: bool = False) -> Admission:
+def admit_graph(candidate: SuiteGraph, seed: int = 0, is_brief: bool = False) -> Admission:
     """The admission of one graph; one that cannot be run is degenerate for `reference_error`.
 
     A brief one only tells whether the graph is degenerate: it ends at the first edit of an op that
     passes on all sets, does not run one that fails on a set on the others, and has no `partial`.
     """
     try:
-        return _admit(item, seed, is_brief)
+        reasons, notes = _reasons_and_notes(retarget(candidate.graph, "cpu"), seed, is_brief)
     except GraphError as cause:
-        reason = WrongProgramPass("reference_error", str(cause), KINDS)
-        return Admission(item.task, item.name, (reason,), (), ())
+        reasons, notes = [WrongProgramPass("reference_error", str(cause), INPUT_KINDS)], []
+    return Admission(
+        candidate.task,
+        candidate.name,
+        tuple(reason for reason in reasons if reason.kinds == INPUT_KINDS),
+        () if is_brief else tuple(reason for reason in reasons if reason.kinds != INPUT_KINDS),
+        tuple(notes),
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
-    """One set of inputs with the true outputs, the true outputs of another such set, and the
-    values of the true run, if an edit can begin with them.
+class _RightRun:
+    """The right program on one set of inputs: its outputs, and with them the arguments written to;
+    the same on another such set; and the values of its nodes, if an edit can begin with them.
     """
 
     kind: InputKind
     inputs: list[InputValue]
-    truth: list[Value]
-    other: list[Value]
-    kept: Kept | None
+    outputs: list[Value]
+    other_outputs: list[Value]
+    node_values: NodeValues | None
 
 
-def _admit(item: SuiteGraph, seed: int, is_brief: bool) -> Admission:
-    from passnet.suite.wrong_programs import make_wrong_programs
+_Passes: TypeAlias = dict[tuple[ProgramName, str], list[InputKind]]
+"""Wrong programs that pass, by what they do and where, and the sets on which they do."""
 
-    graph = retarget(item.graph, "cpu")
-    sets, others = (
-        [make_inputs(graph, kind, start + place) for place, kind in enumerate(KINDS)]
+
+def _reasons_and_notes(
+    graph: Graph, seed: int, is_brief: bool
+) -> tuple[list[WrongProgramPass], list[Note]]:
+    inputs, other_inputs = (
+        [make_inputs(graph, kind, start + index) for index, kind in enumerate(INPUT_KINDS)]
         for start in (seed, seed + OTHER_ROUND)
     )
-    programs = make_wrong_programs(graph, [*sets, others[KINDS.index("fresh")]])
-    rounds = [
-        _round(programs, kind, mine, other)
-        for kind, mine, other in zip(KINDS, sets, others, strict=True)
-    ]
-    passed: dict[tuple[ProgramName, str], list[InputKind]] = {}
-    for one in rounds:
-        for found in _wrong_outputs(graph, one, seed):
-            passed.setdefault(found, []).append(one.kind)
-    notes = [Note("idle_op", edit.place) for edit in programs.idle]
-    through = _passed_through(graph, rounds)
-    for output, name in through:
-        notes.append(Note("passed_through", f"{output}: {name}"))
-        passed.pop(("identity", f"{output}: {name}"))
-    views = {value.name for value in rounds[0].truth if value.is_view}
-    if _computed(rounds) <= {output for output, _ in through} | views:
-        passed["nothing_to_compute", "all outputs"] = list(KINDS)
-    if not is_brief or all(len(kinds) < len(KINDS) for kinds in passed.values()):
-        passed.update(_passing_edits(programs, rounds, is_brief))
-    reasons = [WrongProgramPass(*found, tuple(kinds)) for found, kinds in passed.items()]
-    return Admission(
-        item.task,
-        item.name,
-        tuple(reason for reason in reasons if reason.kinds == KINDS),
-        () if is_brief else tuple(reason for reason in reasons if reason.kinds != KINDS),
-        (*notes, *_notes(graph, rounds)),
-    )
+    programs = make_wrong_programs(graph, [*inputs, other_inputs[INPUT_KINDS.index("fresh")]])
+    runs = [_run_right(programs, *of) for of in zip(INPUT_KINDS, inputs, other_inputs, strict=True)]
+    passes: _Passes = {}
+    for run in runs:
+        for program in _passing_outputs(graph, run, seed):
+            passes.setdefault(program, []).append(run.kind)
+    notes = [Note("idle_op", edit.description) for edit in programs.idle]
+    passed_through = _passed_through(graph, runs)
+    for output, argument in passed_through:
+        notes.append(Note("passed_through", f"{output}: {argument}"))
+        passes.pop(("identity", f"{output}: {argument}"))
+    views = {output.name for output in runs[0].outputs if output.is_view}
+    if _computed(runs) <= {output for output, _ in passed_through} | views:
+        passes["nothing_to_compute", "all outputs"] = list(INPUT_KINDS)
+    if not is_brief or all(len(kinds) < len(INPUT_KINDS) for kinds in passes.values()):
+        passes.update(_passing_edits(programs, runs, is_brief))
+    notes.extend(_value_notes(graph, runs))
+    return [WrongProgramPass(*program, tuple(kinds)) for program, kinds in passes.items()], notes
 
 
-def _passing_edits(
-    programs: WrongPrograms, rounds: Sequence[_Round], is_brief: bool
-) -> dict[tuple[ProgramName, str], list[InputKind]]:
+def _passing_edits(programs: WrongPrograms, runs: Sequence[_RightRun], is_brief: bool) -> _Passes:
     """The edits that pass, with the sets on which they do; in brief, up to the first on all."""
-    passed: dict[tuple[ProgramName, str], list[InputKind]] = {}
+    passes: _Passes = {}
     for edit in reversed(programs.edits) if is_brief else programs.edits:  # the quickest first
         kinds: list[InputKind] = []
-        for one in rounds:
-            if _passes(programs, one, edit):
-                kinds.append(one.kind)
+        for run in runs:
+            if _edit_passes(programs, run, edit):
+                kinds.append(run.kind)
             elif is_brief:
                 break
         if kinds:
-            passed[edit.kind, edit.place] = kinds
-        if is_brief and len(kinds) == len(rounds):
+            passes[edit.kind, edit.description] = kinds
+        if is_brief and len(kinds) == len(runs):
             break
-    return passed
+    return passes
 
 
-def _round(
-    programs: WrongPrograms, kind: InputKind, inputs: list[InputValue], other: list[InputValue]
-) -> _Round:
-    from passnet.suite.wrong_programs import keep, run
-
-    truth, again = run(programs, inputs), run(programs, other)
-    places = _places(inputs, truth)
-    # by an op whose name does not tell, as a batch norm writes its statistics
-    is_written = len(places) > len(truth) - len(inputs)
-    kept = None if is_written else keep(programs, inputs)
-    return _Round(kind, inputs, [truth[i] for i in places], [again[i] for i in places], kept)
-
-
-def _places(inputs: Sequence[InputValue], values: Sequence[Value]) -> list[int]:
-    """Which values of a run are to be compared: the outputs, and the arguments written to."""
+def _run_right(
+    programs: WrongPrograms, kind: InputKind, inputs: list[InputValue], others: list[InputValue]
+) -> _RightRun:
+    values, other_values = run_program(programs, inputs), run_program(programs, others)
     num_outputs = len(values) - len(inputs)
-    written = [
-        num_outputs + place
-        for place, before in enumerate(inputs)
-        if not isinstance(before, int) and not _same_bits(before, values[num_outputs + place].array)
-    ]
-    return [*range(num_outputs), *written]
+    compared = [*range(num_outputs), *_written(inputs, values, num_outputs)]
+    # by an op whose name does not tell, as a batch norm writes its statistics
+    is_written = len(compared) > num_outputs
+    return _RightRun(
+        kind,
+        inputs,
+        [values[index] for index in compared],
+        [other_values[index] for index in compared],
+        None if is_written else record_values(programs, inputs),
+    )
 
 
-def _same_bits(mine: Array, theirs: Array | None) -> bool:
-    return theirs is not None and mine.shape == theirs.shape and mine.tobytes() == theirs.tobytes()
+def _written(
+    inputs: Sequence[InputValue], values: Sequence[Value], num_outputs: int
+) -> Iterator[int]:
+    """Which values of a run, behind the outputs, are arguments that were written to."""
+    for index, before in enumerate(inputs, start=num_outputs):
+        if not isinstance(before, int) and not _same_bits(before, values[index].array):
+            yield index
+
+
+def _same_bits(first: Array, second: Array | None) -> bool:
+    return (
+        second is not None and first.shape == second.shape and first.tobytes() == second.tobytes()
+    )
 
 
 def agrees(actual: Array, expected: Array, dtype: str) -> bool:
@@ -226,90 +235,90 @@ def agrees(actual: Array, expected: Array, dtype: str) -> bool:
     actual, expected = actual.reshape(-1), expected.reshape(-1)
     start, size = 0, FIRST_PIECE_ELEMENTS
     while start < expected.size:
-        part = slice(start, start + size)
-        level = smallest_t(actual[part], expected[part], dtype)
+        piece = slice(start, start + size)
+        level = smallest_t(actual[piece], expected[piece], dtype)
         if level is None or level > CORRECT_AT:
             return False
         start, size = start + size, CHUNK_ELEMENTS
     return True
 
 
-def _passes(programs: WrongPrograms, one: _Round, edit: Edit) -> bool:
+def _edit_passes(programs: WrongPrograms, run: _RightRun, edit: Edit) -> bool:
     """Whether an edit passes: every output, and every argument written to, agrees."""
-    from passnet.suite.wrong_programs import edited, run
-
-    right = {value.name: value for value in one.truth}
+    expected = {value.name: value for value in run.outputs}
     try:
-        if one.kept is not None:
-            found = edited(programs, edit, one.kept)
+        if run.node_values is not None:
+            values = run_edit(programs, edit, run.node_values)
         else:
-            found = (value for value in run(programs, one.inputs, edit) if value.name in right)
-        return all(_equal(value, right[value.name]) for value in found)
+            values = run_program(programs, run.inputs, edit)
+        return all(
+            _value_agrees(value, expected[value.name]) for value in values if value.name in expected
+        )
     except GraphError:
         return False
 
 
-def _equal(mine: Value, right: Value) -> bool:
-    if mine.array is None or right.array is None:
-        return mine.array is right.array and mine.number == right.number
-    return mine.dtype == right.dtype and agrees(mine.array, right.array, right.dtype)
+def _value_agrees(actual: Value, expected: Value) -> bool:
+    if actual.array is None or expected.array is None:
+        return actual.array is expected.array and actual.number == expected.number
+    return actual.dtype == expected.dtype and agrees(actual.array, expected.array, expected.dtype)
 
 
-def _wrong_outputs(graph: Graph, one: _Round, seed: int) -> Iterator[tuple[ProgramName, str]]:
+def _passing_outputs(graph: Graph, run: _RightRun, seed: int) -> Iterator[tuple[ProgramName, str]]:
     """The wrong values of one output that pass for it; a program is right in all others."""
-    from passnet.suite.wrong_programs import wrong_values
-
-    for right, other in zip(one.truth, one.other, strict=True):
-        if right.array is None:
+    for expected, other in zip(run.outputs, run.other_outputs, strict=True):
+        if expected.array is None:
             continue
-        values: list[tuple[ProgramName, str, Array]] = [
-            (program, right.name, wrong) for program, wrong in wrong_values(right, seed)
+        attempts: list[tuple[ProgramName, str, Array]] = [
+            (program, expected.name, wrong) for program, wrong in wrong_values(expected, seed)
         ]
         if other.array is not None:
-            values.append(("previous_outputs", right.name, other.array))
-        for spec, given in zip(graph.tensors, one.inputs, strict=True):
-            if spec.dtype == right.dtype and not isinstance(given, int):
-                values.append(("identity", f"{right.name}: {spec.name}", given))
-        for program, place, wrong in values:
-            if agrees(wrong, right.array, right.dtype):
-                yield program, place
+            attempts.append(("previous_outputs", expected.name, other.array))
+        for spec, argument in zip(graph.tensors, run.inputs, strict=True):
+            if spec.dtype == expected.dtype and not isinstance(argument, int):
+                attempts.append(("identity", f"{expected.name}: {spec.name}", argument))
+        for program, location, wrong in attempts:
+            if agrees(wrong, expected.array, expected.dtype):
+                yield program, location
 
 
-def _passed_through(graph: Graph, rounds: Sequence[_Round]) -> list[tuple[str, str]]:
+def _passed_through(graph: Graph, runs: Sequence[_RightRun]) -> list[tuple[str, str]]:
     """Pairs of an output and the argument that it is, to the bit, on all sets."""
     return [
-        (right.name, spec.name)
-        for place, right in enumerate(rounds[0].truth)
-        for number, spec in enumerate(graph.tensors)
-        if all(_is(one.inputs[number], one.truth[place], spec.dtype) for one in rounds)
+        (output.name, spec.name)
+        for number, output in enumerate(runs[0].outputs)
+        for argument, spec in enumerate(graph.tensors)
+        if all(_is(run.inputs[argument], run.outputs[number], spec.dtype) for run in runs)
     ]
 
 
-def _computed(rounds: Sequence[_Round]) -> set[str]:
-    """The outputs that are tensors, or numbers that differ from round to round."""
-    names = set()
-    for place, right in enumerate(rounds[0].truth):
-        numbers = {one.number for item in rounds for one in (item.truth[place], item.other[place])}
-        if right.array is not None or len(numbers) > 1:
-            names.add(right.name)
-    return names
+def _is(argument: InputValue, output: Value, dtype: str) -> bool:
+    return (
+        not isinstance(argument, int)
+        and output.dtype == dtype
+        and _same_bits(argument, output.array)
+    )
 
 
-def _is(given: InputValue, value: Value, dtype: str) -> bool:
-    if isinstance(given, int) or value.dtype != dtype:
-        return False
-    return _same_bits(given, value.array)
+def _computed(runs: Sequence[_RightRun]) -> set[str]:
+    """The outputs that are tensors, or numbers that differ from run to run."""
+    all_outputs = [outputs for run in runs for outputs in (run.outputs, run.other_outputs)]
+    return {
+        values[0].name
+        for values in zip(*all_outputs, strict=False)
+        if values[0].array is not None or len({value.number for value in values}) > 1
+    }
 
 
-def _notes(graph: Graph, rounds: Sequence[_Round]) -> Iterator[Note]:
+def _value_notes(graph: Graph, runs: Sequence[_RightRun]) -> Iterator[Note]:
     for number, spec in enumerate(graph.tensors):
-        kinds = tuple(one.kind for one in rounds if _is_constant(one.inputs[number]))
+        kinds = tuple(run.kind for run in runs if _is_constant(run.inputs[number]))
         if kinds:
             yield Note("constant_input", spec.name, kinds)
-    for place, right in enumerate(rounds[0].truth):
-        kinds = tuple(one.kind for one in rounds if not _is_finite(one.truth[place]))
+    for number, output in enumerate(runs[0].outputs):
+        kinds = tuple(run.kind for run in runs if not _is_finite(run.outputs[number]))
         if kinds:
-            yield Note("not_finite", right.name, kinds)
+            yield Note("not_finite", output.name, kinds)
 
 
 def _is_constant(value: InputValue) -> bool:

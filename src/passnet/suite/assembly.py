@@ -124,7 +124,9 @@ def assemble(
         InputError: the dataset has too few tasks; or `work` holds admissions of another plan.
     """
     manifest, files = read_dataset(folder)
-    rows = list(eligible_rows((row for file in files for row in SUBGRAPHS.read(file)), plan.selection))
+    rows = list(
+        eligible_rows((row for file in files for row in SUBGRAPHS.read(file)), plan.selection)
+    )
     admissions = _admissions(work)
     complaint = f"{work}: holds admissions under other limits; choose another --work"
     info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits)
@@ -167,7 +169,9 @@ def _selected(
     return list(select_tasks(tasks_of(fruitful, plan, refused), plan.num_tasks))
 
 
-def _barren(rows: Sequence[EligibleRow], known: Mapping[str, AdmissionRecord]) -> set[tuple[str, ...]]:
+def _barren(
+    rows: Sequence[EligibleRow], known: Mapping[str, AdmissionRecord]
+) -> set[tuple[str, ...]]:
     """Op sequences that compute nothing (a view, a reshape), as far as it was tried: often enough,
     and with no subgraph that was admitted.
     """

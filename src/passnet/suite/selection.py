@@ -27,8 +27,8 @@ ALPHA = 1e-3
 LEVELS_A_BUCKET = 4
 """Sizes within so many powers of two are in one bucket (published: floor(log2 d) // 4)."""
 
-SelectionStep: TypeAlias = tuple[str | None, str]
-"""An op after another one; the only op of a sequence follows None."""
+OpPair: TypeAlias = tuple[str | None, str]
+"""An op and the one after it; the only op of a sequence follows None."""
 
 Bucket: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 """Dtype and size classes of each input."""
@@ -42,7 +42,7 @@ class SelectionPlan:
         kind: of subgraphs.
         num_tasks: how many tasks.
         min_graphs: tasks with fewer subgraphs are not taken.
-        max_graphs: of a task with more, those that occur at most places.
+        max_graphs: of a task with more, those that occur in the most places.
         min_ops: of a subgraph.
         max_ops: of a subgraph.
         max_mib: of the inputs of a subgraph.
@@ -58,7 +58,7 @@ class SelectionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Eligible:
+class EligibleRow:
     """A row that may be part of a task, and its bucket."""
 
     row: SubgraphRow
@@ -67,7 +67,7 @@ class Eligible:
 
 @dataclass(frozen=True, slots=True)
 class TaskRows:
-    """The subgraphs of a task, one of each bucket, those first that occur at most places."""
+    """The subgraphs of a task, one of each bucket, those first that occur in the most places."""
 
     ops: tuple[str, ...]
     rows: tuple[SubgraphRow, ...]
@@ -88,27 +88,27 @@ def bucket_of(tensors: Iterable[TensorSpec]) -> Bucket:
         (('float32', (0, 1)),)
     """
     return tuple(
-        (item.dtype, tuple(_level(size) // LEVELS_A_BUCKET for size in item.shape))
-        for item in tensors
+        (spec.dtype, tuple(_exponent(size) // LEVELS_A_BUCKET for size in spec.shape))
+        for spec in tensors
     )
 
 
-def _level(size: int) -> int:
+def _exponent(size: int) -> int:
     return max(size, 1).bit_length() - 1
 
 
-def eligible(rows: Iterable[SubgraphRow], plan: SelectionPlan) -> Iterator[Eligible]:
+def eligible_rows(rows: Iterable[SubgraphRow], plan: SelectionPlan) -> Iterator[EligibleRow]:
     """The rows that a plan allows, with their buckets."""
     for row in rows:
         if plan.kind not in row.kinds or not plan.min_ops <= row.num_ops <= plan.max_ops:
             continue
         tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
         if input_mib(tensors) <= plan.max_mib:
-            yield Eligible(row, bucket_of(tensors))
+            yield EligibleRow(row, bucket_of(tensors))
 
 
 def tasks_of(
-    rows: Iterable[Eligible], plan: SelectionPlan, left_out: Collection[str] = ()
+    rows: Iterable[EligibleRow], plan: SelectionPlan, left_out: Collection[str] = ()
 ) -> list[TaskRows]:
     """The tasks that a plan allows, in the order of their op sequences.
 
@@ -118,16 +118,16 @@ def tasks_of(
         left_out: full fingerprints of subgraphs that must not be used.
     """
     groups: dict[tuple[str, ...], dict[Bucket, SubgraphRow]] = defaultdict(dict)
-    for item in rows:
-        row = item.row
+    for candidate in rows:
+        row = candidate.row
         if row.full not in left_out:
-            members = groups[row.op_sequence]
-            known = members.get(item.bucket)
-            members[item.bucket] = row if known is None else min(row, known, key=_rank)
+            buckets = groups[row.op_sequence]
+            first = buckets.setdefault(candidate.bucket, row)
+            buckets[candidate.bucket] = min(row, first, key=_rank)
     return [
-        TaskRows(ops, tuple(sorted(members.values(), key=_rank)[: plan.max_graphs]))
-        for ops, members in sorted(groups.items())
-        if len(members) >= plan.min_graphs
+        TaskRows(ops, tuple(sorted(buckets.values(), key=_rank)[: plan.max_graphs]))
+        for ops, buckets in sorted(groups.items())
+        if len(buckets) >= plan.min_graphs
     ]
 
 
@@ -142,14 +142,14 @@ def input_mib(tensors: Iterable[TensorSpec]) -> float:
         >>> input_mib([TensorSpec("x", (1024, 1024), "bfloat16")])
         2.0
     """
-    return sum(item.num_elements * DTYPE_BYTES[item.dtype] for item in tensors) / 2**20
+    return sum(spec.num_elements * DTYPE_BYTES[spec.dtype] for spec in tensors) / 2**20
 
 
-def steps(ops: Sequence[str]) -> list[SelectionStep]:
-    """The pairs of ops that follow each other, or the only op.
+def op_pairs(ops: Sequence[str]) -> list[OpPair]:
+    """The pairs of ops that follow each other; of a single op, the pair of None and it.
 
     Examples:
-        >>> steps(["a", "b", "a"]), steps(["a"])
+        >>> op_pairs(["a", "b", "a"]), op_pairs(["a"])
         ([('a', 'b'), ('b', 'a')], [(None, 'a')])
     """
     return list(zip(ops, ops[1:], strict=False)) if len(ops) > 1 else [(None, op) for op in ops]
@@ -158,29 +158,29 @@ def steps(ops: Sequence[str]) -> list[SelectionStep]:
 def rarities(sequences: Sequence[Sequence[str]]) -> list[float]:
     """How unusual each op sequence is among all of them, from 0 to 1.
 
-    It is the mean of -log P(next op | op) over its steps, with P from all sequences and `ALPHA`
+    It is the mean of -log P(next op | op) over its pairs, with P from all sequences and `ALPHA`
     added to every count, scaled so that the least is 0 and the most 1.
     """
-    all_steps = [steps(item) for item in sequences]
-    counts = Counter(step for item in all_steps for step in item)
+    pairs_of = [op_pairs(ops) for ops in sequences]
+    counts = Counter(pair for pairs in pairs_of for pair in pairs)
     totals: Counter[str | None] = Counter()
-    for (before, _), count in counts.items():
-        totals[before] += count
-    num_ops = len({op for item in sequences for op in item})
+    for (op, _), count in counts.items():
+        totals[op] += count
+    num_ops = len({op for ops in sequences for op in ops})
     surprise = {
-        step: -math.log((count + ALPHA) / (totals[step[0]] + ALPHA * num_ops))
-        for step, count in counts.items()
+        pair: -math.log((count + ALPHA) / (totals[pair[0]] + ALPHA * num_ops))
+        for pair, count in counts.items()
     }
-    means = [sum(surprise[step] for step in item) / len(item) for item in all_steps]
+    means = [sum(surprise[pair] for pair in pairs) / len(pairs) for pairs in pairs_of]
     low, high = min(means, default=0.0), max(means, default=0.0)
     return [(mean - low) / (high - low) if high > low else 0.0 for mean in means]
 
 
-def select(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows]:
+def select_tasks(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows]:
     """The tasks of a suite, in the order in which they are taken.
 
-    Each next task is the one that gains most: the steps that no task before has, times
-    (1 + rarity). Among equals it is the larger task. Where no task has a new step, all steps count
+    Each next task is the one that gains most: the pairs of ops that no task before has, times
+    (1 + rarity). Among equals it is the larger task. Where no task has a new pair, all pairs count
     as new again, which the published selection leaves open.
 
     Raises:
@@ -192,28 +192,28 @@ def select(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows]:
             "give a larger dataset"
         )
     weights = [1 + rarity for rarity in rarities([task.ops for task in tasks])]
-    news = [frozenset(steps(task.ops)) for task in tasks]
-    left = set(range(len(tasks)))
-    covered: set[SelectionStep] = set()
+    pairs_of = [frozenset(op_pairs(task.ops)) for task in tasks]
+    remaining = set(range(len(tasks)))
+    covered: set[OpPair] = set()
     queue: list[tuple[float, int, int]] = []
     for _ in range(num_tasks):
-        best = _next(queue, news, weights, covered)
+        best = _pop_best(queue, pairs_of, weights, covered)
         if best is None:
             covered.clear()
-            queue = [(-len(news[i]) * weights[i], -len(tasks[i].rows), i) for i in left]
+            queue = [(-len(pairs_of[i]) * weights[i], -len(tasks[i].rows), i) for i in remaining]
             heapify(queue)
-            best = _next(queue, news, weights, covered)
-        assert best is not None, "a task has at least one step"
-        left.remove(best)
-        covered |= news[best]
+            best = _pop_best(queue, pairs_of, weights, covered)
+        assert best is not None, "a task has at least one pair"
+        remaining.remove(best)
+        covered |= pairs_of[best]
         yield tasks[best]
 
 
-def _next(
+def _pop_best(
     queue: list[tuple[float, int, int]],
-    news: Sequence[frozenset[SelectionStep]],
+    pairs_of: Sequence[frozenset[OpPair]],
     weights: Sequence[float],
-    covered: set[SelectionStep],
+    covered: set[OpPair],
 ) -> int | None:
     """The task that gains most, taken from the queue; None where none gains.
 
@@ -221,13 +221,12 @@ def _next(
     """
     while queue:
         stored, size, task = queue[0]
-        gain = len(news[task] - covered) * weights[task]
-        if not gain:
-            heappop(queue)
-        elif -stored > gain:
+        gain = len(pairs_of[task] - covered) * weights[task]
+        if gain and -stored > gain:
             heapreplace(queue, (-gain, size, task))
-        else:
-            heappop(queue)
+            continue
+        heappop(queue)
+        if gain:
             return task
     return None
 

@@ -63,6 +63,11 @@ class Suite:
     content_hash: str
     notes: tuple[str, ...] = ()
 
+    @property
+    def graphs(self) -> list[SuiteGraph]:
+        """The graphs of all tasks, in order."""
+        return [graph for task in self.tasks for graph in task.graphs]
+
 
 @dataclass(frozen=True, slots=True)
 class SuiteRow:
@@ -103,22 +108,20 @@ def make_suite(name: str, graphs: Sequence[SuiteGraph]) -> Suite:
     tasks: dict[str, list[SuiteGraph]] = {}
     names: set[str] = set()
     digest = hashlib.sha256()
-    for item in graphs:
-        if item.name in names:
-            raise SuiteError(f"suite {name} holds two graphs named {item.name}")
-        names.add(item.name)
-        tasks.setdefault(item.task, []).append(item)
-        full = fingerprints(item.graph).full
-        digest.update(f"{item.task}\0{item.name}\0{full}\n".encode())
-    made = tuple(Task(task, tuple(items)) for task, items in tasks.items())
-    for task in made:
-        for item in task.graphs:
-            if op_sequence(item.graph.program) != task.ops:
-                raise SuiteError(
-                    f"task {task.name}: {item.name} has another op sequence than "
-                    f"{task.graphs[0].name}"
-                )
-    return Suite(name, made, digest.hexdigest())
+    for graph in graphs:
+        if graph.name in names:
+            raise SuiteError(f"suite {name} holds two graphs named {graph.name}")
+        names.add(graph.name)
+        tasks.setdefault(graph.task, []).append(graph)
+        first = tasks[graph.task][0]
+        if op_sequence(graph.graph.program) != op_sequence(first.graph.program):
+            raise SuiteError(
+                f"task {graph.task}: {graph.name} has another op sequence than {first.name}"
+            )
+        full = fingerprints(graph.graph).full
+        digest.update(f"{graph.task}\0{graph.name}\0{full}\n".encode())
+    in_order = tuple(Task(task, tuple(members)) for task, members in tasks.items())
+    return Suite(name, in_order, digest.hexdigest())
 
 
 def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
@@ -127,12 +130,12 @@ def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
     Raises:
         InputError: it has no such task.
     """
-    known = [task.name for task in suite.tasks]
+    all_names = [task.name for task in suite.tasks]
     for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"; it has {', '.join(known)}"
+        if name not in all_names:
+            hint = did_you_mean(name, all_names) or f"; it has {', '.join(all_names)}"
             raise InputError(f"suite {suite.name} has no task {name!r}{hint}")
-    graphs = [item for task in suite.tasks if task.name in names for item in task.graphs]
+    graphs = [graph for graph in suite.graphs if graph.task in names]
     return replace(make_suite(suite.name, graphs), notes=suite.notes)
 
 
@@ -142,7 +145,7 @@ def write_suite(path: Path, suite: Suite) -> None:
     Raises:
         SuiteError: a graph has a value that cannot be stored.
     """
-    SUITES.write(path, [_row(graph) for task in suite.tasks for graph in task.graphs])
+    SUITES.write(path, [_row(graph) for graph in suite.graphs])
 
 
 def _row(graph: SuiteGraph) -> SuiteRow:
@@ -232,5 +235,5 @@ def _suite_of_folder(path: Path) -> Suite:
         raise GraphError(f"{path}: holds no graph that can be read; {notes[0]}")
     if not graphs:
         raise GraphError(f"{path}: holds no graph (a folder with graph_net.json and model.py)")
-    graphs.sort(key=lambda item: item.task)
+    graphs.sort(key=lambda graph: graph.task)
     return replace(make_suite(path.resolve().name, graphs), notes=tuple(notes))

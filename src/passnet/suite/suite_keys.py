@@ -1,4 +1,4 @@
-"""What suites evaluate on: the op sequences and structures that no training row may share."""
+"""The op sequences and structures that suites evaluate on: no row to train on may share one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from passnet.graph.canonical import fingerprints
 from passnet.suite.suite import load_suite
 
 
-def read_suites(names: Iterable[str]) -> SuiteKeys:
-    """What suites evaluate on.
+def read_suite_keys(names: Iterable[str]) -> SuiteKeys:
+    """The op sequences and structures of suites, given by their names or files.
 
     Raises:
-        SuiteError: there is no such suite, or two of one name.
+        SuiteError: there is no such suite.
+        InputError: two suites have one name.
     """
     keys = SuiteKeys({}, {}, {})
     for name in names:
@@ -24,6 +25,6 @@ def read_suites(names: Iterable[str]) -> SuiteKeys:
         keys.hashes[suite.name] = suite.content_hash
         for task in suite.tasks:
             keys.sequences.setdefault(task.ops, suite.name)
-            for graph in task.graphs:
-                keys.structures.setdefault(fingerprints(graph.graph).structure, suite.name)
+        for graph in suite.graphs:
+            keys.structures.setdefault(fingerprints(graph.graph).structure, suite.name)
     return keys

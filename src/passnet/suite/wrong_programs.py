@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -28,7 +27,7 @@ MAX_KEPT_BYTES = 512 * 2**20
 UNDEFINED = frozenset(["empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided"])
 """Last names of calls that give memory as it is: no value of theirs is wrong."""
 
-Kept: TypeAlias = Mapping[torch.fx.Node, Any]
+NodeValues: TypeAlias = Mapping[torch.fx.Node, Any]
 """The value of every node of a right run, so that an edit runs only what follows from it."""
 
 
@@ -47,7 +46,7 @@ class Edit:
     op: int
     argument: int | None
     writes: bool
-    place: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Value:
 class WrongPrograms:
     """A graph that was built once, with the edits to try on it.
 
-    `idle` are the ops that can be skipped without a difference to the bit, on all sets looked at.
+    `idle` are the ops that can be skipped without a difference to the bit, on all sets tried.
     """
 
     graph: Graph
@@ -87,20 +86,20 @@ def make_wrong_programs(graph: Graph, input_sets: Sequence[Sequence[InputValue]]
         GraphError: the graph cannot be built or run.
     """
     module = build(graph.program)
-    same: dict[Edit, bool] = {}
+    is_same: dict[Edit, bool] = {}
     for inputs in input_sets:
-        observer = _Observer(module, graph)
+        observer = _EditObserver(module, graph)
         with torch.no_grad(), boundary(GraphError, "running the graph"):
             torch.manual_seed(0)
             observer.run(*_arguments(graph, inputs))
-        for edit, equal in observer.same.items():
-            same[edit] = same.get(edit, True) and equal
-    edits = tuple(edit for edit, equal in same.items() if not equal)
-    idle = tuple(edit for edit, equal in same.items() if equal and edit.kind == "skipped_op")
+        for edit, same in observer.is_same.items():
+            is_same[edit] = is_same.get(edit, True) and same
+    edits = tuple(edit for edit, same in is_same.items() if not same)
+    idle = tuple(edit for edit, same in is_same.items() if same and edit.kind == "skipped_op")
     return WrongPrograms(graph, module, edits, idle)
 
 
-def keep(programs: WrongPrograms, inputs: Sequence[InputValue]) -> Kept | None:
+def record_values(programs: WrongPrograms, inputs: Sequence[InputValue]) -> NodeValues | None:
     """All values of a right run, for edits on the same inputs.
 
     None where an edit has to run everything again: the values are too many, or an op writes into
@@ -112,29 +111,29 @@ def keep(programs: WrongPrograms, inputs: Sequence[InputValue]) -> Kept | None:
     for op in programs.graph.program.ops:
         if writes_first(op.target, dict(op.kwargs)) or is_random(op.target) or has_state(op.target):
             return None
-    keeper = _Keeper(programs.module)
+    recorder = _Recorder(programs.module)
     with torch.no_grad(), boundary(GraphError, "running the graph"):
-        keeper.run(*_arguments(programs.graph, inputs))
-    return keeper.kept
+        recorder.run(*_arguments(programs.graph, inputs))
+    return recorder.values
 
 
-def edited(programs: WrongPrograms, edit: Edit, kept: Kept) -> Iterator[Value]:
+def run_edit(programs: WrongPrograms, edit: Edit, values: NodeValues) -> Iterator[Value]:
     """The outputs that an edit can change, each as soon as it is computed.
 
     Args:
         programs: a graph and its edits.
         edit: what is done wrong.
-        kept: the values of a right run.
+        values: those of a right run.
 
     Raises:
         GraphError: an op cannot be run so.
     """
     outputs: Any = programs.module.graph.output_node().args[0]
     numbers: dict[Any, list[int]] = {}
-    for number, item in enumerate(outputs):
-        numbers.setdefault(item, []).append(number)
-    interpreter = _Edited(programs.module, edit)
-    interpreter.env = dict(kept)
+    for number, output in enumerate(outputs):
+        numbers.setdefault(output, []).append(number)
+    interpreter = EditedRun(programs.module, edit)
+    interpreter.env = dict(values)
     affected: set[torch.fx.Node] = set()
     for node in programs.module.graph.nodes:
         if _number(node) != edit.op and affected.isdisjoint(node.all_input_nodes):
@@ -148,7 +147,7 @@ def edited(programs: WrongPrograms, edit: Edit, kept: Kept) -> Iterator[Value]:
             yield _value(f"output {number}", interpreter.env[node])
 
 
-def run(
+def run_program(
     programs: WrongPrograms, inputs: Sequence[InputValue], edit: Edit | None = None
 ) -> tuple[Value, ...]:
     """The outputs of the graph and, behind them, all its arguments as they are left.
@@ -159,14 +158,15 @@ def run(
     arguments = _arguments(programs.graph, inputs)
     with torch.no_grad(), boundary(GraphError, "running the graph"):
         torch.manual_seed(0)
-        outputs = _Edited(programs.module, edit).run(*arguments)
-        given = {_memory(item) for item in arguments} - {None}
+        outputs = EditedRun(programs.module, edit).run(*arguments)
+        memory = {_address(argument) for argument in arguments} - {None}
         values = [
-            _value(f"output {number}", item, _memory(item) in given)
-            for number, item in enumerate(outputs)
+            _value(f"output {number}", output, _address(output) in memory)
+            for number, output in enumerate(outputs)
         ]
-        params = zip(programs.graph.program.params, arguments, strict=True)
-        return (*values, *(_value(f"argument {param.name}", item) for param, item in params))
+        for param, argument in zip(programs.graph.program.params, arguments, strict=True):
+            values.append(_value(f"argument {param.name}", argument))
+        return tuple(values)
 
 
 def _arguments(graph: Graph, inputs: Sequence[InputValue]) -> list[Any]:
@@ -180,18 +180,18 @@ def _tensor(value: InputValue, dtype: str) -> Any:
     return torch.from_numpy(value.copy()).view(getattr(torch, dtype))
 
 
-def _memory(item: Any) -> int | None:
-    is_there = isinstance(item, torch.Tensor) and item.numel() > 0
-    return item.untyped_storage().data_ptr() if is_there else None
+def _address(value: Any) -> int | None:
+    has_memory = isinstance(value, torch.Tensor) and value.numel() > 0
+    return value.untyped_storage().data_ptr() if has_memory else None
 
 
-def _value(name: str, item: Any, is_view: bool = False) -> Value:
-    if not isinstance(item, torch.Tensor):
-        return Value(name, type(item).__name__, None, repr(item))
-    bits = item.detach().contiguous()
+def _value(name: str, value: Any, is_view: bool = False) -> Value:
+    if not isinstance(value, torch.Tensor):
+        return Value(name, type(value).__name__, None, repr(value))
+    bits = value.detach().contiguous()
     if bits.dtype is torch.bfloat16:
         bits = bits.view(torch.uint16)
-    return Value(name, str(item.dtype).removeprefix("torch."), bits.numpy(), is_view=is_view)
+    return Value(name, str(value.dtype).removeprefix("torch."), bits.numpy(), is_view=is_view)
 
 
 def wrong_values(right: Value, seed: int) -> Iterator[tuple[OutputKind, Array]]:
@@ -205,12 +205,12 @@ def wrong_values(right: Value, seed: int) -> Iterator[tuple[OutputKind, Array]]:
     wide = numbers.astype(np.complex128 if numbers.dtype.kind == "c" else np.float64)
     finite = wide[np.isfinite(wide)]
     mean, std = (finite.mean(), finite.std()) if finite.size else (0.0, 0.0)
-    drawn = np.random.default_rng(seed).standard_normal(numbers.shape)
-    yield "random", _store(drawn * (std or abs(mean) or 1.0) + mean, right.dtype)
+    normal = np.random.default_rng(seed).standard_normal(numbers.shape)
+    yield "random", _store(normal * (std or abs(mean) or 1.0) + mean, right.dtype)
     if numbers.size > 1:
         first = np.broadcast_to(wide.reshape(-1)[0], numbers.shape)
         yield "constant", _store(first, right.dtype)
-    dim = next((place for place, size in enumerate(numbers.shape) if size > 1), None)
+    dim = next((dim for dim, size in enumerate(numbers.shape) if size > 1), None)
     if dim is not None:
         with np.errstate(invalid="ignore"):
             mean = np.broadcast_to(wide.mean(axis=dim, keepdims=True), numbers.shape)
@@ -226,7 +226,7 @@ def _store(values: Array, dtype: str) -> Array:
         return to_storage(np.round(values), dtype)
 
 
-class _Edited(torch.fx.Interpreter):
+class EditedRun(torch.fx.Interpreter):
     """Runs a graph with one op edited."""
 
     def __init__(self, module: torch.fx.GraphModule, edit: Edit | None) -> None:
@@ -234,37 +234,38 @@ class _Edited(torch.fx.Interpreter):
         self._edit = edit
 
     def run_node(self, n: torch.fx.Node) -> Any:
+        """The value of a node, the wrong one where it is edited."""
         if self._edit is None or _number(n) != self._edit.op:
             return super().run_node(n)
         return _wrong_result(self, n, self._edit)
 
 
-class _Keeper(torch.fx.Interpreter):
-    """Runs a graph as it is, and keeps all values if they are not too many."""
+class _Recorder(torch.fx.Interpreter):
+    """Runs a graph as it is, and keeps the values of its nodes if they are not too many."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
         super().__init__(module)
-        self.kept: dict[torch.fx.Node, Any] | None = {}
+        self.values: dict[torch.fx.Node, Any] | None = {}
         self._num_bytes = 0
 
     def run_node(self, n: torch.fx.Node) -> Any:
         value = super().run_node(n)
-        if self.kept is not None and n.op != "output":
+        if self.values is not None and n.op != "output":
             if isinstance(value, torch.Tensor):
                 self._num_bytes += value.untyped_storage().nbytes()
-            self.kept[n] = value
+            self.values[n] = value
             if self._num_bytes > MAX_KEPT_BYTES:
-                self.kept = None
+                self.values = None
         return value
 
 
-class _Observer(torch.fx.Interpreter):
+class _EditObserver(torch.fx.Interpreter):
     """Runs a graph as it is, and tries every edit of an op on copies of the op's arguments."""
 
     def __init__(self, module: torch.fx.GraphModule, graph: Graph) -> None:
         super().__init__(module)
         self._ops = graph.program.ops
-        self.same: dict[Edit, bool] = {}
+        self.is_same: dict[Edit, bool] = {}
 
     def run_node(self, n: torch.fx.Node) -> Any:
         number = _number(n)
@@ -276,8 +277,8 @@ class _Observer(torch.fx.Interpreter):
         if result is None and before:  # a statement without a value writes into its first argument
             right = self.env[n.all_input_nodes[0]]
         for edit in _edits(self._ops[number], number, n, before, result):
-            with _replaced(self.env, n.all_input_nodes, [_copy(item) for item in before]):
-                self.same[edit] = self._gives(n, edit, right)
+            with _replaced(self.env, n.all_input_nodes, [_copy(value) for value in before]):
+                self.is_same[edit] = self._gives(n, edit, right)
         return result
 
     def _gives(self, n: torch.fx.Node, edit: Edit, right: Any) -> bool:
@@ -301,21 +302,26 @@ def _edits(
     """The edits of an op with tensors as arguments, and a tensor or nothing as result."""
     if last_name(op.target) in UNDEFINED:
         return
-    tensors = [place for place, item in enumerate(arguments) if isinstance(item, torch.Tensor)]
+    tensors = {
+        index: (source.name, tensor.shape, tensor.dtype)
+        for index, (source, tensor) in enumerate(zip(node.all_input_nodes, arguments, strict=True))
+        if isinstance(tensor, torch.Tensor)
+    }
     writes = writes_first(op.target, dict(op.kwargs))
-    what = f"op {number} {op.target}"
-    names = [item.name for item in node.all_input_nodes]
-    make = partial(Edit, op=number, writes=writes)
+
+    def edit(kind: EditKind, argument: int | None, change: str) -> Edit:
+        return Edit(kind, number, argument, writes, f"op {number} {op.target}: {change}")
+
     if tensors and result is None and writes:
-        yield make("skipped_op", argument=None, place=f"{what}: left out")
+        yield edit("skipped_op", None, "left out")
     if not tensors or not isinstance(result, torch.Tensor):
         return
-    for place in tensors:
-        if (arguments[place].shape, arguments[place].dtype) == (result.shape, result.dtype):
-            yield make("skipped_op", argument=place, place=f"{what}: its {names[place]} instead")
-    yield make("zeroed_op", argument=None, place=f"{what}: zeros instead")
-    for place in tensors:
-        yield make("ignored_argument", argument=place, place=f"{what}: zeros for {names[place]}")
+    for index, (name, shape, dtype) in tensors.items():
+        if (shape, dtype) == (result.shape, result.dtype):
+            yield edit("skipped_op", index, f"its {name} instead")
+    yield edit("zeroed_op", None, "zeros instead")
+    for index, (name, _, _) in tensors.items():
+        yield edit("ignored_argument", index, f"zeros for {name}")
 
 
 def _wrong_result(interpreter: torch.fx.Interpreter, node: torch.fx.Node, edit: Edit) -> Any:
@@ -324,8 +330,8 @@ def _wrong_result(interpreter: torch.fx.Interpreter, node: torch.fx.Node, edit: 
     if edit.kind == "skipped_op":
         if edit.argument is None:
             return None
-        taken = env[sources[edit.argument]]
-        return env[sources[0]].copy_(taken) if edit.writes and edit.argument else taken
+        argument = env[sources[edit.argument]]
+        return env[sources[0]].copy_(argument) if edit.writes and edit.argument else argument
     if edit.kind == "zeroed_op":
         result = torch.fx.Interpreter.run_node(interpreter, node)
         return result.zero_() if edit.writes else torch.zeros_like(result)
@@ -343,22 +349,22 @@ def _replaced(
     env: dict[torch.fx.Node, Any], nodes: Sequence[torch.fx.Node], values: Sequence[Any]
 ) -> Iterator[None]:
     """Other values for some nodes inside the block."""
-    kept: Mapping[torch.fx.Node, Any] = {node: env[node] for node in nodes}
+    before = {node: env[node] for node in nodes}
     env.update(zip(nodes, values, strict=True))
     try:
         yield
     finally:
-        env.update(kept)
+        env.update(before)
 
 
-def _copy(item: Any) -> Any:
-    return item.clone() if isinstance(item, torch.Tensor) else item
+def _copy(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
-def _same_bits(mine: Any, theirs: Any) -> bool:
-    if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+def _same_bits(first: Any, second: Any) -> bool:
+    if first.shape != second.shape or first.dtype != second.dtype:
         return False
-    if mine.numel() == 0:
+    if first.numel() == 0:
         return True
-    flat = [item.contiguous().reshape(-1).view(torch.uint8) for item in (mine, theirs)]
+    flat = [tensor.contiguous().reshape(-1).view(torch.uint8) for tensor in (first, second)]
     return torch.equal(*flat)
