@@ -20,4 +20,7 @@
     uses         what the ops of a graph expect of each argument
     inputs       values for the arguments: as recorded, fresh or extreme
     check        whether graph directories parse, round-trip and run
+
+Parsing, printing and identifying graphs need no torch: what needs it imports it when it is called,
+or is one of `from_fx`, `from_tensor` and `fake_limits`.
 """

@@ -35,10 +35,7 @@ _PLAIN_METHODS = frozenset(["numel", "__len__", "__getitem__"])
 def check_call(target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise a GraphError if an op would compute something large outside of the fake tensors.
 
-    Args:
-        target: as in `spec.Op`.
-        args: what it is given by position, the values already computed.
-        kwargs: what it is given by name.
+    Its arguments are values that are already computed.
     """
     name = target.rpartition(".")[2]
     if target.startswith("operator.") and len(args) == 2:

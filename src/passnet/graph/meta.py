@@ -188,10 +188,7 @@ def check_spec(spec: TensorSpec, where: str) -> None:
 def check_arguments(program: Program, specs: tuple[TensorSpec, ...], where: str) -> None:
     """Raise a GraphError unless there is one spec for each argument, in order, within the limits.
 
-    Args:
-        program: its arguments are meant.
-        specs: what is recorded of them, checked by `check_spec` each.
-        where: file or folder for the error.
+    Each spec has been checked by `check_spec`.
     """
     if [param.name for param in program.params] != [spec.name for spec in specs]:
         raise GraphError(f"{where}: the arguments of forward and their specs differ")

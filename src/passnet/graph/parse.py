@@ -41,12 +41,8 @@ def parse_program(text: str, where: str = "model.py") -> Program:
     code: assignments of single calls, operators, indices, attributes or names, in-place operators,
     index assignments, `x = None` hints, and a return of a tuple.
 
-    Args:
-        text: the file's content.
-        where: name of the file for error messages.
-
     Raises:
-        GraphError: for anything else, with the line and the construct.
+        GraphError: for anything else, with the file (`where`), the line and the construct.
     """
     with gc_paused():
         tree = parse_tree(text, where)

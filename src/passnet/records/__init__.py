@@ -5,4 +5,6 @@
     parquet_pages  what the pages of a Parquet file unpack to
     atomic_folder  a folder that is there with all that belongs in it, or not at all
     dtypes         element types of tensors in numpy, bfloat16 included
+
+Nothing here imports torch, so that whatever reads records starts quickly.
 """

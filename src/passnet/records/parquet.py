@@ -260,14 +260,9 @@ def _from_column(value: Any, kind: Any, where: str) -> Any:
 def write_shards(
     out: Path, name: str, rows: Sequence[T], row_format: Format[T], size: Callable[[T], int]
 ) -> tuple[Shard, ...]:
-    """Write rows as `name-000.parquet` and on, in their order; what was there of these is replaced.
+    """Write rows as `name-000.parquet` and on in the folder `out`, in their order.
 
-    Args:
-        out: the folder.
-        name: what the names of the files begin with.
-        rows: all of them.
-        row_format: how they are stored.
-        size: the bytes of text of a row.
+    What was there of these files is replaced. `size` gives the bytes of text of a row.
     """
     shards = []
     for number, part in enumerate(split_rows(rows, size)):
@@ -301,9 +296,7 @@ def _digest(file: Path) -> str:
 def split_rows(rows: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:
     """Rows in their order, cut where a shard has enough text; one empty part without any.
 
-    Args:
-        rows: all of them.
-        size: the bytes of text of a row.
+    `size` gives the bytes of text of a row.
     """
     part: list[T] = []
     num_bytes = 0

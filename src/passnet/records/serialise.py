@@ -59,10 +59,7 @@ def decode(data: bytes | str, kind: type[T], where: str = "record") -> T:
 def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T]:
     """The records of a JSON-lines file, in order; blank lines are skipped.
 
-    Args:
-        path: the file.
-        kind: the type of its records.
-        skip_torn: leave out what follows the last newline, a write that is going on or was killed.
+    With `skip_torn`, so is what follows the last newline: a write that is going on or was killed.
 
     Raises:
         InputError: the file is missing, or a line is not a valid record (its number is named).
