@@ -1,7 +1,22 @@
 """passnet: find the graphs where a tensor compiler loses, write passes for them, prove their worth.
 
-The package follows the way of the data: `graph`, `extract`, `mine`, `dataset`, `passes`, `judge`,
-`score`, `bench`, `report`; each folder imports only from those before it.
+The folders are in the way of the data; each imports only from those before it:
+
+    errors     every error type, and how foreign errors become ours
+    records    what is written and read: JSON lines, Parquet, dtypes as numpy stores them
+    jobs       work on many items: processes with limits, executors, run folders
+    graph      graphs as data: parse, print, identify, build and feed them
+    passes     pass folders: load, match, rewrite, plug into torch.compile
+    extract    from nets to graphs
+    mine       from graphs to subgraphs
+    dataset    subgraphs as Parquet: build, ask, verify, split, export
+    score      ES_t, AS and intervals: pure arithmetic
+    suite      benchmarks: tasks selected and admitted
+    judge      reference and candidates in processes of their own, compared and timed
+    bench      runs of candidates over suites
+    report     tables, figures, listings
+    agent      authors of passes, llms or programs, and what is learned from them
+    cli        the commands
 """
 
 from __future__ import annotations

@@ -17,16 +17,16 @@ EXECUTORS = {"local": "run_local", "ray": "run_ray"}
 
 
 class Executor(Protocol):
-    """Works on items, so many at a time, and gives each result as soon as it is there."""
+    """Works on named items, so many at a time, and gives each result as soon as it is there."""
 
     def __call__(
-        self, items: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
+        self, names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
     ) -> Iterator[R]:
         """The results, in any order.
 
         Args:
-            items: what to work on.
-            work: called with an item, and with what runs tasks in processes of their own; it can be
+            names: what to work on.
+            work: called with a name, and with what runs jobs in processes of their own; it can be
                 pickled.
             num_workers: how many at a time.
         """
@@ -45,62 +45,62 @@ def executor(name: str) -> Executor:
 
 
 def run_local(
-    items: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
+    names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
 ) -> Iterator[R]:
-    """Work on this machine; each worker takes the next item when it is free."""
-    waiting = iter(items)
+    """Work on this machine; each worker takes the next name when it is free."""
+    waiting = iter(names)
     lock = threading.Lock()
-    done: SimpleQueue[tuple[R | None, BaseException | None] | None] = SimpleQueue()
+    finished: SimpleQueue[tuple[R | None, BaseException | None] | None] = SimpleQueue()
     stopping = threading.Event()
-    workers = [JobRunner() for _ in range(min(num_workers, len(items)))]
+    runners = [JobRunner() for _ in range(min(num_workers, len(names)))]
 
-    def serve(worker: JobRunner) -> None:
+    def serve(runner: JobRunner) -> None:
         try:
             while not stopping.is_set():
                 with lock:
-                    item = next(waiting, None)
-                if item is None:
+                    name = next(waiting, None)
+                if name is None:
                     break
-                done.put((work(worker, item), None))
+                finished.put((work(runner, name), None))
         except BaseException as cause:  # noqa: BLE001 (it is raised again where it is waited for)
-            done.put((None, cause))
+            finished.put((None, cause))
         finally:
-            worker.close()
-            done.put(None)
+            runner.close()
+            finished.put(None)
 
-    threads = [threading.Thread(target=serve, args=(item,), daemon=True) for item in workers]
+    threads = [threading.Thread(target=serve, args=(each,), daemon=True) for each in runners]
     for thread in threads:
         thread.start()
     try:
-        running = len(threads)
-        while running:
-            found = done.get()
-            if found is None:
-                running -= 1
-            elif found[1] is not None:
-                raise found[1]
+        num_running = len(threads)
+        while num_running:
+            ended = finished.get()
+            if ended is None:
+                num_running -= 1
+            elif ended[1] is not None:
+                raise ended[1]
             else:
-                yield found[0]  # type: ignore[misc]
+                yield ended[0]  # type: ignore[misc]
     finally:
         stopping.set()
-        for worker in workers:
-            worker.close()
+        for runner in runners:
+            runner.close()
 
 
-_isolated: dict[int, JobRunner] = {}
-"""What runs tasks for a process of Ray, which works on many items one after another."""
+_runners: dict[int, JobRunner] = {}
+"""What runs jobs for a process of Ray, which works on many names one after another."""
 
 
-def _work_on_ray(work: Callable[[JobRunner, str], R], item: str) -> R:
-    return work(_isolated.setdefault(os.getpid(), JobRunner()), item)
+def _work_on_ray(work: Callable[[JobRunner, str], R], name: str) -> R:
+    return work(_runners.setdefault(os.getpid(), JobRunner()), name)
 
 
 def run_ray(
-    items: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
+    names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
 ) -> Iterator[R]:
     """Work on a Ray cluster: the one that is running, or one on this machine.
 
-    Every item is a task with a processor of its own, which starts the isolated process; a task
+    Every name is a task with a processor of its own, which starts the isolated process; a task
     whose Ray worker dies is done again elsewhere.
 
     Raises:
@@ -114,7 +114,7 @@ def run_ray(
         ray.init(num_cpus=num_workers, log_to_driver=False, include_dashboard=False)
     task: Any = ray.remote(num_cpus=1, max_retries=3)(_work_on_ray)
     shared = ray.put(work)
-    waiting = list(reversed(items))
+    waiting = list(reversed(names))
     running: list[Any] = []
     while waiting or running:
         while waiting and len(running) < 2 * num_workers:

@@ -1,0 +1,34 @@
+"""Functions for jobs of tests: each ends in a way of its own."""
+
+import os
+import time
+from pathlib import Path
+
+from passnet.jobs.process import RECORD_FILE, ROWS_FILE
+from passnet.records.serialise import write_json
+
+
+def writes(payload: str, folder: Path) -> None:
+    write_json(folder / RECORD_FILE, {"payload": payload, "prepared": PREPARED})
+    (folder / ROWS_FILE).write_bytes(b"rows")
+
+
+def says_and_fails(payload: str, folder: Path) -> None:
+    write_json(folder / RECORD_FILE, {"payload": payload})
+    print("about to fail")
+    raise ValueError("no such net")
+
+
+def hangs(payload: str, folder: Path) -> None:
+    time.sleep(60)
+
+
+def dies(payload: str, folder: Path) -> None:
+    os.kill(os.getpid(), 9)
+
+
+PREPARED: list[str] = []
+
+
+def prepare(argument: str) -> None:
+    PREPARED.append(argument)

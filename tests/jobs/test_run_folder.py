@@ -1,0 +1,101 @@
+"""A run goes on where it stopped, and only as the run that it was."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from passnet.errors import InputError
+from passnet.jobs.process import JobOutcome
+from passnet.jobs.run_folder import RunFolder, unchanged
+
+
+@dataclass(frozen=True)
+class Info:
+    seed: int
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Record:
+    name: str
+    status: str = "captured"
+
+
+SAME = unchanged("was begun with another seed; choose another --out")
+
+
+def folder_of(path: Path) -> RunFolder[Info, Record, str]:
+    return RunFolder(
+        path, "run.json", Info, "records.jsonl", Record, lambda record: record.name, "nets"
+    )
+
+
+def test_a_run_is_begun_once_and_resumed_as_it_was(tmp_path: Path) -> None:
+    run = folder_of(tmp_path / "run")
+    run.begin(Info(1), False, SAME)
+    assert run.read_info() == Info(1)
+    with pytest.raises(InputError, match="already holds nets; add --resume"):
+        run.begin(Info(1), False, SAME)
+    run.begin(Info(1), True, SAME)
+    with pytest.raises(InputError, match="another seed"):
+        run.begin(Info(2), True, SAME)
+
+
+def test_what_may_differ_is_written_down(tmp_path: Path) -> None:
+    run = folder_of(tmp_path)
+    run.begin(Info(1, ("a",)), False, SAME)
+    run.begin(Info(1, ("b",)), True, lambda old, new: Info(old.seed, old.names + new.names))
+    assert run.read_info() == Info(1, ("a", "b"))
+
+
+def test_records_without_settings_are_no_run(tmp_path: Path) -> None:
+    (tmp_path / "records.jsonl").write_text('{"name": "a"}\n')
+    with pytest.raises(InputError, match=r"holds records.jsonl but no run.json"):
+        folder_of(tmp_path).begin(Info(1), True, SAME)
+
+
+def test_outcomes_are_stored_as_they_come_and_the_last_of_an_item_counts(tmp_path: Path) -> None:
+    run = folder_of(tmp_path)
+    outcomes = [
+        JobOutcome(Record("a"), b"rows of a"),
+        JobOutcome(Record("b", "failed")),
+        JobOutcome(Record("a", "failed")),
+    ]
+    kept = run.keep(iter(outcomes), 0, lambda record: tmp_path / "rows" / record.name)
+    assert next(kept) == Record("a")
+    assert (tmp_path / "rows" / "a").read_bytes() == b"rows of a"
+    assert run.records() == {"a": Record("a")}
+    assert len(list(kept)) == 2
+    assert run.records() == {"a": Record("a", "failed"), "b": Record("b", "failed")}
+
+
+def test_a_torn_line_is_left_out_and_cut_off(tmp_path: Path) -> None:
+    run = folder_of(tmp_path)
+    list(run.keep([JobOutcome(Record("a"))], 0))
+    with run.records_path.open("ab") as stream:
+        stream.write(b'{"name": "to')
+    assert list(run.records()) == ["a"]
+    list(run.keep([JobOutcome(Record("b"))], 1))
+    assert list(run.records()) == ["a", "b"]
+
+
+def test_stale_records_are_forgotten(tmp_path: Path) -> None:
+    run = folder_of(tmp_path)
+    run.forget(lambda record: True)  # nothing is there yet
+    list(run.keep([JobOutcome(Record("a")), JobOutcome(Record("b", "failed"))], 0))
+    run.forget(lambda record: record.status == "failed")
+    assert list(run.records()) == ["a"]
+
+
+def test_a_folder_that_cannot_be_written_says_what_is_safe(tmp_path: Path) -> None:
+    run = folder_of(tmp_path)
+    list(run.keep([JobOutcome(Record("a"))], 0))
+
+    def outcomes():  # type: ignore[no-untyped-def]
+        yield JobOutcome(Record("b"))
+        raise OSError(28, os.strerror(28))
+
+    with pytest.raises(InputError, match="No space left.*2 nets are safe.*--resume"):
+        list(run.keep(outcomes(), 1))
