@@ -41,7 +41,6 @@ MAX_OPS = 300
 """Graphs of up to so many ops are taken; nets of more are traced for minutes."""
 
 LIMITS = JobLimits(300.0, 8192)
-RECORD_FILE = "measured.json"
 OTHER = ("float16", "bfloat16")
 ENDED = ("timeout", "crash")
 """What came of a process that left no record; it is a failure in every dtype."""
@@ -55,14 +54,14 @@ OF_DTYPES: tuple[Way, ...] = ("graph alone", "with its net")
 
 @dataclass(frozen=True)
 class VariantJob:
-    """What a process is told."""
+    """What a process is to measure."""
 
     row: GraphRow
     way: Way
 
 
 @dataclass(frozen=True)
-class Tried:
+class VariantOutcome:
     """One variant: its name, "run", "checked" or the cause of failure, the share of floating-point
     values that are of its dtype, and how long it took.
     """
@@ -81,10 +80,10 @@ class Measured:
     """What came of a job."""
 
     key: str
-    tried: list[Tried]
+    tried: list[VariantOutcome]
 
 
-def measure(job: VariantJob) -> list[Tried]:
+def measure(job: VariantJob) -> list[VariantOutcome]:
     """The variants of one graph, in this process."""
     from passnet.dataset.variants import dtype_variants, net_variants
 
@@ -93,29 +92,35 @@ def measure(job: VariantJob) -> list[Tried]:
     source = row.sources[0]
     graph = Graph(parse_program(row.program), decode(row.tensors, tuple[TensorSpec, ...]))
     graphs = {source.number: graph}
-    found = {
+    variants = {
         "graph alone": lambda: dtype_variants(graph),
         "with its net": lambda: net_variants(source.entry, graphs, source.train, shapes=False),
         "other sizes": lambda: net_variants(source.entry, graphs, source.train, dtypes=()),
     }[job.way]()
-    return _tried(source.entry, job.way, found)
+    return _outcomes(source.entry, job.way, variants)
 
 
-def _tried(entry: str, way: Way, found: Iterable[object]) -> list[Tried]:
+def _outcomes(entry: str, way: Way, variants: Iterable[object]) -> list[VariantOutcome]:
     from passnet.dataset.variants import Failure, Variant
 
-    done = []
+    outcomes = []
     start = time.perf_counter()
-    for item in found:
-        assert isinstance(item, (Variant, Failure)), "these are what variants are"
+    for variant in variants:
+        assert isinstance(variant, (Variant, Failure)), "these are what variants are"
         wall_s = time.perf_counter() - start
-        if isinstance(item, Failure):
-            done.append(Tried(entry, way, item.name, item.cause, item.reason, None, wall_s))
+        if isinstance(variant, Failure):
+            outcomes.append(
+                VariantOutcome(
+                    entry, way, variant.name, variant.cause, variant.reason, None, wall_s
+                )
+            )
         else:
-            status = "run" if item.was_run else "checked"
-            done.append(Tried(entry, way, item.name, status, "", _share(item), wall_s))
+            status = "run" if variant.was_run else "checked"
+            outcomes.append(
+                VariantOutcome(entry, way, variant.name, status, "", _share(variant), wall_s)
+            )
         start = time.perf_counter()
-    return done
+    return outcomes
 
 
 def _share(variant: object) -> float | None:
@@ -147,10 +152,10 @@ def measure_isolated(worker: JobRunner, key: str, jobs: dict[str, VariantJob]) -
     result = worker.run(
         Job("benchmarks.variants:measure_to", payload, LIMITS, prepare, _library(job))
     )
-    if outcome := result.outcome(list[Tried]):
+    if outcome := result.outcome(list[VariantOutcome]):
         return Measured(key, outcome.record)
     why = ENDED[0] if result.end.timed_out else ENDED[1]
-    return Measured(key, [Tried(entry, job.way, "", why, result.log[-200:])])
+    return Measured(key, [VariantOutcome(entry, job.way, "", why, result.log[-200:])])
 
 
 def _library(job: VariantJob) -> str:
@@ -158,7 +163,7 @@ def _library(job: VariantJob) -> str:
     return "" if job.way == "graph alone" else job.row.sources[0].entry.split("/")[0]
 
 
-def dtype_table(tried: list[Tried]) -> Table:
+def dtype_table(tried: list[VariantOutcome]) -> Table:
     """A line for each way and dtype."""
     heads = ("way", "dtype", "graphs", "made %", "run", "by shapes", "share of values %", "failed")
     table = Table(
@@ -169,40 +174,41 @@ def dtype_table(tried: list[Tried]) -> Table:
     )
     for way in OF_DTYPES:
         for dtype in ("", *OTHER):
-            mine = [
-                item
-                for item in tried
-                if item.way == way and (item.name == dtype or item.status in ENDED)
+            outcomes = [
+                outcome
+                for outcome in tried
+                if outcome.way == way and (outcome.name == dtype or outcome.status in ENDED)
             ]
-            shares = [item.share for item in mine if item.share is not None]
+            shares = [outcome.share for outcome in outcomes if outcome.share is not None]
             share = f"{100 * statistics.median(shares):.0f}" if shares else "–"
-            table.rows.append((way, dtype or "as captured", *_counts(mine, share)))
+            table.rows.append((way, dtype or "as captured", *_counts(outcomes, share)))
     return table
 
 
-def shape_table(tried: list[Tried]) -> Table:
+def shape_table(tried: list[VariantOutcome]) -> Table:
     """A line for each set of axes."""
     heads = ("axes", "nets", "variants", "made %", "run", "by shapes", "median s", "failed")
     table = Table("variants at other sizes", heads)
-    groups: dict[str, list[Tried]] = {}
-    for item in tried:
-        if item.way == "other sizes":
-            axes = ", ".join(part.split("=")[0] for part in item.name.split(","))
-            groups.setdefault(axes, []).append(item)
-    for axes, mine in sorted(groups.items()):
-        counts = _counts(mine, f"{statistics.median(item.wall_s for item in mine):.1f}")
-        nets = len({item.entry for item in mine})
+    groups: dict[str, list[VariantOutcome]] = {}
+    for outcome in tried:
+        if outcome.way == "other sizes":
+            axes = ", ".join(part.split("=")[0] for part in outcome.name.split(","))
+            groups.setdefault(axes, []).append(outcome)
+    for axes, outcomes in sorted(groups.items()):
+        median_s = statistics.median(outcome.wall_s for outcome in outcomes)
+        counts = _counts(outcomes, f"{median_s:.1f}")
+        nets = len({outcome.entry for outcome in outcomes})
         table.rows.append((axes or "as captured", str(nets), *counts))
     return table
 
 
-def _counts(mine: list[Tried], last: str) -> tuple[str, ...]:
-    found = Counter(item.status for item in mine)
-    made = found["run"] + found["checked"]
-    causes = {name: count for name, count in found.items() if name not in ("run", "checked")}
+def _counts(outcomes: list[VariantOutcome], last: str) -> tuple[str, ...]:
+    statuses = Counter(outcome.status for outcome in outcomes)
+    num_made = statuses["run"] + statuses["checked"]
+    causes = {name: count for name, count in statuses.items() if name not in ("run", "checked")}
     failed = ", ".join(f"{count} {name}" for name, count in sorted(causes.items())) or "–"
-    share = f"{100 * made / len(mine):.0f}" if mine else "–"
-    return (str(len(mine)), share, str(found["run"]), str(found["checked"]), last, failed)
+    share = f"{100 * num_made / len(outcomes):.0f}" if outcomes else "–"
+    return (str(len(outcomes)), share, str(statuses["run"]), str(statuses["checked"]), last, failed)
 
 
 def sample(folder: Path, size: int) -> list[GraphRow]:
@@ -218,32 +224,35 @@ def sample(folder: Path, size: int) -> list[GraphRow]:
 
 def main(arguments: list[str]) -> None:
     """Measure what is not measured yet, and print both tables and the reasons of failures."""
-    num_graphs, num_nets = (int(item) for item in (*arguments, "100", "25")[:2])
+    num_graphs, num_nets = (int(word) for word in (*arguments, "100", "25")[:2])
     records = Path(arguments[2] if len(arguments) > 2 else "runs/variants.jsonl")
     part = sample(Path("captures"), max(num_graphs, num_nets))
-    wanted = [(row, way) for way in OF_DTYPES for row in part[:num_graphs]]
-    wanted += [(row, "other sizes") for row in part[:num_nets]]
-    jobs = {f"{way} {row.full}": VariantJob(row, way) for row, way in wanted}
+    rows_and_ways = [(row, way) for way in OF_DTYPES for row in part[:num_graphs]]
+    rows_and_ways += [(row, "other sizes") for row in part[:num_nets]]
+    jobs = {f"{way} {row.full}": VariantJob(row, way) for row, way in rows_and_ways}
     records.parent.mkdir(parents=True, exist_ok=True)
-    known = last_records(records, Measured, lambda item: item.key)
-    missing = sorted((key for key in jobs if key not in known), key=lambda key: _library(jobs[key]))
+    measured = last_records(records, Measured, lambda record: record.key)
+    missing = sorted(
+        (key for key in jobs if key not in measured), key=lambda key: _library(jobs[key])
+    )
     num_workers = len(os.sched_getaffinity(0))
-    done = run_local(missing, partial(measure_isolated, jobs=jobs), num_workers)
+    finished = run_local(missing, partial(measure_isolated, jobs=jobs), num_workers)
     with (
         suppress(KeyboardInterrupt),
         LineWriter(records) as writer,
         progress("variants", len(missing)) as step,
     ):
-        for item in done:
-            writer.write(item)
-            known[item.key] = item
-            step(item.tried[0].entry if item.tried else item.key)
-    tried = [item for key in jobs if key in known for item in known[key].tried]
+        for record in finished:
+            writer.write(record)
+            measured[record.key] = record
+            step(record.tried[0].entry if record.tried else record.key)
+    tried = [outcome for key in jobs if key in measured for outcome in measured[key].tried]
     for table in (dtype_table(tried), shape_table(tried)):
         print_table(Console(), table)
-    for item in tried:
-        if item.status not in ("run", "checked"):
-            print(f"{item.entry} {item.way} {item.name}: {item.status}: {item.reason[:150]}")
+    for outcome in tried:
+        if outcome.status not in ("run", "checked"):
+            variant = f"{outcome.entry} {outcome.way} {outcome.name}"
+            print(f"{variant}: {outcome.status}: {outcome.reason[:150]}")
 
 
 if __name__ == "__main__":
