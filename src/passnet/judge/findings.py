@@ -112,7 +112,7 @@ CATALOGUE: dict[str, FindingKind] = {
             "evasion",
             ("flag",),
             "text",
-            "Its code hides what it uses: exec, pasted names, pickles.",
+            "Its code hides what it uses, as by exec or pickles.",
         ),
         FindingKind(
             "pattern_called", ("flag",), "text", "Its code calls the pattern that it replaces."
