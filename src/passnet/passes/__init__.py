@@ -1,1 +1,18 @@
-"""Passes: load them, match their patterns, rewrite graphs, plug them into torch.compile."""
+"""Passes: load them, match their patterns, rewrite graphs, plug them into torch.compile.
+
+folder        what a pass folder holds, without running any of it
+load          import the passes of a folder, which runs its code
+trace         record what `pattern` and `replacement_args` call, in-place operators as such
+pattern       a traced pattern, ready to be searched for, and the pass that it belongs to
+signatures    names, defaults and types of the parameters of torch's functions and methods
+normalise     one form for every way to write a call
+graph_index   the calls of a graph by what they call, and which values may share memory
+match         the search for a pattern: every match, or the nearest miss
+legality      the rules by which a match may be replaced
+rewrite       put a call of the replacement in the place of every match
+backend       `torch.compile(net, backend="passnet")`
+custom_op     replacements as ops of torch, for Inductor to compile around
+op_observer   which torch ops a replacement uses
+cpp           C++ kernels for authors of passes: compile, cache, call
+include       the headers that C++ may include; Triton functions that pass folders get copies of
+"""

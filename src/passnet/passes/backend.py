@@ -57,7 +57,8 @@ def passnet_backend(
     if residual not in get_args(Residual):
         raise InputError(f"residual is {residual!r}; choose eager or inductor")
     passes = loaded_passes(options.get("passes"))
-    if needs_gradients(example_inputs):
+    tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         _log.warning(
             "gradients are on and an input needs one; replacements have no derivative, "
             "so nothing is rewritten (use torch.no_grad() or inference_mode())"
@@ -85,13 +86,6 @@ def loaded_passes(paths: str | Path | Sequence[str | Path] | None) -> list[Pass]
             _loaded[key] = load_passes(folder)
         passes.extend(_loaded[key])
     return passes
-
-
-def needs_gradients(inputs: Sequence[Any]) -> bool:
-    """Whether a call on these inputs would record a graph for backward."""
-    return torch.is_grad_enabled() and any(
-        isinstance(value, torch.Tensor) and value.requires_grad for value in inputs
-    )
 
 
 def compile_graph(

@@ -118,8 +118,8 @@ def build(source: str) -> Path:
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     if compiler is None:
         raise PassError("C++ kernels need g++; install it, or name another compiler in CXX")
-    parts = [source, *_headers(), *FLAGS, _compiler_version(compiler), _cpu()]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    text = f"{source}\0{_surroundings(compiler)}"
+    key = hashlib.sha256(text.encode()).hexdigest()[:32]
     target = _cache_folder() / f"{key}.so"
     if not target.exists():
         _compile(compiler, source, target)
@@ -151,22 +151,16 @@ def _cache_folder() -> Path:
 
 
 @cache
-def _headers() -> tuple[str, ...]:
-    """The text of every header that a source may include."""
-    return tuple(path.read_text(encoding="utf-8") for path in sorted(INCLUDE.glob("*.h")))
-
-
-@cache
-def _compiler_version(compiler: str) -> str:
+def _surroundings(compiler: str) -> str:
+    """What a compilation depends on beside its source: the text of every header that it may
+    include, flags, compiler, and the processor for which `-march=native` compiles.
+    """
+    headers = [path.read_text(encoding="utf-8") for path in sorted(INCLUDE.glob("*.h"))]
     command = [compiler, "-dumpfullversion", "-dumpmachine"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
-
-
-@cache
-def _cpu() -> str:
-    """The model and the abilities of the processor, for which `-march=native` compiles."""
+    version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
     except OSError:
-        return ""
-    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features")))
+        lines = []
+    cpu = [line for line in lines if line.startswith(("model name", "flags", "Features"))]
+    return "\0".join([*headers, *FLAGS, version, "\n".join(cpu)])

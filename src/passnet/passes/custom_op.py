@@ -60,7 +60,6 @@ def _wrap(site: Site) -> None:
     # The op's single result is bare, whatever the pattern's form; `only` after it hands that on.
     node.target = getattr(torch.ops.passnet, name).default
     node.args = tuple(values)
-    node.kwargs = {}
 
 
 def _kind(node: torch.fx.Node) -> str:

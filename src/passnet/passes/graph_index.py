@@ -121,8 +121,6 @@ def _written_values(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.N
 
 def _first_values(node: torch.fx.Node) -> list[torch.fx.Node]:
     """The values in a call's first argument (a list of tensors has several)."""
-    if not node.args:
-        return list(node.all_input_nodes)
     values: list[torch.fx.Node] = []
-    torch.fx.map_arg(node.args[0], values.append)
+    torch.fx.map_arg(node.args[:1] or node.kwargs, values.append)
     return values

@@ -177,15 +177,9 @@ class _Search:
         if isinstance(expected, slice) and isinstance(actual, slice):
             expected = (expected.start, expected.stop, expected.step)
             actual = (actual.start, actual.stop, actual.step)
-        if (
-            isinstance(expected, tuple)
-            and isinstance(actual, tuple)
-            and len(expected) == len(actual)
-        ):
-            return all(
-                self._argument(nodes, call, name, *pair)
-                for pair in zip(expected, actual, strict=True)
-            )
+        if type(expected) is type(actual) is tuple and len(expected) == len(actual):
+            pairs = zip(expected, actual, strict=True)
+            return all(self._argument(nodes, call, name, *pair) for pair in pairs)
         if _same(expected, actual):
             return True
         texts = f"{name}={_show(expected)}", f"{name}={_show(actual)}"

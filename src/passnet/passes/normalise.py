@@ -19,7 +19,7 @@ import torch.fx
 
 from passnet.graph.effects import writes_first
 from passnet.graph.from_fx import function_name
-from passnet.graph.operators import IN_PLACE
+from passnet.graph.operators import BINARY, IN_PLACE
 from passnet.passes.signatures import (
     REQUIRED,
     Parameter,
@@ -49,10 +49,7 @@ class CanonicalCall:
 
 
 _OPERATORS_WITHOUT_WRITING: dict[Any, Any] = {
-    getattr(operator, in_place): getattr(operator, plain)
-    for in_place, plain in (
-        (name, name[1:] + ("_" if name in ("iand", "ior") else "")) for name in IN_PLACE.values()
-    )
+    getattr(operator, IN_PLACE[kind]): getattr(operator, name) for kind, name in BINARY.items()
 }
 
 _SYNONYMS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}

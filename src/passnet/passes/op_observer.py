@@ -16,6 +16,7 @@ import torch
 import torch.fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from passnet.errors import PassError, boundary
 from passnet.passes.pattern import as_module
 from passnet.passes.rewrite import UNREAD, Site
 
@@ -23,19 +24,15 @@ MAX_OPS = 100
 """Most ops that are kept of a replacement."""
 
 
-def _aten(names: str) -> frozenset[str]:
-    return frozenset(f"aten.{name}" for name in names.split())
+_CREATING = """
+empty empty_like empty_strided new_empty new_empty_strided zeros zeros_like new_zeros ones ones_like
+full full_like fill_ zero_ lift_fresh scalar_tensor"""
+_MOVING = """
+view reshape expand permute transpose t unsqueeze squeeze select slice as_strided detach alias
+unfold split split_with_sizes chunk unbind _unsafe_view _reshape_alias clone copy_ _to_copy
+_local_scalar_dense set_"""
 
-
-CREATING = _aten(
-    """empty empty_like empty_strided new_empty new_empty_strided zeros zeros_like new_zeros ones
-    ones_like full full_like fill_ zero_ lift_fresh scalar_tensor"""
-)
-MOVING = _aten(
-    """view reshape expand permute transpose t unsqueeze squeeze select slice as_strided detach
-    alias unfold split split_with_sizes chunk unbind _unsafe_view _reshape_alias clone copy_
-    _to_copy _local_scalar_dense set_"""
-)
+NOT_COMPUTING = frozenset(f"aten.{name}" for name in f"{_CREATING} {_MOVING}".split())
 """Ops that create and move data, and compute nothing."""
 
 
@@ -56,7 +53,7 @@ class _Ops(TorchDispatchMode):
     @property
     def computing(self) -> list[str]:
         """Those that compute something."""
-        return [name for name in self.names if name not in CREATING | MOVING]
+        return [name for name in self.names if name not in NOT_COMPUTING]
 
 
 @dataclass
@@ -142,8 +139,8 @@ def _ops_of(
             value = value.clone() if isinstance(value, torch.Tensor) else value
         args.append(None if value is UNREAD else value)
     try:
-        with _Ops() as used:
+        with boundary(PassError, "running a pattern by itself, which need not run"), _Ops() as used:
             pattern(*args)
-    except Exception:  # noqa: BLE001 (a pattern need not run by itself)
+    except PassError:
         return None
     return used.computing

@@ -112,9 +112,8 @@ def _live_calls(graph: torch.fx.Graph, label: str) -> tuple[torch.fx.Node, ...]:
     body = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
     for node in body:
         if node.op not in ("call_function", "call_method"):
-            raise PassError(
-                f"{label} uses {node.op} {node.target}; call functions and methods only"
-            )
+            call = f"{node.op} {node.target}"
+            raise PassError(f"{label} uses {call}; call functions and methods only")
     dead: set[torch.fx.Node] = set()
     for node in reversed(body):
         if all(user in dead for user in node.users) and not normalise(node).writes:
@@ -156,9 +155,8 @@ def make_pass(name: str, pattern: Any, replacement_args: Any, replacement_func: 
             "return one callable defined at module level"
         )
     if not callable(function):
-        raise PassError(
-            f"{name}.replacement_func() returned a {type(function).__name__}, not a callable"
-        )
+        kind = type(function).__name__
+        raise PassError(f"{name}.replacement_func() returned a {kind}, not a callable")
     return Pass(name, ready, function, args_graph)
 
 

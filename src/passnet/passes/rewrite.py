@@ -53,16 +53,8 @@ def apply_passes(
     Raises:
         PassError: a replacement's arguments cannot be made.
     """
-    reports: list[PassReport] = []
     rewriting = _Rewriting(module.graph)
-    for pass_ in passes:
-        num_new, miss = rewriting.apply(pass_)
-        num_matches = num_new
-        while num_new:  # with a write replaced, what was not legal may be
-            rewriting.index = GraphIndex(module.graph)
-            num_new, _ = rewriting.apply(pass_)
-            num_matches += num_new
-        reports.append(PassReport(pass_.name, num_matches, miss))
+    reports = [rewriting.apply(pass_) for pass_ in passes]
     if rewriting.sites:
         module.graph.lint()
         module.recompile()
@@ -73,34 +65,38 @@ class _Rewriting:
     """A graph under passes: its index, the sites so far, and what stands for replaced outputs."""
 
     def __init__(self, graph: torch.fx.Graph) -> None:
-        self.index = GraphIndex(graph)
         self.sites: list[Site] = []
+        self._index = GraphIndex(graph)
         self._renamed: dict[torch.fx.Node, torch.fx.Node] = {}
 
-    def apply(self, pass_: Pass) -> tuple[int, Miss | None]:
-        """One search for a pass; how many matches were replaced, or the nearest miss."""
-        return each_match(pass_.pattern, self.index, partial(self._replace, pass_))
+    def apply(self, pass_: Pass) -> PassReport:
+        """Replace all matches of a pass, until none is left."""
+        replace = partial(self._replace, pass_)
+        num_matches, miss = each_match(pass_.pattern, self._index, replace)
+        num_new = num_matches
+        while num_new:  # with a write replaced, what was not legal may be
+            self._index = GraphIndex(self._index.graph)
+            num_new, _ = each_match(pass_.pattern, self._index, replace)
+            num_matches += num_new
+        return PassReport(pass_.name, num_matches, miss)
 
     def current(self, site: Site) -> Site:
         """A site whose inputs are nodes of the graph as it is, where later passes replaced some."""
         inputs = []
-        for node in site.inputs:
-            while isinstance(node, torch.fx.Node) and node in self._renamed:
-                node = self._renamed[node]
-            inputs.append(node)
+        for value in site.inputs:
+            while isinstance(value, torch.fx.Node) and value in self._renamed:
+                value = self._renamed[value]
+            inputs.append(value)
         return Site(site.node, site.source, tuple(inputs))
 
     def _replace(self, pass_: Pass, match: Match) -> None:
-        graph = self.index.graph
+        graph = self._index.graph
         inputs = tuple(match.nodes.get(param, UNREAD) for param in match.pattern.params)
-        with graph.inserting_after(match.last):
-            anchor = graph.call_function(_no_op)
-        with graph.inserting_before(anchor):
+        with graph.inserting_before(match.last.next):
             args = _arguments(pass_, inputs, graph)
             call = graph.call_function(_named(pass_.replacement), args)
             call.meta[REPLACEMENT] = pass_.name
             results = _results(match.pattern, call, graph)
-        graph.erase_node(anchor)
         previous = results[-1]
         for node in match.dependents:
             previous.append(node)
@@ -113,12 +109,8 @@ class _Rewriting:
             self._renamed[output] = result
         for node in sorted(match.calls, reverse=True):
             graph.erase_node(node)
-        self.index.replaced(list(match.calls), dict(zip(outputs, results, strict=True)))
+        self._index.replaced(list(match.calls), dict(zip(outputs, results, strict=True)))
         self.sites.append(Site(call, pass_, inputs))
-
-
-def _no_op() -> None:
-    """Marks a location in the graph for as long as it takes to insert there."""
 
 
 def _arguments(pass_: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph) -> tuple[Any, ...]:

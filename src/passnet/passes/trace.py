@@ -14,30 +14,22 @@ from torch.overrides import TorchFunctionMode
 from passnet.errors import PassError, boundary
 from passnet.graph.operators import IN_PLACE
 
-_FACTORIES = frozenset(
-    (
-        torch.arange, torch.empty, torch.eye, torch.full, torch.linspace, torch.logspace,
-        torch.ones, torch.rand, torch.randint, torch.randn, torch.randperm, torch.tensor,
-        torch.zeros,
-    )
-)  # fmt: skip
+_FACTORIES = {
+    torch.arange, torch.empty, torch.eye, torch.full, torch.linspace, torch.logspace, torch.ones,
+    torch.rand, torch.randint, torch.randn, torch.randperm, torch.tensor, torch.zeros,
+}  # fmt: skip
 """Functions that make a tensor out of literals; in a pattern they are calls to match."""
 
 
 class _Proxy(torch.fx.Proxy):
     """A proxy that records `x += y` and `x[i] = y`, which fx would turn into `x + y` or refuse."""
 
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.tracer.create_proxy("call_function", operator.setitem, (self, index, value), {})
-
 
 def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, operand: self.tracer.create_proxy(
-        "call_function", function, (self, operand), {}
-    )
+    return lambda *args: args[0].tracer.create_proxy("call_function", function, args, {})
 
 
-for _name in IN_PLACE.values():
+for _name in (*IN_PLACE.values(), "setitem"):
     setattr(_Proxy, f"__{_name}__", _recording(getattr(operator, _name)))
 
 

@@ -100,8 +100,8 @@ def div_floor_integer(a, b):
 
 @triton.jit
 def remainder_integer(a, b):
-    rest = a % b
-    return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+    remainder = a % b
+    return tl.where((remainder != 0) & ((remainder < 0) != (b < 0)), remainder + b, remainder)
 
 
 # Mean, sum of squared distances from it, and number of values: Welford's way to a variance.
@@ -140,12 +140,12 @@ def online_softmax_combine(top, total, value, fast: tl.constexpr):
 
 
 @triton.jit
-def online_softmax_combine_with_sum(top, total, other, other_total, fast: tl.constexpr):
-    both = maximum(top, other)
+def online_softmax_combine_with_sum(top, total, value, value_total, fast: tl.constexpr):
+    both = maximum(top, value)
     is_none = both == float("-inf")
-    kept = tl.where(is_none, 1.0, grown(top - both, fast))
-    added = tl.where(is_none, 1.0, grown(other - both, fast))
-    return both, total * kept + other_total * added
+    scale = tl.where(is_none, 1.0, grown(top - both, fast))
+    value_scale = tl.where(is_none, 1.0, grown(value - both, fast))
+    return both, total * scale + value_total * value_scale
 
 
 @triton.jit
@@ -162,10 +162,10 @@ def online_softmax_reduce(top, total, axis, fast: tl.constexpr):
 def exp(x):
     clamped = tl.where(x > 89.0, 89.0, tl.where(x < -104.0, -104.0, x))
     n = tl.floor(clamped * 1.44269504 + 0.5)
-    rest = clamped - n * 0.693359375
-    rest = rest + n * 2.12194440e-4
+    reduced = clamped - n * 0.693359375
+    reduced = reduced + n * 2.12194440e-4
     half = tl.floor(n * 0.5)
-    return tl.exp2(rest * 1.44269504) * tl.exp2(half) * tl.exp2(n - half)
+    return tl.exp2(reduced * 1.44269504) * tl.exp2(half) * tl.exp2(n - half)
 
 
 @triton.jit
