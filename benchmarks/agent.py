@@ -18,10 +18,10 @@ from pathlib import Path
 from rich.console import Console
 
 from passnet.agent.attempt import Attempt
-from passnet.agent.report import overhead_tables
 from passnet.agent.run import run_agent
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.agent.stats import summarise
+from passnet.agent.stats_tables import overhead_tables
 from passnet.bench.run import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.timing.clock import TimingPlan
@@ -34,7 +34,7 @@ NUM_ATTEMPTS = 8
 SECONDS = 0.2
 
 
-def made(num_attempts: int, num_workers: int, out: Path) -> tuple[list[Attempt], float]:
+def timed_attempts(num_attempts: int, num_workers: int, out: Path) -> tuple[list[Attempt], float]:
     """The attempts of a run, and its wall time in seconds."""
     judge = JudgeSettings(timing=TimingPlan(seconds=SECONDS), rules="strict")
     settings = AgentSettings(
@@ -51,7 +51,7 @@ def made(num_attempts: int, num_workers: int, out: Path) -> tuple[list[Attempt],
 
 def state_scores(attempts: list[Attempt], number: int) -> list[float]:
     """The score of the same state, evaluation `number`, in every attempt."""
-    states = [item.evaluations[number].score for item in attempts]
+    states = [attempt.evaluations[number].score for attempt in attempts]
     return [value for value in states if value is not None]
 
 
@@ -63,14 +63,17 @@ def comparison_table(serial: list[Attempt], parallel: list[Attempt]) -> Table:
         note="AS, geometric mean over attempts. Scatter: of one attempt, as the standard deviation "
         "of its logarithm; ±: twice the standard error of the ratio.",
     )
-    for number in range(min(len(item.evaluations) for item in (*serial, *parallel))):
+    for number in range(min(len(attempt.evaluations) for attempt in (*serial, *parallel))):
         logs = [
             [math.log(value) for value in state_scores(run, number)] for run in (serial, parallel)
         ]
-        means = [statistics.fmean(item) for item in logs]
-        spread = [statistics.stdev(item) for item in logs]
+        means = [statistics.fmean(run_logs) for run_logs in logs]
+        spread = [statistics.stdev(run_logs) for run_logs in logs]
         error = math.hypot(
-            *(each / math.sqrt(len(item)) for each, item in zip(spread, logs, strict=True))
+            *(
+                deviation / math.sqrt(len(run_logs))
+                for deviation, run_logs in zip(spread, logs, strict=True)
+            )
         )
         table.rows.append(
             (
@@ -92,8 +95,8 @@ def main() -> None:
     console = Console()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(name)
-        serial, serial_s = made(num_attempts, 1, folder / "serial")
-        parallel, parallel_s = made(num_attempts, num_attempts, folder / "parallel")
+        serial, serial_s = timed_attempts(num_attempts, 1, folder / "serial")
+        parallel, parallel_s = timed_attempts(num_attempts, num_attempts, folder / "parallel")
     for table in overhead_tables(summarise(serial)):
         print_table(console, table)
     print_table(console, comparison_table(serial, parallel))

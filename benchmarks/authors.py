@@ -16,14 +16,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from passnet.agent.attempt import Attempt
-from passnet.agent.attempt_record import AttemptProgress, finished
+from passnet.agent.attempt import UNCHANGED_SCORE, Attempt
+from passnet.agent.attempt_record import attempt_record
+from passnet.agent.attempts_file import ATTEMPTS_FILE
 from passnet.agent.authors.compiler import compiler_author
 from passnet.agent.authors.search import search_author
-from passnet.agent.evaluator import Workbench
+from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import write_files
-from passnet.agent.run import ATTEMPTS_FILE, PASSES_FOLDER
-from passnet.agent.session import LEAST_GAIN, Session
+from passnet.agent.run import PASSES_FOLDER
+from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings, AuthorName
 from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import RunSettings, run_suite
@@ -53,25 +54,24 @@ def settings() -> RunSettings:
 
 def attempts_of(author: AuthorName, suite: Suite, folder: Path) -> list[Attempt]:
     """One attempt of an author at every task, its evaluations called directly."""
-    wanted = AgentSettings(author, run=settings(), call="direct", is_judged_anew=False)
+    agent_settings = AgentSettings(author, run=settings(), call="direct", is_judged_anew=False)
     make_folder(folder / author)
     path = folder / author / ATTEMPTS_FILE
-    known = last_records(path, Attempt, lambda item: item.task)
+    attempts = last_records(path, Attempt, lambda attempt: attempt.task)
     with LineWriter(path) as writer:
         for task in suite.tasks:
-            if task.name in known:
+            if task.name in attempts:
                 continue
-            progress = AttemptProgress()
-            with Workbench(wanted.run, wanted.call) as bench:
-                session = Session(task, bench)
+            session = Session(task, Evaluator(agent_settings.run, agent_settings.call))
+            with session.evaluator:
                 if author == "search":
                     search_author(session, budget=BUDGET)
                 else:
                     compiler_author(session)
-            attempt = finished(session, progress, suite, wanted, 0)
+            attempt = attempt_record(session, suite, agent_settings, 0)
             write_files(attempt.files, folder / author / PASSES_FOLDER / task.name)
             writer.write(attempt)
-            known[task.name] = attempt
+            attempts[task.name] = attempt
             print(f"{author} {task.name}: score {attempt.score}, "
                   f"{len(attempt.evaluations)} evaluations, {attempt.seconds:.0f} s",
                   flush=True)  # fmt: skip
@@ -81,7 +81,7 @@ def attempts_of(author: AuthorName, suite: Suite, folder: Path) -> list[Attempt]
 def won(attempt: Attempt) -> bool:
     """Whether a guarded author would have submitted."""
     best = attempt.evaluations[attempt.best] if attempt.best is not None else None
-    return best is not None and best.is_passing and (best.score or 0.0) > LEAST_GAIN
+    return best is not None and best.is_passing and (best.score or 0.0) > UNCHANGED_SCORE
 
 
 def trials_of(call: CallMode, suite: Suite, folder: Path) -> list[Trial]:
@@ -103,7 +103,7 @@ def rows_of(trials: Sequence[Trial], attempts: Mapping[str, Sequence[Attempt]]) 
         row = decode(encode(trial), Row)
         rows.append(replace(row, candidate=author or parts[-1]))
         for name in AUTHORS:
-            has_won = {item.task for item in attempts[name] if won(item)}
+            has_won = {attempt.task for attempt in attempts[name] if won(attempt)}
             if (trial.candidate == "eager" and trial.task not in has_won) or (
                 author == name and trial.task in has_won
             ):
@@ -115,8 +115,8 @@ def main() -> None:
     """Measure, or go on with measuring, in the folder that is named, or in one that is not kept."""
     suite = load_suite("demo")
     console = Console(width=120)
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(made)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(name)
         attempts = {author: attempts_of(author, suite, folder) for author in AUTHORS}
         for call in CALLS:
             scores = score_rows(rows_of(trials_of(call, suite, folder), attempts))

@@ -11,10 +11,10 @@ import torch
 from passnet.agent.authors.compiler import compiler_author
 from passnet.agent.authors.cpp_source import cpp_source
 from passnet.agent.authors.eager_steps import in_eager_steps
-from passnet.agent.authors.folder_text import Written, pass_folder
+from passnet.agent.authors.folder_text import RangeSource, pass_folder
 from passnet.agent.authors.inductor_code import generate
-from passnet.agent.authors.lowered_ranges import GraphPieces
-from passnet.agent.evaluator import Workbench
+from passnet.agent.authors.lowered_ranges import GraphLowering
+from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import write_files
 from passnet.agent.session import Session
 from passnet.bench.run import RunSettings
@@ -64,15 +64,15 @@ def settings(**judge: object) -> RunSettings:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Workbench]:
-    with Workbench(settings(), "direct") as made:
+def bench() -> Iterator[Evaluator]:
+    with Evaluator(settings(), "direct") as made:
         yield made
 
 
 def folder_of(graph: Graph, options: tuple[tuple[str, object], ...] = ()) -> dict[str, str]:
-    pieces = GraphPieces(graph, "graph")
-    found = [pieces.piece(span, options) for span in pieces.largest(options)]
-    return pass_folder([Written(item, cpp_source(item.code)) for item in found if item])
+    lowering = GraphLowering(graph, "graph")
+    ranges = [lowering.lowered(span, options) for span in lowering.largest(options)]
+    return pass_folder([RangeSource(item, cpp_source(item.code)) for item in ranges if item])
 
 
 def specs(**forms: tuple[tuple[int, ...], str]) -> tuple[TensorSpec, ...]:
@@ -169,18 +169,18 @@ def test_a_folder_passes_the_strict_rules_and_goes_around_a_product(tmp_path: Pa
 
 def test_halves_of_a_pattern_may_be_given_in_either_order() -> None:
     graph = Graph(HALVES, specs(a=((4, 8), "float32"), b=((2, 8), "float32"), c=((8,), "float32")))
-    pieces = GraphPieces(graph, "graph")
-    (span,) = pieces.largest(())
-    piece = pieces.piece(span, ())
-    assert piece is not None
-    for order in piece.orders:
-        shapes = [list(piece.code.inputs.values())[place].shape for place in order.arguments]
-        results = [piece.code.outputs[place][1].shape for place in order.results]
+    lowering = GraphLowering(graph, "graph")
+    (span,) = lowering.largest(())
+    lowered = lowering.lowered(span, ())
+    assert lowered is not None
+    for order in lowered.orders:
+        shapes = [list(lowered.code.inputs.values())[place].shape for place in order.arguments]
+        results = [lowered.code.outputs[place][1].shape for place in order.results]
         assert sorted(results) == sorted([(4, 8), (2, 8)]) and (8,) in shapes
 
 
 @pytest.mark.slow
-def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Workbench) -> None:
+def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Evaluator) -> None:
     forms = (((4, 16, 40), "float32"), ((3, 7, 40), "float32"), ((3, 7, 40), "bfloat16"))
     graphs = tuple(
         SuiteGraph(
@@ -201,7 +201,7 @@ def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Workbench)
 
 
 @pytest.mark.slow
-def test_halves_that_are_found_exchanged_are_computed_right(bench: Workbench) -> None:
+def test_halves_that_are_found_exchanged_are_computed_right(bench: Evaluator) -> None:
     graphs = tuple(
         SuiteGraph(
             "halves",
@@ -217,17 +217,17 @@ def test_halves_that_are_found_exchanged_are_computed_right(bench: Workbench) ->
 
 
 @pytest.mark.slow
-def test_a_guarded_compiler_submits_nothing_where_nothing_wins(bench: Workbench) -> None:
+def test_a_guarded_compiler_submits_nothing_where_nothing_wins(bench: Evaluator) -> None:
     program = program_of("y = a + b", returns="(y,)")  # eager torch is as fast as can be
     graph = SuiteGraph("add", "add-0", graph_of(program, (2, 2)))
-    session = Session(Task("add", (graph,)), bench, guarded=True)
+    session = Session(Task("add", (graph,)), bench, is_guarded=True)
     compiler_author(session)
     assert session.is_submitted and session.evaluations[-1].is_passing
     score = session.evaluations[-1].score
     assert score is not None and (session.best is None) == (score <= 1)
 
 
-def test_a_task_without_a_kernel_is_an_error_that_says_so(bench: Workbench) -> None:
+def test_a_task_without_a_kernel_is_an_error_that_says_so(bench: Evaluator) -> None:
     program = program_of("y = torch.matmul(a, b)", returns="(y,)")
     session = Session(
         Task("product", (SuiteGraph("product", "p", graph_of(program, (8, 8))),)), bench

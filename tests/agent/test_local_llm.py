@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.scripted import DEFAULT_SCRIPT
 from tests.agent.test_run import WRITE, attempts, call, run
 from tests.agent.tiny_llm import said, served, teach
 from tests.bench.runs import write_small_suite
 
 pytest.importorskip("fastapi", reason="the server of transformers needs fastapi and uvicorn")
 pytest.importorskip("uvicorn", reason="the server of transformers needs fastapi and uvicorn")
+from passnet.agent.scripted_llm import DEFAULT_SCRIPT
+
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("judge")]
 
 

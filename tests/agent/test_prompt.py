@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.evaluator import UNDECIDED, Workbench
+from passnet.agent.evaluator import UNDECIDED, Evaluator
 from passnet.agent.files import read_files
 from passnet.agent.prompt import EXAMPLES, PROMPTS, system_prompt, task_prompt
-from passnet.agent.rule_examples import CLAIMS, Claim
+from passnet.agent.rule_examples import RULE_EXAMPLES, RuleExample
 from passnet.agent.tools import TOOLS
 from passnet.bench.run import RunSettings
 from passnet.graph.parse import parse_program
@@ -37,8 +37,8 @@ def settings(rules: RulesName, device: str = "cpu") -> RunSettings:
 
 
 @pytest.fixture(scope="module")
-def benches() -> Iterator[dict[str, Workbench]]:
-    with Workbench(settings("strict"), "direct") as strict, Workbench(settings("open")) as opened:
+def benches() -> Iterator[dict[str, Evaluator]]:
+    with Evaluator(settings("strict"), "direct") as strict, Evaluator(settings("open")) as opened:
         yield {"strict": strict, "open": opened}
 
 
@@ -60,7 +60,7 @@ def example_task(kind: str = "cpu") -> Task:
 
 
 def test_the_worked_example_passes_the_judge_under_strict_rules(
-    benches: dict[str, Workbench],
+    benches: dict[str, Evaluator],
 ) -> None:
     trials = benches["strict"].judge(example_task(), read_files(PROMPTS / EXAMPLES["cpu"]))
     assert [
@@ -93,9 +93,11 @@ def test_the_worked_example_for_cuda_compiles_for_a_gpu(capability: int, tmp_pat
 
 
 @pytest.mark.parametrize("rules", ["strict", "open"])
-@pytest.mark.parametrize("claim", CLAIMS, ids=[item.finding + item.text[:20] for item in CLAIMS])
+@pytest.mark.parametrize(
+    "claim", RULE_EXAMPLES, ids=[item.finding + item.text[:20] for item in RULE_EXAMPLES]
+)
 def test_what_the_prompt_forbids_is_found(
-    claim: Claim, rules: RulesName, benches: dict[str, Workbench], tmp_path: Path
+    claim: RuleExample, rules: RulesName, benches: dict[str, Evaluator], tmp_path: Path
 ) -> None:
     if rules not in claim.rules:
         pytest.skip("holds under other rules")
@@ -117,7 +119,7 @@ def test_what_the_prompt_forbids_is_found(
     assert trial.status == "cheat" and claim.finding in names, trial
 
 
-def test_what_the_rules_allow_is_accepted(benches: dict[str, Workbench]) -> None:
+def test_what_the_rules_allow_is_accepted(benches: dict[str, Evaluator]) -> None:
     files = read_files(PROMPTS / EXAMPLES["cpu"])
     files["FuseAddRelu.py"] = files["FuseAddRelu.py"].replace(
         "    out = torch.empty_like(x)",

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from passnet.agent.attempt import Attempt
-from passnet.agent.run import ATTEMPTS_FILE
+from passnet.agent.attempts_file import ATTEMPTS_FILE
 from passnet.errors import InputError
 from passnet.records.serialise import decode, read_lines
 from tests.bench.runs import command, write_small_suite

@@ -2,9 +2,9 @@
 
 import pytest
 
-from passnet.agent.authors.lowered_ranges import GraphPieces
+from passnet.agent.authors.lowered_ranges import GraphLowering
 from passnet.agent.authors.search import OPTIONS, search_author
-from passnet.agent.evaluator import Workbench
+from passnet.agent.evaluator import Evaluator
 from passnet.agent.session import Session
 from passnet.suite.suite import SuiteGraph, Task
 from tests.agent.test_compiler_author import settings
@@ -25,7 +25,7 @@ TASK = Task(
 
 
 def test_a_search_stays_within_its_budget_and_submits_its_best() -> None:
-    with Workbench(settings(), "direct") as bench:
+    with Evaluator(settings(), "direct") as bench:
         session = Session(TASK, bench)
         search_author(session, seed=1, budget=4)
     assert session.is_submitted and len(session.evaluations) <= 4
@@ -38,6 +38,6 @@ def test_a_search_stays_within_its_budget_and_submits_its_best() -> None:
 
 
 def test_every_setting_that_is_tried_is_known_to_inductor() -> None:
-    pieces = GraphPieces(graph_of(PROGRAM, (8, 33)), "graph")
+    graph = GraphLowering(graph_of(PROGRAM, (8, 33)), "graph")
     for options in OPTIONS["cpu"]:
-        assert pieces.piece((0, 3), options) is not None, options
+        assert graph.lowered((0, 3), options) is not None, options

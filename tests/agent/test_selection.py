@@ -64,7 +64,7 @@ BROKEN = (
 def test_a_filter_drops_what_it_is_for_and_says_so(bad, reason: str) -> None:
     found = chosen(ATTEMPT, bad, GOOD)
     assert found.dropped == {reason: 1}
-    assert [item.attempt for item in found.chosen] == [ATTEMPT, GOOD]
+    assert [item.attempt for item in found.examples] == [ATTEMPT, GOOD]
     assert found.num_read == 3
 
 
@@ -83,7 +83,7 @@ def test_of_the_same_code_the_best_stays_then_the_shortest() -> None:
     longer = attempt(number=2, messages=chat("view", "evaluate"), num_turns=9)
     for order in ((worse, longer, ATTEMPT), (ATTEMPT, longer, worse)):
         found = chosen(*order)
-        assert [item.attempt for item in found.chosen] == [ATTEMPT]
+        assert [item.attempt for item in found.examples] == [ATTEMPT]
         assert found.dropped == {"same code": 2}
 
 
@@ -97,7 +97,7 @@ def test_layout_comments_and_docstrings_do_not_make_code_another() -> None:
 
 def test_the_same_code_for_another_task_stays() -> None:
     other = attempt(task="tanh", messages=chat("evaluate"))
-    assert len(chosen(ATTEMPT, other).chosen) == 2
+    assert len(chosen(ATTEMPT, other).examples) == 2
 
 
 def test_ids_of_calls_do_not_make_a_chat_another() -> None:
@@ -125,7 +125,7 @@ def test_the_order_is_that_of_the_attempts_themselves() -> None:
     ]
     forwards, backwards = chosen(*attempts), chosen(*reversed(attempts))
     assert forwards == backwards
-    assert [(item.attempt.task, item.attempt.number) for item in forwards.chosen] == [
+    assert [(item.attempt.task, item.attempt.number) for item in forwards.examples] == [
         ("relu", 1), ("relu", 2), ("tanh", 1), ("tanh", 2)
     ]  # fmt: skip
 
@@ -136,7 +136,7 @@ def test_a_task_of_evaluation_never_appears_whatever_it_is_called_there() -> Non
     apart = suites_of(make_suite("eval", graphs))
     tanh = attempt(task="tanh")
     found = chosen(ATTEMPT, GOOD, tanh, evaluation=apart)
-    assert [item.attempt for item in found.chosen] == [tanh]
+    assert [item.attempt for item in found.examples] == [tanh]
     assert found.dropped == {"task of evaluation": 2}
     assert found.evaluation == apart.hashes
 

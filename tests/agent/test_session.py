@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from passnet.agent.attempt import Evaluation, VariantResult, num_flips
-from passnet.agent.evaluator import Workbench
+from passnet.agent.evaluator import Evaluator
 from passnet.agent.observations import evaluation_text, variant_result
 from passnet.agent.session import Session
 from passnet.bench.run import RunSettings
@@ -34,8 +34,8 @@ def settings(**judge: object) -> RunSettings:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Workbench]:
-    with Workbench(settings(), "direct") as made:
+def bench() -> Iterator[Evaluator]:
+    with Evaluator(settings(), "direct") as made:
         yield made
 
 
@@ -44,7 +44,7 @@ def written(session: Session, body: str) -> None:
     session.files = {**session.files, "Fuse.py": PATTERN + body}
 
 
-def test_a_session_goes_from_a_miss_to_a_submission(bench: Workbench) -> None:
+def test_a_session_goes_from_a_miss_to_a_submission(bench: Evaluator) -> None:
     session = Session(TASK, bench)
     assert session.call("evaluate", "").startswith("error: ")
     written(session, GOOD)
@@ -72,7 +72,7 @@ def test_a_session_goes_from_a_miss_to_a_submission(bench: Workbench) -> None:
     assert [item.turn for item in session.evaluations] == [1, 2]
 
 
-def test_what_is_written_wrongly_is_told_without_names_of_folders(bench: Workbench) -> None:
+def test_what_is_written_wrongly_is_told_without_names_of_folders(bench: Evaluator) -> None:
     session = Session(TASK, bench)
     written(session, "def replacement(x, y):\n    return nothing(x)\n")
     text = session.call("evaluate", "")
@@ -85,7 +85,7 @@ def test_what_is_written_wrongly_is_told_without_names_of_folders(bench: Workben
     assert bench.root not in text and "/tmp" not in text and not re.search(r"/[\w.]+/[\w.]+/", text)
 
 
-def test_code_that_is_only_marked_elsewhere_is_refused_here(bench: Workbench) -> None:
+def test_code_that_is_only_marked_elsewhere_is_refused_here(bench: Evaluator) -> None:
     session = Session(TASK, bench)
     written(session, "import socket\n" + GOOD)
     text = session.call("evaluate", "")
@@ -93,19 +93,19 @@ def test_code_that_is_only_marked_elsewhere_is_refused_here(bench: Workbench) ->
     assert session.evaluations[0].exploits == ("network",)
 
 
-def test_a_guarded_session_submits_nothing_where_nothing_won(bench: Workbench) -> None:
+def test_a_guarded_session_submits_nothing_where_nothing_won(bench: Evaluator) -> None:
     slow = GOOD.replace(
         "    return", "    for _ in range(200):\n        torch.clamp(x + y, min=0)\n    return"
     )
     for guarded, best in ((True, None), (False, 0)):
-        session = Session(TASK, bench, guarded=guarded)
+        session = Session(TASK, bench, is_guarded=guarded)
         written(session, slow)
         session.call("evaluate", "")
         assert session.best == best
-    assert Session(TASK, bench, guarded=True).call("submit", "").startswith("submitted: nothing")
+    assert Session(TASK, bench, is_guarded=True).call("submit", "").startswith("submitted: nothing")
 
 
-def test_held_out_shapes_are_judged_and_not_told(bench: Workbench) -> None:
+def test_held_out_shapes_are_judged_and_not_told(bench: Evaluator) -> None:
     unseen = replace(small_graph((7, 48)), name="secret-7x48")
     session = Session(TASK, bench, unseen=[unseen])
     body = """

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from passnet.agent.attempt import ToolTime
-from passnet.agent.report import draw_curves, stats_tables
 from passnet.agent.stats import AuthorStats, best_so_far, summarise
+from passnet.agent.stats_tables import draw_curves, stats_tables
 from passnet.errors import InputError
 from passnet.records.serialise import decode, encode
 from passnet.report.tables import markdown

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from passnet.agent.attempt import Message
-from passnet.agent.report import training_table
+from passnet.agent.stats_tables import training_table
 from passnet.agent.tools import tool_schemas
 from passnet.agent.training_data import (
     TrainingInfo,

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from passnet.agent.attempt import Attempt
-from passnet.agent.run import ATTEMPTS_FILE
-from passnet.agent.trajectories import exploits, read_attempts
+from passnet.agent.attempts_file import ATTEMPTS_FILE, read_attempts
 from passnet.errors import InputError
 from passnet.judge.findings import Finding
 from passnet.judge.trial import Trial
@@ -72,4 +71,4 @@ def test_exploits_are_those_of_every_turn_and_of_the_end() -> None:
     flagged = Finding("flag", "odd", "")
     found = Trial("relu", "r", "p", "cheat", findings=(Finding("reject", "late", ""), flagged))
     turns = (evaluation(1, None, findings=("early",)), evaluation(2, 1.5))
-    assert exploits(attempt(evaluations=turns, judged=(found,))) == ("early", "late")
+    assert attempt(evaluations=turns, judged=(found,)).exploits == ("early", "late")

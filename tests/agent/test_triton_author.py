@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from passnet.agent.authors.compiler import CompilePlan
 from passnet.agent.authors.inductor_code import BufferSlot, KernelCall, generate
 from passnet.agent.authors.language import device_of
-from passnet.agent.authors.launch_rules import MAX_PROGRAMS, Blocks, launch_of
-from passnet.agent.authors.lowered_ranges import GraphPieces
-from passnet.agent.authors.task_compiler import Way
+from passnet.agent.authors.launch_rules import MAX_PROGRAMS, BlockSizes, launch_of
+from passnet.agent.authors.lowered_ranges import GraphLowering
 from passnet.agent.authors.triton_kernel import TritonKernel, read_kernel
 from passnet.agent.authors.triton_source import functions_text, triton_source
 from passnet.agent.files import write_files
@@ -57,13 +57,15 @@ def test_the_small_graphs_have_every_kind_of_kernel(name: str, kind: str, grid: 
 
 
 @pytest.mark.parametrize("name", [name for name in FORMS if not name.startswith("around")])
-@pytest.mark.parametrize("blocks", [Blocks(), Blocks(values=4096, row=256), Blocks(64, 8192, 2)])
+@pytest.mark.parametrize(
+    "blocks", [BlockSizes(), BlockSizes(values=4096, row=256), BlockSizes(64, 8192, 2)]
+)
 def test_programs_cover_every_axis_in_blocks_that_are_powers_of_2(
-    name: str, blocks: Blocks
+    name: str, blocks: BlockSizes
 ) -> None:
     for kernel in kernels_of(name):
         launch = launch_of(kernel, blocks)
-        sizes = {**kernel.fixed, **{key: launch.keywords[key] for key in kernel.given}}
+        sizes = {**kernel.fixed, **{key: launch.keywords[key] for key in kernel.launch_blocks}}
         assert all(size & (size - 1) == 0 for size in sizes.values())
         if kernel.kind == "foreach":
             continue
@@ -78,9 +80,9 @@ def kernel_like(name: str, **changes: object) -> TritonKernel:
 
 
 def test_a_small_tensor_gets_small_blocks_and_a_large_one_those_that_are_asked_for() -> None:
-    kernel = kernel_like("tiles", grid="Grid1D", given=("XBLOCK",))
+    kernel = kernel_like("tiles", grid="Grid1D", launch_blocks=("XBLOCK",))
     sizes = [
-        launch_of(replace(kernel, numels={"x": numel}), Blocks()).keywords["XBLOCK"]
+        launch_of(replace(kernel, numels={"x": numel}), BlockSizes()).keywords["XBLOCK"]
         for numel in (50, 10_000, 10_000_000)
     ]
     assert sizes == [64, 128, 1024]
@@ -88,25 +90,25 @@ def test_a_small_tensor_gets_small_blocks_and_a_large_one_those_that_are_asked_f
 
 def test_rows_that_lie_apart_are_summed_side_by_side() -> None:
     [first, _] = kernels_of("outer sum")
-    assert first.is_outer and launch_of(first, Blocks()).keywords["XBLOCK"] == 32
+    assert first.is_outer and launch_of(first, BlockSizes()).keywords["XBLOCK"] == 32
     [row] = kernels_of("looped")
-    assert not row.is_outer and launch_of(row, Blocks()).keywords["XBLOCK"] == 1
+    assert not row.is_outer and launch_of(row, BlockSizes()).keywords["XBLOCK"] == 1
 
 
 def test_an_axis_that_is_too_long_goes_over_into_the_third() -> None:
     numels = {"x": 8, "y": 70_000_000}
     kernel = kernel_like("tiles", grid="Grid2DWithYZOverflow", numels=numels)
-    launch = launch_of(kernel, Blocks())
+    launch = launch_of(kernel, BlockSizes())
     _, rows, layers = launch.grid
     assert rows <= MAX_PROGRAMS and layers > 1
     assert rows * layers * int(launch.keywords["YBLOCK"]) >= numels["y"]
     with pytest.raises(AuthorError, match="too large"):
-        launch_of(replace(kernel, grid="Grid2D"), Blocks())
+        launch_of(replace(kernel, grid="Grid2D"), BlockSizes())
 
 
 def test_a_grid_that_is_not_known_is_refused() -> None:
     with pytest.raises(AuthorError, match="MixOrderReductionGrid is not written"):
-        launch_of(kernel_like("tiles", grid="MixOrderReductionGrid"), Blocks())
+        launch_of(kernel_like("tiles", grid="MixOrderReductionGrid"), BlockSizes())
 
 
 @pytest.mark.parametrize(
@@ -140,9 +142,9 @@ def test_a_kernel_that_writes_into_an_argument_is_refused() -> None:
 )
 def test_a_function_that_we_have_not_is_left_alone_and_named(calls: list[str], why: str) -> None:
     program = program_of("u = a * 2.0", *calls, params="a", returns="(y,)")
-    pieces = GraphPieces(graph_of(program, (8, 8)), "graph", "cuda")
-    assert pieces.largest(())[0][1] <= len(calls), "what comes before it is written"
-    assert any(why in text for text in pieces.refused.values())
+    lowering = GraphLowering(graph_of(program, (8, 8)), "graph", "cuda")
+    assert lowering.largest(())[0][1] <= len(calls), "what comes before it is written"
+    assert any(why in text for text in lowering.refused.values())
 
 
 def test_a_task_without_a_kernel_says_why_nothing_is_written() -> None:
@@ -162,9 +164,9 @@ def test_a_pattern_names_the_device_that_the_graph_is_judged_on() -> None:
     calls = ["x = torch.arange(10, device=device(type='cpu'))", "y = a + x"]
     program = program_of(*calls, params="a", returns="(y,)")
     compiler = compiler_for(graph_of(program, (7, 10)))
-    [written] = compiler.written(0, compiler.ways[0])
-    assert "device(type='cuda'" in compiler._folder(compiler.ways)["Fused0.py"]
-    assert written.piece.code.device == "cuda"
+    [source] = compiler.sources(0, compiler.plans[0])
+    assert "device(type='cuda'" in compiler.folder(compiler.plans)["Fused0.py"]
+    assert source.lowered.code.device == "cuda"
 
 
 def test_only_the_functions_that_are_used_are_copied() -> None:
@@ -183,13 +185,15 @@ def test_a_folder_serves_graphs_of_other_shapes_and_dtypes() -> None:
         for item in graph("tiles").tensors
     ))  # fmt: skip
     compiler = compiler_for(graph("tiles"), graph("tiles", "bfloat16"), wide)
-    files = compiler._folder(compiler.ways)
+    files = compiler.folder(compiler.plans)
     assert "Fused1.py" not in files and files["Fused0.py"].count("def form_") == 3
 
 
-def test_blocks_are_what_a_way_says() -> None:
+def test_blocks_are_what_a_plan_says() -> None:
     def text(**blocks: int) -> str:
-        return folder_of(graph("persistent"), Way(blocks=Blocks(**blocks)))["kernels_0.py"]
+        return folder_of(graph("persistent"), CompilePlan(blocks=BlockSizes(**blocks)))[
+            "kernels_0.py"
+        ]
 
     assert "num_warps=2)" in text(num_warps=2) and "num_stages=3" in text(num_stages=3)
     assert "num_stages" not in text()

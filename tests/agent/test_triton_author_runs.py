@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from passnet.agent.authors.compiler import CompilePlan
 from passnet.agent.authors.folder_text import pass_folder
 from passnet.agent.authors.search import moves_for
-from passnet.agent.authors.task_compiler import Way
 from passnet.agent.authors.triton_source import functions_text
 from passnet.agent.files import Files, write_files
 from passnet.graph.spec import Graph
@@ -115,18 +115,18 @@ def test_every_move_of_the_search_gives_other_folders_that_are_right(tmp_path: P
     for place, move in enumerate(moves_for("cuda")):
         num_changed = 0
         for number, (name, made) in enumerate([*graphs.items(), ("large", large)]):
-            before = compiler.ways[number]
-            way = move.change(number, before)
-            written = compiler.written(number, way)
-            if pass_folder(written) == pass_folder(compiler.written(number, before)):
+            before = compiler.plans[number]
+            plan = move.change(before)
+            sources = compiler.sources(number, plan)
+            if pass_folder(sources) == pass_folder(compiler.sources(number, before)):
                 continue
             num_changed += 1
             if name != "large":  # which is there to have other blocks
                 root = tmp_path / f"{place}-{number}"
-                jobs.append(job_of(f"{place} {name}", pass_folder(written), made, root))
-            if ("emulate_precision_casts", False) in way.options:
+                jobs.append(job_of(f"{place} {name}", pass_folder(sources), made, root))
+            if ("emulate_precision_casts", False) in plan.options:
                 unrounded.add(f"{place} {name}")
-        assert num_changed, f"{move.change(0, Way())} changes nothing"
+        assert num_changed, f"{move.change(CompilePlan())} changes nothing"
     for result in run_interpreted(jobs, timeout_s=1800).values():
         if result.name in unrounded:  # differs from eager torch where values cancel
             assert result.t is not None, result

@@ -1,9 +1,9 @@
 """Small graphs whose generated Triton has every form that is written, and tasks of them."""
 
+from passnet.agent.authors.compiler import CompilePlan, TaskCompiler, range_source
 from passnet.agent.authors.folder_text import pass_folder
-from passnet.agent.authors.lowered_ranges import GraphPieces, Options
-from passnet.agent.authors.task_compiler import TaskCompiler, Way, written_in
-from passnet.agent.evaluator import Workbench
+from passnet.agent.authors.lowered_ranges import GraphLowering, Options
+from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import Files
 from passnet.agent.session import Session
 from passnet.bench.run import RunSettings
@@ -84,17 +84,17 @@ def graph(name: str, dtype: str = "float32") -> Graph:
     return Graph(program_of(*calls, params=", ".join(shapes), returns=returns), tuple(tensors))
 
 
-def folder_of(graph: Graph, way: Way | None = None) -> Files:
-    """The folder that the compiler writes for one graph, in a way that rounds in a low dtype."""
+def folder_of(graph: Graph, plan: CompilePlan | None = None) -> Files:
+    """The folder that the compiler writes for one graph, by a plan that rounds in a low dtype."""
     is_low = any(item.dtype in ("bfloat16", "float16") for item in graph.tensors)
-    way = way or Way(ROUNDED if is_low else ())
-    pieces = GraphPieces(graph, "graph", "cuda")
-    found = [pieces.piece(span, way.options) for span in pieces.largest(way.options)]
-    return pass_folder([written_in(item, way) for item in found if item])
+    plan = plan or CompilePlan(ROUNDED if is_low else ())
+    lowering = GraphLowering(graph, "graph", "cuda")
+    ranges = [lowering.lowered(span, plan.options) for span in lowering.largest(plan.options)]
+    return pass_folder([range_source(item, plan) for item in ranges if item])
 
 
 def compiler_for(*graphs: Graph) -> TaskCompiler:
     """The compiler of a task for CUDA. What it writes cannot be judged here."""
     items = (SuiteGraph("task", f"task-{number}", item) for number, item in enumerate(graphs))
     settings = RunSettings(JudgeSettings(device="cuda", rules="strict"), 1, "none")
-    return TaskCompiler(Session(Task("task", tuple(items)), Workbench(settings, "direct")))
+    return TaskCompiler(Session(Task("task", tuple(items)), Evaluator(settings, "direct")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from passnet.agent.files import Files
@@ -10,6 +11,9 @@ from passnet.bench.environment import Environment
 from passnet.bench.run import RunSettings
 from passnet.judge.trial import Trial
 from passnet.score.tolerance import CORRECT_AT
+
+UNCHANGED_SCORE = 1.0
+"""The AS of leaving the graphs of a task alone."""
 
 MessageRole: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -78,12 +82,12 @@ class Evaluation:
     @property
     def is_passing(self) -> bool:
         """Whether every graph is correct at t = -5."""
-        return all(item.is_correct for item in self.variants) and bool(self.variants)
+        return all(variant.is_correct for variant in self.variants) and bool(self.variants)
 
     @property
     def exploits(self) -> tuple[str, ...]:
         """The names of what was rejected as a cheat, each once."""
-        return tuple(sorted({name for item in self.variants for name in item.findings}))
+        return tuple(sorted({name for variant in self.variants for name in variant.findings}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,18 +145,27 @@ class Attempt:
         return self.task, self.author, self.number
 
     @property
+    def last_score(self) -> float:
+        """The AS of what is submitted as it was measured last; 0 where nothing is."""
+        scores = (self.final_score, self.score, 0.0)
+        return next(score for score in scores if score is not None)
+
+    @property
     def files(self) -> Files:
         """The submitted pass folder, empty where there is none."""
         return self.evaluations[self.best].files if self.best is not None else {}
 
+    @property
+    def exploits(self) -> tuple[str, ...]:
+        """The names of what was rejected as a cheat, at any turn or at the end, each once."""
+        names = {name for evaluation in self.evaluations for name in evaluation.exploits}
+        findings = [finding for trial in self.judged for finding in trial.findings]
+        names |= {finding.name for finding in findings if finding.weight == "reject"}
+        return tuple(sorted(names))
+
 
 def num_flips(evaluations: tuple[Evaluation, ...]) -> int:
     """How often an attempt that passed failed and passed again."""
-    flips, state = 0, ""
-    for item in evaluations:
-        if item.is_passing:
-            flips += state == "lost"
-            state = "passing"
-        elif state == "passing":
-            state = "lost"
-    return flips
+    states = [evaluation.is_passing for evaluation in evaluations]
+    regained = sum(after and not before for before, after in pairwise(states))
+    return regained - (any(states) and not states[0])

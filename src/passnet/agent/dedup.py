@@ -1,4 +1,4 @@
-"""When two attempts are the same: their code and their chats in a normal form."""
+"""Digests of attempts that are the same: of their code and their chats in a normal form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from passnet.agent.files import Files
 
 def code_digest(files: Files) -> str:
     """SHA-256 of a pass folder in its normal form."""
-    return _digest([(name, normal_text(name, files[name])) for name in sorted(files)])
+    return _digest([(name, normal_text(name, text)) for name, text in sorted(files.items())])
 
 
 def chat_digest(messages: Iterable[Message]) -> str:
@@ -75,10 +75,10 @@ def call_arguments(text: str) -> dict[str, Any] | None:
         ({'name': 'a.py'}, {}, None)
     """
     try:
-        value = msgspec.json.decode(text or "{}")
+        arguments = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return arguments if isinstance(arguments, dict) else None
 
 
 def _digest(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Where states of a pass folder are judged: processes, and a place for the files."""
+"""Judges states of a pass folder, in processes of its own and a folder for their files."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ UNDECIDED = METHOD[1]
 NAME = "passes"
 """The name of the candidate in the trials of an attempt."""
 
-KEPT_BYTES = 1 << 30
+CACHED_INPUT_BYTES = 1 << 30
 """Of inputs that stay for the next evaluation: drawing them takes longer than all else of ours."""
 
 
-class Workbench:
+class Evaluator:
     """Processes in which one state of a pass folder after another is judged.
 
     Candidate code sees the folder of the state that is judged and nothing else of the attempt; all
-    of it runs in the judge's sandbox. One attempt at a time uses a workbench.
+    of it runs in the judge's sandbox. One attempt at a time uses an evaluator.
 
     Args:
         settings: how to judge; `sandbox` names what confines candidate code.
@@ -50,15 +50,14 @@ class Workbench:
     def __init__(self, settings: RunSettings, call: CallMode = "compiled") -> None:
         self.settings = settings
         self._call: CallMode = call
-        self._number = 0
         self._stack = ExitStack()
 
-    def __enter__(self) -> Workbench:
-        made = tempfile.TemporaryDirectory(prefix="passnet-agent-")
-        self._root = Path(self._stack.enter_context(made)).resolve()
+    def __enter__(self) -> Evaluator:
+        root = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="passnet-agent-"))
+        self._root = Path(root).resolve()
         sandbox = find_sandbox(self.settings.sandbox)
-        judge = self.settings.judge
-        pool = ParentPool(self.settings.num_threads, sandbox, judge.device, KEPT_BYTES)
+        device = self.settings.judge.device
+        pool = ParentPool(self.settings.num_threads, sandbox, device, CACHED_INPUT_BYTES)
         self._parents = self._stack.enter_context(pool)
         self._parents.start([self._candidate(None)])
         return self
@@ -76,9 +75,9 @@ class Workbench:
         A graph whose inputs cannot be made is left to its evaluation, which says so.
         """
         judge = self.settings.judge
-        for item in task.graphs:
+        for graph in task.graphs:
             with DeviceTurns(judge.device), suppress(GraphError):
-                prepared_graph(self._parents, item, judge)
+                prepared_graph(self._parents, graph, judge)
 
     @property
     def root(self) -> str:
@@ -110,7 +109,7 @@ class Workbench:
         """
         judge = self.settings.judge
         with self._written(files) as folder:
-            inspected = InspectedFolders(self.settings.judge.rules)
+            inspected = InspectedFolders(judge.rules)
             refused = self._refused(inspected, folder)
             if refused:
                 return [
@@ -140,8 +139,7 @@ class Workbench:
 
     @contextmanager
     def _written(self, files: Files) -> Iterator[Path]:
-        self._number += 1
-        with tempfile.TemporaryDirectory(dir=self._root, prefix=f"{self._number}-") as name:
+        with tempfile.TemporaryDirectory(dir=self._root) as name:
             folder = Path(name)
             write_files(files, folder)
             inspect_folder(folder)

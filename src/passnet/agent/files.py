@@ -52,8 +52,8 @@ def view(files: Mapping[str, str], name: str = "", first: int = 1, last: int | N
         if not files:
             return f"The pass folder is empty. Create {LIST_FILE} and a file a pass."
         return "\n".join(
-            f"{item}: {len(text.splitlines())} lines, {len(text)} characters"
-            for item, text in sorted(files.items())
+            f"{file}: {len(text.splitlines())} lines, {len(text)} characters"
+            for file, text in sorted(files.items())
         )
     lines = _text(files, name).splitlines()
     stop = len(lines) if last is None else min(last, len(lines))
@@ -72,17 +72,17 @@ def created(files: Mapping[str, str], name: str, text: str) -> Files:
         ActionError: the name is no name of a file in it, or it would grow too large.
     """
     check_name(name)
-    made = {**files, name: text}
+    folder = {**files, name: text}
     if len(text) > MAX_FILE_CHARACTERS:
         raise ActionError(
             f"{name}: {len(text)} characters are more than the {MAX_FILE_CHARACTERS} of a file"
         )
-    if len(made) > MAX_FILES or sum(map(len, made.values())) > MAX_FOLDER_CHARACTERS:
+    if len(folder) > MAX_FILES or sum(map(len, folder.values())) > MAX_FOLDER_CHARACTERS:
         raise ActionError(
             f"{name}: the folder may hold {MAX_FILES} files and {MAX_FOLDER_CHARACTERS} "
             "characters; delete what is not needed"
         )
-    return made
+    return folder
 
 
 def replaced(files: Mapping[str, str], name: str, old: str, new: str) -> Files:
@@ -94,8 +94,10 @@ def replaced(files: Mapping[str, str], name: str, old: str, new: str) -> Files:
     text = _text(files, name)
     count = text.count(old) if old else 0
     if count != 1:
-        found = "is empty" if not old else f"is in it {count} times"
-        raise ActionError(f"{name}: the text to replace {found}; give text that is there just once")
+        reason = "is empty" if not old else f"is in it {count} times"
+        raise ActionError(
+            f"{name}: the text to replace {reason}; give text that is there just once"
+        )
     return created(files, name, text.replace(old, new))
 
 
@@ -106,7 +108,7 @@ def deleted(files: Mapping[str, str], name: str) -> Files:
         ActionError: no such file.
     """
     _text(files, name)
-    return {item: text for item, text in files.items() if item != name}
+    return {file: text for file, text in files.items() if file != name}
 
 
 def _text(files: Mapping[str, str], name: str) -> str:
@@ -131,7 +133,7 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
 def read_files(folder: Path) -> Files:
     """The files of a pass folder whose names it may have; others are left out."""
     return {
-        item.name: item.read_text(encoding="utf-8")
-        for item in sorted(folder.iterdir())
-        if item.is_file() and _NAME.fullmatch(item.name)
+        path.name: path.read_text(encoding="utf-8")
+        for path in sorted(folder.iterdir())
+        if path.is_file() and _NAME.fullmatch(path.name)
     }

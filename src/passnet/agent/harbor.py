@@ -25,15 +25,16 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from string import Template
 
-from passnet.agent import harbor_verify
+from passnet.agent import harbor_verifier
 from passnet.agent.files import read_files, write_files
-from passnet.agent.task_view import graph_text
+from passnet.agent.graph_text import graph_text
+from passnet.agent.harbor_verifier import VerifierOptions
 from passnet.bench.run import RunSettings, held_out_graphs
 from passnet.errors import InputError
 from passnet.judge.candidate import CallMode
@@ -140,19 +141,20 @@ def export_harbor(
                 _write_solution(folder / "solution", solution)
             num_held_out += bool(unseen)
             num_solutions += solution is not None
-        _write(partial / "README.md", _readme(suite, len(suite.tasks)))
+        readme = _README.substitute(name=suite.name, num=len(suite.tasks))
+        _write(partial / "README.md", readme)
     return HarborExport(len(suite.tasks), num_held_out, num_solutions)
 
 
 def _folders(tasks: Sequence[Task]) -> dict[str, str]:
     """The folder of every task, a name that Harbor takes."""
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for task in tasks:
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", task.name).strip("-_") or "task"
-        if name in found.values():
+        if name in folders.values():
             raise InputError(f"two tasks would both be named {name}; rename {task.name}")
-        found[task.name] = name
-    return found
+        folders[task.name] = name
+    return folders
 
 
 def _requirements(plan: HarborPlan) -> tuple[str, str]:
@@ -283,9 +285,9 @@ def _write_environment(
         numpy=f"numpy=={version('numpy')}",
     )
     _write(folder / "Dockerfile", text)
-    for number, item in enumerate(task.graphs):
-        shown = show(item, number, len(task.graphs)).rstrip() + "\n"
-        _write(folder / "files" / "graphs" / f"graph_{number}.txt", shown)
+    for number, graph in enumerate(task.graphs):
+        text = show(graph, number, len(task.graphs)).rstrip() + "\n"
+        _write(folder / "files" / "graphs" / f"graph_{number}.txt", text)
 
 
 def _write_tests(
@@ -300,9 +302,9 @@ def _write_tests(
     _write(folder / "Dockerfile", _TESTS.substitute(values, torch=torch, passnet=passnet))
     if plan.wheel is not None:
         (folder / plan.wheel.name).write_bytes(plan.wheel.read_bytes())
-    _write(folder / "verify.py", Path(harbor_verify.__file__).read_text(encoding="utf-8"))
+    _write(folder / "verify.py", Path(harbor_verifier.__file__).read_text(encoding="utf-8"))
     write_suite(folder / SUITE_FILE, make_suite(Path(SUITE_FILE).stem, task.graphs))
-    options = [shlex.quote(word) for word in bench_options(plan.settings)]
+    options = [shlex.quote(word) for word in _verifier_options(plan.settings).words()]
     if unseen:
         write_suite(folder / HELD_OUT_FILE, make_suite(Path(HELD_OUT_FILE).stem, unseen))
         options += ["--held-out", f'"$tests/{HELD_OUT_FILE}"']
@@ -312,8 +314,8 @@ def _write_tests(
     _write(folder / "test.sh", script, is_program=True)
 
 
-def bench_options(settings: RunSettings) -> list[str]:
-    """The options of `passnet bench run` that judge as settings say, in the sandbox that is there.
+def _verifier_options(settings: RunSettings) -> VerifierOptions:
+    """The options that judge as settings say, in the sandbox that is there.
 
     Raises:
         InputError: the settings measure no time, so that there would be no score.
@@ -321,19 +323,17 @@ def bench_options(settings: RunSettings) -> list[str]:
     judge = settings.judge
     if judge.timing is None:
         raise InputError("the settings measure no time, and a reward needs it")
-    options: Mapping[str, object] = {
-        "--device": judge.device,
-        "--seed": judge.seed,
-        "--seconds": judge.timing.seconds,
-        "--threads": settings.num_threads,
-        "--memory-mib": judge.limits.memory_mib,
-        "--compile-timeout": judge.compile_timeout_s,
-        "--call-timeout": judge.call_timeout_s,
-        "--self-tolerance": judge.self_tolerance,
-        "--rules": judge.rules,
-        "--sandbox": "auto",
-    }
-    return [word for name, value in options.items() for word in (name, str(value))]
+    return VerifierOptions(
+        device=judge.device,
+        seed=judge.seed,
+        seconds=judge.timing.seconds,
+        threads=settings.num_threads,
+        memory_mib=judge.limits.memory_mib,
+        compile_timeout=judge.compile_timeout_s,
+        call_timeout=judge.call_timeout_s,
+        self_tolerance=judge.self_tolerance,
+        rules=judge.rules,
+    )
 
 
 def _write_solution(folder: Path, solution: Path) -> None:
@@ -353,10 +353,6 @@ folder:
 The reward of a task is its Error-aware Speedup Score AS: 1 is eager torch, more is faster, 0.1 is
 nothing that works. It is measured, so let one trial run at a time, on a quiet machine.
 """)
-
-
-def _readme(suite: Suite, num_tasks: int) -> str:
-    return _README.substitute(name=suite.name, num=num_tasks)
 
 
 def _write(path: Path, text: str, is_program: bool = False) -> None:

@@ -1,89 +1,29 @@
-"""The llms of Inspect's that attempts are made with, and the scripted one as one of them."""
+"""The llms of Inspect's that attempts are made with."""
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
     GenerateConfig,
     Model,
-    ModelAPI,
     ModelCost,
     ModelInfo,
-    ModelOutput,
-    ModelUsage,
     get_model,
     get_model_info,
-    modelapi,
     set_model_info,
 )
-from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
+from rich.text import Text
 
-from passnet.agent.scripted import DEFAULT_SCRIPT, read_script, scripted_calls
+from passnet.agent.scripted_llm import SCRIPTED_LLM
 from passnet.agent.settings import LlmSettings
 from passnet.errors import AuthorError, InputError, boundary
 
-SCRIPTED = "scripted"
 KEY_VARIABLE = "OPENAI_API_KEY"
 NO_KEY = "none"
 """Sent to an endpoint of one's own that asks for no key."""
-
-
-@modelapi(name="passnet")
-class ScriptedLlm(ModelAPI):
-    """Plays a script; see `agent.scripted`. It is a class because Inspect wants one."""
-
-    def __init__(
-        self,
-        model_name: str,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        config: GenerateConfig = GenerateConfig(),  # noqa: B008 (the signature is Inspect's)
-        script: str = str(DEFAULT_SCRIPT),
-        **_: Any,
-    ) -> None:
-        super().__init__(model_name, base_url, api_key, [], config)
-        self._script = read_script(Path(script))
-
-    async def generate(
-        self,
-        input: list[ChatMessage],  # noqa: A002 (the name is Inspect's)
-        tools: list[ToolInfo],
-        tool_choice: ToolChoice,
-        config: GenerateConfig,
-    ) -> ModelOutput:
-        """The next turn of the script."""
-        number = sum(isinstance(item, ChatMessageAssistant) for item in input)
-        text, calls = scripted_calls(self._script, number)
-        message = ChatMessageAssistant(
-            content=text, tool_calls=[_call(item.id, item.name, item.arguments) for item in calls]
-        )
-        choice = ChatCompletionChoice(
-            message=message, stop_reason="tool_calls" if calls else "stop"
-        )
-        return ModelOutput(
-            model=self.model_name,
-            choices=[choice],
-            usage=ModelUsage(),
-        )
-
-
-def _call(identity: str, name: str, arguments: str) -> ToolCall:
-    try:
-        value = json.loads(arguments or "{}")
-    except json.JSONDecodeError as cause:
-        return ToolCall(id=identity, function=name, arguments={}, parse_error=f"not JSON: {cause}")
-    if not isinstance(value, dict):
-        return ToolCall(id=identity, function=name, arguments={}, parse_error="not an object")
-    return ToolCall(id=identity, function=name, arguments=value)
 
 
 def open_llm(settings: LlmSettings) -> Model:
@@ -100,17 +40,17 @@ def open_llm(settings: LlmSettings) -> Model:
     )
     name, api_key = settings.name, None
     arguments: dict[str, Any] = {}
-    provider, _, rest = name.partition("/")
-    if provider == SCRIPTED:
-        name = "passnet/scripted"
-        arguments = {"script": rest} if rest else {}
+    provider, _, llm = name.partition("/")
+    if provider == "scripted":
+        name = SCRIPTED_LLM
+        arguments = {"script": llm} if llm else {}
     elif settings.base_url is not None:
         if provider == "openai":
             arguments["responses_api"] = False
-            if not os.environ.get(KEY_VARIABLE) and _is_own(settings.base_url):
+            if not os.environ.get(KEY_VARIABLE) and _is_local(settings.base_url):
                 api_key = NO_KEY
         if settings.emulates_tools:
-            name = f"openai-api/passnet/{rest}"
+            name = f"openai-api/passnet/{llm}"
             arguments = {"emulate_tools": True}
             api_key = api_key or os.environ.get(KEY_VARIABLE) or NO_KEY
     try:
@@ -124,10 +64,11 @@ def open_llm(settings: LlmSettings) -> Model:
                 **arguments,
             )
     except AuthorError as cause:
-        if isinstance(cause.__cause__, PrerequisiteError):
-            text = " ".join(str(cause.__cause__.message).split())
-            raise AuthorError(f"llm {settings.name}: {_unmarked(text)}") from cause
-        raise
+        message = getattr(cause.__cause__, "message", None)
+        if type(cause.__cause__).__name__ != "PrerequisiteError":  # which Inspect does not export
+            raise
+        text = Text.from_markup(" ".join(str(message).split())).plain
+        raise AuthorError(f"llm {settings.name}: {text}") from cause
 
 
 def check_price(llm: Model, settings: LlmSettings) -> None:
@@ -137,10 +78,11 @@ def check_price(llm: Model, settings: LlmSettings) -> None:
         InputError: neither the settings nor Inspect have prices.
     """
     if settings.price is not None:
-        paid_in, paid_out = settings.price
+        per_input, per_output = settings.price
         cost = ModelCost(
-            input=paid_in, output=paid_out, input_cache_read=paid_in, input_cache_write=paid_in
-        )
+            input=per_input, output=per_output,
+            input_cache_read=per_input, input_cache_write=per_input,
+        )  # fmt: skip
         set_model_info(str(llm), ModelInfo(cost=cost))
     info = get_model_info(llm)
     if info is None or info.cost is None:
@@ -150,13 +92,6 @@ def check_price(llm: Model, settings: LlmSettings) -> None:
         )
 
 
-def _is_own(url: str) -> bool:
+def _is_local(url: str) -> bool:
     """Whether an address is of this machine."""
     return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")
-
-
-def _unmarked(text: str) -> str:
-    """A text without rich's marks."""
-    from rich.text import Text
-
-    return Text.from_markup(text).plain

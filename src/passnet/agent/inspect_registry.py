@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from inspect_ai import Task, task
 
-from passnet.agent.inspect_llm import ScriptedLlm
 from passnet.agent.inspect_task import make_task
+from passnet.agent.scripted_llm import ScriptedLlm
 from passnet.agent.settings import AgentLimits, AgentSettings
 from passnet.bench.run import RunSettings
 from passnet.judge.candidate import CallMode
@@ -59,9 +59,9 @@ def passbench(
         InputError: there is no such suite or task; this machine lacks the device.
     """
     find_device(device)
-    chosen = load_suite(suite)
+    loaded = load_suite(suite)
     if tasks:
-        chosen = only_tasks(chosen, tuple(tasks.split(",")))
+        loaded = only_tasks(loaded, tuple(tasks.split(",")))
     judge = JudgeSettings(
         device=device,
         seed=seed,
@@ -85,4 +85,4 @@ def passbench(
         num_attempts=attempts,
         is_guarded=guarded,
     )
-    return make_task(chosen, settings, unseen)
+    return make_task(loaded, settings, unseen)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import anyio
+from anyio import to_thread
 from inspect_ai import Task as InspectTask
 from inspect_ai.agent import AgentState, AgentSubmit, react
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -30,8 +31,8 @@ from inspect_ai.tool import ToolDef, ToolParams
 from inspect_ai.util import LimitExceededError
 
 from passnet.agent.attempt import Attempt, Ending, Message, ToolCall
-from passnet.agent.attempt_record import AttemptProgress, finished, with_messages
-from passnet.agent.evaluator import Workbench
+from passnet.agent.attempt_record import attempt_record
+from passnet.agent.evaluator import Evaluator
 from passnet.agent.prompt import system_prompt, task_prompt
 from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings, LlmSettings
@@ -64,7 +65,7 @@ def make_task(
     suite: Suite,
     settings: AgentSettings,
     held_out: Suite | None = None,
-    done: Collection[tuple[str, int]] = (),
+    finished: Collection[tuple[str, int]] = (),
     keep: Callable[[Attempt], None] | None = None,
 ) -> InspectTask:
     """The task of Inspect with one sample for each attempt that is still to be made.
@@ -73,27 +74,25 @@ def make_task(
         suite: the tasks to solve.
         settings: how.
         held_out: shapes of the same tasks that no author sees; see `judge.held_out`.
-        done: attempts that are left out, by task and number.
+        finished: attempts that are left out, by task and number.
         keep: told about every attempt that ended.
     """
-    wanted = [
-        (task.name, number) for number in range(settings.num_attempts) for task in suite.tasks
-    ]
     samples = [
         Sample(
-            input=f"Write passes for the task {name}.",
-            id=f"{name}#{number}",
-            metadata={"task": name, "number": number},
+            input=f"Write passes for the task {task.name}.",
+            id=f"{task.name}#{number}",
+            metadata={"task": task.name, "number": number},
         )
-        for name, number in wanted
-        if (name, number) not in done
+        for number in range(settings.num_attempts)
+        for task in suite.tasks
+        if (task.name, number) not in finished
     ]
-    attempts: dict[str, tuple[Session, AttemptProgress]] = {}
+    sessions: dict[str, Session] = {}
     limits = settings.limits
     return InspectTask(
         dataset=MemoryDataset(samples, name=suite.name),
-        solver=_author(suite, settings, held_out, attempts)(),
-        scorer=_recorder(suite, settings, attempts, keep)(),
+        solver=_author(suite, settings, held_out, sessions),
+        scorer=_recorder(suite, settings, sessions, keep),
         turn_limit=limits.turns,
         token_limit=limits.tokens,
         time_limit=limits.seconds,
@@ -104,85 +103,69 @@ def make_task(
 
 
 def _author(
-    suite: Suite,
-    settings: AgentSettings,
-    held_out: Suite | None,
-    attempts: dict[str, tuple[Session, AttemptProgress]],
-) -> Callable[[], Solver]:
+    suite: Suite, settings: AgentSettings, held_out: Suite | None, sessions: dict[str, Session]
+) -> Solver:
+    """What makes an attempt; it leaves its session under the sample's id in `sessions`."""
     tasks = {task.name: task for task in suite.tasks}
 
-    @solver(name="write_passes")
-    def write_passes() -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
-            task = tasks[state.metadata["task"]]
-            progress = AttemptProgress()
-            bench = Workbench(settings.run, settings.call)
-            await anyio.to_thread.run_sync(bench.__enter__)
-            session = Session(
-                task, bench, held_out_graphs(held_out, task.name), settings.is_guarded
-            )
-            attempts[state.uuid] = (session, progress)
-            try:
-                await anyio.to_thread.run_sync(bench.prepare, task)
-                prompt = await anyio.to_thread.run_sync(task_prompt, task, settings.run)
-                state.messages = [
-                    ChatMessageSystem(content=system_prompt(settings.run, settings.limits.turns)),
-                    ChatMessageUser(content=prompt),
-                ]
-                seed = settings.seed + int(state.metadata["number"])
-                await _converse(state, session, progress, _seeded(seed))
-            finally:
-                _note_usage(progress)
-                bench.close()
-                bench.__exit__()
-            return state
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        task = tasks[state.metadata["task"]]
+        evaluator = Evaluator(settings.run, settings.call)
+        unseen = held_out_graphs(held_out, task.name)
+        session = Session(task, evaluator, unseen, settings.is_guarded)
+        with ExitStack() as stack:
+            await to_thread.run_sync(stack.enter_context, evaluator)
+            stack.callback(evaluator.close)
+            stack.callback(_note_usage, session)
+            sessions[state.uuid] = session
+            await to_thread.run_sync(evaluator.prepare, task)
+            prompt = await to_thread.run_sync(task_prompt, task, settings.run)
+            state.messages = [
+                ChatMessageSystem(content=system_prompt(settings.run, settings.limits.turns)),
+                ChatMessageUser(content=prompt),
+            ]
+            await _converse(state, session, settings.seed + int(state.metadata["number"]))
+        return state
 
-        return solve
-
-    return write_passes
+    return solver(name="write_passes")(lambda: solve)()
 
 
-def _seeded(seed: int) -> Model:
-    model = get_model()
-    return Model(model.api, model.config.merge(GenerateConfig(seed=seed)), model.model_args)
-
-
-async def _converse(
-    state: TaskState, session: Session, progress: AttemptProgress, model: Model
-) -> None:
+async def _converse(state: TaskState, session: Session, seed: int) -> None:
     """Let the llm speak and act until it submits, stalls, reaches a limit, or fails.
 
     Raises:
         LimitExceededError: a limit of Inspect's.
     """
+    llm = get_model()
+    llm = Model(llm.api, llm.config.merge(GenerateConfig(seed=seed)), llm.model_args)
     agent_state = AgentState(messages=list(state.messages))
+    tools = _tools(session)
     agent = react(
         prompt=None,
-        tools=[item for item in _tools(session) if item.name != "submit"],
-        submit=AgentSubmit(
-            tool=next(item for item in _tools(session) if item.name == "submit"),
-            keep_in_messages=True,
-        ),
-        model=model,
+        submit=AgentSubmit(tool=tools.pop("submit"), keep_in_messages=True),
+        tools=list(tools.values()),
+        model=llm,
         on_continue=partial(_go_on, session),
     )
-    progress.ending = "time"  # if it is cancelled
+    session.ending = "time"  # if it is cancelled
     try:
-        with boundary(AuthorError, f"llm {model}"):
+        with boundary(AuthorError, f"llm {llm}"):
             agent_state = await agent(agent_state)
-        progress.ending = "submitted" if session.is_submitted else "stalled"
+        session.ending = "submitted" if session.is_submitted else "stalled"
     except PassnetError as cause:
         limit = _limit_in(cause)
         if limit is not None:
-            progress.ending = ENDINGS.get(limit.type, "error")
+            session.ending = ENDINGS.get(limit.type, "error")
             raise limit from cause
-        progress.ending = "error"
-        progress.error = _one_line(cause)
+        session.ending = "error"
+        session.error = " ".join(str(cause).split())[:600]
     finally:
         state.messages = agent_state.messages
-        with_messages(progress, [_message(item) for item in state.messages])
+        session.messages = [_message(message) for message in state.messages]
+        session.num_turns = sum(message.role == "assistant" for message in state.messages)
         session.num_bad_actions += sum(
-            isinstance(item, ChatMessageTool) and item.error is not None for item in state.messages
+            isinstance(message, ChatMessageTool) and message.error is not None
+            for message in state.messages
         )
 
 
@@ -191,43 +174,41 @@ async def _go_on(session: Session, state: AgentState) -> bool | str:
     session.turn += 1
     if session.is_submitted:
         return False
-    said = [item for item in state.messages if isinstance(item, ChatMessageAssistant)]
-    last = said[-MAX_SILENT_TURNS:]
-    if len(last) == MAX_SILENT_TURNS and not any(item.tool_calls for item in last):
-        return False
-    same = [
-        [(call.function, str(call.arguments)) for call in item.tool_calls or ()]
-        for item in said[-MAX_SAME_TURNS:]
+    turns = [
+        [(call.function, str(call.arguments)) for call in message.tool_calls or ()]
+        for message in state.messages
+        if isinstance(message, ChatMessageAssistant)
     ]
-    if len(same) == MAX_SAME_TURNS and all(item == same[0] for item in same):
+    last, same = turns[-MAX_SILENT_TURNS:], turns[-MAX_SAME_TURNS:]
+    if len(last) == MAX_SILENT_TURNS and not any(last):
         return False
-    return True if said and said[-1].tool_calls else GO_ON
+    if len(same) == MAX_SAME_TURNS and all(calls == same[0] for calls in same):
+        return False
+    return True if turns and turns[-1] else GO_ON
 
 
-def _tools(session: Session) -> list[ToolDef]:
+def _tools(session: Session) -> dict[str, ToolDef]:
     """The tools of an attempt; what they do runs on another thread, so that others can go on."""
-    found = []
+    tools = {}
     for schema in tool_schemas():
         function = schema["function"]
-        found.append(
-            ToolDef(
-                _tool(session, function["name"]),
-                name=function["name"],
-                description=function["description"],
-                parameters=ToolParams(
-                    properties=function["parameters"]["properties"],
-                    required=function["parameters"]["required"],
-                ),
-                max_output=0,
-            )
+        parameters = function["parameters"]
+        tools[function["name"]] = ToolDef(
+            _tool(session, function["name"]),
+            name=function["name"],
+            description=function["description"],
+            parameters=ToolParams(
+                properties=parameters["properties"], required=parameters["required"]
+            ),
+            max_output=0,
         )
-    return found
+    return tools
 
 
 def _tool(session: Session, name: str) -> Callable[..., Any]:
     async def execute(**kwargs: Any) -> str:
         arguments = encode(kwargs)
-        return await anyio.to_thread.run_sync(session.call, name, arguments, abandon_on_cancel=True)
+        return await to_thread.run_sync(session.call, name, arguments, abandon_on_cancel=True)
 
     return execute
 
@@ -237,72 +218,66 @@ def _limit_in(cause: BaseException | None) -> LimitExceededError | None:
         if isinstance(cause, LimitExceededError):
             return cause
         if isinstance(cause, BaseExceptionGroup):
-            inner = [_limit_in(item) for item in cause.exceptions]
-            return next((item for item in inner if item is not None), None)
+            limits = map(_limit_in, cause.exceptions)
+            return next((limit for limit in limits if limit is not None), None)
         cause = cause.__cause__
     return None
 
 
-def _one_line(cause: BaseException) -> str:
-    return " ".join(str(cause).split())[:600]
-
-
-def _note_usage(progress: AttemptProgress) -> None:
+def _note_usage(session: Session) -> None:
+    """Add up the tokens and dollars of the attempt that Inspect counted."""
     for event in transcript().events:
         if isinstance(event, ModelEvent) and event.output.usage is not None:
             usage = event.output.usage
-            progress.input_tokens += usage.input_tokens
-            progress.output_tokens += usage.output_tokens
+            session.input_tokens += usage.input_tokens
+            session.output_tokens += usage.output_tokens
             if usage.total_cost is not None:
-                progress.cost = (progress.cost or 0.0) + usage.total_cost
+                session.cost = (session.cost or 0.0) + usage.total_cost
 
 
-def _message(item: ChatMessage) -> Message:
+def _message(message: ChatMessage) -> Message:
     """A message of Inspect's as one of ours."""
-    if isinstance(item, ChatMessageTool):
-        text = item.text if item.error is None else f"error: {item.error.message}"
-        return Message("tool", text, tool_call_id=item.tool_call_id)
-    calls: Sequence[Any] = ()
-    if isinstance(item, ChatMessageAssistant):
-        calls = item.tool_calls or ()
-    reasoning = None
-    if not isinstance(item.content, str):
-        thoughts = [part.reasoning for part in item.content if isinstance(part, ContentReasoning)]
-        reasoning = "\n".join(thoughts) or None
+    if isinstance(message, ChatMessageTool):
+        text = message.text if message.error is None else f"error: {message.error.message}"
+        return Message("tool", text, tool_call_id=message.tool_call_id)
+    calls = message.tool_calls if isinstance(message, ChatMessageAssistant) else None
+    parts = [] if isinstance(message.content, str) else message.content
+    thoughts = [part.reasoning for part in parts if isinstance(part, ContentReasoning)]
     return Message(
-        item.role,
-        item.text,
-        tuple(ToolCall(call.id, call.function, encode(call.arguments).decode()) for call in calls),
-        reasoning=reasoning,
+        message.role,
+        message.text,
+        tuple(
+            ToolCall(call.id, call.function, encode(call.arguments).decode())
+            for call in calls or ()
+        ),
+        reasoning="\n".join(thoughts) or None,
     )
 
 
 def _recorder(
     suite: Suite,
     settings: AgentSettings,
-    attempts: dict[str, tuple[Session, AttemptProgress]],
+    sessions: dict[str, Session],
     keep: Callable[[Attempt], None] | None,
-) -> Callable[[], Scorer]:
-    @scorer(metrics=[mean(), stderr()], name="passnet_as")
-    def passnet_as() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
-            session, progress = attempts.pop(state.uuid)
-            number = int(state.metadata["number"])
-            llm = settings.llm or LlmSettings(str(get_model()))  # Inspect's own command names it
-            made_with = replace(settings, llm=llm)
-            attempt = await anyio.to_thread.run_sync(
-                finished, session, progress, suite, made_with, number
-            )
-            if keep is not None:
-                keep(attempt)
-            value = attempt.final_score if attempt.final_score is not None else attempt.score
-            return Score(
-                value=value if value is not None else 0.0,
-                answer=None if attempt.best is None else f"evaluation {attempt.best}",
-                explanation=attempt.error,
-                metadata={"attempt": encode(attempt).decode()},
-            )
+) -> Scorer:
+    """What makes the record of an attempt that ended, and scores it by its AS."""
 
-        return score
+    async def score(state: TaskState, target: Target) -> Score:
+        llm = settings.llm or LlmSettings(str(get_model()))  # Inspect's own command names it
+        attempt = await to_thread.run_sync(
+            attempt_record,
+            sessions.pop(state.uuid),
+            suite,
+            replace(settings, llm=llm),
+            int(state.metadata["number"]),
+        )
+        if keep is not None:
+            keep(attempt)
+        return Score(
+            value=attempt.last_score,
+            answer=None if attempt.best is None else f"evaluation {attempt.best}",
+            explanation=attempt.error,
+            metadata={"attempt": encode(attempt).decode()},
+        )
 
-    return passnet_as
+    return scorer(metrics=[mean(), stderr()], name="passnet_as")(lambda: score)()

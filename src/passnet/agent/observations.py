@@ -6,7 +6,8 @@ Nothing in it tells of held-out shapes, or of how the judge finds out what it fi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 from passnet.agent.attempt import Evaluation, VariantResult
 from passnet.judge.findings import Finding
@@ -24,24 +25,24 @@ def variant_result(trial: Trial, root: str) -> VariantResult:
 
     Args:
         trial: of the judge.
-        root: the folder of the workbench, which is left out of messages.
+        root: the folder of the evaluator, which is left out of messages.
     """
-    rejected = [item for item in trial.findings if item.weight == "reject"]
-    error = _said(rejected[0]) if rejected else trial.error
+    rejected = [finding for finding in trial.findings if finding.weight == "reject"]
+    error = _rejection(rejected[0]) if rejected else trial.error
     return VariantResult(
-        trial.graph,
-        trial.status,
-        trial.smallest_t,
-        trial.speedup,
-        trial.speedup_low,
-        trial.speedup_high,
-        None if error is None else plain(error, root),
-        dict(trial.matches),
-        tuple(dict.fromkeys(item.name for item in rejected)),
+        graph=trial.graph,
+        status=trial.status,
+        smallest_t=trial.smallest_t,
+        speedup=trial.speedup,
+        speedup_low=trial.speedup_low,
+        speedup_high=trial.speedup_high,
+        error=None if error is None else plain(error, root),
+        matches=dict(trial.matches),
+        findings=tuple(dict.fromkeys(finding.name for finding in rejected)),
     )
 
 
-def _said(finding: Finding) -> str:
+def _rejection(finding: Finding) -> str:
     """What is said of a finding: of the text of a file where it is and what; else its name."""
     if finding.name == HELD_OUT:
         return f"rejected: {HELD_OUT_TEXT}"
@@ -61,87 +62,71 @@ def plain(text: str, root: str) -> str:
 def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task: Task) -> str:
     """The summary of an evaluation, then a line a graph, by the numbers that the task has."""
     variants = evaluation.variants
-    correct = sum(item.is_correct for item in variants)
     score = "not measured" if evaluation.score is None else f"{evaluation.score:.3f}"
     is_best = "the best so far" if best == number else f"the best so far is evaluation {best}"
-    lines = [f"evaluation {number}: score {score}, {is_best}; "
-             f"{correct} of {len(variants)} graphs correct"
-             + "".join(f", {count} {status}" for status, count in _others(variants)),
-             "graph | status | smallest t | speedup | interval | matches | problem"]  # fmt: skip
-    said: dict[str, str] = {}
-    numbers = _numbers(task)
-    for item in variants:
-        name = numbers[item.graph]
-        problem = item.error or _problem(item)
-        if problem in said and len(problem) > 40:
-            problem = f"as graph {said[problem]}"
-        else:
-            said.setdefault(problem, name)
-        status = "wrong values" if item.status == "ok" and not item.is_correct else item.status
-        cells = (name, status, _number(item.smallest_t, "d"), _number(item.speedup, ".3f"),
-                 _interval(item), _matches(item.matches), problem)  # fmt: skip
+    failures = Counter(_status(variant) for variant in variants if not variant.is_correct)
+    lines = [
+        f"evaluation {number}: score {score}, {is_best}; "
+        f"{len(variants) - failures.total()} of {len(variants)} graphs correct"
+        + "".join(f", {count} {status}" for status, count in failures.items()),
+        "graph | status | smallest t | speedup | interval | matches | problem",
+    ]
+    first_graphs: dict[str, str] = {}
+    numbers = _graph_numbers(task)
+    for variant in variants:
+        graph = numbers[variant.graph]
+        problem = variant.error or _problem(variant)
+        first = first_graphs.setdefault(problem, graph)
+        if first != graph and len(problem) > 40:
+            problem = f"as graph {first}"
+        matches = ", ".join(f"{name} {count}" for name, count in variant.matches.items())
+        low, high = variant.speedup_low, variant.speedup_high
+        cells = (
+            graph,
+            _status(variant),
+            "–" if variant.smallest_t is None else str(variant.smallest_t),
+            "–" if variant.speedup is None else f"{variant.speedup:.3f}",
+            "–" if low is None or high is None else f"{low:.2f}–{high:.2f}",
+            matches or "–",
+            problem,
+        )
         lines.append(" | ".join(cells).rstrip())
     return "\n".join(lines)
 
 
-def _numbers(task: Task) -> dict[str, str]:
-    return {item.name: str(number) for number, item in enumerate(task.graphs)}
+def _graph_numbers(task: Task) -> dict[str, str]:
+    return {graph.name: str(number) for number, graph in enumerate(task.graphs)}
 
 
-def _others(variants: Sequence[VariantResult]) -> Iterable[tuple[str, int]]:
-    counts: dict[str, int] = {}
-    for item in variants:
-        if not item.is_correct:
-            status = "wrong values" if item.status == "ok" else item.status
-            counts[status] = counts.get(status, 0) + 1
-    return counts.items()
+def _status(variant: VariantResult) -> str:
+    is_wrong = variant.status == "ok" and not variant.is_correct
+    return "wrong values" if is_wrong else variant.status
 
 
-def _problem(item: VariantResult) -> str:
-    if item.status == "ok" and not item.is_correct:
-        from_t = item.smallest_t
+def _problem(variant: VariantResult) -> str:
+    if variant.status == "ok" and not variant.is_correct:
+        from_t = variant.smallest_t
         return "outputs are wrong" if from_t is None else f"outputs agree from t = {from_t} on only"
-    return "slower than eager" if _is_slow(item) else ""
+    is_slow = variant.speedup_high is not None and variant.speedup_high < 1
+    return "slower than eager" if is_slow else ""
 
 
-def _is_slow(item: VariantResult) -> bool:
-    return item.speedup_high is not None and item.speedup_high < 1
-
-
-def _number(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
-
-
-def _interval(item: VariantResult) -> str:
-    if item.speedup_low is None or item.speedup_high is None:
-        return "–"
-    return f"{item.speedup_low:.2f}–{item.speedup_high:.2f}"
-
-
-def _matches(matches: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in matches.items()) or "–"
-
-
-def match_text(found: Sequence[GraphMatches], task: Task, root: str) -> str:
-    """The summary of a dry run, then a line a graph and pass that differs from those before."""
-    matched = sum(item.has_any for item in found)
-    lines = [f"{matched} of {len(found)} graphs have a match"]
-    said: dict[str, str] = {}
-    numbers = _numbers(task)
-    for item in found:
-        name = numbers[item.graph]
-        if item.error is not None:
-            text = plain(item.error, root)
+def match_text(matches: Sequence[GraphMatches], task: Task, root: str) -> str:
+    """The summary of a match check, then a line a graph; what was said of one is not said again."""
+    lines = [f"{sum(graph.has_any for graph in matches)} of {len(matches)} graphs have a match"]
+    first_graphs: dict[str, str] = {}
+    numbers = _graph_numbers(task)
+    for graph in matches:
+        if graph.error is not None:
+            text = plain(graph.error, root)
         else:
             text = "; ".join(
                 f"{each.name} matches {each.num_matches} times"
                 if each.num_matches or each.miss is None
                 else f"no match: {plain(each.miss, root)}"
-                for each in item.passes
+                for each in graph.passes
             ) or "the list names no pass"  # fmt: skip
-        if text in said:
-            text = f"as graph {said[text]}"
-        else:
-            said[text] = name
-        lines.append(f"graph {name}: {text}")
+        number = numbers[graph.graph]
+        first = first_graphs.setdefault(text, number)
+        lines.append(f"graph {number}: {text if first == number else f'as graph {first}'}")
     return "\n".join(lines)

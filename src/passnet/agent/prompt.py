@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from string import Template
 
+from passnet.agent.graph_text import graph_text, variants_table
 from passnet.agent.rule_examples import rules_text
-from passnet.agent.task_view import graph_text, variants_table
 from passnet.bench.run import RunSettings
 from passnet.passes.folder import LIST_FILE
 from passnet.score.es import SEVERE_PENALTY
@@ -50,7 +50,7 @@ def task_prompt(task: Task, settings: RunSettings) -> str:
     Raises:
         GraphError: shapes of the first graph cannot be inferred.
     """
-    nets = {item.source.net for item in task.graphs if item.source}
+    nets = {graph.source.net for graph in task.graphs if graph.source}
     return _filled(
         "task.md",
         task=task.name,

@@ -11,8 +11,8 @@ from passnet.judge.inspection.rules import RulesName
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A sentence about what is forbidden.
+class RuleExample:
+    """A sentence about what is forbidden, and code that does it.
 
     Args:
         text: for an author.
@@ -29,21 +29,21 @@ class Claim:
     rules: tuple[RulesName, ...] = ("strict", "open")
 
 
-STRICT_CLAIMS = (
-    Claim(
+RULE_EXAMPLES = (
+    RuleExample(
         "No operation of torch computes: no `torch.add`, `torch.matmul`, no function of "
         "`torch.nn.functional` or `torch.ops` outside `pattern` and `replacement_args`.",
         "def run(x):\n    return torch.nn.functional.relu(x)\n",
         "torch_fallback",
         rules=("strict",),
     ),
-    Claim(
+    RuleExample(
         "No tensor method or operator computes either (`x + y`, `x.sum()`, `x @ y`).",
         "def run(x):\n    return x.softmax(-1)\n",
         "torch_fallback",
         rules=("strict",),
     ),
-    Claim(
+    RuleExample(
         "No linear algebra of a library from native code (BLAS, MKL, libtorch): such code is "
         "marked, and does not count once a person has read it.",
         'SOURCE = "void cblas_sgemm(int);"\n\ndef run(x):\n    return x\n',
@@ -51,36 +51,32 @@ STRICT_CLAIMS = (
         "flag",
         rules=("strict",),
     ),
-)
-
-CLAIMS = (
-    *STRICT_CLAIMS,
-    Claim(
+    RuleExample(
         "Code is written out: no `exec`, `eval`, `compile`, `__import__`, `importlib`.",
         "def run(x):\n    return eval('x')\n",
         "evasion",
     ),
-    Claim(
+    RuleExample(
         "No threads or processes of your own (OpenMP inside a kernel is fine).",
         "import threading as t\n\ndef run(x):\n    t.Thread(target=print).start()\n    return x\n",
         "thread",
     ),
-    Claim(
+    RuleExample(
         "No network.",
         "import socket\n\ndef run(x):\n    socket.socket()\n    return x\n",
         "network",
     ),
-    Claim(
+    RuleExample(
         "No nested compiler: no `torch.compile`, no `torch.jit`.",
         "def run(x):\n    return torch.compile(lambda y: y)(x)\n",
         "nested_compile",
     ),
-    Claim(
+    RuleExample(
         "No look at other frames, modules or objects of the process.",
         "import gc\n\ndef run(x):\n    gc.get_objects()\n    return x\n",
         "introspection",
     ),
-    Claim(
+    RuleExample(
         "Nothing is written to disk or kept for later processes.",
         "def run(x):\n    torch.save(x, 'x.pt')\n    return x\n",
         "persistence",
@@ -96,19 +92,18 @@ ALLOWED = {
 }
 """What replacements may use, by rules."""
 
-RUN_CLAIMS = (
+FOUND_BY_RUNNING = (
     "Results are compared on values that you have not seen, in every call that is timed; what is "
     "cached between calls, computed early or late, or on another thread, is found out and scores "
     "as a cheat.",
     "Passes are also tried on shapes of the task that are not shown; one that is wrong there "
     "scores as a cheat. (One that has no match there, or raises an error, does not.)",
 )
-"""What is found out by running; the exploit tests of the judge show each."""
+"""What only shows when code runs; the exploit tests of the judge show each."""
 
 
 def rules_text(rules: RulesName, held_out: bool) -> str:
     """The rules in force, as a list."""
-    claims = [item.text for item in CLAIMS if rules in item.rules]
-    lines = ["## Rules", "", ALLOWED[rules], "", *(f"- {text}" for text in claims)]
-    lines += [f"- {text}" for text in RUN_CLAIMS[: 2 if held_out else 1]]
-    return "\n".join(lines)
+    sentences = [example.text for example in RULE_EXAMPLES if rules in example.rules]
+    sentences += FOUND_BY_RUNNING[: 2 if held_out else 1]
+    return "\n".join(["## Rules", "", ALLOWED[rules], "", *(f"- {text}" for text in sentences)])

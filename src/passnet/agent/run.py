@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from passnet.agent.attempt import Attempt
-from passnet.agent.attempt_record import AttemptProgress, finished
-from passnet.agent.evaluator import Workbench
+from passnet.agent.attempt_record import attempt_record
+from passnet.agent.attempts_file import ATTEMPTS_FILE
+from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import write_files
 from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings
@@ -28,11 +29,9 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 RUN_FILE = "agent.json"
-ATTEMPTS_FILE = "attempts.jsonl"
 LOGS_FOLDER = "logs"
 PASSES_FOLDER = "passes"
 
-Keep: TypeAlias = Callable[[Attempt], None]
 Author: TypeAlias = Callable[[Session, int], None]
 """Writes passes in a session, with a seed, until it submits."""
 
@@ -60,13 +59,13 @@ def run_agent(
     resume: bool = False,
     num_workers: int = 1,
     held_out: Suite | None = None,
-    progress: Keep | None = None,
+    progress: Callable[[Attempt], None] | None = None,
 ) -> list[Attempt]:
     """All attempts of an author at the tasks of a suite, made or found finished in `out`.
 
     Args:
         suite: the tasks.
-        settings: author, limits, and how is judged.
+        settings: author, limits, and how states are judged.
         out: the folder of the run: the attempts, the best pass folder of each task under `passes`,
             and for an llm Inspect's logs under `logs`.
         resume: go on with what `out` holds; attempts that ended in an error are made again.
@@ -81,9 +80,8 @@ def run_agent(
     """
     find_device(settings.run.judge.device)
     llm = _open_llm(settings) if settings.author == "llm" else None
-    held = held_out.content_hash if held_out else None
-    settings = replace(settings, run=replace(settings.run, held_out=held))
-    info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
+    held_out_hash = held_out.content_hash if held_out else None
+    settings = replace(settings, run=replace(settings.run, held_out=held_out_hash))
     run = RunFolder(
         out,
         RUN_FILE,
@@ -94,52 +92,49 @@ def run_agent(
         "attempts",
     )
     complaint = f"{out}: was made with another suite or other settings; choose another --out"
+    info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
     run.begin(info, resume, unchanged(complaint))
     names = {task.name for task in suite.tasks}
-    known = {
+    attempts = {
         key: attempt
         for key, attempt in run.records().items()
         if attempt.ending != "error" and attempt.task in names
     }
+    finished = set(attempts)
     lock = threading.Lock()
     with LineWriter(run.records_path) as writer:
 
         def keep(attempt: Attempt) -> None:
             with lock:
                 writer.write(attempt)
-                known[attempt.task, attempt.number] = attempt
-                _keep_passes(out / PASSES_FOLDER, attempt, list(known.values()))
+                attempts[attempt.task, attempt.number] = attempt
+                _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
                 if progress is not None:
                     progress(attempt)
 
         if llm is None:
-            _let_program(suite, settings, held_out, set(known), keep)
-        elif len(known) < len(suite.tasks) * settings.num_attempts:
+            for number in range(settings.num_attempts):
+                for task in suite.tasks:
+                    if (task.name, number) not in finished:
+                        keep(_let_program(suite, task, number, settings, held_out))
+        elif len(finished) < len(suite.tasks) * settings.num_attempts:
             from passnet.agent.inspect_task import make_task
 
-            task = make_task(suite, settings, held_out, set(known), keep)
-            _ask_llm(llm, task, out, num_workers)
-    return [known[key] for key in sorted(known)]
+            task_of_inspect = make_task(suite, settings, held_out, finished, keep)
+            _ask_llm(llm, task_of_inspect, out, num_workers)
+    return [attempts[key] for key in sorted(attempts)]
 
 
-def _keep_passes(folder: Path, attempt: Attempt, others: list[Attempt]) -> None:
+def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> None:
     """Leave the pass folder of an attempt under its task, if it is the best of the run there."""
-    if attempt.best is None:
-        return
-    scores = [_score(item) for item in others if item.task == attempt.task]
-    if _score(attempt) < max(scores):
+    scores = [rival.last_score for rival in attempts if rival.task == attempt.task]
+    if attempt.best is None or attempt.last_score < max(scores):
         return
     target = folder / attempt.task
     if target.exists():
-        for item in target.iterdir():
-            item.unlink()
+        for file in target.iterdir():
+            file.unlink()
     write_files(attempt.files, target)
-
-
-def _score(attempt: Attempt) -> float:
-    if attempt.final_score is not None:
-        return attempt.final_score
-    return attempt.score if attempt.score is not None else 0.0
 
 
 def _open_llm(settings: AgentSettings) -> Model:
@@ -186,35 +181,18 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
 
 
 def _let_program(
-    suite: Suite,
-    settings: AgentSettings,
-    held_out: Suite | None,
-    done: Collection[tuple[str, int]],
-    keep: Keep,
-) -> None:
-    """Attempts of an author that is a program, one after the other."""
-    wanted = [(task, number) for number in range(settings.num_attempts) for task in suite.tasks]
-    for task, number in wanted:
-        if (task.name, number) not in done:
-            keep(_attempt(suite, task, number, settings, held_out))
-
-
-def _attempt(
     suite: Suite, task: Task, number: int, settings: AgentSettings, held_out: Suite | None
 ) -> Attempt:
-    progress = AttemptProgress()
-    author = _author(settings.author)
-    with Workbench(settings.run, settings.call) as bench:
-        unseen = held_out_graphs(held_out, task.name)
-        session = Session(task, bench, unseen, settings.is_guarded)
+    """An attempt of an author that is a program."""
+    module, function = AUTHORS[settings.author].split(":")
+    author: Author = getattr(import_module(module), function)
+    evaluator = Evaluator(settings.run, settings.call)
+    unseen = held_out_graphs(held_out, task.name)
+    session = Session(task, evaluator, unseen, settings.is_guarded)
+    with evaluator:
         try:
             author(session, settings.seed + number)
         except AuthorError as cause:
-            progress.ending, progress.error = "error", str(cause)
-    progress.num_turns = session.turn
-    return finished(session, progress, suite, settings, number)
-
-
-def _author(name: str) -> Author:
-    module, function = AUTHORS[name].split(":")
-    return getattr(import_module(module), function)
+            session.ending, session.error = "error", str(cause)
+    session.num_turns = session.turn
+    return attempt_record(session, suite, settings, number)

@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 
 from passnet.agent.attempt import Attempt
 from passnet.agent.dedup import call_arguments, chat_digest, code_digest
-from passnet.agent.trajectories import exploits
 from passnet.dataset.splits import Part, SuiteKeys, leaks, num_near
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
@@ -56,7 +55,7 @@ class Filters:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class TrainingExample:
     """An attempt to learn from, and the task that it was at."""
 
     attempt: Attempt
@@ -73,7 +72,7 @@ class Selection:
 
     form: TrainingForm
     filters: Filters
-    chosen: tuple[Chosen, ...]
+    examples: tuple[TrainingExample, ...]
     num_read: int
     dropped: dict[ExclusionReason, int]
     evaluation: dict[str, str]
@@ -104,9 +103,9 @@ def select(
             whether its task is one of evaluation; or no attempt is left.
     """
     tasks = find_tasks(attempts, suites)
-    kept_apart = _of_evaluation(tasks, evaluation, filters.eval_tasks)
+    kept_apart = _evaluation_tasks(tasks, evaluation, filters.eval_tasks)
     dropped: Counter[ExclusionReason] = Counter()
-    fit = []
+    examples = []
     for attempt in attempts:
         reason = _unfit(attempt, filters)
         if reason is None and _key(attempt) in kept_apart:
@@ -114,25 +113,25 @@ def select(
         if reason is None and form == "chat":
             reason = _no_chat(attempt)
         if reason is None:
-            fit.append(Chosen(attempt, tasks[_key(attempt)]))
+            examples.append(TrainingExample(attempt, tasks[_key(attempt)]))
         else:
             dropped[reason] += 1
-    different = _each_once(fit, _same_code, "same code", dropped)
+    examples.sort(key=lambda example: _worth(example.attempt))
+    examples = _each_once(examples, _code_key, "same code", dropped)
     if form == "chat":
-        different = _each_once(different, _same_messages, "same messages", dropped)
-    if not different:
+        examples = _each_once(examples, _chat_key, "same messages", dropped)
+    if not examples:
         counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
         raise InputError(f"none of {len(attempts)} attempts is left to learn from: {counts}")
-    different.sort(key=lambda item: _order(item.attempt))
-    sequences = {item.task.ops for item in different}
+    sequences = {example.task.ops for example in examples}
     return Selection(
-        form,
-        filters,
-        tuple(different),
-        len(attempts),
-        dict(dropped),
-        dict(evaluation.hashes),
-        num_near(sequences, list(evaluation.sequences)),
+        form=form,
+        filters=filters,
+        examples=tuple(sorted(examples, key=lambda example: _order(example.attempt))),
+        num_read=len(attempts),
+        dropped=dict(dropped),
+        evaluation=dict(evaluation.hashes),
+        near_sequences=num_near(sequences, list(evaluation.sequences)),
     )
 
 
@@ -144,25 +143,26 @@ def find_tasks(attempts: Iterable[Attempt], suites: Sequence[Suite]) -> dict[Tas
     Raises:
         InputError: it is in none of the suites.
     """
-    wanted: dict[str, dict[str, Attempt]] = {}
+    by_suite: dict[str, dict[str, Attempt]] = {}
     for attempt in attempts:
-        wanted.setdefault(attempt.suite_hash, {}).setdefault(attempt.task, attempt)
-    found: dict[TaskKey, Task] = {}
-    for content_hash, firsts in wanted.items():
-        known = {task.name: task for task in _tasks(content_hash, firsts, suites)}
-        for name, attempt in firsts.items():
-            if name not in known:
-                given = ", ".join(f"{suite.name} {suite.content_hash[:12]}" for suite in suites)
+        by_suite.setdefault(attempt.suite_hash, {}).setdefault(attempt.task, attempt)
+    tasks: dict[TaskKey, Task] = {}
+    for content_hash, first_attempts in by_suite.items():
+        by_name = {task.name: task for task in _tasks(content_hash, first_attempts, suites)}
+        for name, attempt in first_attempts.items():
+            if name not in by_name:
+                names = ", ".join(f"{suite.name} {suite.content_hash[:12]}" for suite in suites)
                 raise InputError(
                     f"task {name}: was tried on suite {attempt.suite} {content_hash[:12]}, which "
-                    f"is not among those given ({given or 'none'}), so it cannot be told whether "
+                    f"is not among those given ({names or 'none'}), so it cannot be told whether "
                     "it is one of evaluation; give that suite too"
                 )
-            found[content_hash, name] = known[name]
-    return found
+            tasks[content_hash, name] = by_name[name]
+    return tasks
 
 
 def _tasks(content_hash: str, names: Collection[str], suites: Sequence[Suite]) -> Sequence[Task]:
+    """The tasks of the suite with a hash, or of the part of a suite that has some names."""
     for suite in suites:
         if suite.content_hash == content_hash:
             return suite.tasks
@@ -178,18 +178,19 @@ def _key(attempt: Attempt) -> TaskKey:
     return attempt.suite_hash, attempt.task
 
 
-def _of_evaluation(
+def _evaluation_tasks(
     tasks: Mapping[TaskKey, Task], evaluation: SuiteKeys, names: Collection[str]
 ) -> set[TaskKey]:
-    numbered = dict(enumerate(tasks.items()))
+    """The tasks that are evaluation, by their content or by their name."""
+    keys = list(tasks)
     parts = [
-        Part(str(number), fingerprints(item.graph).structure, task.ops)
-        for number, (_, task) in numbered.items()
-        for item in task.graphs
+        Part(str(number), fingerprints(graph.graph).structure, tasks[key].ops)
+        for number, key in enumerate(keys)
+        for graph in tasks[key].graphs
     ]
-    found = leaks(parts, {part.full: "train" for part in parts}, evaluation)
-    same = {numbered[int(leak.row)][0] for leak in found}
-    return same | {key for key in tasks if key[1] in names}
+    found_leaks = leaks(parts, {part.full: "train" for part in parts}, evaluation)
+    leaked = {keys[int(leak.row)] for leak in found_leaks}
+    return leaked | {key for key in keys if key[1] in names}
 
 
 def _unfit(attempt: Attempt, filters: Filters) -> ExclusionReason | None:
@@ -201,7 +202,7 @@ def _unfit(attempt: Attempt, filters: Filters) -> ExclusionReason | None:
         return "not measured anew"
     if attempt.final_score < filters.min_score:
         return "score too low"
-    return "exploit" if exploits(attempt) else None
+    return "exploit" if attempt.exploits else None
 
 
 def _no_chat(attempt: Attempt) -> ExclusionReason | None:
@@ -214,40 +215,33 @@ def _no_chat(attempt: Attempt) -> ExclusionReason | None:
 
 
 def _each_once(
-    items: Iterable[Chosen],
-    key: Callable[[Chosen], tuple[object, ...]],
+    examples: Iterable[TrainingExample],
+    key: Callable[[TrainingExample], object],
     reason: ExclusionReason,
     dropped: Counter[ExclusionReason],
-) -> list[Chosen]:
-    """The best of those that are the same: the highest score, then the fewest turns."""
-    best: dict[tuple[object, ...], Chosen] = {}
-    for item in sorted(items, key=lambda item: _worth(item.attempt)):
-        if best.setdefault(key(item), item) is not item:
+) -> list[TrainingExample]:
+    """The first of those that are the same; the others are counted under a reason."""
+    first: dict[object, TrainingExample] = {}
+    for example in examples:
+        if first.setdefault(key(example), example) is not example:
             dropped[reason] += 1
-    return list(best.values())
+    return list(first.values())
 
 
-def _same_code(item: Chosen) -> tuple[object, ...]:
-    return item.task.ops, code_digest(item.attempt.files)
+def _code_key(example: TrainingExample) -> object:
+    return example.task.ops, code_digest(example.attempt.files)
 
 
-def _same_messages(item: Chosen) -> tuple[object, ...]:
-    return (chat_digest(item.attempt.messages),)
+def _chat_key(example: TrainingExample) -> object:
+    return chat_digest(example.attempt.messages)
 
 
 def _worth(attempt: Attempt) -> tuple[float, int, tuple[str | int, ...]]:
+    """The best first: the highest score, then the fewest turns."""
     assert attempt.final_score is not None, "what has no score was left out"
     return -attempt.final_score, attempt.num_turns, _order(attempt)
 
 
 def _order(attempt: Attempt) -> tuple[str | int, ...]:
-    return (
-        attempt.suite,
-        attempt.task,
-        attempt.author,
-        attempt.llm or "",
-        attempt.seed,
-        attempt.number,
-        attempt.started,
-        attempt.suite_hash,
-    )
+    own = (attempt.llm or "", attempt.seed, attempt.number, attempt.started, attempt.suite_hash)
+    return (attempt.suite, attempt.task, attempt.author, *own)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
-from passnet.agent.attempt import Evaluation, ToolTime
-from passnet.agent.evaluator import Workbench
+from passnet.agent.attempt import UNCHANGED_SCORE, Ending, Evaluation, Message, ToolTime
+from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import Files, created, deleted, replaced, view
+from passnet.agent.graph_text import graph_text
 from passnet.agent.observations import evaluation_text, match_text, plain, variant_result
-from passnet.agent.task_view import graph_text
 from passnet.agent.tools import (
     Action,
     CheckMatch,
@@ -31,55 +33,52 @@ from passnet.suite.suite import SuiteGraph, Task
 CANDIDATE_PHASES = ("reference", "compile", "compare", "timing", "waiting")
 """Phases of a trial that are not our own work: candidate and reference run, or others do."""
 
-LEAST_GAIN = 1.0
-"""A guarded author submits only what scores above leaving the graph alone."""
 
-
+@dataclass
 class Session:
     """The state of one attempt at a task.
 
     Args:
         task: what is to be solved.
-        bench: where states are judged.
+        evaluator: where states are judged.
         unseen: graphs of the task in other shapes, on which a pass must not be wrong.
-        guarded: submit nothing that scores no better than leaving the graph alone.
+        is_guarded: submit nothing that scores no better than leaving the graph alone.
+
+    The other fields are what the record of the attempt is made of; see `attempt.Attempt`.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        bench: Workbench,
-        unseen: Sequence[SuiteGraph] = (),
-        guarded: bool = False,
-    ) -> None:
-        self.task = task
-        self.files: Files = {}
-        self.evaluations: list[Evaluation] = []
-        self.tool_times: list[ToolTime] = []
-        self.num_bad_actions = 0
-        self.turn = 1
-        self.is_submitted = False
-        self._bench = bench
-        self.unseen = tuple(unseen)
-        self._guarded = guarded
+    task: Task
+    evaluator: Evaluator
+    unseen: Sequence[SuiteGraph] = ()
+    is_guarded: bool = False
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    files: Files = field(default_factory=dict)
+    messages: Sequence[Message] = ()
+    evaluations: list[Evaluation] = field(default_factory=list)
+    tool_times: list[ToolTime] = field(default_factory=list)
+    num_bad_actions: int = 0
+    turn: int = 1
+    num_turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    is_submitted: bool = False
+    ending: Ending | None = None
+    error: str | None = None
 
     @property
     def best(self) -> int | None:
-        """The number of the evaluation that would be submitted now."""
-        scored = [number for number, item in enumerate(self.evaluations) if item.score is not None]
-        if not scored:
+        """The number of the evaluation that would be submitted now; of equals the first."""
+        scores = {
+            number: evaluation.score
+            for number, evaluation in enumerate(self.evaluations)
+            if evaluation.score is not None
+        }
+        if not scores:
             return None
-        best = max(scored, key=lambda number: (self._score(number), -number))
-        if self._guarded and not (
-            self._score(best) > LEAST_GAIN and self.evaluations[best].is_passing
-        ):
-            return None
-        return best
-
-    def _score(self, number: int) -> float:
-        score = self.evaluations[number].score
-        assert score is not None, "only what was measured is compared"
-        return score
+        best = max(scores, key=lambda number: scores[number])
+        has_won = scores[best] > UNCHANGED_SCORE and self.evaluations[best].is_passing
+        return best if has_won or not self.is_guarded else None
 
     def call(self, tool: str, arguments: str | bytes) -> str:
         """The answer to a call of a tool; a call that is wrong is answered with one line.
@@ -105,26 +104,27 @@ class Session:
         try:
             if self.is_submitted:
                 raise ActionError("the attempt has ended; nothing can be changed any more")
-            if isinstance(action, View):
-                return view(self.files, action.name, action.first, action.last)
-            if isinstance(action, Create):
-                self.files = created(self.files, action.name, action.text)
-                return f"{action.name} is written: {len(action.text.splitlines())} lines"
-            if isinstance(action, Replace):
-                self.files = replaced(self.files, action.name, action.old, action.new)
-                return f"{action.name} is changed"
-            if isinstance(action, Delete):
-                self.files = deleted(self.files, action.name)
-                return f"{action.name} is deleted"
-            if isinstance(action, ShowGraph):
-                return self._show(action.graph)
-            if isinstance(action, CheckMatch):
-                text = self._check()
-                foreign_s = time.perf_counter() - start  # loading and tracing are the candidate's
-                return text
-            if isinstance(action, Evaluate):
-                text, foreign_s = self._evaluate(start)
-                return text
+            match action:
+                case View(name, first, last):
+                    return view(self.files, name, first, last)
+                case Create(name, text):
+                    self.files = created(self.files, name, text)
+                    return f"{name} is written: {len(text.splitlines())} lines"
+                case Replace(name, old, new):
+                    self.files = replaced(self.files, name, old, new)
+                    return f"{name} is changed"
+                case Delete(name):
+                    self.files = deleted(self.files, name)
+                    return f"{name} is deleted"
+                case ShowGraph(number):
+                    return self._show(number)
+                case CheckMatch():
+                    answer = self._check()
+                    foreign_s = time.perf_counter() - start  # the candidate is loaded and traced
+                    return answer
+                case Evaluate():
+                    answer, foreign_s = self._evaluate(start)
+                    return answer
             self.is_submitted = True
             return self._submitted()
         finally:
@@ -140,26 +140,26 @@ class Session:
 
     def _check(self) -> str:
         try:
-            found = self._bench.check_matches(self.task, self.files)
+            matches = self.evaluator.check_matches(self.task, self.files)
         except PassFolderError as cause:
-            raise ActionError(plain(str(cause), self._bench.root)) from cause
-        return match_text(found, self.task, self._bench.root)
+            raise ActionError(plain(str(cause), self.evaluator.root)) from cause
+        return match_text(matches, self.task, self.evaluator.root)
 
     def _evaluate(self, start: float) -> tuple[str, float]:
+        """The answer to an evaluation begun at `start`, and its seconds that were not our own."""
         try:
-            trials = self._bench.judge(self.task, self.files, self.unseen)
+            trials = self.evaluator.judge(self.task, self.files, self.unseen)
         except PassFolderError as cause:
-            raise ActionError(plain(str(cause), self._bench.root)) from cause
+            raise ActionError(plain(str(cause), self.evaluator.root)) from cause
         seconds = time.perf_counter() - start
-        foreign_s = sum(_foreign_s(item) for item in trials)
-        variants = tuple(variant_result(item, self._bench.root) for item in trials)
+        foreign_s = sum(_foreign_s(trial) for trial in trials)
         evaluation = Evaluation(
-            self.turn,
-            dict(self.files),
-            variants,
-            task_score(trials),
-            round(seconds, 4),
-            round(max(seconds - foreign_s, 0.0), 4),
+            turn=self.turn,
+            files=dict(self.files),
+            variants=tuple(variant_result(trial, self.evaluator.root) for trial in trials),
+            score=task_score(trials),
+            seconds=round(seconds, 4),
+            overhead_s=round(max(seconds - foreign_s, 0.0), 4),
         )
         self.evaluations.append(evaluation)
         number = len(self.evaluations) - 1
@@ -181,7 +181,7 @@ def _foreign_s(trial: Trial) -> float:
 def task_score(trials: Sequence[Trial]) -> float | None:
     """The AS of one task from its trials; None where nothing could be measured."""
     try:
-        (scores,) = score_rows([decode(encode(item), Row) for item in trials])
+        (scores,) = score_rows([decode(encode(trial), Row) for trial in trials])
     except InputError:
         return None
     return scores.suite.score

@@ -10,16 +10,12 @@ from statistics import geometric_mean
 
 import numpy as np
 
-from passnet.agent.attempt import Attempt, Evaluation, num_flips
-from passnet.agent.trajectories import exploits
+from passnet.agent.attempt import UNCHANGED_SCORE, Attempt, Evaluation, num_flips
 from passnet.errors import InputError
 from passnet.score.es import SEVERE_PENALTY
 
 FAILED_SCORE = SEVERE_PENALTY
 """The AS of a task on whose graphs nothing matches, and here of an author who has no state yet."""
-
-SOLVED_ABOVE = 1.0
-"""The AS of leaving the graphs alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +33,9 @@ class AuthorStats:
     """What is known of one author, with one llm or none.
 
     Attempts that ended in an error are counted in `num_attempts` and `endings`; no score has them.
+    Turns, tokens, seconds and bad actions, calls of tools that could not be done, are in all.
 
     Args:
-        num_attempts: all of them.
-        num_tasks: different tasks.
         num_scored: attempts without an error.
         num_submitted: of these, that submitted something.
         solved_ratio: share of the scored whose final score is above 1.
@@ -56,12 +51,7 @@ class AuthorStats:
         exploit_attempts_ratio: share of attempts with an exploit at any turn or at the end.
         exploit_evaluations_ratio: share of evaluations with one; None without evaluations.
         exploits: attempts by the name of what was tried.
-        num_bad_actions: calls of tools that could not be done.
-        num_turns: in all.
-        input_tokens: in all.
-        output_tokens: in all.
         cost: in all, of the attempts of which it is known; None where it is of none.
-        seconds: in all.
         endings: attempts by why they ended.
         own_s: our own time in a turn, the tool "turn", then in each tool.
     """
@@ -113,16 +103,18 @@ def summarise(attempts: Sequence[Attempt]) -> list[AuthorStats]:
 
 
 def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
-    scored = [item for item in attempts if item.ending != "error"]
-    submitted = [item for item in scored if item.best is not None]
-    solved = [item for item in scored if is_solved(item)]
-    tasks = {(item.suite_hash, item.task) for item in attempts}
-    evaluations = [item for attempt in attempts for item in attempt.evaluations]
-    flips = [num_flips(item.evaluations) for item in attempts]
-    tried = [exploits(item) for item in attempts]
-    costs = [item.cost for item in attempts if item.cost is not None]
-    scores = [item.score for item in submitted if item.score is not None]
-    final_scores = [item.final_score for item in submitted if item.final_score is not None]
+    scored = [attempt for attempt in attempts if attempt.ending != "error"]
+    submitted = [attempt for attempt in scored if attempt.best is not None]
+    solved = [attempt for attempt in scored if (attempt.final_score or 0.0) > UNCHANGED_SCORE]
+    tasks, tasks_solved = (
+        {(attempt.suite_hash, attempt.task) for attempt in group} for group in (attempts, solved)
+    )
+    evaluations = [evaluation for attempt in attempts for evaluation in attempt.evaluations]
+    num_exploits = sum(bool(evaluation.exploits) for evaluation in evaluations)
+    flips = [num_flips(attempt.evaluations) for attempt in attempts]
+    costs = [attempt.cost for attempt in attempts if attempt.cost is not None]
+    scores = [attempt.score for attempt in submitted if attempt.score is not None]
+    finals = [attempt.final_score for attempt in submitted if attempt.final_score is not None]
     return AuthorStats(
         author=attempts[0].author,
         llm=attempts[0].llm,
@@ -131,45 +123,35 @@ def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
         num_scored=len(scored),
         num_submitted=len(submitted),
         solved_ratio=len(solved) / len(scored) if scored else None,
-        tasks_solved_ratio=len({(item.suite_hash, item.task) for item in solved}) / len(tasks),
+        tasks_solved_ratio=len(tasks_solved) / len(tasks),
         mean_score=math.fsum(scores) / len(scores) if scores else None,
         geomean_score=geometric_mean(scores) if scores else None,
-        geomean_final_score=geometric_mean(final_scores) if final_scores else None,
+        geomean_final_score=geometric_mean(finals) if finals else None,
         curve=learning_curve(scored),
         flipped_ratio=sum(map(bool, flips)) / len(attempts),
         flips_per_attempt=sum(flips) / len(attempts),
-        exploit_attempts_ratio=sum(map(bool, tried)) / len(attempts),
-        exploit_evaluations_ratio=(
-            sum(bool(item.exploits) for item in evaluations) / len(evaluations)
-            if evaluations
-            else None
-        ),
-        exploits=_counts(name for names in tried for name in names),
-        num_bad_actions=sum(item.num_bad_actions for item in attempts),
-        num_turns=sum(item.num_turns for item in attempts),
-        input_tokens=sum(item.input_tokens for item in attempts),
-        output_tokens=sum(item.output_tokens for item in attempts),
+        exploit_attempts_ratio=sum(bool(attempt.exploits) for attempt in attempts) / len(attempts),
+        exploit_evaluations_ratio=num_exploits / len(evaluations) if evaluations else None,
+        exploits=_counts(name for attempt in attempts for name in attempt.exploits),
+        num_bad_actions=sum(attempt.num_bad_actions for attempt in attempts),
+        num_turns=sum(attempt.num_turns for attempt in attempts),
+        input_tokens=sum(attempt.input_tokens for attempt in attempts),
+        output_tokens=sum(attempt.output_tokens for attempt in attempts),
         cost=math.fsum(costs) if costs else None,
-        seconds=math.fsum(item.seconds for item in attempts),
-        endings=_counts(item.ending for item in attempts),
+        seconds=math.fsum(attempt.seconds for attempt in attempts),
+        endings=_counts(attempt.ending for attempt in attempts),
         own_s=_overheads(attempts),
     )
 
 
-def is_solved(attempt: Attempt) -> bool:
-    """Whether what was submitted is faster than leaving the graphs alone."""
-    return attempt.final_score is not None and attempt.final_score > SOLVED_ABOVE
-
-
 def best_so_far(evaluations: Iterable[Evaluation]) -> list[float]:
     """The best AS after each evaluation; `FAILED_SCORE` as long as nothing was measured."""
-    found: list[float] = []
-    best: float | None = None
-    for item in evaluations:
-        if item.score is not None:
-            best = item.score if best is None else max(best, item.score)
-        found.append(FAILED_SCORE if best is None else best)
-    return found
+    bests: list[float] = []
+    scores: list[float] = []
+    for evaluation in evaluations:
+        scores += [] if evaluation.score is None else [evaluation.score]
+        bests.append(max(scores, default=FAILED_SCORE))
+    return bests
 
 
 def learning_curve(attempts: Sequence[Attempt]) -> tuple[float, ...]:
@@ -177,8 +159,8 @@ def learning_curve(attempts: Sequence[Attempt]) -> tuple[float, ...]:
 
     It has a value for each evaluation of the longest attempt; who has ended keeps the last.
     """
-    curves = [best_so_far(item.evaluations) or [FAILED_SCORE] for item in attempts]
-    length = max((len(item.evaluations) for item in attempts), default=0)
+    curves = [best_so_far(attempt.evaluations) or [FAILED_SCORE] for attempt in attempts]
+    length = max((len(attempt.evaluations) for attempt in attempts), default=0)
     return tuple(
         geometric_mean([curve[min(number, len(curve) - 1)] for curve in curves])
         for number in range(length)
@@ -199,19 +181,17 @@ def doublings(length: int) -> list[int]:
 def _overheads(attempts: Sequence[Attempt]) -> tuple[Overhead, ...]:
     turns: dict[tuple[int, int], float] = defaultdict(float)
     tools: dict[str, list[float]] = defaultdict(list)
-    for place, attempt in enumerate(attempts):
-        for item in attempt.tool_times:
-            turns[place, item.turn] += item.own_s
-            tools[item.tool].append(item.own_s)
-    if not turns:
-        return ()
-    groups = {"turn": list(turns.values()), **{name: tools[name] for name in sorted(tools)}}
+    for number, attempt in enumerate(attempts):
+        for call in attempt.tool_times:
+            turns[number, call.turn] += call.own_s
+            tools[call.tool].append(call.own_s)
+    groups = {"turn": list(turns.values()), **dict(sorted(tools.items()))} if turns else {}
     return tuple(
-        Overhead(name, len(values), *map(float, np.percentile(values, (50, 95))))
-        for name, values in groups.items()
+        Overhead(name, len(seconds), *map(float, np.percentile(seconds, (50, 95))))
+        for name, seconds in groups.items()
     )
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:
     """How often each name is there, the most frequent first."""
-    return dict(sorted(Counter(names).items(), key=lambda item: (-item[1], item[0])))
+    return dict(Counter(sorted(names)).most_common())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import msgspec
@@ -105,35 +105,22 @@ def parse_action(tool: str, arguments: str | bytes) -> Action:
         ActionError: no such tool, or arguments that it does not take.
     """
     try:
-        value = msgspec.json.decode(arguments or b"{}")
+        values = msgspec.json.decode(arguments or b"{}")
     except (msgspec.DecodeError, RecursionError) as cause:
         raise ActionError(f"{tool}: the arguments are not JSON: {cause}") from cause
-    return make_action(tool, value)
-
-
-def make_action(tool: str, arguments: Any) -> Action:
-    """The same from arguments that are no text any more.
-
-    Raises:
-        ActionError: no such tool, or arguments that it does not take.
-    """
-    kind = TOOLS.get(tool)
-    if kind is None:
+    if tool not in TOOLS:
         raise ActionError(f"there is no tool {tool[:60]!r}; there are {', '.join(TOOLS)}")
-    known = list(kind.__dataclass_fields__)
-    if not isinstance(arguments, dict):
-        raise ActionError(f"{tool}: the arguments must be an object with {_named(known)}")
-    unknown = [name for name in arguments if name not in known]
+    names = [field.name for field in fields(TOOLS[tool])]
+    expected = ", ".join(names) or "no arguments"
+    if not isinstance(values, dict):
+        raise ActionError(f"{tool}: the arguments must be an object with {expected}")
+    unknown = [name for name in values if name not in names]
     if unknown:
-        raise ActionError(f"{tool}: takes no {str(unknown[0])[:60]!r}; it takes {_named(known)}")
+        raise ActionError(f"{tool}: takes no {str(unknown[0])[:60]!r}; it takes {expected}")
     try:
-        return msgspec.convert(arguments, kind)
+        return msgspec.convert(values, TOOLS[tool])
     except msgspec.ValidationError as cause:
-        raise ActionError(f"{tool}: {cause}; it takes {_named(known)}") from cause
-
-
-def _named(names: list[str]) -> str:
-    return ", ".join(names) or "no arguments"
+        raise ActionError(f"{tool}: {cause}; it takes {expected}") from cause
 
 
 def tool_name(action: Action) -> str:
@@ -149,17 +136,15 @@ def tool_schemas() -> list[dict[str, Any]]:
             "function": {
                 "name": name,
                 "description": " ".join((kind.__doc__ or "").split()),
-                "parameters": _schema(kind),
+                "parameters": _parameters(kind),
             },
         }
         for name, kind in TOOLS.items()
     ]
 
 
-def _schema(kind: type[Any]) -> dict[str, Any]:
-    made = msgspec.json.schema(kind)
-    (reference,) = [made["$ref"].rsplit("/", 1)[-1]]
-    schema = made["$defs"][reference]
+def _parameters(kind: type[Any]) -> dict[str, Any]:
+    schema = msgspec.json.schema(kind)["$defs"][kind.__name__]
     properties = {
         name: {**value, "description": PARAMETERS[name]}
         for name, value in schema.get("properties", {}).items()

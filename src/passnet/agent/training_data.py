@@ -22,7 +22,13 @@ from typing import Any
 from passnet.agent.attempt import Attempt, Message
 from passnet.agent.dedup import call_arguments
 from passnet.agent.files import Files
-from passnet.agent.selection import Chosen, ExclusionReason, Filters, Selection, TrainingForm
+from passnet.agent.selection import (
+    ExclusionReason,
+    Filters,
+    Selection,
+    TrainingExample,
+    TrainingForm,
+)
 from passnet.agent.tools import tool_schemas
 from passnet.errors import InputError
 from passnet.passes.folder import LIST_FILE
@@ -75,8 +81,7 @@ def write_chats(out: Path, selection: Selection, until_best: bool = False) -> Tr
         InputError: a chat does not hold the turn that was evaluated; the file cannot be written.
     """
     assert selection.form == "chat", "what has no chat is left out for chats only"
-    tools = tool_schemas()
-    rows = [_chat_row(item, until_best, tools) for item in selection.chosen]
+    rows = [_chat_row(example.attempt, until_best) for example in selection.examples]
     return _write(out, rows, selection, until_best)
 
 
@@ -93,7 +98,7 @@ def write_pairs(
     Raises:
         InputError: the file cannot be written.
     """
-    rows = [_pair_row(item, instruction(item.task)) for item in selection.chosen]
+    rows = [_pair_row(example, instruction) for example in selection.examples]
     return _write(out, rows, selection, until_best=False)
 
 
@@ -101,16 +106,16 @@ def _write(
     out: Path, rows: Sequence[dict[str, Any]], selection: Selection, until_best: bool
 ) -> TrainingInfo:
     info = TrainingInfo(
-        SCHEMA_VERSION,
-        selection.form,
-        until_best,
-        selection.filters,
-        selection.evaluation,
-        selection.near_sequences,
-        selection.num_read,
-        selection.dropped,
-        len(rows),
-        len({item.task.ops for item in selection.chosen}),
+        schema_version=SCHEMA_VERSION,
+        form=selection.form,
+        until_best=until_best,
+        filters=selection.filters,
+        evaluation=selection.evaluation,
+        near_sequences=selection.near_sequences,
+        num_read=selection.num_read,
+        dropped=selection.dropped,
+        num_rows=len(rows),
+        num_tasks=len({example.task.ops for example in selection.examples}),
     )
     make_folder(out.parent)
     try:
@@ -121,22 +126,24 @@ def _write(
     return info
 
 
-def _chat_row(item: Chosen, until_best: bool, tools: list[dict[str, Any]]) -> dict[str, Any]:
-    messages = _until_best(item.attempt) if until_best else item.attempt.messages
+def _chat_row(attempt: Attempt, until_best: bool) -> dict[str, Any]:
     names: dict[str, str] = {}
-    said = []
-    for message in messages:  # in order, for some llms give the same ids in every turn
-        names.update({call.id: call.name for call in message.tool_calls})
-        said.append(_chat_message(message, names))
-    return {"messages": said, "tools": tools, **_facts(item.attempt)}
+    messages = []
+    for message in _until_best(attempt) if until_best else attempt.messages:
+        names |= {
+            call.id: call.name for call in message.tool_calls
+        }  # some llms give the same ids in every turn
+        messages.append(_chat_message(message, names))
+    return {"messages": messages, "tools": tool_schemas(), **_facts(attempt)}
 
 
-def _pair_row(item: Chosen, text: str) -> dict[str, Any]:
-    asked = text.rstrip() + "\n" + ANSWER_FORM.rstrip()
+def _pair_row(example: TrainingExample, instruction: Callable[[Task], str]) -> dict[str, Any]:
+    prompt = instruction(example.task).rstrip() + "\n" + ANSWER_FORM.rstrip()
+    answer = folder_text(example.attempt.files)
     return {
-        "prompt": [{"role": "user", "content": asked}],
-        "completion": [{"role": "assistant", "content": folder_text(item.attempt.files)}],
-        **_facts(item.attempt),
+        "prompt": [{"role": "user", "content": prompt}],
+        "completion": [{"role": "assistant", "content": answer}],
+        **_facts(example.attempt),
     }
 
 
@@ -153,15 +160,20 @@ def _facts(attempt: Attempt) -> dict[str, Any]:
 
 
 def _chat_message(message: Message, names: dict[str, str]) -> dict[str, Any]:
-    """A message with only the keys that its role has: templates ask whether a key is there."""
-    made: dict[str, Any] = {"role": message.role, "content": message.content}
+    """A message with only the keys that its role has: templates ask whether a key is there.
+
+    Args:
+        message: of the chat.
+        names: of the tools that were called before, by the ids of the calls.
+    """
+    row: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.role == "tool":
-        made["tool_call_id"] = message.tool_call_id
-        made["name"] = names.get(message.tool_call_id or "", "")
+        row["tool_call_id"] = message.tool_call_id
+        row["name"] = names.get(message.tool_call_id or "", "")
     if message.reasoning:
-        made["reasoning_content"] = message.reasoning
+        row["reasoning_content"] = message.reasoning
     if message.tool_calls:
-        made["tool_calls"] = [
+        row["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -169,7 +181,7 @@ def _chat_message(message: Message, names: dict[str, str]) -> dict[str, Any]:
             }
             for call in message.tool_calls
         ]
-    return made
+    return row
 
 
 def _until_best(attempt: Attempt) -> tuple[Message, ...]:
@@ -178,21 +190,20 @@ def _until_best(attempt: Attempt) -> tuple[Message, ...]:
     The next turn stays if it submits, so that submitting is learned.
     """
     assert attempt.best is not None, "what submitted nothing was left out"
+    messages = attempt.messages
     turn = attempt.evaluations[attempt.best].turn
-    spoken = [place for place, item in enumerate(attempt.messages) if item.role == "assistant"]
-    if not 0 < turn <= len(spoken):
+    starts = [index for index, message in enumerate(messages) if message.role == "assistant"]
+    if not 0 < turn <= len(starts):
         raise InputError(
             f"task {attempt.task}: {attempt.author}, attempt {attempt.number}: turn {turn} was "
-            f"evaluated, but the chat has {len(spoken)} turns; export without cutting it"
+            f"evaluated, but the chat has {len(starts)} turns; export without cutting it"
         )
-    if turn < len(spoken):
-        following = attempt.messages[spoken[turn]]
-        turn += any(call.name == "submit" for call in following.tool_calls)
-    stop = spoken[turn] if turn < len(spoken) else len(attempt.messages)
-    kept = attempt.messages[:stop]
-    while kept[-1].role == "user":  # what was said to make the author go on
-        kept = kept[:-1]
-    return kept
+    if turn < len(starts):
+        turn += any(call.name == "submit" for call in messages[starts[turn]].tool_calls)
+    stop = starts[turn] if turn < len(starts) else len(messages)
+    while messages[stop - 1].role == "user":  # what was said to make the author go on
+        stop -= 1
+    return messages[:stop]
 
 
 def folder_text(files: Files) -> str:
@@ -207,10 +218,10 @@ def folder_text(files: Files) -> str:
         ```
     """
     names = sorted(files, key=lambda name: (name != LIST_FILE, name))
-    return "\n\n".join(_block(name, files[name]) for name in names)
+    return "\n\n".join(_code_block(name, files[name]) for name in names)
 
 
-def _block(name: str, text: str) -> str:
+def _code_block(name: str, text: str) -> str:
     fence = "```"
     while fence in text:
         fence += "`"

@@ -73,7 +73,8 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, out: Pat
     An llm (--llm) works with tools over many turns; a compiler or a search (--author) writes by
     itself. The best pass folders are put under OUT/passes, to be judged with `passnet bench run`.
     """
-    from passnet.agent.run import ATTEMPTS_FILE, run_agent
+    from passnet.agent.attempts_file import ATTEMPTS_FILE
+    from passnet.agent.run import run_agent
     from passnet.report.progress import progress
 
     settings = _settings(llm, author, sandbox, options)
@@ -133,8 +134,8 @@ def _settings(
 
 
 def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
-    from passnet.agent.report import stats_tables
     from passnet.agent.stats import summarise
+    from passnet.agent.stats_tables import stats_tables
 
     stats = summarise(attempts)
     if as_json:
@@ -153,9 +154,9 @@ def agent_stats(paths: tuple[Path, ...], figure: Path | None, as_json: bool) -> 
 
     They are scores by evaluation, what authors did, what it took, and the time of our own code.
     """
-    from passnet.agent.report import draw_curves
+    from passnet.agent.attempts_file import read_attempts
     from passnet.agent.stats import summarise
-    from passnet.agent.trajectories import read_attempts
+    from passnet.agent.stats_tables import draw_curves
 
     attempts = read_attempts(paths)
     _print_stats(attempts, as_json)
@@ -189,11 +190,11 @@ def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
     Attempts with an exploit, below the least score, or at tasks of evaluation are left out, and so
     are copies. How many are left out for which reason is printed, and written beside the file.
     """
+    from passnet.agent.attempts_file import read_attempts
     from passnet.agent.prompt import instruction
-    from passnet.agent.report import training_table
     from passnet.agent.selection import Filters, select
+    from passnet.agent.stats_tables import training_table
     from passnet.agent.training_data import write_chats, write_pairs
-    from passnet.agent.trajectories import read_attempts
     from passnet.suite.suite import load_suite
     from passnet.suite.suite_keys import read_suite_keys
 

@@ -7,16 +7,53 @@ rules of passes, as a baseline for authors and a teacher of theirs.
 
 from __future__ import annotations
 
-from passnet.agent.authors.task_compiler import TaskCompiler
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from passnet.agent.attempt import VariantResult
+from passnet.agent.authors.cpp_source import cpp_source
+from passnet.agent.authors.folder_text import RangeSource, pass_folder, pattern_text
+from passnet.agent.authors.language import device_of
+from passnet.agent.authors.launch_rules import BlockSizes
+from passnet.agent.authors.lowered_ranges import GraphLowering, LoweredRange, Options, Span
+from passnet.agent.authors.triton_source import triton_source
+from passnet.agent.files import Files
 from passnet.agent.session import Session
-from passnet.agent.tools import Submit
+from passnet.agent.tools import CheckMatch, Create, Delete, Evaluate, Submit
+from passnet.errors import ActionError, AuthorError
+from passnet.graph.device import retarget
+from passnet.graph.spec import Graph
+from passnet.mine.schedule import TargetDevice
+
+ROUNDED: Options = (("emulate_precision_casts", True),)
+"""Round between ops as eager torch does."""
+
+SCALAR: Options = (("cpp.simdlen", 1),)
+"""No vectors in the generated code: the C++ compiler vectorises loops itself."""
+
+MAX_MEASURED = 3
+"""How often a state is evaluated where the machine is too busy to measure all of its graphs."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompilePlan:
+    """How the kernels of a graph are made.
+
+    `spans` are those that are replaced, None for the largest. `pragmas` are lines at the top of
+    the C++; `blocks` is what the launches of Triton are chosen from.
+    """
+
+    options: Options = ()
+    spans: tuple[Span, ...] | None = None
+    pragmas: tuple[str, ...] = ()
+    blocks: BlockSizes = BlockSizes()
 
 
 def compiler_author(session: Session, seed: int = 0) -> None:
     """Write what Inductor generates, and submit.
 
-    A graph whose result is wrong, or whose kernel does not compile, gets the next way of
-    `ways_of`; a pass that stays wrong is left out where another still matches.
+    A graph whose result is wrong, or whose kernel does not compile, gets the next of its
+    `compile_plans`; a pass that stays wrong is left out where another still matches.
 
     Args:
         session: with the task.
@@ -28,3 +65,172 @@ def compiler_author(session: Session, seed: int = 0) -> None:
     """
     TaskCompiler(session).make_correct()
     session.act(Submit())
+
+
+def compile_plans(graph: Graph, device: TargetDevice = "cpu") -> tuple[CompilePlan, ...]:
+    """The ways to make the kernels of a graph, in the order in which they are tried.
+
+    In a low dtype first those that round as eager torch does; for CUDA in float32 too, last, as
+    products and sums are then rounded apart.
+    """
+    is_low = any(spec.dtype in ("bfloat16", "float16") for spec in graph.tensors)
+    plain, rounded = CompilePlan(), CompilePlan(ROUNDED)
+    if device == "cuda":
+        return (rounded, plain) if is_low else (plain, rounded)
+    if is_low:
+        return (rounded, plain, CompilePlan(ROUNDED + SCALAR), CompilePlan(SCALAR))
+    return (plain, CompilePlan(SCALAR))
+
+
+def range_source(lowered: LoweredRange, plan: CompilePlan) -> RangeSource:
+    """A lowered range with the source that computes it, in the language of its device."""
+    if lowered.code.device == "cpu":
+        return RangeSource(lowered, cpp_source(lowered.code, plan.pragmas))
+    source = triton_source(lowered.code, plan.blocks)
+    return RangeSource(lowered, source.text, source.functions)
+
+
+class TaskCompiler:
+    """Compiles the graphs of a session's task, and writes and evaluates what comes of it.
+
+    `plans` are those of the graphs as they are now; `dropped` the patterns that get no pass.
+
+    Args:
+        session: with the task.
+
+    Raises:
+        AuthorError: there is no language for the device, or shapes of a graph cannot be inferred.
+    """
+
+    def __init__(self, session: Session) -> None:
+        settings = session.evaluator.settings
+        self.device = device_of(settings.judge.device)
+        self.session = session
+        self.graphs = session.task.graphs
+        self.num_threads = settings.num_threads
+        self.lowerings = [
+            GraphLowering(retarget(graph.graph, settings.judge.device), graph.name, self.device)
+            for graph in self.graphs
+        ]
+        self.plans = [compile_plans(graph.graph, self.device)[0] for graph in self.graphs]
+        self.dropped: frozenset[str] = frozenset()
+
+    def spans(self, number: int, plan: CompilePlan) -> tuple[Span, ...]:
+        """The spans of a graph that a plan replaces."""
+        if plan.spans is not None:
+            return plan.spans
+        return self.lowerings[number].largest(self._options(plan))
+
+    def sources(self, number: int, plan: CompilePlan) -> list[RangeSource]:
+        """The ranges of a graph by a plan, with their source, but for those that cannot be made."""
+        options = self._options(plan)
+        ranges = [
+            self.lowerings[number].lowered(span, options) for span in self.spans(number, plan)
+        ]
+        return [
+            range_source(lowered, plan)
+            for lowered in ranges
+            if lowered is not None and pattern_text(lowered.cut) not in self.dropped
+        ]
+
+    def _options(self, plan: CompilePlan) -> Options:
+        if self.device != "cpu":
+            return plan.options
+        return tuple({"cpp.threads": self.num_threads, **dict(plan.options)}.items())
+
+    def folder(self, plans: Sequence[CompilePlan]) -> Files:
+        """The pass folder of some plans, one for each graph; empty where there is none.
+
+        Raises:
+            AuthorError: a source is too long for a file.
+        """
+        sources = [
+            source for number, plan in enumerate(plans) for source in self.sources(number, plan)
+        ]
+        return pass_folder(sources) if sources else {}
+
+    def evaluate(self, plans: Sequence[CompilePlan]) -> bool:
+        """Write the folder of some plans, one for each graph, and have it judged.
+
+        Returns:
+            Whether there was anything to judge.
+
+        Raises:
+            AuthorError: what was generated fits no folder.
+        """
+        files = self.folder(plans)
+        if not files:
+            return False
+        session = self.session
+        session.turn += bool(session.evaluations)
+        for name in [name for name in session.files if name not in files]:
+            session.act(Delete(name))
+        try:
+            for name, text in files.items():
+                if session.files.get(name) != text:
+                    session.act(Create(name, text))
+        except ActionError as cause:
+            raise AuthorError(f"what was generated is too large for a folder: {cause}") from cause
+        session.act(CheckMatch())
+        session.act(Evaluate())
+        return True
+
+    def results(self) -> list[VariantResult]:
+        """How each graph did in the last evaluation, in their order."""
+        results = {result.graph: result for result in self.session.evaluations[-1].variants}
+        return [results[graph.name] for graph in self.graphs]
+
+    def failing(self) -> list[int]:
+        """The numbers of the graphs that were measured in the last evaluation and not correct."""
+        return [
+            number
+            for number, result in enumerate(self.results())
+            if not result.is_correct and result.status != "unstable"
+        ]
+
+    def make_correct(self) -> None:
+        """Evaluate, and give the graphs that fail their next plan, until none does.
+
+        Raises:
+            AuthorError: there is nothing to compile.
+        """
+        next_plans = [list(compile_plans(graph.graph, self.device)[1:]) for graph in self.graphs]
+        num_measured = 0
+        while True:
+            if not self.evaluate(self.plans):
+                reasons = [text for graph in self.lowerings for text in graph.refused.values()]
+                raise AuthorError(
+                    f"task {self.session.task.name}: Inductor computes no op of it in a kernel of "
+                    f"its own, so there is nothing to write{f' ({reasons[-1]})' if reasons else ''}"
+                )
+            num_measured += 1
+            changed = [number for number in self.failing() if next_plans[number]]
+            for number in changed:
+                self.plans[number] = next_plans[number].pop(0)
+            is_busy = any(result.status == "unstable" for result in self.results())
+            if changed:
+                num_measured = 0
+            elif not is_busy or num_measured == MAX_MEASURED:
+                break
+        self._drop_wrong()
+
+    def _drop_wrong(self) -> None:
+        """Leave out passes, one by one, where that makes a graph correct."""
+        failing = self.failing()
+        for number in failing:
+            for pattern in self._patterns(number):
+                before = self.dropped
+                self.dropped = before | {pattern}
+                all_have_passes = all(self._patterns(graph) for graph in range(len(self.graphs)))
+                if (
+                    all_have_passes
+                    and self.evaluate(self.plans)
+                    and len(self.failing()) < len(failing)
+                ):
+                    failing = self.failing()
+                else:
+                    self.dropped = before
+
+    def _patterns(self, number: int) -> list[str]:
+        sources = self.sources(number, self.plans[number])
+        return [pattern_text(source.lowered.cut) for source in sources]

@@ -46,51 +46,50 @@ def cpp_source(code: GeneratedCode, pragmas: Sequence[str] = ()) -> str:
         AuthorError: a kernel has another form than known, or computes with a dtype that no kernel
             may.
     """
+    head = '#include "inductor_kernel.h"'
     if code.vector_bytes:
         head = f'#define PASSNET_VECTOR_BYTES {code.vector_bytes}\n#include "inductor_vector.h"'
-    else:
-        head = '#include "inductor_kernel.h"'
-    kernels = [_kernel(item, _is_apart(code, item.name)) for item in code.kernels]
-    return "\n".join([*pragmas, head, "", *kernels, _entry(code)])
+    kernels = [_kernel_text(kernel, _has_no_alias(code, kernel.name)) for kernel in code.kernels]
+    return "\n".join([*pragmas, head, "", *kernels, _entry_text(code)])
 
 
-def _is_apart(code: GeneratedCode, kernel: str) -> bool:
+def _has_no_alias(code: GeneratedCode, kernel: str) -> bool:
     """Whether the arguments of a kernel are memory of their own in every call of it."""
-    given = [
-        [place.memory for place in item.arguments] for item in code.calls if item.kernel == kernel
+    calls = [
+        [slot.memory for slot in call.arguments] for call in code.calls if call.kernel == kernel
     ]
-    return all(len(set(names)) == len(names) for names in given)
+    return all(len(set(memory)) == len(memory) for memory in calls)
 
 
-def _kernel(kernel: GeneratedKernel, is_apart: bool) -> str:
+def _kernel_text(kernel: GeneratedKernel, has_no_alias: bool) -> str:
     """A kernel in a namespace of its own, its functions of float those that vectorise.
 
     Args:
         kernel: as Inductor wrote it.
-        is_apart: no two of its arguments share memory, which the compiler is told.
+        has_no_alias: no two of its arguments share memory, which the compiler is told.
     """
     text = kernel.text.replace(PREFIX, "").replace("std::", "inductor::").strip()
     if len(LINKAGE.findall(text)) != 1 or "#include" in text:
         raise AuthorError(f"{kernel.name}: the generated C++ has another form than known")
     before, after = LINKAGE.split(text)
     params, _, body = after.partition(")")
-    if is_apart:
+    if has_no_alias:
         params = re.sub(r"\*\s*(\w+)(?=,|$)", r"* __restrict__ \1", params)
     lines = f"{before}{LOCAL}{params}){body}".splitlines()
-    shorter = [_shorter(line) for line in lines if not line.lstrip().startswith("//")]
-    return "\n".join([f"namespace {kernel.name} {{", *shorter, "}", ""])
+    dedented = [_dedent(line) for line in lines if not line.lstrip().startswith("//")]
+    return "\n".join([f"namespace {kernel.name} {{", *dedented, "}", ""])
 
 
-def _shorter(line: str) -> str:
+def _dedent(line: str) -> str:
     """A line with a fourth of its indentation."""
     bare = line.lstrip(" ")
     return " " * ((len(line) - len(bare)) // 4) + bare.rstrip()
 
 
-def _entry(code: GeneratedCode) -> str:
+def _entry_text(code: GeneratedCode) -> str:
     """The function that holds what only kernels see, and calls them."""
-    types = {name: _type(form.dtype) for name, form in code.inputs.items()}
-    types |= {name: _type(dtype) for name, (dtype, _) in code.buffers.items()}
+    types = {name: _cpp_type(layout.dtype) for name, layout in code.inputs.items()}
+    types |= {name: _cpp_type(dtype) for name, (dtype, _) in code.buffers.items()}
     results = [name for name, _ in code.outputs]
     params = [f"const {types[name]}* {name}" for name in code.inputs]
     params += [f"{types[name]}* {name}" for name in results]
@@ -99,19 +98,19 @@ def _entry(code: GeneratedCode) -> str:
         if name not in results:
             lines.append(f"  inductor::Scratch<{types[name]}> {name}_memory({count});")
             lines.append(f"  {types[name]}* {name} = {name}_memory.data;")
-    wanted = {item.name: item.types for item in code.kernels}
+    signatures = {kernel.name: kernel.types for kernel in code.kernels}
     for call in code.calls:
-        given = []
-        for place, kind in zip(call.arguments, wanted[call.kernel], strict=True):
-            if place.memory in code.inputs and not kind.startswith("const "):
-                raise AuthorError(f"{call.kernel} writes into argument {place.memory}")
-            text = place.memory if not place.offset else f"{place.memory} + {place.offset}"
-            given.append(f"({kind})({text})")
-        lines.append(f"  {call.kernel}::kernel({', '.join(given)});")
+        pointers = []
+        for slot, pointer_type in zip(call.arguments, signatures[call.kernel], strict=True):
+            if slot.memory in code.inputs and not pointer_type.startswith("const "):
+                raise AuthorError(f"{call.kernel} writes into argument {slot.memory}")
+            address = f"{slot.memory} + {slot.offset}" if slot.offset else slot.memory
+            pointers.append(f"({pointer_type})({address})")
+        lines.append(f"  {call.kernel}::kernel({', '.join(pointers)});")
     return "\n".join([*lines, "}", ""])
 
 
-def _type(dtype: str) -> str:
+def _cpp_type(dtype: str) -> str:
     if dtype not in CPP_TYPES:
         raise AuthorError(f"there are no kernels in {dtype}")
     return CPP_TYPES[dtype]

@@ -34,31 +34,31 @@ _DEFAULTS: dict[str, Arg] = {"weight": None, "bias": None, "training": False, "e
 
 
 def in_eager_steps(
-    graph: Graph, seen: Mapping[str, TensorSpec], device: TargetDevice = "cpu"
+    graph: Graph, specs: Mapping[str, TensorSpec], device: TargetDevice = "cpu"
 ) -> Graph:
     """A graph that computes the same values as another, in the steps of eager torch.
 
     Args:
         graph: in single-assignment form.
-        seen: specs of its values, from `mine.cut.infer`.
+        specs: of its values, from `mine.cut.inferred_specs`.
         device: where eager torch would run it.
     """
     body: list[Statement] = []
     for op in graph.program.ops:
-        steps = _cube(op, seen)
+        steps = _cube(op, specs)
         if device == "cpu":
-            steps = steps or list(_batch_norm(op, seen))
+            steps = steps or list(_batch_norm(op, specs))
         body += steps or [op]
     return Graph(Program(graph.program.params, tuple(body), graph.program.outputs), graph.tensors)
 
 
-def _cube(op: Op, seen: Mapping[str, TensorSpec]) -> list[Op]:
+def _cube(op: Op, specs: Mapping[str, TensorSpec]) -> list[Op]:
     """The two products of a cube in a low dtype; none if an op is something else."""
     is_cube = op.target in POWERS and len(op.args) == 2 and not op.kwargs and op.args[1] == 3
     base = op.args[0] if is_cube else None
-    if not isinstance(base, Ref) or base.name not in seen or op.output is None:
+    if not isinstance(base, Ref) or base.name not in specs or op.output is None:
         return []
-    if seen[base.name].dtype not in LOW_FLOATS:
+    if specs[base.name].dtype not in LOW_FLOATS:
         return []
     square = f"{op.output}_square"
     return [
@@ -67,45 +67,45 @@ def _cube(op: Op, seen: Mapping[str, TensorSpec]) -> list[Op]:
     ]
 
 
-def _batch_norm(op: Op, seen: Mapping[str, TensorSpec]) -> Iterator[Op]:
+def _batch_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
     """The steps of a batch norm that is not in training; none if an op is something else.
 
     Source: batch_norm_cpu_collect_linear_and_constant_terms of torch 2.13; the results are those of
     eager torch, bit by bit, where a product and a sum are rounded once.
     """
-    given = {**_DEFAULTS, **dict(zip(_BATCH_NORM_ARGS, op.args, strict=False)), **dict(op.kwargs)}
-    tensors = [given.get(name) for name in ("input", "running_mean", "running_var")]
-    values = [item for item in tensors if isinstance(item, Ref) and item.name in seen]
-    if op.target not in BATCH_NORMS or given["training"] is not False or len(values) < 3:
+    args = {**_DEFAULTS, **dict(zip(_BATCH_NORM_ARGS, op.args, strict=False)), **dict(op.kwargs)}
+    tensors = [args.get(name) for name in ("input", "running_mean", "running_var")]
+    values = [arg for arg in tensors if isinstance(arg, Ref) and arg.name in specs]
+    if op.target not in BATCH_NORMS or args["training"] is not False or len(values) < 3:
         return
     assert op.output is not None, "a batch norm makes a value"
-    form = seen[values[0].name]
-    shape = Sequence("tuple", (1, -1, *(1 for _ in form.shape[2:])))
+    spec = specs[values[0].name]
+    per_channel = Sequence("tuple", (1, -1, *(1 for _ in spec.shape[2:])))
+    float32 = TorchName("float32")
 
     def step(name: str, target: str, *args: Arg) -> Op:
         return Op(f"{op.output}_{name}", target, args)
 
-    def name(part: str) -> Ref:
-        return Ref(f"{op.output}_{part}")
+    def value(name: str) -> Ref:
+        return Ref(f"{op.output}_{name}")
 
-    yield step("x", "Tensor.to", values[0], TorchName("float32"))
-    yield step("mean", "Tensor.to", values[1], TorchName("float32"))
-    yield step("var", "Tensor.to", values[2], TorchName("float32"))
-    yield step("shifted", "operator.add", name("var"), given["eps"])
-    yield step("root", "torch.rsqrt", name("shifted"))
-    factor = name("root")
-    if given["weight"] is not None:
-        yield step("weight", "Tensor.to", given["weight"], TorchName("float32"))
-        yield step("factor", "operator.mul", factor, name("weight"))
-        factor = name("factor")
-    yield step("moved", "operator.mul", name("mean"), factor)
-    if given["bias"] is not None:
-        yield step("bias", "Tensor.to", given["bias"], TorchName("float32"))
-        yield step("summand", "operator.sub", name("bias"), name("moved"))
+    for name, tensor in zip(("x", "mean", "var"), values, strict=True):
+        yield step(name, "Tensor.to", tensor, float32)
+    yield step("shifted", "operator.add", value("var"), args["eps"])
+    yield step("root", "torch.rsqrt", value("shifted"))
+    factor = value("root")
+    if args["weight"] is not None:
+        yield step("weight", "Tensor.to", args["weight"], float32)
+        yield step("factor", "operator.mul", factor, value("weight"))
+        factor = value("factor")
+    yield step("moved", "operator.mul", value("mean"), factor)
+    if args["bias"] is not None:
+        yield step("bias", "Tensor.to", args["bias"], float32)
+        yield step("summand", "operator.sub", value("bias"), value("moved"))
     else:
-        yield step("summand", "operator.neg", name("moved"))
-    yield step("factors", "Tensor.view", factor, shape)
-    yield step("summands", "Tensor.view", name("summand"), shape)
-    yield step("scaled", "operator.mul", name("x"), name("factors"))
-    yield step("sum", "operator.add", name("scaled"), name("summands"))
-    yield Op(op.output, "Tensor.to", (name("sum"), TorchName(form.dtype)))
+        yield step("summand", "operator.neg", value("moved"))
+    yield step("factors", "Tensor.view", factor, per_channel)
+    yield step("summands", "Tensor.view", value("summand"), per_channel)
+    yield step("scaled", "operator.mul", value("x"), value("factors"))
+    yield step("sum", "operator.add", value("scaled"), value("summands"))
+    yield Op(op.output, "Tensor.to", (value("sum"), TorchName(spec.dtype)))

@@ -1,6 +1,6 @@
-"""The pass folder of some pieces: a pass for each pattern, with a kernel for each form of it.
+"""The pass folder of some lowered ranges: a pass for each pattern, a kernel for each form of it.
 
-Graphs of a task differ in shapes and dtypes, and patterns do not see these. So pieces of the same
+Graphs of a task differ in shapes and dtypes, and patterns do not see these. So ranges of the same
 ops share a pass, whose replacement looks up the kernel by the shapes and dtypes of its arguments,
 and raises for those that none was made for. A kernel is compiled when it is called for the first
 time.
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passnet.agent.authors import triton_source
-from passnet.agent.authors.inductor_code import KernelForm, contiguous
+from passnet.agent.authors.inductor_code import TensorLayout, contiguous
 from passnet.agent.authors.language import FUNCTIONS_IMPORT, LANGUAGES, Language
-from passnet.agent.authors.lowered_ranges import Piece
-from passnet.agent.authors.parameter_order import Order
+from passnet.agent.authors.lowered_ranges import LoweredRange
+from passnet.agent.authors.parameter_order import ParameterOrder
 from passnet.agent.files import MAX_FILE_CHARACTERS, Files
 from passnet.errors import AuthorError
 from passnet.graph.render import render_statement
@@ -57,54 +57,56 @@ def replacement_func():
     return replacement
 """
 
+PATTERN_IMPORTS = {
+    "import operator": "operator.",
+    "from torch import device": "device(",
+    "from torch import inf": "inf",
+}
+"""What a pattern imports, and the text in it that shows the need."""
+
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A piece, the source that computes it, and which functions of ours a source in Triton uses."""
+class RangeSource:
+    """A lowered range, the source that computes it, and which functions of ours that uses."""
 
-    piece: Piece
-    source: str
+    lowered: LoweredRange
+    text: str
     functions: frozenset[str] = frozenset()
+
+    @property
+    def num_ops(self) -> int:
+        """How many ops are replaced."""
+        return len(self.lowered.cut.program.ops)
 
 
 def pattern_text(cut: Graph) -> str:
-    """The body of the pattern that matches a piece: its ops, and what it returns."""
-    lines = [render_statement(item) for item in cut.program.body]
+    """The body of the pattern that matches a range: its ops, and what it returns."""
+    lines = [render_statement(statement) for statement in cut.program.body]
     returned = ", ".join(name for arg in cut.program.outputs for name in refs(arg))
     text = "\n".join([*lines, f"return {returned}"])
-    imports = [f"import {name}" for name in ("operator",) if f"{name}." in text]
-    imports += [f"from torch import {name}" for name in ("device", "inf") if _uses(cut, text, name)]
-    return "\n".join([*imports, text])
+    return "\n".join([*(line for line, use in PATTERN_IMPORTS.items() if use in text), text])
 
 
-def _uses(cut: Graph, text: str, name: str) -> bool:
-    return f"{name}(" in text if name == "device" else "inf" in text
-
-
-def pass_folder(pieces: Sequence[Written]) -> Files:
-    """The pass folder that replaces some pieces, larger ones first.
+def pass_folder(sources: Sequence[RangeSource]) -> Files:
+    """The pass folder that replaces some ranges, larger ones first.
 
     Raises:
         AuthorError: a source is too long for a file.
     """
-    by_pattern: dict[str, list[Written]] = {}
-    for item in pieces:
-        by_pattern.setdefault(pattern_text(item.piece.cut), []).append(item)
-    groups = sorted(by_pattern.items(), key=lambda group: -_num_ops(group[1][0]))
-    language = LANGUAGES[pieces[0].piece.code.device]
-    used = frozenset(name for item in pieces for name in item.functions)
-    head = language.head.format(functions=FUNCTIONS_IMPORT if used else "")
-    modules, places = _source_modules([item.source for item in pieces], language, head)
-    if used:
-        modules[f"{triton_source.FUNCTIONS}.py"] = triton_source.functions_text(used)
+    by_pattern: dict[str, list[RangeSource]] = {}
+    for source in sources:
+        by_pattern.setdefault(pattern_text(source.lowered.cut), []).append(source)
+    groups = sorted(by_pattern.items(), key=lambda group: -group[1][0].num_ops)
+    language = LANGUAGES[sources[0].lowered.code.device]
+    functions = frozenset(name for source in sources for name in source.functions)
+    head = language.head.format(functions=FUNCTIONS_IMPORT if functions else "")
+    modules, names = _source_modules([source.text for source in sources], language, head)
+    if functions:
+        modules[f"{triton_source.FUNCTIONS}.py"] = triton_source.functions_text(functions)
     files: Files = {LIST_FILE: json.dumps([f"Fused{number}" for number in range(len(groups))])}
-    for number, (pattern, items) in enumerate(groups):
-        files[f"Fused{number}.py"] = _pass_text(pattern, items, places)
+    for number, (pattern, group) in enumerate(groups):
+        files[f"Fused{number}.py"] = _pass_text(pattern, group, language, names)
     return files | modules
-
-
-def _num_ops(item: Written) -> int:
-    return len(item.piece.cut.program.ops)
 
 
 def _source_modules(
@@ -112,10 +114,9 @@ def _source_modules(
 ) -> tuple[Files, dict[str, str]]:
     """Modules that hold sources, each below a head, and the dotted name of each source."""
     texts: list[list[str]] = []
-    places: dict[str, str] = {}
+    names: dict[str, str] = {}
     room = 0
-    for source in dict.fromkeys(sources):
-        number = len(places)
+    for number, source in enumerate(dict.fromkeys(sources)):
         numbered = source.replace(triton_source.NUMBER, f"_{number}")
         text = language.source.format(number=number, text=numbered)
         if '"""' in source or len(text) > MAX_FILE_CHARACTERS // 2:
@@ -126,24 +127,26 @@ def _source_modules(
         texts[-1].append(text)
         room -= len(text)
         module = f"{language.modules}_{len(texts) - 1}"
-        places[source] = f"{module}.{language.place.format(number=number)}"
+        names[source] = f"{module}.{language.source_name.format(number=number)}"
     files = {
-        f"{language.modules}_{number}.py": "\n".join(text) for number, text in enumerate(texts)
+        f"{language.modules}_{number}.py": "\n".join(parts) for number, parts in enumerate(texts)
     }
-    return files, places
+    return files, names
 
 
-def _pass_text(pattern: str, items: Sequence[Written], places: dict[str, str]) -> str:
-    params = [param.name for param in items[0].piece.cut.program.params]
-    by_key: dict[str, tuple[Written, Order]] = {}
-    for item in items:
-        for order in item.piece.orders:
-            by_key.setdefault(_key(item.piece, order), (item, order))
-    language = LANGUAGES[items[0].piece.code.device]
-    modules = sorted({places[item.source].split(".")[0] for item in items})
+def _pass_text(
+    pattern: str, sources: Sequence[RangeSource], language: Language, names: dict[str, str]
+) -> str:
+    """The text of the pass for a pattern; `names` are those of the texts of its sources."""
+    by_key: dict[str, tuple[RangeSource, ParameterOrder]] = {}
+    for source in sources:
+        for order in source.lowered.orders:
+            by_key.setdefault(_form_key(source.lowered, order), (source, order))
+    params = [param.name for param in sources[0].lowered.cut.program.params]
+    modules = sorted({names[source.text].split(".")[0] for source in sources})
     imports = "\n".join(f"from pass_dir import {name}" for name in modules)
     head = HEAD.format(
-        num_ops=_num_ops(items[0]),
+        num_ops=sources[0].num_ops,
         num_forms=len(by_key),
         imports=language.imports.format(modules=imports),
         prelude=language.prelude,
@@ -151,53 +154,52 @@ def _pass_text(pattern: str, items: Sequence[Written], places: dict[str, str]) -
         pattern="\n".join(f"    {line}" for line in pattern.splitlines()),
     )
     forms = [
-        _form_text(number, item, order, places[item.source])
-        for number, (item, order) in enumerate(by_key.values())
+        _form_text(number, source.lowered, order, names[source.text])
+        for number, (source, order) in enumerate(by_key.values())
     ]
     table = "\n".join(f"    ({key}): form_{number}," for number, key in enumerate(by_key))
-    looked_up = ", ".join(f"{name}.shape, {name}.dtype" for name in params)
-    tail = TAIL.format(table=table, params=", ".join(params), key=looked_up)
-    return head + "".join(forms) + tail
+    key = ", ".join(f"{name}.shape, {name}.dtype" for name in params)
+    return head + "".join(forms) + TAIL.format(table=table, params=", ".join(params), key=key)
 
 
-def _key(piece: Piece, order: Order) -> str:
-    forms = list(piece.code.inputs.values())
-    return ", ".join(
-        f"{forms[place].shape}, torch.{forms[place].dtype}" for place in order.arguments
-    )
+def _form_key(lowered: LoweredRange, order: ParameterOrder) -> str:
+    """The shapes and dtypes of the arguments in some order, as the table of a pass has them."""
+    layouts = list(lowered.code.inputs.values())
+    arguments = [layouts[number] for number in order.arguments]
+    return ", ".join(f"{layout.shape}, torch.{layout.dtype}" for layout in arguments)
 
 
-def _form_text(number: int, item: Written, order: Order, source: str) -> str:
+def _form_text(number: int, lowered: LoweredRange, order: ParameterOrder, source: str) -> str:
     """The function that calls the kernel for one form of the arguments, given in some order."""
-    code = item.piece.code
+    code = lowered.code
     language = LANGUAGES[code.device]
     names = list(code.inputs)
-    given = [names[place] for place in order.arguments]
-    lines = [f"def form_{number}({', '.join(given)}):"]
-    for name, form in code.inputs.items():
-        lines += _laid_out(name, form, language)
-    outputs = [f"out_{place}" for place in range(len(code.outputs))]
-    for name, (_, form) in zip(outputs, code.outputs, strict=True):
-        lines.append(f"    {name} = {_made(form, names[0], language)}")
+    params = [names[argument] for argument in order.arguments]
+    lines = [f"def form_{number}({', '.join(params)}):"]
+    for name, layout in code.inputs.items():
+        lines += _relayout_lines(name, layout, language)
+    outputs = [f"out_{result}" for result in range(len(code.outputs))]
+    for name, (_, layout) in zip(outputs, code.outputs, strict=True):
+        lines.append(f"    {name} = {_allocation(layout, names[0], language)}")
     memory = [language.memory.format(name=name) for name in (*names, *outputs)]
-    call = language.call.format(place=source, count=len(memory), memory=", ".join(memory))
+    call = language.call.format(source=source, count=len(memory), memory=", ".join(memory))
     lines.append(f"    {call}")
-    lines.append(f"    return {', '.join(outputs[place] for place in order.results)}")
+    lines.append(f"    return {', '.join(outputs[result] for result in order.results)}")
     return "\n".join(lines) + "\n\n\n"
 
 
-def _laid_out(name: str, form: KernelForm, language: Language) -> list[str]:
+def _relayout_lines(name: str, layout: TensorLayout, language: Language) -> list[str]:
     """Lines that give an argument the strides that its kernel reads."""
-    if form.stride == contiguous(form.shape):
+    if layout.stride == contiguous(layout.shape):
         return [f"    {name} = {name}.contiguous()"]
     return [
-        f"    if {name}.stride() != {form.stride}:",
-        f"        laid_out = {_made(form, name, language)}",
+        f"    if {name}.stride() != {layout.stride}:",
+        f"        laid_out = {_allocation(layout, name, language)}",
         f"        {name} = laid_out.copy_({name})",
     ]
 
 
-def _made(form: KernelForm, beside: str, language: Language) -> str:
-    """The text that makes a tensor of a form on the device of another."""
-    made = language.made.format(dtype=form.dtype, device=beside)
-    return f"torch.empty_strided({form.shape}, {form.stride}, {made})"
+def _allocation(layout: TensorLayout, beside: str, language: Language) -> str:
+    """The text that makes a tensor of a layout on the device of another."""
+    options = language.tensor_options.format(dtype=layout.dtype, device=beside)
+    return f"torch.empty_strided({layout.shape}, {layout.stride}, {options})"

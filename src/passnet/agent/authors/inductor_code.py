@@ -10,7 +10,7 @@ import ast
 import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 from unittest.mock import patch
@@ -41,7 +41,7 @@ it says of itself; for CUDA no kernel waits for another within a launch, or is c
 
 
 @dataclass(frozen=True, slots=True)
-class KernelForm:
+class TensorLayout:
     """Shape, strides in elements, and dtype of a tensor."""
 
     shape: tuple[int, ...]
@@ -87,10 +87,9 @@ class GeneratedCode:
     """
 
     device: TargetDevice
-
-    inputs: dict[str, KernelForm]
+    inputs: dict[str, TensorLayout]
     buffers: dict[str, tuple[str, int]]
-    outputs: tuple[tuple[str, KernelForm], ...]
+    outputs: tuple[tuple[str, TensorLayout], ...]
     kernels: tuple[GeneratedKernel, ...]
     calls: tuple[KernelCall, ...]
     vector_bytes: int
@@ -118,34 +117,36 @@ def generate(
     """
     from torch._inductor import config
 
-    if any(item.annotation == SYMBOL_ANNOTATION for item in graph.program.params):
+    if any(param.annotation == SYMBOL_ANNOTATION for param in graph.program.params):
         raise AuthorError(f"{where}: an argument is a number, and code is made for tensors only")
+    strides = strides or {}
     inputs = {
-        item.name: KernelForm(
-            item.shape, (strides or {}).get(item.name, contiguous(item.shape)), item.dtype
+        spec.name: TensorLayout(
+            spec.shape, strides.get(spec.name, contiguous(spec.shape)), spec.dtype
         )
-        for item in graph.tensors
+        for spec in graph.tensors
     }
     mode = DevicelessMode()
     with contextlib.ExitStack() as stack:
         stack.enter_context(boundary(AuthorError, f"{where}: Inductor cannot lower it"))
         stack.enter_context(torch.no_grad())
-        settings = SETTINGS | DEVICE_SETTINGS[device] | dict(options or {})
-        stack.enter_context(config.patch(settings))
+        stack.enter_context(config.patch(SETTINGS | DEVICE_SETTINGS[device] | dict(options or {})))
         if device == "cuda":
             stack.enter_context(answering_for_gpu())
             stack.enter_context(_without_triton())
         module = build(retarget(graph, device, None if device == "cpu" else 0).program, where)
         with mode, torch.device(device if device == "cpu" else "cuda:0"):
             fakes = [
-                torch.empty_strided(item.shape, item.stride, dtype=getattr(torch, item.dtype))
-                for item in inputs.values()
+                torch.empty_strided(layout.shape, layout.stride, dtype=getattr(torch, layout.dtype))
+                for layout in inputs.values()
             ]
-            expected = _results(module, fakes, where)
-        found = lower(module, fakes, mode, _generated)
-        if found is None:
+            expected = _fake_results(module, fakes, where)
+        reader = lower(
+            module, fakes, mode, lambda lowering: _ModuleReader(lowering, inputs, where, device)
+        )
+        if reader is None:
             raise AuthorError(f"{where}: there is nothing to compute")
-    code = _Reader(found, inputs, where, device).code()
+    code = reader.code()
     _check_outputs(code, expected, where)
     return code
 
@@ -164,54 +165,29 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def _results(module: torch.fx.GraphModule, fakes: Sequence[Any], where: str) -> list[torch.Tensor]:
+def _fake_results(module: torch.fx.GraphModule, fakes: list[Any], where: str) -> list[torch.Tensor]:
     """What a graph returns under fake tensors."""
-    results = module(*fakes)
-    for item in results:
-        if not isinstance(item, torch.Tensor):
-            raise AuthorError(f"{where}: it returns something that is no tensor")
-    memory = [item.untyped_storage()._cdata for item in (*fakes, *results)]
-    if len(set(memory)) < len(memory):
+    results = list(module(*fakes))
+    if not all(isinstance(result, torch.Tensor) for result in results):
+        raise AuthorError(f"{where}: it returns something that is no tensor")
+    memory = {tensor.untyped_storage()._cdata for tensor in (*fakes, *results)}
+    if len(memory) < len(fakes) + len(results):
         raise AuthorError(f"{where}: it returns a view of an argument, or two of one value")
-    return list(results)
+    return results
 
 
 def _check_outputs(code: GeneratedCode, expected: Sequence[torch.Tensor], where: str) -> None:
     """See that the code returns what the graph does, in the same order of memory."""
-    forms = [form for _, form in code.outputs]
-    for form, item in zip(forms, expected, strict=True):
-        wanted = KernelForm(tuple(item.shape), tuple(item.stride()), str(item.dtype).split(".")[1])
-        sizes = [place for place, size in enumerate(form.shape) if size != 1]
-        same = [form.stride[place] == wanted.stride[place] for place in sizes]
-        if form.shape != wanted.shape or form.dtype != wanted.dtype or not all(same):
-            raise AuthorError(f"{where}: Inductor returns {form} where torch returns {wanted}")
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The state of Inductor after its code was generated."""
-
-    lowering: Any
-    wrapper: Any
-    storage: dict[str, int]
-    vector_bytes: int
-
-
-def _generated(lowering: Any) -> _Found:
-    """The code of the kernels that were decided on."""
-    from torch._inductor.cpu_vec_isa import pick_vec_isa
-
-    wrapper = lowering.wrapper_code
-    wrapper.push_codegened_graph(lowering)
-    lowering.scheduler.codegen()
-    wrapper.run_wrapper_ir_passes(lowering.is_inference)
-    storage = {
-        line.node.get_name(): int(lowering.get_allocation_storage_size(line.node))
-        for line in wrapper.lines
-        if type(line).__name__ == "AllocateLine"
-    }
-    isa = None if "cuda" in lowering.device_types else pick_vec_isa()
-    return _Found(lowering, wrapper, storage, isa.bit_width() // 8 if isa else 0)
+    for (_, actual), tensor in zip(code.outputs, expected, strict=True):
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        layout = TensorLayout(tuple(tensor.shape), tuple(tensor.stride()), dtype)
+        differing = [
+            axis
+            for axis, size in enumerate(actual.shape)
+            if size != 1 and actual.stride[axis] != layout.stride[axis]
+        ]
+        if actual.shape != layout.shape or actual.dtype != dtype or differing:
+            raise AuthorError(f"{where}: Inductor returns {actual} where torch returns {layout}")
 
 
 @contextlib.contextmanager
@@ -232,89 +208,101 @@ _ALIGNING = re.compile(r"(\w+) = copy_if_misaligned\(\1\)")
 """A line of text that moves an argument to a multiple of 16 bytes, which our kernels need not."""
 
 
-class _Reader:
-    """Reads the lines of a generated module, which are records of Inductor, one after the other."""
+@dataclass
+class _ModuleReader:
+    """Reads the lines of a generated module, which are records of Inductor, one after the other.
 
-    def __init__(
-        self, found: _Found, inputs: dict[str, KernelForm], where: str, device: TargetDevice
-    ) -> None:
-        self._found = found
-        self._where = where
-        self._device: TargetDevice = device
-        self._inputs = inputs
-        names = [str(name) for name in found.lowering.graph_input_names]
-        self._places = {own: BufferSlot(name) for own, name in zip(names, inputs, strict=True)}
-        self._buffers: dict[str, tuple[str, int]] = {}
-        self._kernels: list[GeneratedKernel] = []
-        self._calls: list[KernelCall] = []
+    Args:
+        lowering: Inductor's state when it has decided on its kernels; their code is generated here.
+        inputs: of the graph, by name.
+        where: named in errors.
+        device: what the code is for.
+    """
+
+    lowering: Any
+    inputs: dict[str, TensorLayout]
+    where: str
+    device: TargetDevice
+    buffers: dict[str, tuple[str, int]] = field(default_factory=dict)
+    kernels: list[GeneratedKernel] = field(default_factory=list)
+    calls: list[KernelCall] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        from torch._inductor.cpu_vec_isa import pick_vec_isa
+
+        wrapper = self.lowering.wrapper_code
+        wrapper.push_codegened_graph(self.lowering)
+        self.lowering.scheduler.codegen()
+        wrapper.run_wrapper_ir_passes(self.lowering.is_inference)
+        self.storage = {
+            line.node.get_name(): int(self.lowering.get_allocation_storage_size(line.node))
+            for line in wrapper.lines
+            if type(line).__name__ == "AllocateLine"
+        }
+        isa = None if "cuda" in self.lowering.device_types else pick_vec_isa()
+        self.vector_bytes = isa.bit_width() // 8 if isa else 0
+        names = [str(name) for name in self.lowering.graph_input_names]
+        self.slots = {own: BufferSlot(name) for own, name in zip(names, self.inputs, strict=True)}
 
     def code(self) -> GeneratedCode:
         """The code as data."""
-        for line in self._found.wrapper.lines:
-            self._line(line)
-        outputs = tuple(self._output(item) for item in self._found.lowering.graph_outputs)
-        if len({name for name, _ in outputs}) < len(outputs):
-            raise AuthorError(f"{self._where}: two results share memory")
+        for line in self.lowering.wrapper_code.lines:
+            self._read_line(line)
+        outputs = tuple(self._output(node) for node in self.lowering.graph_outputs)
+        if len(dict(outputs)) < len(outputs):
+            raise AuthorError(f"{self.where}: two results share memory")
+        kernels, calls = tuple(self.kernels), tuple(self.calls)
         return GeneratedCode(
-            self._device,
-            self._inputs,
-            self._buffers,
-            outputs,
-            tuple(self._kernels),
-            tuple(self._calls),
-            self._found.vector_bytes,
+            self.device, self.inputs, self.buffers, outputs, kernels, calls, self.vector_bytes
         )
 
-    def _line(self, line: Any) -> None:
+    def _read_line(self, line: Any) -> None:
         match type(line).__name__:
             case "AllocateLine":
                 name = line.node.get_name()
-                self._places[name] = BufferSlot(name)
-                self._buffers[name] = (_dtype(line.node), self._found.storage[name])
+                self.slots[name] = BufferSlot(name)
+                self.buffers[name] = (_dtype(line.node), self.storage[name])
             case "ReuseLine":
-                self._places[line.reused_as.get_name()] = self._place(line.node.get_name())
+                self.slots[line.reused_as.get_name()] = self._slot(line.node.get_name())
             case "ReinterpretLine":
                 view = line.layout.view
-                base = self._place(view.get_name())
+                base = self._slot(view.get_name())
                 offset = base.offset + int(view.get_layout().offset)
-                self._places[line.reused_as.get_name()] = BufferSlot(base.memory, offset)
+                self.slots[line.reused_as.get_name()] = BufferSlot(base.memory, offset)
             case "KernelDefinitionLine":
-                self._kernels.append(_kernel(line.kernel_name, line.kernel_body, self._where))
+                self.kernels.append(_kernel(line.kernel_name, line.kernel_body, self.where))
             case "KernelCallLine":
-                given = [item for item in line.call_args if not isinstance(item, Integral)]
-                arguments = tuple(self._place(item) for item in given)
-                self._calls.append(KernelCall(line.kernel_name, arguments))
+                names = [arg for arg in line.call_args if not isinstance(arg, Integral)]
+                self.calls.append(KernelCall(line.kernel_name, tuple(map(self._slot, names))))
             case "str" if _ALIGNING.fullmatch(line):
                 pass
-            case other if other not in _IGNORED:
+            case kind if kind not in _IGNORED:
                 raise AuthorError(
-                    f"{self._where}: a part of it is no generated kernel ({other}); leave the op "
+                    f"{self.where}: a part of it is no generated kernel ({kind}); leave the op "
                     "that calls a library out"
                 )
 
-    def _place(self, name: Any) -> BufferSlot:
-        if name not in self._places:
-            raise AuthorError(
-                f"{self._where}: a kernel gets {name!s:.60}, which is no tensor of it"
-            )
-        return self._places[name]
+    def _slot(self, name: Any) -> BufferSlot:
+        if name not in self.slots:
+            raise AuthorError(f"{self.where}: a kernel gets {name!s:.60}, which is no tensor of it")
+        return self.slots[name]
 
-    def _output(self, item: Any) -> tuple[str, KernelForm]:
-        """The buffer that holds a result, and its form."""
+    def _output(self, node: Any) -> tuple[str, TensorLayout]:
+        """The buffer that holds a result, and its layout."""
         try:
-            place = self._place(item.get_name())
-            shape = tuple(int(size) for size in item.get_size())
-            stride = tuple(int(step) for step in item.get_stride())
-            offset = place.offset + int(item.get_layout().offset)
+            slot = self._slot(node.get_name())
+            shape = tuple(int(size) for size in node.get_size())
+            stride = tuple(int(step) for step in node.get_stride())
+            offset = slot.offset + int(node.get_layout().offset)
         except (AttributeError, NotImplementedError, TypeError) as cause:
-            raise AuthorError(f"{self._where}: a result is no tensor in memory") from cause
-        needed = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
-        if place.memory not in self._buffers or offset:
-            raise AuthorError(f"{self._where}: a result is a part of an argument or of a buffer")
-        dtype, count = self._buffers[place.memory]
-        if count != (needed if all(shape) else 0) or dtype != _dtype(item):
-            raise AuthorError(f"{self._where}: a result is a part of a buffer")
-        return place.memory, KernelForm(shape, stride, dtype)
+            raise AuthorError(f"{self.where}: a result is no tensor in memory") from cause
+        if slot.memory not in self.buffers or offset:
+            raise AuthorError(f"{self.where}: a result is a part of an argument or of a buffer")
+        reach = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+        dtype, count = self.buffers[slot.memory]
+        if count != (reach if all(shape) else 0) or dtype != _dtype(node):
+            raise AuthorError(f"{self.where}: a result is a part of a buffer")
+        return slot.memory, TensorLayout(shape, stride, dtype)
 
 
 def _dtype(node: Any) -> str:
@@ -328,9 +316,9 @@ def _kernel(name: str, body: str, where: str) -> GeneratedKernel:
     match ast.parse(body, mode="eval").body:
         case ast.Call(
             func=ast.Attribute(attr="cpp_pybinding"),
-            args=[ast.List(elts=types), ast.Constant(value=str(text))],
+            args=[ast.List() as types, ast.Constant(value=str(text))],
         ):
-            return GeneratedKernel(name, tuple(ast.literal_eval(item) for item in types), text)
+            return GeneratedKernel(name, tuple(ast.literal_eval(types)), text)
         case ast.Call(
             func=ast.Attribute(attr="triton"),
             args=[ast.Constant(value=str(called)), ast.Constant(value=str(text))],

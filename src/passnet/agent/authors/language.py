@@ -24,45 +24,45 @@ class Language:
     """How kernels stand in a folder.
 
     `modules` is the name of the modules with sources, `head` is how each begins. `source` is how a
-    source stands there and `place` what a pass calls it, by its number. `imports` and `prelude` are
-    those of a pass; `call` gives a kernel its memory, written as `memory` for each tensor; `made`
-    is what a tensor is made with.
+    source stands there and `source_name` what a pass calls it, by its number. `imports` and
+    `prelude` are those of a pass; `call` gives a kernel its memory, written as `memory` for each
+    tensor; `tensor_options` is what a tensor is made with.
     """
 
     modules: str
     head: str
     source: str
-    place: str
+    source_name: str
     imports: str
     prelude: str
     call: str
     memory: str
-    made: str
+    tensor_options: str
 
 
 LANGUAGES: dict[TargetDevice, Language] = {
     "cpu": Language(
-        "sources",
-        '"""C++ that Inductor generated, in the vocabulary of passnet."""\n',
-        'SOURCE_{number} = r"""\n{text}"""\n',
-        "SOURCE_{number}",
-        "import functools\n\nimport torch\n\n{modules}\nfrom passnet.passes import cpp",
-        CPP_PRELUDE,
-        "kernel({place}, {count})({memory})",
-        "{name}.data_ptr()",
-        "dtype=torch.{dtype}",
+        modules="sources",
+        head='"""C++ that Inductor generated, in the vocabulary of passnet."""\n',
+        source='SOURCE_{number} = r"""\n{text}"""\n',
+        source_name="SOURCE_{number}",
+        imports="import functools\n\nimport torch\n\n{modules}\nfrom passnet.passes import cpp",
+        prelude=CPP_PRELUDE,
+        call="kernel({source}, {count})({memory})",
+        memory="{name}.data_ptr()",
+        tensor_options="dtype=torch.{dtype}",
     ),
     "cuda": Language(
-        "kernels",
-        '"""Triton that Inductor generated."""\n\nimport torch\nimport triton\n'
+        modules="kernels",
+        head='"""Triton that Inductor generated."""\n\nimport torch\nimport triton\n'
         "import triton.language as tl\n{functions}\n",
-        "{text}",
-        f"{triton_source.ENTRY}_{{number}}",
-        "import torch\n\n{modules}",
-        "",
-        "{place}({memory})",
-        "{name}",
-        "dtype=torch.{dtype}, device={device}.device",
+        source="{text}",
+        source_name=f"{triton_source.ENTRY}_{{number}}",
+        imports="import torch\n\n{modules}",
+        prelude="",
+        call="{source}({memory})",
+        memory="{name}",
+        tensor_options="dtype=torch.{dtype}, device={device}.device",
     ),
 }
 """The language of a device. Triton launches on the current stream of torch."""

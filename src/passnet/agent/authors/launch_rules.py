@@ -32,7 +32,7 @@ OUTER_COLUMNS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class BlockSizes:
     """What the rules start from.
 
     Args:
@@ -56,19 +56,23 @@ class Launch:
     keywords: dict[str, int | bool]
 
 
-def launch_of(kernel: TritonKernel, blocks: Blocks) -> Launch:
+def launch_of(kernel: TritonKernel, blocks: BlockSizes) -> Launch:
     """The launch of a kernel.
 
     Raises:
         AuthorError: its grid is none of the known ones, or too large for a GPU.
     """
-    sizes = _reduction(kernel, blocks) if "r0_" in kernel.numels else _pointwise(kernel, blocks)
+    sizes = {name: kernel.fixed.get(name, 1) for name in (*kernel.launch_blocks, *kernel.fixed)}
+    if "r0_" in kernel.numels:
+        _size_reduction(kernel, blocks, sizes)
+    else:
+        _size_pointwise(kernel, blocks, sizes)
     grid = _grid(kernel, sizes)
     if any(count > MAX_PROGRAMS for count in grid[1:]):
         raise AuthorError(f"{kernel.name}: a grid of {grid} programs is too large")
-    keywords: dict[str, int | bool] = {name: sizes[name] for name in kernel.given}
-    wanted = prod(sizes.values()) // VALUES_PER_WARP
-    keywords["num_warps"] = blocks.num_warps or min(max(wanted, 1), MAX_WARPS[kernel.kind])
+    keywords: dict[str, int | bool] = {name: sizes[name] for name in kernel.launch_blocks}
+    num_warps = min(max(prod(sizes.values()) // VALUES_PER_WARP, 1), MAX_WARPS[kernel.kind])
+    keywords["num_warps"] = blocks.num_warps or num_warps
     if blocks.num_stages is not None:
         keywords["num_stages"] = blocks.num_stages
     if not kernel.fuses_products:
@@ -76,45 +80,39 @@ def launch_of(kernel: TritonKernel, blocks: Blocks) -> Launch:
     return Launch(grid, keywords)
 
 
-def _pointwise(kernel: TritonKernel, blocks: Blocks) -> dict[str, int]:
-    """Blocks as near to a cube as the axes allow, the first axis the longest."""
+def _size_pointwise(kernel: TritonKernel, blocks: BlockSizes, sizes: dict[str, int]) -> None:
+    """Make blocks as near to a cube as the axes allow, the first axis the longest."""
+    axes = [name for name in MAX_BLOCKS if name in kernel.launch_blocks]
     most = {
-        name: min(_power(kernel.numels.get(name[0].lower(), 1)), largest)
-        for name, largest in MAX_BLOCKS.items()
+        name: min(_next_power(kernel.numels.get(name[0].lower(), 1)), MAX_BLOCKS[name])
+        for name in axes
     }
-    sizes = {name: kernel.fixed.get(name, 1) for name in (*kernel.given, *kernel.fixed)}
-    axes = [name for name in MAX_BLOCKS if name in kernel.given]
     while prod(sizes.values()) < blocks.values:
-        smaller = [name for name in axes if sizes[name] < most[name]]
-        if not smaller:
+        growing = [name for name in axes if sizes[name] < most[name]]
+        if not growing:
             break
-        sizes[min(smaller, key=lambda name: sizes[name])] *= 2
+        sizes[min(growing, key=lambda name: sizes[name])] *= 2
     while axes and prod(sizes.values()) > LEAST_VALUES:
         if prod(_grid(kernel, sizes)) >= ENOUGH_PROGRAMS:
             break
-        longest = max(reversed(axes), key=lambda name: sizes[name])
-        sizes[longest] //= 2
-    return sizes
+        sizes[max(reversed(axes), key=lambda name: sizes[name])] //= 2
 
 
-def _reduction(kernel: TritonKernel, blocks: Blocks) -> dict[str, int]:
-    """Rows side by side, and how much of each is held at a time."""
-    sizes = {name: kernel.fixed.get(name, 1) for name in (*kernel.given, *kernel.fixed)}
+def _size_reduction(kernel: TritonKernel, blocks: BlockSizes, sizes: dict[str, int]) -> None:
+    """Set how many rows lie side by side, and how much of each is held at a time."""
     least = OUTER_COLUMNS if kernel.is_outer else 1
-    if "R0_BLOCK" in kernel.given:
-        room = max(blocks.row // least, 16)
-        sizes["R0_BLOCK"] = min(_power(kernel.numels["r0_"]), room)
-    if "XBLOCK" in kernel.given:
+    if "R0_BLOCK" in kernel.launch_blocks:
+        sizes["R0_BLOCK"] = min(_next_power(kernel.numels["r0_"]), max(blocks.row // least, 16))
+    if "XBLOCK" in kernel.launch_blocks:
         columns = max(blocks.row // sizes.get("R0_BLOCK", 1), least)
-        sizes["XBLOCK"] = min(columns, _power(kernel.numels["x"]), MAX_BLOCKS["XBLOCK"])
+        sizes["XBLOCK"] = min(columns, _next_power(kernel.numels["x"]), MAX_BLOCKS["XBLOCK"])
         while sizes["XBLOCK"] > least and prod(_grid(kernel, sizes)) < ENOUGH_PROGRAMS:
             sizes["XBLOCK"] //= 2
-    return sizes
 
 
 def _grid(kernel: TritonKernel, sizes: dict[str, int]) -> tuple[int, ...]:
     def along(axis: str) -> int:
-        return _ceil(kernel.numels.get(axis, 1), sizes.get(f"{axis.upper()}BLOCK", 1))
+        return _ceil_div(kernel.numels.get(axis, 1), sizes.get(f"{axis.upper()}BLOCK", 1))
 
     match kernel.grid:
         case "Grid1D":
@@ -124,17 +122,17 @@ def _grid(kernel: TritonKernel, sizes: dict[str, int]) -> tuple[int, ...]:
         case "Grid3D":
             return (along("x"), along("y"), along("z"))
         case "Grid2DWithYZOverflow":
-            layers = _ceil(along("y"), MAX_PROGRAMS)
-            return (along("x"), _ceil(along("y"), layers), layers)
+            layers = _ceil_div(along("y"), MAX_PROGRAMS)
+            return (along("x"), _ceil_div(along("y"), layers), layers)
         case "SequentialComboKernelGrid":
-            return (sum(_ceil(part, sizes["XBLOCK"]) for part in kernel.parts),)
+            return (sum(_ceil_div(part, sizes["XBLOCK"]) for part in kernel.parts),)
     raise AuthorError(f"{kernel.name}: a grid of the kind {kernel.grid} is not written")
 
 
-def _ceil(count: int, size: int) -> int:
+def _ceil_div(count: int, size: int) -> int:
     return -(-count // size)
 
 
-def _power(count: int) -> int:
+def _next_power(count: int) -> int:
     """The least power of 2 that is no less."""
     return 1 << max(count - 1, 0).bit_length()

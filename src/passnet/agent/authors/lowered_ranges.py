@@ -1,4 +1,4 @@
-"""The pieces of a graph that generated kernels can compute: ranges of ops, cut out and lowered."""
+"""Ranges of a graph's ops that generated kernels can compute, cut out and lowered."""
 
 from __future__ import annotations
 
@@ -11,16 +11,9 @@ import torch.fx
 
 from passnet.agent.authors.eager_steps import in_eager_steps
 from passnet.agent.authors.inductor_code import GeneratedCode, generate
-from passnet.agent.authors.parameter_order import Order, orders
+from passnet.agent.authors.parameter_order import ParameterOrder, parameter_orders
 from passnet.agent.authors.triton_source import triton_source
-from passnet.errors import (
-    AuthorError,
-    CutError,
-    FusionError,
-    GraphError,
-    PassError,
-    boundary,
-)
+from passnet.errors import AuthorError, CutError, FusionError, GraphError, PassError, boundary
 from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.fake import fake_input, restored_state
@@ -42,7 +35,7 @@ whole: most often they are views, whose results share memory with another value.
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LoweredRange:
     """Ops of a graph, as a graph of their own, and what Inductor generates for them.
 
     `orders` are those in which its pattern may get its arguments.
@@ -51,11 +44,11 @@ class Piece:
     span: Span
     cut: Graph
     code: GeneratedCode
-    orders: tuple[Order, ...]
+    orders: tuple[ParameterOrder, ...]
 
 
-class GraphPieces:
-    """Cuts pieces out of one graph and lowers them, each but once for the same options.
+class GraphLowering:
+    """Cuts ranges out of one graph and lowers them, each but once for the same options.
 
     `refused` says why a span cannot be cut out, lowered or written.
 
@@ -73,69 +66,60 @@ class GraphPieces:
         self._device: TargetDevice = device
         single = Graph(single_assignment(graph.program), graph.tensors)
         try:
-            seen = inferred_specs(single)
+            specs = inferred_specs(single)
         except GraphError as cause:
             raise AuthorError(f"{where}: {cause}") from cause
         self._program = single.program
-        self._parent: Parent = parent_of(single.program, seen)
+        self._parent: Parent = parent_of(single.program, specs)
         self._strides = _strides(single, device)
         self._spans = _between_libraries(single, where, device)
-        self._known: dict[tuple[Span, Options], Piece | None] = {}
+        self._ranges: dict[tuple[Span, Options], LoweredRange | None] = {}
         self.refused: dict[Span, str] = {}
-
-    @property
-    def num_ops(self) -> int:
-        """How many ops the graph has."""
-        return len(self._parent.ops)
 
     def largest(self, options: Options) -> tuple[Span, ...]:
         """The spans that generated kernels can compute, as long as can be.
 
         Ops that call a library are in none, nor are those that cannot be lowered.
         """
-        return tuple(
-            span for start, stop in self._spans for span in self._cover(start, stop, options)
-        )
+        return tuple(span for bounds in self._spans for span in self._cover(*bounds, options))
 
-    def piece(self, span: Span, options: Options) -> Piece | None:
-        """The piece of a span; None where it cannot be cut out or lowered."""
+    def lowered(self, span: Span, options: Options) -> LoweredRange | None:
+        """The range of a span; None where it cannot be cut out or lowered."""
         key = (span, options)
-        if key not in self._known:
+        if key not in self._ranges:
             try:
-                self._known[key] = self._lowered(span, options)
+                self._ranges[key] = self._lower(span, options)
             except (AuthorError, CutError, GraphError, PassError) as cause:
-                self._known[key] = None
+                self._ranges[key] = None
                 self.refused[span] = str(cause)
-        return self._known[key]
+        return self._ranges[key]
 
     def _cover(self, start: int, stop: int, options: Options) -> list[Span]:
         """Spans within a range, found by leaving out its ends, or else by halving it."""
-        if stop <= start:
-            return []
-        tries = [(start, stop), *((start + front, stop - back) for front, back in TRIMS)]
-        for span in tries:
-            if span[0] < span[1] and self.piece(span, options) is not None:
+        for front, back in ((0, 0), *TRIMS):
+            span = (start + front, stop - back)
+            if span[0] < span[1] and self.lowered(span, options) is not None:
                 return [span]
-        if stop - start == 1:
+        if stop - start <= 1:
             return []
         middle = (start + stop) // 2
         return [*self._cover(start, middle, options), *self._cover(middle, stop, options)]
 
-    def _lowered(self, span: Span, options: Options) -> Piece:
+    def _lower(self, span: Span, options: Options) -> LoweredRange:
+        where = f"{self._where}{list(span)}"
         cut = cut_range(self._parent, *span)
         if not cut.tensors:
-            raise AuthorError(f"{self._where}{list(span)}: it reads nothing")
+            raise AuthorError(f"{where}: it reads nothing")
         strides = {
-            item.name: self._strides[item.original_name]
-            for item in cut.tensors
-            if item.original_name in self._strides
+            spec.name: self._strides[spec.original_name]
+            for spec in cut.tensors
+            if spec.original_name in self._strides
         }
         steps = in_eager_steps(cut, inferred_specs(cut), self._device)
-        where = f"{self._where}{list(span)}"
         code = generate(steps, strides, dict(options), where, self._device)
         if self._device == "cuda":
             triton_source(code)  # refuses what uses a function that we have not
-        return Piece(span, cut, code, tuple(orders(cut, self._program, span[0])))
+        return LoweredRange(span, cut, code, tuple(parameter_orders(cut, self._program, span[0])))
 
 
 def _between_libraries(graph: Graph, where: str, device: TargetDevice) -> tuple[Span, ...]:
@@ -157,7 +141,7 @@ def _strides(graph: Graph, device: TargetDevice) -> dict[str, tuple[int, ...]]:
     as the code that is generated copies what has others than expected.
     """
     names = [op.output for op in graph.program.ops]
-    found: dict[str, tuple[int, ...]] = {}
+    strides: dict[str, tuple[int, ...]] = {}
 
     class Recorder(torch.fx.Interpreter):
         def run_node(self, n: torch.fx.Node) -> Any:
@@ -165,18 +149,18 @@ def _strides(graph: Graph, device: TargetDevice) -> dict[str, tuple[int, ...]]:
             if "custom" in n.meta and isinstance(value, torch.Tensor):
                 name = names[n.meta["custom"]["op"]]
                 if name is not None:
-                    found[name] = tuple(value.stride())
+                    strides[name] = tuple(value.stride())
             return value
 
-    annotations = {item.name: item.annotation for item in graph.program.params}
-    running = boundary(AuthorError, "cannot run under fake tensors")
-    answering = answering_for_gpu() if device == "cuda" else nullcontext()
+    annotations = {param.name: param.annotation for param in graph.program.params}
     program = retarget(graph, device, None if device == "cpu" else 0).program
+    answering = answering_for_gpu() if device == "cuda" else nullcontext()
+    running = boundary(AuthorError, "cannot run under fake tensors")
     modes = (restored_state(), answering, DevicelessMode(), torch.no_grad())
     with suppress(AuthorError), running, ExitStack() as stack:
         for mode in modes:
             stack.enter_context(mode)
         with torch.device(device if device == "cpu" else "cuda:0"):
-            inputs = [fake_input(item, annotations[item.name]) for item in graph.tensors]
+            inputs = [fake_input(spec, annotations[spec.name]) for spec in graph.tensors]
         Recorder(build(program)).run(*inputs)
-    return found
+    return strides

@@ -20,58 +20,49 @@ from passnet.passes.pattern import make_pattern
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """For each parameter of a pattern the argument of the piece that it stands for, by number; and
-    for each of its results that of the piece.
+class ParameterOrder:
+    """For each parameter of a pattern the argument of the range that it stands for, by number; and
+    for each of its results that of the range.
     """
 
     arguments: tuple[int, ...]
     results: tuple[int, ...]
 
 
-def orders(cut: Graph, parent: Program, start: int) -> list[Order]:
-    """The orders in which a piece's pattern is found where it was cut out, the plain one first.
+def parameter_orders(cut: Graph, parent: Program, start: int) -> list[ParameterOrder]:
+    """The orders in which a range's pattern is found where it was cut out, the plain one first.
 
     Args:
-        cut: the piece, from `cut_range` of `parent`.
+        cut: the range, from `cut_range` of `parent`.
         parent: a program in single-assignment form.
-        start: the op of it with which the piece begins.
+        start: the op of it with which the range begins.
     """
-    module = build(cut.program)
-    pattern = make_pattern("piece", module)
-    index = GraphIndex(build(parent).graph)
-    found: list[Match] = []
-    each_match(pattern, index, found.append)
-    plain = Order(tuple(range(len(cut.tensors))), tuple(range(len(cut.program.outputs))))
-    names = {item.original_name: number for number, item in enumerate(cut.tensors)}
-    results = {
-        _op_of(cut, name) + start: number
-        for number, arg in enumerate(cut.program.outputs)
-        for name in refs(arg)
-    }
-    made = [op.output for op in parent.ops]
-    known = [plain]
-    for match in found:
-        arguments = []
-        for param in pattern.params:
-            node = match.nodes.get(param)
-            value = _value(node, made) if isinstance(node, torch.fx.Node) else None
-            arguments.append(names.get(value, -1))
-        places = [results.get(_op(match.nodes[item]), -1) for item in pattern.outputs]
-        order = Order(tuple(arguments), tuple(places))
-        if -1 not in (*order.arguments, *order.results) and order not in known:
-            known.append(order)
-    return known
+    pattern = make_pattern("piece", build(cut.program))
+    matches: list[Match] = []
+    each_match(pattern, GraphIndex(build(parent).graph), matches.append)
+    outputs = cut.program.outputs
+    arguments = {spec.original_name: number for number, spec in enumerate(cut.tensors)}
+    ops = {op.output: start + number for number, op in enumerate(cut.program.ops)}
+    results = {ops[name]: number for number, arg in enumerate(outputs) for name in refs(arg)}
+    names = [op.output for op in parent.ops]
+    orders = [ParameterOrder(tuple(range(len(cut.tensors))), tuple(range(len(outputs))))]
+    for match in matches:
+        nodes = [match.nodes.get(param) for param in pattern.params]
+        order = ParameterOrder(
+            tuple(arguments.get(_value_name(node, names), -1) for node in nodes),
+            tuple(results.get(_op_number(match.nodes[node]), -1) for node in pattern.outputs),
+        )
+        if -1 not in (*order.arguments, *order.results) and order not in orders:
+            orders.append(order)
+    return orders
 
 
-def _op(node: torch.fx.Node) -> int:
+def _op_number(node: torch.fx.Node) -> int:
     return node.meta["custom"]["op"] if "custom" in node.meta else -1
 
 
-def _op_of(cut: Graph, name: str) -> int:
-    return next(number for number, op in enumerate(cut.program.ops) if op.output == name)
-
-
-def _value(node: torch.fx.Node, made: list[str | None]) -> str | None:
-    """The name of a value in the program that a module was built of."""
-    return str(node.target) if node.op == "placeholder" else made[_op(node)]
+def _value_name(node: object, names: list[str | None]) -> str | None:
+    """The name of a value in the program that a module was built of, by the names of its ops."""
+    if not isinstance(node, torch.fx.Node):
+        return None
+    return str(node.target) if node.op == "placeholder" else names[_op_number(node)]

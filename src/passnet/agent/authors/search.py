@@ -12,13 +12,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import exp, log
 from statistics import median
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from passnet.agent.authors.folder_text import Written
-from passnet.agent.authors.lowered_ranges import Options, Span
-from passnet.agent.authors.task_compiler import TaskCompiler, Way
+from passnet.agent.authors.compiler import CompilePlan, TaskCompiler
+from passnet.agent.authors.lowered_ranges import Options
 from passnet.agent.session import Session
 from passnet.agent.tools import Submit
 from passnet.graph.render import render_program
@@ -26,6 +26,7 @@ from passnet.mine.cut import single_assignment
 from passnet.mine.schedule import TargetDevice
 
 BUDGET = 12
+"""Evaluations of a search."""
 
 NUM_ROUNDS = 3
 """How often every setting is tried: what gains may change with the ranges."""
@@ -80,13 +81,13 @@ BLOCKS: tuple[tuple[tuple[str, int], ...], ...] = (
     *((("num_warps", count),) for count in (1, 2, 4, 8, 16)),
     *((("num_stages", count),) for count in (1, 2, 4)),
 )
-"""What the launches of Triton are chosen from, by the fields of `Blocks`."""
+"""What the launches of Triton are chosen from, by the fields of `BlockSizes`."""
 
-State: TypeAlias = tuple[tuple[str, ...], ...]
-"""What tells one folder from another: the pieces of each graph."""
+FolderKey: TypeAlias = tuple[tuple[str, ...], ...]
+"""What tells one folder from another: the ranges of each graph."""
 
-Change: TypeAlias = Callable[[int, Way], Way]
-"""What a move makes of the way of a graph, by its number."""
+Change: TypeAlias = Callable[[CompilePlan], CompilePlan]
+"""What a move makes of the plan of a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,159 +114,136 @@ def search_author(session: Session, seed: int = 0, budget: int = BUDGET) -> None
     for move in search.moves():
         if len(session.evaluations) >= budget - 1:
             break
-        search.attempt(move)
-    search.end(budget)
+        search.try_move(move)
+    plans = search.compiler.plans
+    if len(session.evaluations) < budget and search.folder_key(plans) not in search.evaluated:
+        search.compiler.evaluate(plans)
     session.act(Submit())
 
 
 @dataclass
 class _Search:
-    """The state of a search: what was measured of each way of each graph."""
+    """The state of a search: what was measured of each plan of each graph."""
 
     compiler: TaskCompiler
     draw: random.Random
     speedups: dict[tuple[int, tuple[str, ...]], list[float]] = field(default_factory=dict)
-    evaluated: set[State] = field(default_factory=set)
+    evaluated: set[FolderKey] = field(default_factory=set)
 
     def begin(self) -> None:
         """Start from what the compiler writes, its ranges written out."""
         compiler = self.compiler
         compiler.make_correct()
-        compiler.ways = [
-            replace(way, spans=compiler.spans(number)) for number, way in enumerate(compiler.ways)
+        compiler.plans = [
+            replace(plan, spans=compiler.spans(number, plan))
+            for number, plan in enumerate(compiler.plans)
         ]
-        if not compiler.is_written(compiler.ways):
-            compiler.evaluate(compiler.ways)
-        self._keep_measured(compiler.ways)
-
-    def end(self, budget: int) -> None:
-        """Evaluate what was found best, unless that is what an evaluation was of."""
-        ways = self.compiler.ways
-        is_left = len(self.compiler.session.evaluations) < budget
-        if is_left and self._state(ways) not in self.evaluated:
-            self.compiler.evaluate(ways)
+        if compiler.session.files != compiler.folder(compiler.plans):
+            compiler.evaluate(compiler.plans)
+        self._record_speedups(compiler.plans)
 
     def moves(self) -> Iterator[Move]:
         """All settings in a drawn order, and between them ranges divided, shortened, left out."""
-        several = self.compiler.num_threads > 1
-        changes = moves_for(self.compiler.device, several)
-        self.draw.shuffle(changes)
+        moves = moves_for(self.compiler.device, self.compiler.num_threads > 1)
+        self.draw.shuffle(moves)
         for _ in range(NUM_ROUNDS):
-            for change in changes:
-                yield change
+            for move in moves:
+                yield move
                 if self.draw.random() < 0.5:
-                    yield Move(self._with_spans(), is_shared=True)
+                    position, kind = self.draw.random(), self.draw.random()
+                    keeps_end = self.draw.random() < 0.5
+                    change = partial(_with_spans, position, kind, keeps_end)
+                    yield Move(change, is_shared=True)
 
-    def attempt(self, move: Move) -> None:
+    def try_move(self, move: Move) -> None:
         """Try a move on all graphs, and keep it where it is faster."""
         compiler = self.compiler
-        before = list(compiler.ways)
-        tried = [
-            self._valid(number, move.change(number, way), way) for number, way in enumerate(before)
-        ]
-        if self._state(tried) in self.evaluated or not compiler.evaluate(tried):
+        before = list(compiler.plans)
+        after = [self._valid(number, move.change(plan), plan) for number, plan in enumerate(before)]
+        if self.folder_key(after) in self.evaluated or not compiler.evaluate(after):
             return
-        self._keep_measured(tried)
-        for numbers in self._units(move.is_shared):
-            if self._is_better(numbers, before, tried):
+        self._record_speedups(after)
+        for numbers in self._groups(move.is_shared):
+            if self._is_better(numbers, before, after):
                 for number in numbers:
-                    compiler.ways[number] = tried[number]
+                    compiler.plans[number] = after[number]
 
-    def _valid(self, number: int, way: Way, before: Way) -> Way:
-        """A way, or the one before where not all of its pieces can be made."""
-        written = self.compiler.written(number, way)
-        return way if written and len(written) == len(way.spans or ()) else before
+    def folder_key(self, plans: Sequence[CompilePlan]) -> FolderKey:
+        """What tells the folder of some plans from others."""
+        return tuple(self._range_keys(number, plan) for number, plan in enumerate(plans))
 
-    def _sources(self, number: int, way: Way) -> tuple[str, ...]:
-        return tuple(_named(item) for item in self.compiler.written(number, way))
+    def _valid(self, number: int, plan: CompilePlan, before: CompilePlan) -> CompilePlan:
+        """A plan, or the one before where not all of its ranges can be made."""
+        sources = self.compiler.sources(number, plan)
+        return plan if sources and len(sources) == len(plan.spans or ()) else before
 
-    def _state(self, ways: Sequence[Way]) -> State:
-        return tuple(self._sources(number, way) for number, way in enumerate(ways))
+    def _range_keys(self, number: int, plan: CompilePlan) -> tuple[str, ...]:
+        """What tells the ranges of a graph by some plan from those by others."""
+        sources = self.compiler.sources(number, plan)
+        return tuple(f"{source.lowered.span}\n{source.text}" for source in sources)
 
-    def _keep_measured(self, ways: Sequence[Way]) -> None:
-        """Note the speedups of the last evaluation, which was of these ways."""
-        self.evaluated.add(self._state(ways))
-        for number, item in enumerate(self.compiler.results()):
-            key = (number, self._sources(number, ways[number]))
-            if item.is_correct and item.speedup is not None:
-                self.speedups.setdefault(key, []).append(item.speedup)
+    def _record_speedups(self, plans: Sequence[CompilePlan]) -> None:
+        """Note the speedups of the last evaluation, which was of these plans."""
+        self.evaluated.add(self.folder_key(plans))
+        for number, result in enumerate(self.compiler.results()):
+            key = (number, self._range_keys(number, plans[number]))
+            if result.is_correct and result.speedup is not None:
+                self.speedups.setdefault(key, []).append(result.speedup)
 
-    def _units(self, is_shared: bool) -> list[list[int]]:
+    def _groups(self, is_shared: bool) -> list[list[int]]:
         """The graphs for which a move is kept or dropped together."""
-        graphs = self.compiler.graphs
-        if not is_shared:
-            return [[number] for number in range(len(graphs))]
-        groups: dict[str, list[int]] = {}
-        for number, item in enumerate(graphs):
-            text = render_program(single_assignment(item.graph.program))
-            groups.setdefault(text, []).append(number)
+        groups: dict[object, list[int]] = {}
+        for number, graph in enumerate(self.compiler.graphs):
+            program = render_program(single_assignment(graph.graph.program)) if is_shared else None
+            groups.setdefault(program or number, []).append(number)
         return list(groups.values())
 
     def _is_better(
-        self, numbers: Sequence[int], before: Sequence[Way], after: Sequence[Way]
+        self, numbers: Sequence[int], before: Sequence[CompilePlan], after: Sequence[CompilePlan]
     ) -> bool:
         """Whether some graphs are all correct and faster on the whole than they were."""
         gains = []
         for number in numbers:
-            old = self.speedups.get((number, self._sources(number, before[number])))
-            new = self.speedups.get((number, self._sources(number, after[number])))
+            old = self.speedups.get((number, self._range_keys(number, before[number])))
+            new = self.speedups.get((number, self._range_keys(number, after[number])))
             if not new:
                 return False
             gains.append(log(median(new)) - (log(median(old)) if old else -10.0))
         return exp(sum(gains) / len(gains)) > LEAST_GAIN
 
-    def _with_spans(self) -> Change:
-        """A span divided, shortened or left out, the same for graphs with the same program."""
-        place, kind, side = self.draw.random(), self.draw.random(), self.draw.random() < 0.5
-
-        def change(_: int, way: Way) -> Way:
-            spans = list(way.spans or ())
-            longest = max(range(len(spans)), key=lambda item: spans[item][1] - spans[item][0])
-            start, stop = spans[longest]
-            if len(spans) > 1 and kind < 0.3:
-                del spans[int(place * len(spans))]
-            elif stop - start > 1:
-                middle = start + 1 + int(place * (stop - start - 1))
-                halves: list[Span] = [(start, middle), (middle, stop)]
-                spans[longest : longest + 1] = halves if kind < 0.7 else [halves[side]]
-            return replace(way, spans=tuple(spans))
-
-        return change
-
 
 def moves_for(device: TargetDevice, several_threads: bool = False) -> list[Move]:
     """The moves that change settings, in the order in which they are written down."""
-    moves = [Move(_with_options(item)) for item in OPTIONS[device]]
+    changes: list[Change] = [partial(_with_options, options) for options in OPTIONS[device]]
     if device == "cuda":
-        return moves + [Move(_with_blocks(item)) for item in BLOCKS]
-    moves += [Move(_with_options(item)) for item in (THREADS if several_threads else ())]
-    return moves + [Move(_with_pragma(item)) for item in PRAGMAS]
+        changes += [partial(_with_blocks, blocks) for blocks in BLOCKS]
+    else:
+        changes += [partial(_with_options, options) for options in THREADS if several_threads]
+        changes += [partial(_with_pragma, pragma) for pragma in PRAGMAS]
+    return [Move(change) for change in changes]
 
 
-def _with_options(options: Options) -> Change:
-    def change(_: int, way: Way) -> Way:
-        changed: dict[str, Any] = {**dict(way.options), **dict(options)}
-        return replace(way, options=tuple(changed.items()))
-
-    return change
+def _with_options(options: Options, plan: CompilePlan) -> CompilePlan:
+    return replace(plan, options=tuple({**dict(plan.options), **dict(options)}.items()))
 
 
-def _with_pragma(pragma: str) -> Change:
-    def change(_: int, way: Way) -> Way:
-        if pragma in way.pragmas:
-            return way
-        return replace(way, pragmas=(*way.pragmas, pragma))
-
-    return change
+def _with_pragma(pragma: str, plan: CompilePlan) -> CompilePlan:
+    return plan if pragma in plan.pragmas else replace(plan, pragmas=(*plan.pragmas, pragma))
 
 
-def _with_blocks(blocks: tuple[tuple[str, int], ...]) -> Change:
-    def change(_: int, way: Way) -> Way:
-        return replace(way, blocks=replace(way.blocks, **dict(blocks)))
-
-    return change
+def _with_blocks(blocks: tuple[tuple[str, int], ...], plan: CompilePlan) -> CompilePlan:
+    return replace(plan, blocks=replace(plan.blocks, **dict(blocks)))
 
 
-def _named(item: Written) -> str:
-    """What tells one piece of a graph from another."""
-    return f"{item.piece.span}\n{item.source}"
+def _with_spans(position: float, kind: float, keeps_end: bool, plan: CompilePlan) -> CompilePlan:
+    """A span divided, shortened or left out, as three draws say, the same for all graphs."""
+    spans = list(plan.spans or ())
+    longest = max(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
+    start, stop = spans[longest]
+    if len(spans) > 1 and kind < 0.3:
+        del spans[int(position * len(spans))]
+    elif stop - start > 1:
+        middle = start + 1 + int(position * (stop - start - 1))
+        halves = [(start, middle), (middle, stop)]
+        spans[longest : longest + 1] = halves if kind < 0.7 else [halves[keeps_end]]
+    return replace(plan, spans=tuple(spans))

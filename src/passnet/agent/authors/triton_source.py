@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from passnet.agent.authors.inductor_code import GeneratedCode, KernelCall
-from passnet.agent.authors.launch_rules import Blocks, launch_of
+from passnet.agent.authors.launch_rules import BlockSizes, launch_of
 from passnet.agent.authors.triton_kernel import TritonKernel, read_kernel
 from passnet.errors import AuthorError
 from passnet.passes.cpp import INCLUDE
@@ -41,7 +41,7 @@ class TritonSource:
     functions: frozenset[str]
 
 
-def triton_source(code: GeneratedCode, blocks: Blocks | None = None) -> TritonSource:
+def triton_source(code: GeneratedCode, blocks: BlockSizes | None = None) -> TritonSource:
     """The Triton of what Inductor generated, with `ENTRY` as the only function to call.
 
     Args:
@@ -51,72 +51,76 @@ def triton_source(code: GeneratedCode, blocks: Blocks | None = None) -> TritonSo
     Raises:
         AuthorError: a kernel has another form than known, or uses a function that we have not.
     """
-    blocks = blocks or Blocks()
-    kernels = {item.name: read_kernel(item) for item in code.kernels}
+    kernels = {kernel.name: read_kernel(kernel) for kernel in code.kernels}
     names: dict[tuple[str, tuple[int, ...]], str] = {}
     definitions: list[str] = []
-    used: set[str] = set()
-    lines = _head(code)
+    functions: set[str] = set()
+    lines = _head_lines(code)
     for call in code.calls:
         kernel = kernels[call.kernel]
-        offsets = tuple(place.offset for place in call.arguments)
+        offsets = tuple(slot.offset for slot in call.arguments)
         if (call.kernel, offsets) not in names:
             name = f"{call.kernel.removeprefix('triton_')}_{len(names)}{NUMBER}"
             names[call.kernel, offsets] = name
-            definitions += _definitions(kernel, name, offsets, used)
-        lines.append(_call(code, kernel, call, names[call.kernel, offsets], blocks))
-    return TritonSource("\n\n\n".join([*definitions, "\n".join(lines)]) + "\n", frozenset(used))
+            definitions += _definitions(kernel, name, offsets, functions)
+        name = names[call.kernel, offsets]
+        lines.append(_launch_line(code, kernel, call, name, blocks or BlockSizes()))
+    return TritonSource(
+        "\n\n\n".join([*definitions, "\n".join(lines)]) + "\n", frozenset(functions)
+    )
 
 
 def functions_text(names: Iterable[str]) -> str:
     """A module with some of our functions, and those that they use."""
-    known = _known()
-    wanted: set[str] = set()
-    found = set(names)
-    while found:
-        wanted |= found
-        loaded = [node for name in found for node in ast.walk(known[name])]
-        found = {node.id for node in loaded if isinstance(node, ast.Name)} & known.keys() - wanted
+    functions = _our_functions()
+    included: set[str] = set()
+    new = set(names)
+    while new:
+        included |= new
+        nodes = [node for name in new for node in ast.walk(functions[name])]
+        new = {
+            node.id for node in nodes if isinstance(node, ast.Name)
+        } & functions.keys() - included
     head = '"""Functions of the kernels that `triton.language` has not."""\n\n'
     head += "import triton\nimport triton.language as tl"
-    texts = [head, *(ast.unparse(known[name]) for name in known if name in wanted)]
+    texts = [head, *(ast.unparse(functions[name]) for name in functions if name in included)]
     return "\n\n\n".join(texts) + "\n"
 
 
 @cache
-def _known() -> dict[str, ast.FunctionDef]:
+def _our_functions() -> dict[str, ast.FunctionDef]:
     """Our functions by name, in the order in which they are written."""
     text = (INCLUDE / "inductor_functions.py").read_text(encoding="utf-8")
     return {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
 
 
-def _head(code: GeneratedCode) -> list[str]:
+def _head_lines(code: GeneratedCode) -> list[str]:
     """The first lines of the function that launches, which make what only kernels see."""
     results = [name for name, _ in code.outputs]
-    lines = [f"def {ENTRY}{NUMBER}({', '.join([*code.inputs, *results])}):"]
     device = f"{next(iter(code.inputs))}.device"
-    for name, (dtype, count) in code.buffers.items():
-        if name not in results:
-            made = f"torch.empty_strided(({count},), (1,), dtype=torch.{dtype}, device={device})"
-            lines.append(f"    {name} = {made}")
-    return lines
+    buffers = [
+        f"    {name} = torch.empty_strided(({count},), (1,), dtype=torch.{dtype}, device={device})"
+        for name, (dtype, count) in code.buffers.items()
+        if name not in results
+    ]
+    return [f"def {ENTRY}{NUMBER}({', '.join([*code.inputs, *results])}):", *buffers]
 
 
-def _call(
-    code: GeneratedCode, kernel: TritonKernel, call: KernelCall, name: str, blocks: Blocks
+def _launch_line(
+    code: GeneratedCode, kernel: TritonKernel, call: KernelCall, name: str, blocks: BlockSizes
 ) -> str:
-    for pointer, place in zip(kernel.pointers, call.arguments, strict=True):
-        if place.memory in code.inputs and not pointer.startswith("in_ptr"):
-            raise AuthorError(f"{call.kernel} writes into argument {place.memory}")
+    for pointer, slot in zip(kernel.pointers, call.arguments, strict=True):
+        if slot.memory in code.inputs and not pointer.startswith("in_ptr"):
+            raise AuthorError(f"{call.kernel} writes into argument {slot.memory}")
     launch = launch_of(kernel, blocks)
-    given = [place.memory for place in call.arguments]
-    given += [f"{key}={value}" for key, value in launch.keywords.items()]
+    arguments = [slot.memory for slot in call.arguments]
+    arguments += [f"{key}={value}" for key, value in launch.keywords.items()]
     grid = ", ".join(map(str, launch.grid))
-    return f"    {name}[({grid},)]({', '.join(given)})"
+    return f"    {name}[({grid},)]({', '.join(arguments)})"
 
 
 def _definitions(
-    kernel: TritonKernel, name: str, offsets: tuple[int, ...], used: set[str]
+    kernel: TritonKernel, name: str, offsets: tuple[int, ...], functions: set[str]
 ) -> list[str]:
     """A kernel under another name, and the functions that it is given, without Inductor's names.
 
@@ -124,35 +128,36 @@ def _definitions(
         kernel: as Inductor wrote it.
         name: what it is called.
         offsets: where the values of each argument begin in its memory, in elements.
-        used: gets the names of our functions that it uses.
+        functions: gets the names of our functions that it uses.
     """
-    renamed = {item.name: f"{item.name.lstrip('_')}_of_{name}" for item in kernel.helpers}
-    made = []
-    for item in (*kernel.helpers, kernel.function):
-        function = copy.deepcopy(item)
-        function.name = renamed.get(item.name, name)
+    renamed = {helper.name: f"{helper.name.lstrip('_')}_of_{name}" for helper in kernel.helpers}
+    translator = _NameTranslator(kernel, renamed, functions)
+    definitions = []
+    for original in (*kernel.helpers, kernel.function):
+        function = copy.deepcopy(original)
+        function.name = renamed.get(original.name, name)
         function.decorator_list = [ast.parse("triton.jit", mode="eval").body]
-        if item is kernel.function:
-            kept = {*kernel.pointers, *kernel.given}
-            function.args.args = [arg for arg in function.args.args if arg.arg in kept]
-            begins = [
+        if original is kernel.function:
+            params = {*kernel.pointers, *kernel.launch_blocks}
+            function.args.args = [arg for arg in function.args.args if arg.arg in params]
+            function.body[:0] = [
                 ast.parse(f"{pointer} = {pointer} + {offset}").body[0]
                 for pointer, offset in zip(kernel.pointers, offsets, strict=True)
                 if offset
             ]
-            function.body = [*begins, *function.body]
-        function = ast.fix_missing_locations(_Names(kernel, renamed, used).visit(function))
-        made.append(ast.unparse(function))
-    return made
+        definitions.append(ast.unparse(ast.fix_missing_locations(translator.visit(function))))
+    return definitions
 
 
-class _Names(ast.NodeTransformer):
+class _NameTranslator(ast.NodeTransformer):
     """Puts other names for those of Inductor's modules and of renamed functions."""
 
-    def __init__(self, kernel: TritonKernel, renamed: Mapping[str, str], used: set[str]) -> None:
+    def __init__(
+        self, kernel: TritonKernel, renamed: Mapping[str, str], functions: set[str]
+    ) -> None:
         self._kernel = kernel
         self._renamed = renamed
-        self._used = used
+        self._functions = functions
 
     def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802, D102, ast's name
         return ast.Name(self._renamed.get(node.id, node.id), node.ctx)
@@ -163,13 +168,13 @@ class _Names(ast.NodeTransformer):
                 if module == "libdevice" and node.attr in MATH:
                     return ast.Attribute(ast.Name("tl", ast.Load()), node.attr, node.ctx)
                 is_double = module == "libdevice" and self._kernel.is_double
-                if is_double or node.attr not in _known():
+                if is_double or node.attr not in _our_functions():
                     dtype = " of float64" if is_double else ""
                     raise AuthorError(
                         f"{self._kernel.name} calls {module}.{node.attr}{dtype}, for which we have "
                         "no function"
                     )
-                self._used.add(node.attr)
+                self._functions.add(node.attr)
                 return ast.Attribute(ast.Name(FUNCTIONS, ast.Load()), node.attr, node.ctx)
             case ast.Name(id="tl_math"):
                 return ast.Attribute(ast.Name("tl", ast.Load()), node.attr, node.ctx)

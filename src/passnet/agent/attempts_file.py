@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passnet.agent.attempt import Attempt
-from passnet.agent.run import ATTEMPTS_FILE
 from passnet.errors import InputError
 from passnet.jobs.run_folder import last_records
 from passnet.records.serialise import SCHEMA_VERSION
+
+ATTEMPTS_FILE = "attempts.jsonl"
 
 
 def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
@@ -27,11 +28,11 @@ def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
     """
     if not paths:
         raise InputError("give a run folder with attempts")
-    files = dict.fromkeys(_file(path).resolve() for path in paths)
-    return [attempt for file in files for attempt in _read(file)]
+    files = dict.fromkeys(_find_file(path).resolve() for path in paths)
+    return [attempt for file in files for attempt in _read_file(file)]
 
 
-def _file(path: Path) -> Path:
+def _find_file(path: Path) -> Path:
     file = path / ATTEMPTS_FILE if path.is_dir() else path
     if not file.is_file():
         missing = f"holds no {ATTEMPTS_FILE}" if path.is_dir() else "no such file"
@@ -39,26 +40,14 @@ def _file(path: Path) -> Path:
     return file
 
 
-def _read(path: Path) -> list[Attempt]:
-    found = list(last_records(path, Attempt, lambda attempt: attempt.key).values())
-    if not found:
+def _read_file(path: Path) -> list[Attempt]:
+    attempts = list(last_records(path, Attempt, lambda attempt: attempt.key).values())
+    if not attempts:
         raise InputError(f"{path}: holds no attempt")
-    for attempt in found:
+    for attempt in attempts:
         if attempt.schema_version != SCHEMA_VERSION:
             raise InputError(
                 f"{path}: an attempt has version {attempt.schema_version}, this passnet reads "
                 f"version {SCHEMA_VERSION}; install the passnet that wrote it"
             )
-    return found
-
-
-def exploits(attempt: Attempt) -> tuple[str, ...]:
-    """The names of what was rejected as a cheat, at any turn or at the end, each once."""
-    said = {name for item in attempt.evaluations for name in item.exploits}
-    proven = {
-        finding.name
-        for trial in attempt.judged
-        for finding in trial.findings
-        if finding.weight == "reject"
-    }
-    return tuple(sorted(said | proven))
+    return attempts

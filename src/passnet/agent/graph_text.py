@@ -1,0 +1,146 @@
+"""The graphs of a task as text: every op with shapes, bytes, the least time, and its kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from passnet.errors import CutError, FusionError, GraphError
+from passnet.graph.effects import may_alias
+from passnet.graph.fake import ValueShape, infer_shapes
+from passnet.graph.meta import DTYPE_BYTES
+from passnet.graph.render import render_statement
+from passnet.graph.spec import Graph, Ref, TensorSpec, op_refs
+from passnet.judge.timing.roofline import peak_gflops, write_ms
+from passnet.mine.cost import cost
+from passnet.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
+from passnet.mine.fusion import fusion_plan
+from passnet.suite.suite import SuiteGraph, Task
+
+_PROBE_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class OpView:
+    """An op of a graph.
+
+    `results` are the dtypes and shapes that it makes. `num_bytes` are those it must read and write
+    at least, 0 where it may be a view; `num_flops` multiplications and additions of products.
+    """
+
+    text: str
+    results: tuple[str, ...]
+    num_bytes: int
+    num_flops: int
+
+    @property
+    def least_us(self) -> float:
+        """The least time of the op alone: its bytes at the machine's bandwidth, or arithmetic."""
+        arithmetic_us = self.num_flops / peak_gflops() / 1e3 if self.num_flops else 0.0
+        return max(self.num_bytes / bytes_per_us(), arithmetic_us)
+
+
+def graph_text(graph: SuiteGraph, number: int, total: int) -> str:
+    """A graph of a task for an author to read.
+
+    Raises:
+        GraphError: its shapes cannot be inferred.
+    """
+    program, tensors = graph.graph.program, graph.graph.tensors
+    single = Graph(single_assignment(program), tensors)
+    specs = inferred_specs(single)
+    sizes = {name: math.prod(spec.shape) * DTYPE_BYTES[spec.dtype] for name, spec in specs.items()}
+    ops = _view_ops(single, specs, sizes)
+    try:
+        kernels: Sequence[frozenset[int]] = [kernel.ops for kernel in fusion_plan(single).kernels]
+        plan = f"Inductor would make {len(kernels)} kernels"
+    except FusionError:
+        kernels, plan = (), "Inductor cannot lower it"
+    lines = [
+        f"graph {number} of {total}: {len(tensors)} arguments, {len(ops)} ops",
+        *(f"  {spec.name}: {_shape_text(spec)}" for spec in tensors),
+        "op | KiB | floor us | Inductor's kernel | statement   # makes",
+    ]
+    for index, op in enumerate(ops):
+        in_kernels = [str(kernel) for kernel, members in enumerate(kernels) if index in members]
+        lines.append(
+            f"{index} | {op.num_bytes / 1024:.1f} | {op.least_us:.1f} | "
+            f"{','.join(in_kernels) or '–'} | {op.text}   # {', '.join(op.results)}"
+        )
+    lines.append(f"returns {', '.join(getattr(arg, 'name', str(arg)) for arg in program.outputs)}")
+    ends = {spec.name for spec in tensors}
+    ends |= {arg.name for arg in single.program.outputs if isinstance(arg, Ref)}
+    one_kernel_us = sum(sizes.get(name, 0) for name in ends) / bytes_per_us()
+    lines.append(
+        f"{plan}; op by op at least {sum(op.least_us for op in ops):.1f} us, in one kernel at "
+        f"least {one_kernel_us:.1f} us to read the arguments and write the results"
+    )
+    return "\n".join(lines)
+
+
+def _view_ops(
+    graph: Graph, specs: Mapping[str, TensorSpec], sizes: Mapping[str, int]
+) -> list[OpView]:
+    """The ops of a graph in single-assignment form, by the specs of its values and their bytes."""
+    results = infer_shapes(graph)
+    parent = parent_of(graph.program, specs)
+    views = []
+    for number, op in enumerate(graph.program.ops):
+        num_bytes = sum(sizes.get(name, 0) for name in set(op_refs(op)))
+        num_bytes += sum(map(_num_bytes, results[number]))
+        views.append(
+            OpView(
+                render_statement(op),
+                tuple(map(_shape_text, results[number])),
+                0 if may_alias(op.target) else num_bytes,
+                _num_flops(parent, number),
+            )
+        )
+    return views
+
+
+def _num_flops(parent: Parent, number: int) -> int:
+    try:
+        return cost(cut_range(parent, number, number + 1)).num_flops
+    except (CutError, GraphError):
+        return 0
+
+
+def _num_bytes(value: ValueShape) -> int:
+    if value.shape is None or value.dtype is None or -1 in value.shape:
+        return 0
+    return math.prod(value.shape) * DTYPE_BYTES.get(value.dtype, 1)
+
+
+def _shape_text(value: ValueShape | TensorSpec) -> str:
+    return "no tensor" if value.shape is None else f"{value.dtype}{list(value.shape)}"
+
+
+@cache
+def bytes_per_us() -> float:
+    """How many bytes this machine writes in a microsecond on one thread, at best."""
+    return _PROBE_BYTES / (write_ms(_PROBE_BYTES) * 1e3)
+
+
+def variants_table(task: Task) -> str:
+    """The graphs of a task as a table: arguments that are the same in all once, then the others."""
+    graphs = [
+        {spec.name: _shape_text(spec) for spec in graph.graph.tensors} for graph in task.graphs
+    ]
+    varying = list(dict.fromkeys(name for shapes in graphs for name in shapes))
+    lines = []
+    if len(graphs) > 1:
+        same = [name for name in varying if len({shapes.get(name) for shapes in graphs}) == 1]
+        varying = [name for name in varying if name not in same]
+        if same:
+            lines.append(
+                "in all graphs: " + ", ".join(f"{name} {graphs[0][name]}" for name in same)
+            )
+    lines.append("| graph | " + " | ".join(varying) + " |")
+    lines.append("|" + "---|" * (len(varying) + 1))
+    for number, shapes in enumerate(graphs):
+        cells = [shapes.get(name, "–") for name in varying]
+        lines.append(f"| {number} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,124 @@
+"""An llm that plays a written trajectory, turn by turn: for tests, and to see how an attempt goes.
+
+A script is a TOML file: a list `turn`, each with a `text` and a list `call`, each with a `tool` and
+its `arguments`.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    GenerateConfig,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    modelapi,
+)
+from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
+
+from passnet.errors import InputError
+
+SCRIPTED_LLM = "passnet/scripted"
+"""The name of the llm for Inspect."""
+
+DEFAULT_SCRIPT = Path(__file__).parent / "scripts" / "gelu_tanh.toml"
+"""For the task of that name in the suite `demo`: a miss, a wrong kernel, a fix, a faster one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """A call of a tool; `arguments` may be text, which is given as it is."""
+
+    tool: str
+    arguments: dict[str, Any] | str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedTurn:
+    """What the llm says in a turn, and calls."""
+
+    text: str
+    call: tuple[ScriptedCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """All that an llm says; after the last turn it says nothing more."""
+
+    turn: tuple[ScriptedTurn, ...]
+
+
+def read_script(path: Path) -> Script:
+    """The script in a file.
+
+    Raises:
+        InputError: it is missing, not TOML, or of another form.
+    """
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Script)
+    except (OSError, ValueError) as cause:  # of text, of TOML, and of another form
+        raise InputError(f"{path}: not a script of an llm: {cause}") from cause
+
+
+@modelapi(name="passnet")
+class ScriptedLlm(ModelAPI):
+    """Plays a script. It is a class because Inspect wants one."""
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 (the signature is Inspect's)
+        script: str = str(DEFAULT_SCRIPT),
+        **_: Any,
+    ) -> None:
+        super().__init__(model_name, base_url, api_key, [], config)
+        self._script = read_script(Path(script))
+
+    async def generate(
+        self,
+        input: list[ChatMessage],  # noqa: A002 (the name is Inspect's)
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """The next turn of the script; after the last one it has nothing to say."""
+        number = sum(isinstance(message, ChatMessageAssistant) for message in input)
+        turn = ScriptedTurn("I have nothing more to say.")
+        if number < len(self._script.turn):
+            turn = self._script.turn[number]
+        calls = [_tool_call(f"call-{number}-{index}", call) for index, call in enumerate(turn.call)]
+        message = ChatMessageAssistant(content=turn.text, tool_calls=calls)
+        choice = ChatCompletionChoice(
+            message=message, stop_reason="tool_calls" if calls else "stop"
+        )
+        return ModelOutput(model=self.model_name, choices=[choice], usage=ModelUsage())
+
+
+def _tool_call(identity: str, call: ScriptedCall) -> ToolCall:
+    """A call as a server gives it, which may be broken."""
+    arguments: Any = call.arguments
+    problem = None
+    try:
+        if isinstance(arguments, str):
+            arguments = json.loads(arguments or "{}")
+        if not isinstance(arguments, dict):
+            problem = "not an object"
+    except json.JSONDecodeError as cause:
+        problem = f"not JSON: {cause}"
+    return ToolCall(
+        id=identity,
+        function=call.tool,
+        arguments={} if problem else arguments,
+        parse_error=problem,
+    )
