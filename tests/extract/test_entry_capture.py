@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from passnet.extract import constraints
-from passnet.extract.capture import module_graph, segment_graph
+from passnet.extract.capture import module_graph
 from passnet.extract.catalog.file import as_net
 from passnet.extract.entry_capture import capture_entry
 from passnet.extract.record import CaptureSettings, Constraints
@@ -109,7 +109,9 @@ def test_a_check_stops_after_its_time():
 def test_a_graph_that_computes_something_else_is_found_out():
     net = as_net((own.Small(), torch.ones(2, 4)), "here")
     graphs = []
-    trace = Trace(net.module, lambda segment: graphs.append(segment_graph(segment)))
+    trace = Trace(
+        net.module, lambda segment: graphs.append(module_graph(segment.module, segment.arguments))
+    )
     trace.run([item.value for item in net.args], {})
 
     def altered(item):
@@ -169,7 +171,9 @@ def test_what_a_graph_cannot_hold_is_named_and_real_weights_are_not_tried():
 
 def test_custom_operators_are_named():
     graphs = []
-    trace = Trace(own.Small(), lambda segment: graphs.append(segment_graph(segment)))
+    trace = Trace(
+        own.Small(), lambda segment: graphs.append(module_graph(segment.module, segment.arguments))
+    )
     trace.run([torch.ones(2, 4)], {})
     program = graphs[0].graph.program
     body = (*program.body, Op("z", "torch.ops.mylib.myop", ()), Op("w", "torch.ops.aten.relu", ()))

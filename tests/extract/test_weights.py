@@ -6,7 +6,7 @@ import resource
 import pytest
 import torch
 
-from passnet.extract.capture import segment_graph
+from passnet.extract.capture import module_graph
 from passnet.extract.trace import Trace
 from passnet.extract.weights import FakeWeights
 from passnet.graph.canonical import fingerprints
@@ -17,7 +17,10 @@ from tests.extract import own
 
 def graphs_of(module, x, sample=None):
     found = []
-    Trace(module, lambda segment: found.append(segment_graph(segment, sample))).run([x], {})
+    Trace(
+        module,
+        lambda segment: found.append(module_graph(segment.module, segment.arguments, sample)),
+    ).run([x], {})
     return [item.graph for item in found]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -48,31 +49,21 @@ def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]
         >>> [op.target for op in graph.program.ops]
         ['torch._C._nn.linear']
     """
-    return [item.graph for item in capture_values(net, *inputs, **kwargs)]
+    return [captured.graph for captured in capture_values(net, *inputs, **kwargs)]
 
 
 def capture_values(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[CapturedGraph]:
     """The same as `capture`, with the values that the arguments of each graph had."""
-    found: list[CapturedGraph] = []
-    trace = Trace(net, lambda segment: found.append(segment_graph(segment)))
+    graphs: list[CapturedGraph] = []
+
+    def keep(segment: Segment) -> None:
+        graphs.append(module_graph(segment.module, segment.arguments))
+
     try:
-        trace.run(inputs, kwargs)
+        Trace(net, keep).run(inputs, kwargs)
     finally:
         torch._dynamo.reset()
-    return found
-
-
-def segment_graph(segment: Segment, sample: Sampler | None = None) -> CapturedGraph:
-    """The graph that Dynamo found, with what its arguments are.
-
-    Args:
-        segment: before its first call.
-        sample: gives some values of a tensor that has none of its own.
-
-    Raises:
-        CaptureError: the graph holds what a `Graph` cannot.
-    """
-    return module_graph(segment.module, segment.arguments, sample)
+    return graphs
 
 
 def module_graph(
@@ -115,32 +106,30 @@ def held_tensors(module: torch.fx.GraphModule) -> list[torch.Tensor]:
 
 
 def _held(module: torch.fx.GraphModule) -> dict[str, torch.Tensor]:
-    found: dict[str, torch.Tensor] = {}
-    for node in module.graph.nodes:
-        if node.op == "get_attr" and str(node.target) not in found:
-            value: Any = module
-            for part in str(node.target).split("."):
-                value = getattr(value, part)
-            if not isinstance(value, torch.Tensor):
-                raise CaptureError(f"the graph holds a {type(value).__name__} as {node.target}")
-            found[str(node.target)] = value
-    return found
+    names = [str(node.target) for node in module.graph.nodes if node.op == "get_attr"]
+    held: dict[str, torch.Tensor] = {}
+    for name in dict.fromkeys(names):
+        tensor: Any = attrgetter(name)(module)
+        if not isinstance(tensor, torch.Tensor):
+            raise CaptureError(f"the graph holds a {type(tensor).__name__} as {name}")
+        held[name] = tensor
+    return held
 
 
 def _lift_attributes(
     graph: torch.fx.Graph, module: torch.fx.GraphModule, values: list[Any]
 ) -> list[Any]:
     """Make the tensors that `module` holds for the graph arguments of it; all values in order."""
-    last = [node for node in graph.nodes if node.op == "placeholder"]
     first_op = next(node for node in graph.nodes if node.op not in ("placeholder", "get_attr"))
     held = _held(module)
     lifted = {}
     for name in held:
         with graph.inserting_before(first_op):
             lifted[name] = graph.placeholder(name.replace(".", "_"))
-    for node in [item for item in graph.nodes if item.op == "get_attr"]:
+    for node in [node for node in graph.nodes if node.op == "get_attr"]:
         node.replace_all_uses_with(lifted[str(node.target)])
         graph.erase_node(node)
     values = [*values, *held.values()]
-    assert len(values) == len(last) + len(lifted), "one value for each argument"
+    num_params = sum(node.op == "placeholder" for node in graph.nodes)
+    assert len(values) == num_params, "one value for each argument"
     return values

@@ -8,6 +8,7 @@ drawn with the mean and standard deviation that initialisation would have given 
 from __future__ import annotations
 
 import copy
+import math
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,11 @@ from typing import Any
 import torch
 
 from passnet.errors import GraphError, PassnetError
-from passnet.extract.capture import CapturedGraph, held_tensors, segment_graph
-from passnet.extract.net import Net
+from passnet.extract.capture import CapturedGraph, held_tensors, module_graph
+from passnet.extract.net import Net, input_values
 from passnet.extract.record import CaptureSettings, Constraints
 from passnet.extract.trace import Segment, Trace
+from passnet.extract.weights import replace_weights
 from passnet.graph.build import build
 from passnet.graph.fake import infer_shapes
 from passnet.graph.from_tensor import Sampler, is_fake
@@ -39,42 +41,37 @@ NOISE_ELEMENTS = 1_000_003
 
 def static_constraints(graph: Graph) -> Constraints:
     """The constraints on a graph that can be seen without running it for real."""
-    result = Constraints(custom_ops=custom_ops(graph))
+    constraints = Constraints(custom_ops=custom_ops(graph))
     try:
-        again = parse_program(render_program(graph.program))
-        if again != graph.program:
+        if parse_program(render_program(graph.program)) != graph.program:
             raise GraphError("its print parses to another program")
         if decode(encode(graph.tensors), tuple[TensorSpec, ...]) != graph.tensors:
             raise GraphError("its arguments are read as others")
-        result = replace(result, serialisable=True, decomposable=True)
+        constraints = replace(constraints, serialisable=True, decomposable=True)
         infer_shapes(graph)
     except (PassnetError, ValueError) as cause:
-        return replace(result, error=str(cause))
-    return replace(result, analysable=True)
+        return replace(constraints, error=str(cause))
+    return replace(constraints, analysable=True)
 
 
-def common_constraints(found: Sequence[Constraints]) -> Constraints:
+def common_constraints(graphs: Sequence[Constraints]) -> Constraints:
     """The constraints that all graphs of a net meet."""
     return Constraints(
-        serialisable=all(item.serialisable for item in found),
-        decomposable=all(item.decomposable for item in found),
-        analysable=all(item.analysable for item in found),
-        custom_ops=tuple(sorted({name for item in found for name in item.custom_ops})),
-        error=next((item.error for item in found if item.error), None),
+        serialisable=all(graph.serialisable for graph in graphs),
+        decomposable=all(graph.decomposable for graph in graphs),
+        analysable=all(graph.analysable for graph in graphs),
+        custom_ops=tuple(sorted({name for graph in graphs for name in graph.custom_ops})),
+        error=next((graph.error for graph in graphs if graph.error), None),
     )
 
 
 def custom_ops(graph: Graph) -> tuple[str, ...]:
     """The operators of other libraries than torch that a graph calls."""
-    found = {op.target for op in graph.program.ops}
     prefix = "torch.ops."
+    targets = {op.target for op in graph.program.ops if op.target.startswith(prefix)}
+    own = ("aten", "prims", "higher_order")
     return tuple(
-        sorted(
-            name
-            for name in found
-            if name.startswith(prefix)
-            and name.removeprefix(prefix).split(".")[0] not in ("aten", "prims", "higher_order")
-        )
+        sorted(name for name in targets if name.removeprefix(prefix).split(".")[0] not in own)
     )
 
 
@@ -100,20 +97,19 @@ def check_outputs(
         constraints: as far as they are known.
         rebuild: makes the net anew.
     """
-    module = net.module
-    size = num_parameters(module)
+    size = num_parameters(net.module)
     if size > settings.check_parameters:
         return replace(constraints, unchecked=f"{size} parameters are too many to run")
     try:
         with _time_limit(settings.check_seconds):
-            found, expected = _outputs(net, trace, graphs, sample, rebuild)
+            outputs, expected = _outputs(net, trace, graphs, sample, rebuild)
     except _TooSlowError:
         text = f"two runs take more than {settings.check_seconds:g} s"
         return replace(constraints, unchecked=text)
     except Exception as cause:  # noqa: BLE001 (boundary: the net or torch raises anything)
         text = f"{type(cause).__name__}: {cause}"[:300]
         return replace(constraints, runnable=False, error=constraints.error or text)
-    error = _difference(found, expected)
+    error = _difference(outputs, expected)
     if error is None:
         return replace(constraints, unchecked="the outputs are no numbers that can be compared")
     right = error <= MAX_ERROR
@@ -121,7 +117,7 @@ def check_outputs(
     return replace(
         constraints,
         runnable=right,
-        max_error=error if error != float("inf") else None,
+        max_error=error if math.isfinite(error) else None,
         error=constraints.error or text,
     )
 
@@ -130,7 +126,7 @@ def num_parameters(module: Any) -> int:
     """How many parameters a net has; 0 for a function."""
     if not isinstance(module, torch.nn.Module):
         return 0
-    return sum(item.numel() for item in module.parameters())
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def _outputs(
@@ -146,118 +142,103 @@ def _outputs(
     was traced with, it is built and traced once more, on real weights; that must give the same
     graphs.
     """
-    if isinstance(net.module, torch.nn.Module):
-        _materialise(net.module, sample)
-    for segment, item in zip(trace.segments, graphs, strict=True):
-        segment.replay = _replay(item, segment.module)
+    _materialise(net, sample)
+    for segment, graph in zip(trace.segments, graphs, strict=True):
+        segment.replay = _rebuilt(graph, segment.module)
     try:
-        expected = _run(net, net.module)
-        found = _run(net, trace.again)
-        if not any(is_fake(item) for item in (*expected, *found)):
-            return found, expected
+        expected = _call(net, net.module)
+        outputs = _call(net, trace.rerun)
+        if not any(map(is_fake, (*expected, *outputs))):
+            return outputs, expected
     except RuntimeError as cause:
         if not any(text in str(cause) for text in _STALE):
             raise
-    texts = [render_program(item.graph.program) for item in graphs]
+    texts = [render_program(graph.graph.program) for graph in graphs]
 
     def check(segment: Segment) -> None:
-        item = segment_graph(segment)
-        if texts[segment.number : segment.number + 1] != [render_program(item.graph.program)]:
+        graph = module_graph(segment.module, segment.arguments)
+        if texts[segment.number : segment.number + 1] != [render_program(graph.graph.program)]:
             raise GraphError(f"on real weights graph {segment.number} is another")
-        segment.replay = _replay(item, segment.module)
+        segment.replay = _rebuilt(graph, segment.module)
 
     fresh = rebuild()
-    if isinstance(fresh.module, torch.nn.Module):
-        _materialise(fresh.module, sample)
-    found = _run(fresh, Trace(fresh.module, check).run)
-    return found, _run(fresh, fresh.module)
+    _materialise(fresh, sample)
+    outputs = _call(fresh, Trace(fresh.module, check).run)
+    return outputs, _call(fresh, fresh.module)
 
 
 _STALE = ("skip_guard_eval_unsafe", "Mixing fake modes", "FakeTensor")
 """What errors say that come of a trace, or of a net, that has kept fake tensors."""
 
 
-def _replay(item: CapturedGraph, module: torch.fx.GraphModule) -> Callable[..., Any]:
-    built = build(parse_program(render_program(item.graph.program)))
+def _rebuilt(graph: CapturedGraph, module: torch.fx.GraphModule) -> Callable[..., Any]:
+    """A graph, from its text, as a function of what Dynamo calls `module` with."""
+    built = build(parse_program(render_program(graph.graph.program)))
     held = held_tensors(module)
-
-    def run(*arguments: Any) -> Any:
-        return built.forward(*arguments, *held)
-
-    return run
+    return lambda *arguments: built.forward(*arguments, *held)
 
 
-def _run(net: Net, function: Callable[..., Any]) -> list[Any]:
+def _call(net: Net, function: Callable[..., Any]) -> list[torch.Tensor]:
+    """The tensors that the net, or what takes its arguments as a list and a table, gives."""
     torch.manual_seed(0)
-    args = [copy.deepcopy(item.value) for item in net.args]
-    kwargs = {name: copy.deepcopy(item.value) for name, item in net.kwargs.items()}
+    args, kwargs = input_values(net, lambda argument: copy.deepcopy(argument.value))
     with torch.no_grad():
         if function is net.module:
-            return _flat(function(*args, **kwargs))
-        return _flat(function(args, kwargs))
+            return _tensors(function(*args, **kwargs))
+        return _tensors(function(args, kwargs))
 
 
-def _flat(value: Any) -> list[Any]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        return [part for item in value.values() for part in _flat(item)]
-    if isinstance(value, (tuple, list)):
-        return [part for item in value for part in _flat(item)]
-    return []
+def _tensors(output: Any) -> list[torch.Tensor]:
+    if isinstance(output, torch.Tensor):
+        return [output]
+    parts = output.values() if isinstance(output, dict) else output
+    if not isinstance(output, (dict, tuple, list)):
+        return []
+    return [tensor for part in parts for tensor in _tensors(part)]
 
 
-def _difference(found: Sequence[Any], expected: Sequence[Any]) -> float | None:
+def _difference(outputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> float | None:
     """The largest difference in standard deviations; infinite where shapes or infinities differ,
     None where there is nothing to compare.
     """
-    if len(found) != len(expected):
-        return float("inf")
+    if len(outputs) != len(expected):
+        return math.inf
     worst = None
-    for mine, theirs in zip(found, expected, strict=True):
-        if is_fake(mine) or is_fake(theirs):
+    for output, reference in zip(outputs, expected, strict=True):
+        if is_fake(output) or is_fake(reference):
             return None
-        if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
-            return float("inf")
-        if not mine.numel() or mine.is_complex():
+        if output.shape != reference.shape or output.dtype != reference.dtype:
+            return math.inf
+        if not output.numel() or output.is_complex():
             continue
-        one, other = mine.double(), theirs.double()
-        same = (one == other) | (one.isnan() & other.isnan())
-        error = torch.where(same, 0.0, (one - other).abs())
-        usual = other[other.isfinite()]
-        scale = float(usual.std(correction=0)) if usual.numel() else 0.0
+        actual, right = output.double(), reference.double()
+        same = (actual == right) | (actual.isnan() & right.isnan())
+        error = torch.where(same, 0.0, (actual - right).abs())
+        finite = right[right.isfinite()]
+        scale = float(finite.std(correction=0)) if finite.numel() else 0.0
         size = float(error.max()) / (scale or 1.0)
-        worst = max(worst or 0.0, size if size == size else float("inf"))
+        worst = max(worst or 0.0, math.inf if math.isnan(size) else size)
     return worst
 
 
-def _materialise(module: torch.nn.Module, sample: Sampler | None) -> None:
+def _materialise(net: Net, sample: Sampler | None) -> None:
     """Give every fake parameter and buffer of a net real values."""
-    noise = torch.randn(NOISE_ELEMENTS)
-    made: dict[int, torch.Tensor] = {}
-    for part in module.modules():
-        tables: tuple[dict[str, Any], ...] = (part._parameters, part._buffers)
-        for table in tables:
-            for name, value in table.items():
-                if value is not None and is_fake(value):
-                    if id(value) not in made:
-                        made[id(value)] = _real(value, sample, noise)
-                    table[name] = made[id(value)]
+    if isinstance(net.module, torch.nn.Module):
+        noise = torch.randn(NOISE_ELEMENTS)
+        replace_weights(
+            net.module, lambda weight: _real(weight, sample, noise) if is_fake(weight) else None
+        )
 
 
-def _real(value: torch.Tensor, sample: Sampler | None, noise: torch.Tensor) -> torch.Tensor:
-    some = sample(value) if sample is not None else None
-    if some is None:
-        mean, std = 0.0, 0.02
-    else:
-        mean, std = float(some.mean()), float(some.std(correction=0))
-    count = value.numel()
+def _real(weight: torch.Tensor, sample: Sampler | None, noise: torch.Tensor) -> torch.Tensor:
+    values = sample(weight) if sample is not None else None
+    mean, std = 0.0, 0.02
+    if values is not None:
+        mean, std = float(values.mean()), float(values.std(correction=0))
+    count = weight.numel()
     repeats = -(-count // NOISE_ELEMENTS)
     flat = (noise.repeat(repeats)[:count] if repeats > 1 else noise[:count].clone()).mul_(std)
-    real = flat.add_(mean).to(value.dtype).reshape(tuple(value.shape))
-    if not isinstance(value, torch.nn.Parameter):
-        return real
-    return torch.nn.Parameter(real, requires_grad=value.requires_grad)
+    return flat.add_(mean).to(weight.dtype).reshape(tuple(weight.shape))
 
 
 class _TooSlowError(BaseException):

@@ -1,11 +1,10 @@
-"""One entry, captured in this process: the net is built, traced, checked, and what came of it."""
+"""One entry, captured in this process: the net is built, traced and checked, and that recorded."""
 
 from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -14,15 +13,10 @@ from typing import Any
 import torch
 
 from passnet.errors import CaptureError, GraphError, InputError
-from passnet.extract.capture import CapturedGraph, module_graph, segment_graph
+from passnet.extract import constraints
+from passnet.extract.capture import CapturedGraph, module_graph
 from passnet.extract.catalog import build_entry, is_file, library, packages_of
-from passnet.extract.constraints import (
-    check_outputs,
-    common_constraints,
-    num_parameters,
-    static_constraints,
-)
-from passnet.extract.net import Net
+from passnet.extract.net import Net, input_values
 from passnet.extract.record import (
     CaptureFailure,
     CaptureSettings,
@@ -71,148 +65,134 @@ class _FailureError(Exception):
 def capture_entry(entry: str, settings: CaptureSettings) -> EntryResult:
     """Capture one entry; what cannot be captured gives a record that says why."""
     record = NetRecord(entry, "failed", versions=_versions(entry))
-    first: Mode = "real" if settings.mode == "real" else "fake"
     try:
-        return _capture(record, settings, first)
+        return _capture(record, settings, "real" if settings.mode == "real" else "fake")
     except _FailureError as failure:
         failed = replace(record, cause=failure.cause, error=str(failure))
     hopeless = ("no_entry", "missing_package", "unsupported_graph")
     if settings.mode != "auto" or failed.cause in hopeless:
         return EntryResult(failed, [])
+    record = replace(record, fake_error=failed.error)
     try:
-        result = _capture(record, settings, "real")
+        return _capture(record, settings, "real")
     except _FailureError as failure:
-        real = replace(failed, cause=failure.cause, error=str(failure), fake_error=failed.error)
-        return EntryResult(real, [])
-    return EntryResult(replace(result.record, fake_error=failed.error), result.rows)
+        return EntryResult(replace(record, cause=failure.cause, error=str(failure)), [])
 
 
 def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryResult:
     weights = FakeWeights() if mode == "fake" else None
-    start = time.perf_counter()
-    net = _build(record.entry, weights, settings.train)
-    built = time.perf_counter()
     sample = weights.sample if weights else None
-    graphs: list[CapturedGraph] = []
+    build = partial(_build, record.entry, weights, settings.train)
+    start = time.perf_counter()
+    net = build()
+    built = time.perf_counter()
+    forward: list[CapturedGraph] = []
     backward: dict[int, CapturedGraph] = {}
 
     def keep(segment: Segment) -> None:
-        graphs.append(segment_graph(segment, sample))
+        forward.append(module_graph(segment.module, segment.arguments, sample))
 
     def keep_backward(number: int, module: torch.fx.GraphModule, values: list[Any]) -> None:
         backward[number] = module_graph(module, values)
 
     trace = Trace(net.module, keep, keep_backward if settings.backward else None)
-    args = [item.value for item in net.args]
-    kwargs = {name: item.value for name, item in net.kwargs.items()}
-    _trace(trace, args, kwargs, net, mode)
+    _trace(trace, net, mode)
+    source = GraphSource(record.entry, 0, settings.train)
     rows = [
-        _row(
-            item, net, _axes(segment, item, net), GraphSource(record.entry, number, settings.train)
-        )
-        for number, (segment, item) in enumerate(zip(trace.segments, graphs, strict=True))
+        _row(graph, net, replace(source, number=segment.number), _axes(segment, graph, net))
+        for segment, graph in zip(trace.segments, forward, strict=True)
     ]
-    gradients = [
-        _row(item, net, {}, GraphSource(record.entry, number, settings.train, "backward"))
-        for number, item in backward.items()
+    rows += [
+        _row(graph, net, replace(source, number=number, part="backward"), {})
+        for number, graph in backward.items()
     ]
     traced = time.perf_counter()
-    size = num_parameters(net.module)
-    checks = [static_constraints(item.graph) for item in (*graphs, *backward.values())]
-    is_sound = [check.error is None for check in checks]
-    sound = [row for row, kept in zip([*rows, *gradients], is_sound, strict=True) if kept]
-    constraints = common_constraints(checks)
-    if not sound:
-        raise _FailureError("unsupported_graph", GraphError(str(constraints.error)))
-    if settings.check and not constraints.serialisable:
-        constraints = replace(constraints, unchecked="a graph cannot be read again")
-    elif settings.check:
-        rebuild = partial(_build, record.entry, weights, settings.train)
-        constraints = check_outputs(net, trace, graphs, sample, settings, constraints, rebuild)
-    else:
-        constraints = replace(constraints, unchecked="not asked for")
-    calls = [segment.num_calls for segment in trace.segments]
+    graphs = [*forward, *backward.values()]
+    checks = [constraints.static_constraints(graph.graph) for graph in graphs]
     notes = tuple(
-        _note(row, item, count, kept)
-        for row, item, count, kept in zip(rows, graphs, calls, is_sound[: len(rows)], strict=True)
+        GraphNote(
+            row.structure,
+            row.literals,
+            row.full,
+            len(row.op_sequence),
+            len(graph.graph.tensors),
+            trace.segments[row.sources[0].number].num_calls,
+            is_kept=check.error is None,
+        )
+        for row, graph, check in zip(rows, graphs, checks, strict=True)
     )
-    edges = tuple((item.call, item.argument, item.source, item.output) for item in trace.edges)
-    done = replace(
+    common = constraints.common_constraints(checks)
+    if not any(note.is_kept for note in notes):
+        raise _FailureError("unsupported_graph", GraphError(str(common.error)))
+    num_parameters = constraints.num_parameters(net.module)
+    if not settings.check:
+        common = replace(common, unchecked="not asked for")
+    elif not common.serialisable:
+        common = replace(common, unchecked="a graph cannot be read again")
+    else:
+        common = constraints.check_outputs(net, trace, forward, sample, settings, common, build)
+    captured = replace(
         record,
         status="captured",
         mode=mode,
         domain=net.domain,
         task=net.task,
         changes=net.changes,
-        num_parameters=size,
-        graphs=notes,
-        backward=tuple(
-            _note(row, item, calls[number], kept)
-            for row, (number, item), kept in zip(
-                gradients, backward.items(), is_sound[len(rows) :], strict=True
-            )
-        ),
-        flow=Flow(tuple(trace.calls), edges) if len(notes) > 1 else Flow(),
-        constraints=constraints,
+        num_parameters=num_parameters,
+        graphs=notes[: len(forward)],
+        backward=notes[len(forward) :],
+        flow=_flow(trace) if len(forward) > 1 else Flow(),
+        constraints=common,
         build_s=built - start,
         dynamo_s=trace.dynamo_s,
         trace_s=traced - built,
         check_s=time.perf_counter() - traced,
     )
-    return EntryResult(done, sound)
-
-
-def _note(row: GraphRow, item: CapturedGraph, num_calls: int, is_kept: bool) -> GraphNote:
-    return GraphNote(
-        row.structure,
-        row.literals,
-        row.full,
-        len(row.op_sequence),
-        len(item.graph.tensors),
-        num_calls,
-        is_kept,
+    return EntryResult(
+        captured, [row for row, note in zip(rows, notes, strict=True) if note.is_kept]
     )
+
+
+def _flow(trace: Trace) -> Flow:
+    edges = ((edge.call, edge.argument, edge.source, edge.output) for edge in trace.edges)
+    return Flow(tuple(trace.calls), tuple(edges))
 
 
 def _build(entry: str, weights: FakeWeights | None, train: bool) -> Net:
     """The net of an entry; the same every time."""
-    torch.manual_seed(0)
     try:
-        with weights or nullcontext():
-            net = build_entry(entry)
-            if isinstance(net.module, torch.nn.Module):
-                net.module.train(train)
-            return net
-    except InputError as cause:
-        raise _FailureError("no_entry", cause) from cause
-    except ImportError as cause:
-        raise _FailureError("missing_package", cause) from cause
-    except Exception as cause:  # boundary: a library raises anything
-        if _is_memory(cause):
-            raise _FailureError("out_of_memory", cause) from cause
-        failed: CaptureFailure = (
-            "data_dependent" if weights and _needs_values(cause) else "build_error"
-        )
-        raise _FailureError(failed, cause) from cause
+        return build_entry(entry, train, weights)
+    except InputError as error:
+        raise _FailureError("no_entry", error) from error
+    except ImportError as error:
+        raise _FailureError("missing_package", error) from error
+    except Exception as error:  # boundary: a library raises anything
+        cause: CaptureFailure = "build_error"
+        if _is_memory(error):
+            cause = "out_of_memory"
+        elif weights and _needs_values(error):
+            cause = "data_dependent"
+        raise _FailureError(cause, error) from error
 
 
-def _trace(trace: Trace, args: Sequence[Any], kwargs: dict[str, Any], net: Net, mode: Mode) -> None:
+def _trace(trace: Trace, net: Net, mode: Mode) -> None:
     try:
-        trace.run(args, kwargs)
+        trace.run(*input_values(net))
     except (CaptureError, GraphError) as error:
-        behind = list(_behind(error))
-        if any(_is_memory(item) for item in (error, *behind)):
-            raise _FailureError("out_of_memory", error) from error
-        if any(isinstance(item, (CaptureError, GraphError)) for item in behind):
-            raise _FailureError("unsupported_graph", error) from error
-        if mode == "real" and not _runs(net, args, kwargs):
-            raise _FailureError("forward_error", error) from error
-        if _needs_values(error):
-            raise _FailureError("data_dependent", error) from error
-        raise _FailureError("trace_error", error) from error
+        cause: CaptureFailure = "trace_error"
+        errors = list(_causes(error))
+        if any(map(_is_memory, (error, *errors))):
+            cause = "out_of_memory"
+        elif any(isinstance(inner, (CaptureError, GraphError)) for inner in errors):
+            cause = "unsupported_graph"
+        elif mode == "real" and not _can_run(net):
+            cause = "forward_error"
+        elif _needs_values(error):
+            cause = "data_dependent"
+        raise _FailureError(cause, error) from error
 
 
-def _behind(error: BaseException) -> Iterator[BaseException]:
+def _causes(error: BaseException) -> Iterator[BaseException]:
     """The errors that one was raised from, Dynamo's and what it wraps."""
     cause = error.__cause__ or error.__context__
     while cause is not None:
@@ -220,8 +200,9 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def _runs(net: Net, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+def _can_run(net: Net) -> bool:
     """Whether the net can be called at all."""
+    args, kwargs = input_values(net)
     try:
         with torch.no_grad():
             net.module(*args, **kwargs)
@@ -236,34 +217,36 @@ def _is_memory(error: BaseException) -> bool:
 
 def _needs_values(error: BaseException) -> bool:
     text = f"{type(error.__cause__).__name__} {type(error).__name__} {error}"
-    return any(item in text for item in _DATA_DEPENDENT)
+    return any(sign in text for sign in _DATA_DEPENDENT)
 
 
-def _axes(segment: Segment, item: CapturedGraph, net: Net) -> dict[str, list[str]]:
+def _axes(segment: Segment, graph: CapturedGraph, net: Net) -> dict[str, list[str]]:
     """The names of the axes of those arguments that are what the net was called with."""
-    named: dict[int, tuple[str, ...]] = {}
-    for given in (*net.args, *net.kwargs.values()):
-        if given.axes and isinstance(given.value, torch.Tensor):
-            named[id(given.value)] = given.axes
+    inputs = (*net.args, *net.kwargs.values())
+    named = {
+        id(argument.value): list(argument.axes)
+        for argument in inputs
+        if argument.axes and isinstance(argument.value, torch.Tensor)
+    }
     return {
-        spec.name: list(named[id(value)])
-        for spec, value in zip(item.graph.tensors, segment.arguments, strict=False)
+        spec.name: named[id(value)]
+        for spec, value in zip(graph.graph.tensors, segment.arguments, strict=False)
         if id(value) in named
     }
 
 
 def _row(
-    item: CapturedGraph, net: Net, axes: dict[str, list[str]], source: GraphSource
+    graph: CapturedGraph, net: Net, source: GraphSource, axes: dict[str, list[str]]
 ) -> GraphRow:
-    prints = fingerprints(item.graph)
+    prints = fingerprints(graph.graph)
     assert prints.full is not None, "a captured graph has specs"
     return GraphRow(
         full=prints.full,
         literals=prints.literals,
         structure=prints.structure,
-        program=render_program(item.graph.program),
-        tensors=encode(item.graph.tensors).decode(),
-        op_sequence=op_sequence(item.graph.program),
+        program=render_program(graph.graph.program),
+        tensors=encode(graph.graph.tensors).decode(),
+        op_sequence=op_sequence(graph.graph.program),
         axes=encode(axes).decode(),
         domain=net.domain,
         task=net.task,
@@ -272,13 +255,13 @@ def _row(
 
 
 def _versions(entry: str) -> dict[str, str]:
-    found = {"torch": str(torch.__version__)}
+    versions = {"torch": str(torch.__version__)}
     for name in packages_of(entry):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def preload_library(name: str) -> None:

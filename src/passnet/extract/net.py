@@ -1,9 +1,10 @@
-"""What a catalog gives for one of its entries: a net, and what to call it with."""
+"""What the catalog gives for one of its entries: a net, and what to call it with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,16 @@ class Net:
     domain: Domain = "other"
     task: str = ""
     changes: tuple[str, ...] = ()
+
+
+def input_values(
+    net: Net, convert: Callable[[NetInput], Any] = attrgetter("value")
+) -> tuple[list[Any], dict[str, Any]]:
+    """What to call a net with, by position and by name: of each input its value, or what `convert`
+    makes of it.
+    """
+    args = [convert(argument) for argument in net.args]
+    return args, {name: convert(argument) for name, argument in net.kwargs.items()}
 
 
 def floats(*shape: int, axes: tuple[str, ...] = (), scale: float = 1.0) -> NetInput:

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 
 from passnet.errors import CaptureError, boundary
-from passnet.extract.capture import segment_graph
+from passnet.extract.capture import module_graph
 from passnet.extract.catalog import build_entry
-from passnet.extract.net import Net, NetInput
+from passnet.extract.net import Net, NetInput, input_values
 from passnet.extract.trace import Segment, Trace
-from passnet.extract.weights import FakeWeights
+from passnet.extract.weights import FakeWeights, replace_weights
 from passnet.graph.spec import Graph
 
 MAX_INPUT_BYTES = 2 * 2**30
@@ -54,42 +54,27 @@ def recapture(
         GraphError: a graph of it cannot be stored.
     """
     weights = FakeWeights()
-    torch.manual_seed(0)
-    with boundary(CaptureError, f"building {entry}"), weights:
-        net = build_entry(entry)
-        if isinstance(net.module, torch.nn.Module):
-            net.module.train(train)
+    with boundary(CaptureError, f"building {entry}"):
+        net = build_entry(entry, train, weights)
     kind = None if dtype is None else getattr(torch, dtype)
     if kind is not None and isinstance(net.module, torch.nn.Module):
-        _cast(net.module, kind)
-    args = [resized_value(item, sizes, kind) for item in net.args]
-    kwargs = {name: resized_value(item, sizes, kind) for name, item in net.kwargs.items()}
+        # `Module.to` does not cast fake weights
+        replace_weights(
+            net.module,
+            lambda weight: weight.detach().to(kind) if weight.dtype is torch.float32 else None,
+        )
     graphs: list[Graph] = []
 
     def keep(segment: Segment) -> None:
-        graphs.append(segment_graph(segment, weights.sample).graph)
+        graphs.append(module_graph(segment.module, segment.arguments, weights.sample).graph)
 
     try:
-        Trace(net.module, keep).run(args, kwargs)
+        Trace(net.module, keep).run(
+            *input_values(net, lambda argument: resized_value(argument, sizes, kind))
+        )
     finally:
         torch._dynamo.reset()
     return Recaptured(tuple(graphs), axis_sizes(net))
-
-
-def _cast(module: torch.nn.Module, dtype: torch.dtype) -> None:
-    """Cast parameters and buffers of float32, which `Module.to` does not do to fake ones."""
-    made: dict[int, torch.Tensor] = {}
-    for part in module.modules():
-        tables: tuple[dict[str, Any], ...] = (part._parameters, part._buffers)
-        for table in tables:
-            for name, value in table.items():
-                if value is None or value.dtype is not torch.float32:
-                    continue
-                if id(value) not in made:
-                    cast = value.detach().to(dtype)
-                    is_parameter = isinstance(value, torch.nn.Parameter)
-                    made[id(value)] = torch.nn.Parameter(cast) if is_parameter else cast
-                table[name] = made[id(value)]
 
 
 def axis_sizes(net: Net) -> dict[str, int]:
@@ -97,17 +82,17 @@ def axis_sizes(net: Net) -> dict[str, int]:
 
     Sizes that mean nothing beyond themselves, which are named by their digits, are left out.
     """
-    found: dict[str, int] = {}
-    for item in (*net.args, *net.kwargs.values()):
-        if isinstance(item.value, torch.Tensor):
-            for axis, size in zip(item.axes, item.value.shape, strict=False):
+    sizes: dict[str, int] = {}
+    for argument in (*net.args, *net.kwargs.values()):
+        if isinstance(argument.value, torch.Tensor):
+            for axis, size in zip(argument.axes, argument.value.shape, strict=False):
                 if not axis.isdigit():
-                    found.setdefault(axis, size)
-    return found
+                    sizes.setdefault(axis, size)
+    return sizes
 
 
 def resized_value(
-    given: NetInput, sizes: Mapping[str, int], dtype: torch.dtype | None = None
+    argument: NetInput, sizes: Mapping[str, int], dtype: torch.dtype | None = None
 ) -> Any:
     """The value of an argument with other sizes along its named axes.
 
@@ -119,19 +104,19 @@ def resized_value(
         CaptureError: it would take more than `MAX_INPUT_BYTES`, or an axis without elements would
             have to grow.
     """
-    value = given.value
+    value = argument.value
     if not isinstance(value, torch.Tensor):
         return value
     shape = list(value.shape)
-    for place, axis in enumerate(given.axes):
-        shape[place] = sizes.get(axis, shape[place])
+    for dim, axis in enumerate(argument.axes):
+        shape[dim] = sizes.get(axis, shape[dim])
     num_bytes = math.prod(shape) * value.element_size()
     if num_bytes > MAX_INPUT_BYTES:
         raise CaptureError(f"an input would take {num_bytes} bytes, above {MAX_INPUT_BYTES}")
-    for place, size in enumerate(shape):
-        old = value.shape[place]
+    for dim, size in enumerate(shape):
+        old = value.shape[dim]
         if old == 0 and size:
-            raise CaptureError(f"axis {given.axes[place]} has no elements that could be repeated")
+            raise CaptureError(f"axis {argument.axes[dim]} has no elements that could be repeated")
         if size != old:
-            value = value.index_select(place, torch.arange(size) % old)
+            value = value.index_select(dim, torch.arange(size) % old)
     return value.to(dtype) if dtype is not None and value.dtype is torch.float32 else value

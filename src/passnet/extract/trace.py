@@ -82,9 +82,9 @@ class Trace:
         self.outside_s = 0.0
         self._keep = keep
         self._keep_backward = keep_backward
-        self._made: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
-        self._what = type(net).__name__
-        self._compiled = torch.compile(net, backend=self._look, dynamic=False)
+        self._origins: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
+        self._net_name = type(net).__name__
+        self._compiled = torch.compile(net, backend=self._backend, dynamic=False)
 
     def run(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Trace the net on some inputs; what it gives.
@@ -95,22 +95,22 @@ class Trace:
         torch._dynamo.reset()
         start = time.perf_counter()
         gradients = torch.set_grad_enabled(self._keep_backward is not None)
-        with boundary(CaptureError, f"capturing {self._what}"), gradients:
+        with boundary(CaptureError, f"capturing {self._net_name}"), gradients:
             result = self._compiled(*inputs, **kwargs)
         self.dynamo_s = time.perf_counter() - start - self.outside_s
         if not self.segments:
             raise CaptureError(
-                f"capturing {self._what}: Dynamo found no tensor op to trace; "
+                f"capturing {self._net_name}: Dynamo found no tensor op to trace; "
                 "is the net a torch.nn.Module that computes on its inputs?"
             )
         return result
 
-    def again(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def rerun(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run what was traced on other values, without asking whether Dynamo would trace anew."""
         with torch.compiler.set_stance(skip_guard_eval_unsafe=True), torch.no_grad():
             return self._compiled(*inputs, **kwargs)
 
-    def _look(self, module: torch.fx.GraphModule, example_inputs: list[Any]) -> Segment:
+    def _backend(self, module: torch.fx.GraphModule, example_inputs: list[Any]) -> Segment:
         start = time.perf_counter()
         segment = Segment(self, len(self.segments), module)
         segment.arguments = list(example_inputs)
@@ -129,38 +129,37 @@ class Trace:
         number = len(self.calls)
         self.calls.append(segment.number)
         segment.num_calls += 1
-        for place, value in enumerate(arguments):
-            known = self._made.get(id(value))
-            if known is not None and known[0]() is value:
-                self.edges.append(Edge(number, place, known[1], known[2]))
-        outputs = self._shortcut(segment, arguments) or segment.module.forward(*arguments)
-        for place, value in enumerate(outputs):
+        for index, value in enumerate(arguments):
+            origin = self._origins.get(id(value))
+            if origin is not None and origin[0]() is value:
+                self.edges.append(Edge(number, index, *origin[1:]))
+        outputs = _fake_outputs(segment, arguments) or segment.module.forward(*arguments)
+        for index, value in enumerate(outputs):
             if isinstance(value, torch.Tensor):
-                self._made[id(value)] = (weakref.ref(value), number, place)
+                self._origins[id(value)] = (weakref.ref(value), number, index)
         self.outside_s += time.perf_counter() - start
         return outputs
 
-    def _shortcut(
-        self, segment: Segment, arguments: tuple[Any, ...]
-    ) -> tuple[torch.Tensor, ...] | None:
-        """What a graph gives, from the shapes that Dynamo knows; None where it has to run.
 
-        Floats that are made of fake ones have no values, so that nothing is lost; running every op
-        of a graph to find their shapes takes a third as long as tracing it.
-        """
-        mode = next((item.fake_mode for item in arguments if isinstance(item, FakeTensor)), None)
-        if mode is None:
+def _fake_outputs(segment: Segment, arguments: tuple[Any, ...]) -> tuple[torch.Tensor, ...] | None:
+    """What a graph gives, from the shapes that Dynamo knows; None where it has to run.
+
+    Floats that are made of fake ones have no values, so that nothing is lost; running every op of a
+    graph to find their shapes takes a third as long as tracing it.
+    """
+    mode = next((value.fake_mode for value in arguments if isinstance(value, FakeTensor)), None)
+    if mode is None:
+        return None
+    results = next(node for node in segment.module.graph.nodes if node.op == "output").args[0]
+    outputs = []
+    for node in results:
+        traced = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None
+        if not isinstance(traced, torch.Tensor) or not traced.is_floating_point():
             return None
-        results = next(node for node in segment.module.graph.nodes if node.op == "output").args[0]
-        made = []
-        for item in results:
-            known = item.meta.get("example_value") if isinstance(item, torch.fx.Node) else None
-            if not isinstance(known, torch.Tensor) or not known.is_floating_point():
-                return None
-            sizes = (*known.shape, *known.stride())
-            if not all(isinstance(size, int) for size in sizes):
-                return None
-            with mode:
-                value = torch.empty_strided(tuple(known.shape), known.stride(), dtype=known.dtype)
-                made.append(value.requires_grad_(known.requires_grad))
-        return tuple(made)
+        shape, stride = tuple(traced.shape), traced.stride()
+        if not all(isinstance(size, int) for size in (*shape, *stride)):
+            return None
+        with mode:
+            output = torch.empty_strided(shape, stride, dtype=traced.dtype)
+            outputs.append(output.requires_grad_(traced.requires_grad))
+    return tuple(outputs)

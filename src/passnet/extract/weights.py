@@ -47,6 +47,29 @@ _SAME = {"detach", "alias", "clone", "_to_copy", "view", "reshape", "_unsafe_vie
 """Ops that only rearrange the elements of their first argument."""
 
 
+def replace_weights(
+    module: torch.nn.Module, convert: Callable[[torch.Tensor], torch.Tensor | None]
+) -> None:
+    """Put what `convert` makes of each parameter and buffer in its place; None leaves it there.
+
+    What a net shares between its parts stays shared, and a parameter a parameter.
+    """
+    converted: dict[int, torch.Tensor | None] = {}
+    for part in module.modules():
+        tables: tuple[dict[str, Any], ...] = (part._parameters, part._buffers)
+        for table in tables:
+            for name, old in table.items():
+                if old is None:
+                    continue
+                if id(old) not in converted:
+                    new = convert(old)
+                    if new is not None and isinstance(old, torch.nn.Parameter):
+                        new = torch.nn.Parameter(new, requires_grad=old.requires_grad)
+                    converted[id(old)] = new
+                if converted[id(old)] is not None:
+                    table[name] = converted[id(old)]
+
+
 class FakeWeights(TorchDispatchMode):
     """A context in which float tensors that constructors make are fake.
 
@@ -85,57 +108,54 @@ class FakeWeights(TorchDispatchMode):
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in _EMPTY or func in _FILLED:
-            if self._is_weight(func, args, kwargs):
-                with self.mode:
-                    made = func(*args, **kwargs)
-                self._keep(made, _FILLED[func]() if func in _FILLED else None)
-                return made
+        if func not in _EMPTY and func not in _FILLED:
+            result = func(*args, **kwargs)
+            if isinstance(result, FakeTensor):
+                self._follow(func, args, kwargs, result)
+            return result
+        if not self._is_weight(func, args, kwargs):
             return func(*args, **kwargs)
-        made = func(*args, **kwargs)
-        if isinstance(made, FakeTensor):
-            self._follow(func, args, kwargs, made)
-        return made
+        with self.mode:
+            weight = func(*args, **kwargs)
+        self._keep(weight, _FILLED[func]() if func in _FILLED else None)
+        return weight
 
     def _is_weight(self, func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
-        dtype, shape = kwargs.get("dtype") or torch.get_default_dtype(), args[0]
-        device = kwargs.get("device")
+        dtype, device = kwargs.get("dtype") or torch.get_default_dtype(), kwargs.get("device")
         if device is not None and torch.device(device).type != "cpu":
             return False
         return dtype.is_floating_point and (
-            func in _EMPTY or math.prod(int(size) for size in shape) >= LARGE_ELEMENTS
+            func in _EMPTY or math.prod(int(size) for size in args[0]) >= LARGE_ELEMENTS
         )
 
-    def _follow(self, func: Any, args: Any, kwargs: dict[str, Any], made: FakeTensor) -> None:
+    def _follow(self, func: Any, args: Any, kwargs: dict[str, Any], result: FakeTensor) -> None:
         """Do to the sample what is done to the tensor."""
         name = func._schema.name.removeprefix("aten::")
         first = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if first is None:
-            self._keep(made, None)
+            self._keep(result, None)
             return
+        is_whole = first.numel() == _num_elements(first)
         if name == "copy_":
-            if first.numel() == _elements(first):
-                self._keep(first, self._of(args[1]))
+            if is_whole:
+                self._keep(first, self._sample_of(args[1]))
             return
         if name in _SAME:
-            if _storage(made) != _storage(first):
-                self._keep(made, self._of(first))
+            if _storage(result) != _storage(first):
+                self._keep(result, self._sample_of(first))
             return
-        numbers = not any(isinstance(item, torch.Tensor) for item in (*args[1:], *kwargs.values()))
-        sample = self._of(first)
+        numbers = not any(isinstance(arg, torch.Tensor) for arg in (*args[1:], *kwargs.values()))
+        sample = self._sample_of(first)
         if name in _ELEMENTWISE and numbers and sample is not None:
-            if made is not first or first.numel() == _elements(first):
-                self._keep(made, func(sample, *args[1:], **kwargs))
+            if result is not first or is_whole:
+                self._keep(result, func(sample, *args[1:], **kwargs))
         elif name in ("normal_", "uniform_", "fill_", "zero_") and numbers:
-            if first.numel() == _elements(first):
-                sample = func(torch.zeros(SAMPLE_ELEMENTS), *args[1:], **kwargs)
-                self._keep(first, sample)
-        elif _storage(made) != _storage(first) or (
-            name.endswith("_") and first.numel() == _elements(first)
-        ):
-            self._keep(made, None)
+            if is_whole:
+                self._keep(first, func(torch.zeros(SAMPLE_ELEMENTS), *args[1:], **kwargs))
+        elif _storage(result) != _storage(first) or (name.endswith("_") and is_whole):
+            self._keep(result, None)
 
-    def _of(self, tensor: torch.Tensor) -> torch.Tensor | None:
+    def _sample_of(self, tensor: torch.Tensor) -> torch.Tensor | None:
         if isinstance(tensor, FakeTensor):
             sample = self.sample(tensor)
             return None if sample is None else sample.clone()
@@ -156,5 +176,6 @@ def _storage(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
 
 
-def _elements(tensor: torch.Tensor) -> int:
+def _num_elements(tensor: torch.Tensor) -> int:
+    """Of the storage that a tensor is a view of."""
     return tensor.untyped_storage().nbytes() // tensor.element_size()

@@ -26,7 +26,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar, cast
+
+import torch
 
 from passnet.errors import InputError, did_you_mean
 from passnet.extract.net import Net
@@ -139,19 +142,32 @@ def packages_of(entry: str) -> tuple[str, ...]:
         return ()
 
 
-def build_entry(entry: str) -> Net:
-    """The net of an entry, with its inputs.
+def build_entry(
+    entry: str, train: bool = False, weights: AbstractContextManager[Any] | None = None
+) -> Net:
+    """The net of an entry, with its inputs; the same every time.
+
+    Args:
+        entry: of the catalog, or a function in a file.
+        train: put the net into the mode of training, not of evaluation.
+        weights: the context to build it in, such as one that makes fake weights.
 
     Raises:
         InputError: there is no such entry.
         Exception: whatever its library, or its file, raises.
     """
-    if is_file(entry):
-        from passnet.extract.catalog.file import build_function
+    torch.manual_seed(0)
+    with weights or nullcontext():
+        if is_file(entry):
+            from passnet.extract.catalog.file import build_function
 
-        return build_function(entry)
-    name, _, entry_name = entry.partition("/")
-    return library(name).build(entry_name)
+            net = build_function(entry)
+        else:
+            library_name, _, name = entry.partition("/")
+            net = library(library_name).build(name)
+        if isinstance(net.module, torch.nn.Module):
+            net.module.train(train)
+    return net
 
 
 def is_file(entry: str) -> bool:
