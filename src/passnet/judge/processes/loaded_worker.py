@@ -146,13 +146,17 @@ class LoadedWorker:
         try:
             reply = self.worker.ask(request, Loaded, self._timeouts_s[0], (self._memory.fd,))
         except BaseException:
-            self.__exit__()
+            self.close()
             raise
         self.load_s = reply.seconds
         self._addresses = reply.addresses
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker, and give back the memory that is shared with it."""
         self.worker.close(is_awaited=False)
         self._memory.close()
         if self._output_memory is not None:

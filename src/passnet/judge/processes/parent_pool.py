@@ -55,7 +55,7 @@ class ParentPool:
     def drop(self) -> None:
         """End all processes; the next request starts new ones."""
         for key in list(self._parents):
-            self._parents.pop(key).__exit__()
+            self._parents.pop(key).close()
 
     def start(self, candidates: Iterable[Candidate]) -> None:
         """Let the parents of some candidates start side by side."""
@@ -83,5 +83,6 @@ class ParentPool:
         if key not in self._parents:
             folders = [path for path in visible if path.is_dir()]
             parent = WorkerParent(self.num_threads, sandbox, folders, self.device)
-            self._parents[key] = parent.__enter__()
+            parent.start()
+            self._parents[key] = parent
         return self._parents[key]

@@ -91,6 +91,14 @@ class WorkerParent:
         self._knows_inductor = False
 
     def __enter__(self) -> WorkerParent:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the process, which imports what workers need; `wait_ready` waits for it."""
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         count = str(self._num_threads)
         environment = self._sandbox.environment(
@@ -116,9 +124,9 @@ class WorkerParent:
         )
         far.close()
         self._channel = Channel(near)
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the process and all its workers."""
         self._channel.close()
         self._process.kill()
         self._process.wait()
