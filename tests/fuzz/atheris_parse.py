@@ -23,19 +23,19 @@ with atheris.instrument_imports(include=["passnet.graph"]):
 def program(data: bytes) -> None:
     """The claim about `model.py`."""
     try:
-        found = parse_program(data.decode(errors="surrogateescape"))
+        parsed = parse_program(data.decode(errors="surrogateescape"))
     except GraphError:
         return
-    assert parse_program(render_program(found)) == found
+    assert parse_program(render_program(parsed)) == parsed
 
 
 def meta(data: bytes) -> None:
     """The claim about `weight_meta.py`."""
     try:
-        found = parse_meta(data.decode(errors="surrogateescape"), "weight_meta.py")
+        specs = parse_meta(data.decode(errors="surrogateescape"), "weight_meta.py")
     except GraphError:
         return
-    assert parse_meta(render_meta(found), "weight_meta.py") == found
+    assert parse_meta(render_meta(specs), "weight_meta.py") == specs
 
 
 def main() -> None:

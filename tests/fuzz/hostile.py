@@ -135,22 +135,22 @@ def mutations(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
         parts = text.splitlines(keepends=True) if is_line else _TOKEN.findall(text)
         if not parts:
             break
-        place = draw(st.integers(0, len(parts) - 1))
+        index = draw(st.integers(0, len(parts) - 1))
         kind = draw(st.sampled_from(["hostile", "hostile", "delete", "double", "swap", "stray"]))
         indent = " " * draw(st.sampled_from([0, 4, 8]))
         if kind == "hostile" and is_line:
-            parts.insert(place, indent + draw(st.sampled_from(LINES)) + "\n")
+            parts.insert(index, indent + draw(st.sampled_from(LINES)) + "\n")
         elif kind == "hostile":
-            parts[place] = draw(st.sampled_from(ARGUMENTS))
+            parts[index] = draw(st.sampled_from(ARGUMENTS))
         elif kind == "delete":
-            del parts[place]
+            del parts[index]
         elif kind == "double":
-            parts.insert(place, parts[place])
+            parts.insert(index, parts[index])
         elif kind == "swap":
-            other = draw(st.integers(0, len(parts) - 1))
-            parts[place], parts[other] = parts[other], parts[place]
+            second = draw(st.integers(0, len(parts) - 1))
+            parts[index], parts[second] = parts[second], parts[index]
         else:
-            parts.insert(place, draw(st.text(max_size=3)))
+            parts.insert(index, draw(st.text(max_size=3)))
         text = "".join(parts)
     return text
 
@@ -183,38 +183,38 @@ def fuzz(
 
 _WATCHED = ("exec", "import", "os.", "subprocess.", "socket.", "ctypes.", "shutil.", "pickle.")
 _QUIET = ("os.listdir", "os.scandir", "os.walk")
-_seen: list[str] | None = None
+_events: list[str] | None = None
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if _seen is None:
+    if _events is None:
         return
     if event == "open":
         path, mode, flags = args
         if (mode and set(mode) & set("wax+")) or (flags or 0) & 0o1103:  # write, create, truncate
-            _seen.append(f"open {path!r} {mode} {flags}")
+            _events.append(f"open {path!r} {mode} {flags}")
     elif event == "compile":
         if args[1] != "<unknown>":  # what ast.parse calls its text
-            _seen.append(f"compile {args[1]!r}")
+            _events.append(f"compile {args[1]!r}")
     elif event.startswith(_WATCHED) and event not in _QUIET:
-        _seen.append(f"{event} {args!r:.200}")
+        _events.append(f"{event} {args!r:.200}")
 
 
 @contextmanager
 def nothing_runs(may_write: bool = False) -> Iterator[None]:
     """Within, the test fails if code is run, imported or compiled, or anything else is touched."""
-    global _seen
+    global _events
     if not getattr(_hook, "installed", False):
         sys.addaudithook(_hook)
         _hook.installed = True  # type: ignore[attr-defined]
-    _seen = []
+    _events = []
     try:
         yield
     finally:
-        seen, _seen = _seen, None
+        events, _events = _events, None
         if may_write:
-            seen = [item for item in seen if not item.startswith("open ")]
-        assert not seen, f"reading ran something: {seen}"
+            events = [event for event in events if not event.startswith("open ")]
+        assert not events, f"reading ran something: {events}"
 
 
 def peak_of(call: Callable[[], T]) -> tuple[T, int]:

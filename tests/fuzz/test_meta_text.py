@@ -44,7 +44,7 @@ NUMBERS = st.one_of(
 )
 DATA = st.one_of(
     st.just("None"),
-    st.lists(NUMBERS, max_size=4).map(lambda items: f"[{', '.join(items)}]"),
+    st.lists(NUMBERS, max_size=4).map(lambda numbers: f"[{', '.join(numbers)}]"),
     st.sampled_from(["[0, 1]" * 2, "[[0]]", "[" + "1," * 5000 + "]", "1", "set()", "[0] * 10**9"]),
 )
 VALUES = {
@@ -68,17 +68,17 @@ VALUES = {
 @st.composite
 def metas(draw: st.DrawFn) -> str:
     """The text of a meta file that describes an argument in an odd way."""
-    kept = {"name": "'a'", "shape": "[2]", "dtype": "'torch.float32'"}
+    fields = {"name": "'a'", "shape": "[2]", "dtype": "'torch.float32'"}
     for key in draw(st.lists(st.sampled_from(sorted(VALUES)), max_size=5)):
-        kept[key] = draw(VALUES[key])
-    lines = [f"    {key} = {value}\n" for key, value in kept.items()]
+        fields[key] = draw(VALUES[key])
+    lines = [f"    {key} = {value}\n" for key, value in fields.items()]
     return "class Program_weight_tensor_meta_a:\n" + "".join(lines)
 
 
 HEAD = "class A:\n    name = 'a'\n    shape = [1]\n    dtype = 'torch.int8'\n"
 
 
-def taken(text: str) -> tuple[TensorSpec, ...]:
+def checked_specs(text: str) -> tuple[TensorSpec, ...]:
     """The specs of a text, none if it is refused; the claim is checked on the way."""
     with nothing_runs():
         try:
@@ -87,16 +87,16 @@ def taken(text: str) -> tuple[TensorSpec, ...]:
             assert str(error).startswith("weight_meta.py:")
             return ()
         assert parse_meta(render_meta(specs), "weight_meta.py") == specs
-    for item in specs:
-        assert len(item.shape) <= MAX_DIMS and 0 <= item.num_elements <= MAX_ELEMENTS
-        assert item.dtype in DTYPE_BYTES
+    for spec in specs:
+        assert len(spec.shape) <= MAX_DIMS and 0 <= spec.num_elements <= MAX_ELEMENTS
+        assert spec.dtype in DTYPE_BYTES
     return specs
 
 
 def use(specs: tuple[TensorSpec, ...], annotation: str | None) -> None:
     """Run the argument under fake tensors and draw it; either works or is a GraphError."""
-    params = tuple(Param(item.name, annotation) for item in specs)
-    graph = Graph(Program(params, (), tuple(Ref(item.name) for item in params)), specs)
+    params = tuple(Param(spec.name, annotation) for spec in specs)
+    graph = Graph(Program(params, (), tuple(Ref(param.name) for param in params)), specs)
     for call in uses_of(graph):
         try:
             call()
@@ -106,7 +106,7 @@ def use(specs: tuple[TensorSpec, ...], annotation: str | None) -> None:
 
 def uses_of(graph: Graph) -> list[Callable[[], object]]:
     """What is done with a graph: the fake run, and both kinds of inputs unless they are large."""
-    elements = sum(item.num_elements for item in graph.tensors)
+    elements = sum(spec.num_elements for spec in graph.tensors)
     calls: list[Callable[[], object]] = [lambda: infer_shapes(graph)]
     if elements <= DRAWN_ELEMENTS or elements > MAX_INPUT_BYTES:
         calls.append(lambda: make_inputs(graph, "recorded", 0))
@@ -117,19 +117,21 @@ def uses_of(graph: Graph) -> list[Callable[[], object]]:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @fuzz(120, metas(), st.sampled_from([None, "torch.SymInt"]))
 def test_an_odd_spec_is_used_or_refused(text: str, annotation: str | None):
-    use(taken(text), annotation)
+    use(checked_specs(text), annotation)
 
 
 @fuzz(150, mutations(metas()) | st.lists(st.sampled_from(LINES)).map("\n".join))
 def test_a_changed_meta_file_is_taken_or_refused(text: str):
-    taken(text)
+    checked_specs(text)
 
 
 @pytest.mark.parametrize("value", ARGUMENTS, ids=range(len(ARGUMENTS)))
 def test_a_hostile_value_is_taken_as_data_or_refused(value: str):
     for key in VALUES:
-        taken(f"{HEAD}    {key} = {value}")
-        taken(f"class A({value}):\n    name = 'a'\n    shape = [{value}]\n    dtype = {value}")
+        checked_specs(f"{HEAD}    {key} = {value}")
+        checked_specs(
+            f"class A({value}):\n    name = 'a'\n    shape = [{value}]\n    dtype = {value}"
+        )
 
 
 def spec_of(**fields: object) -> TensorSpec:

@@ -122,14 +122,14 @@ def test_what_is_no_file_is_refused(tmp_path: Path):
     folder = folder_of(VALID)
     for name in ("model.py", "weight_meta.py", "graph_net.json", "input_meta.py"):
         path = folder / name
-        kept = path.read_bytes() if path.exists() else None
+        content = path.read_bytes() if path.exists() else None
         path.unlink(missing_ok=True)
         path.symlink_to("/dev/zero")
         with pytest.raises(GraphError, match=f"{name}: not a file"):
             read_sample(folder)
         path.unlink()
-        if kept is not None:
-            path.write_bytes(kept)
+        if content is not None:
+            path.write_bytes(content)
     assert read_sample(folder).graph.tensors == ()
 
 

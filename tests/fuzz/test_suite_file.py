@@ -63,13 +63,13 @@ def json_changes(draw: st.DrawFn, text: str) -> str:
     value = json.loads(text)
     for _ in range(draw(st.integers(1, 3))):
         if isinstance(value, list) and value:
-            item = draw(st.sampled_from(value))
+            fields = draw(st.sampled_from(value))
         else:
-            item = value
-        if not isinstance(item, dict) or not item:
+            fields = value
+        if not isinstance(fields, dict) or not fields:
             break
-        key = draw(st.sampled_from([*sorted(item), "shape", "data", "keys", "name", "other"]))
-        item[key] = draw(NUMBERS | st.lists(NUMBERS, max_size=3) | st.sampled_from(ARGUMENTS))
+        key = draw(st.sampled_from([*sorted(fields), "shape", "data", "keys", "name", "other"]))
+        fields[key] = draw(NUMBERS | st.lists(NUMBERS, max_size=3) | st.sampled_from(ARGUMENTS))
     try:
         return json.dumps(value)
     except ValueError:
@@ -85,8 +85,8 @@ def changed_rows(draw: st.DrawFn) -> list[dict[str, Any]]:
         key = draw(st.sampled_from(TEXTS))
         kind = draw(st.sampled_from(["swap", "cut", "hostile", "null", "other row", "json"]))
         if kind == "swap":
-            other = draw(st.sampled_from(TEXTS))
-            row[key], row[other] = row[other], row[key]
+            second_key = draw(st.sampled_from(TEXTS))
+            row[key], row[second_key] = row[second_key], row[key]
         elif kind == "cut":
             row[key] = (row[key] or "")[: draw(st.integers(0, 60))]
         elif kind == "null":
@@ -118,9 +118,9 @@ def test_changed_rows_are_a_suite_or_refused(rows: list[dict[str, Any]]):
     with nothing_runs_but_writing():
         suite = load(data)
     for task in suite.tasks if suite else ():
-        for item in task.graphs:
-            names = [param.name for param in item.graph.program.params]
-            assert [spec.name for spec in item.graph.tensors] == names
+        for suite_graph in task.graphs:
+            names = [param.name for param in suite_graph.graph.program.params]
+            assert [spec.name for spec in suite_graph.graph.tensors] == names
 
 
 def nothing_runs_but_writing() -> Any:
@@ -176,13 +176,13 @@ def lying(data: bytes) -> bytes:
     changed = bytearray(data)
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     meta = pq.read_metadata(pa.BufferReader(data))
-    for place in range(meta.num_columns):
-        chunk = meta.row_group(0).column(place)
+    for index in range(meta.num_columns):
+        chunk = meta.row_group(0).column(index)
         size = varint(chunk.total_uncompressed_size * 2)
         packed = varint(chunk.total_compressed_size * 2)
-        found = data.find(b"\x16" + size + b"\x16" + packed, footer)
-        if found > 0:
-            changed[found + 1 : found + 1 + len(size)] = b"\x80" * (len(size) - 1) + b"\x00"
+        offset = data.find(b"\x16" + size + b"\x16" + packed, footer)
+        if offset > 0:
+            changed[offset + 1 : offset + 1 + len(size)] = b"\x80" * (len(size) - 1) + b"\x00"
     meta = pq.read_metadata(pa.BufferReader(bytes(changed)))
     sizes = [meta.row_group(0).column(n).total_uncompressed_size for n in range(meta.num_columns)]
     assert sum(sizes) < MAX_SUITE_BYTES < sum_unpacked(data)
@@ -230,7 +230,7 @@ def test_a_text_that_many_rows_share_counts_for_each():
 
 
 def test_too_many_rows_are_refused():
-    columns = [pa.nulls(MAX_SUITE_BYTES // 2**7, item.type) for item in pq.read_schema(DEMO)]
+    columns = [pa.nulls(MAX_SUITE_BYTES // 2**7, field.type) for field in pq.read_schema(DEMO)]
     data = bytes_of(pa.Table.from_arrays(columns, schema=pq.read_schema(DEMO)))
     assert len(data) < 2**20
     refusal(data, f"unpacks to [0-9]+ bytes, more than {MAX_SUITE_BYTES}")

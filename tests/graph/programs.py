@@ -62,7 +62,7 @@ def program_of(*lines: str, params: str = "a, b", returns: str = "(a,)") -> Prog
 
 def graph_of(program: Program, shape: tuple[int, ...] = (2, 3), dtype: str = "float32") -> Graph:
     """The program with the same shape and dtype for every argument."""
-    return Graph(program, tuple(TensorSpec(item.name, shape, dtype) for item in program.params))
+    return Graph(program, tuple(TensorSpec(param.name, shape, dtype) for param in program.params))
 
 
 NUMBERS: st.SearchStrategy[Arg] = (
@@ -108,7 +108,7 @@ def _ops(draw: st.DrawFn, names: tuple[str, ...], output: str) -> Op:
     value = Ref(draw(st.sampled_from(names)))
     arg = arguments(names)
 
-    def rest() -> tuple[Arg, ...]:
+    def more_args() -> tuple[Arg, ...]:
         return tuple(draw(st.lists(arg, max_size=3)))
 
     def kwargs() -> tuple[tuple[str, Arg], ...]:
@@ -116,11 +116,11 @@ def _ops(draw: st.DrawFn, names: tuple[str, ...], output: str) -> Op:
         return tuple((key, draw(arg)) for key in keys)
 
     makes: dict[str, Callable[[], Op]] = {
-        "function": lambda: Op(output, draw(st.sampled_from(_FUNCTIONS)), rest(), kwargs()),
+        "function": lambda: Op(output, draw(st.sampled_from(_FUNCTIONS)), more_args(), kwargs()),
         "method": lambda: Op(
-            output, "Tensor." + draw(st.sampled_from(_METHODS)), (value, *rest()), kwargs()
+            output, "Tensor." + draw(st.sampled_from(_METHODS)), (value, *more_args()), kwargs()
         ),
-        "statement": lambda: Op(None, "Tensor.relu_", (value, *rest()), kwargs()),
+        "statement": lambda: Op(None, "Tensor.relu_", (value, *more_args()), kwargs()),
         "left": lambda: Op(output, _operator(draw, BINARY, COMPARE), (value, draw(arg))),
         "right": lambda: Op(output, _operator(draw, BINARY, COMPARE), (draw(arg), value)),
         "unary": lambda: Op(output, _operator(draw, UNARY), (value,)),
@@ -145,7 +145,7 @@ def programs(draw: st.DrawFn, max_ops: int = 8) -> Program:
     num_params = draw(st.integers(1, 4))
     annotation = st.sampled_from([None, "torch.Tensor", "torch.SymInt"])
     params = tuple(Param(f"in_{index}", draw(annotation)) for index in range(num_params))
-    bound = [item.name for item in params]
+    bound = [param.name for param in params]
     body: list[Statement] = []
     for index in range(draw(st.integers(0, max_ops))):
         kind = draw(st.sampled_from(["op", "op", "op", "alias", "release"]))
@@ -196,7 +196,7 @@ def _rename(arg: Arg, names: Mapping[str, str]) -> Arg:
     if isinstance(arg, Ref):
         return Ref(names.get(arg.name, arg.name))
     if isinstance(arg, Sequence):
-        return Sequence(arg.kind, tuple(_rename(item, names) for item in arg.items))
+        return Sequence(arg.kind, tuple(_rename(inner, names) for inner in arg.items))
     if isinstance(arg, Slice):
         return Slice(*(_rename(part, names) for part in (arg.start, arg.stop, arg.step)))
     return arg
@@ -204,54 +204,56 @@ def _rename(arg: Arg, names: Mapping[str, str]) -> Arg:
 
 def all_names(program: Program) -> list[str]:
     """The names of the arguments and temporaries, sorted."""
-    names = {item.name for item in program.params}
-    names |= {name for item in program.body for name in (*reads(item), *writes(item))}
+    names = {param.name for param in program.params}
+    names |= {
+        name for statement in program.body for name in (*reads(statement), *writes(statement))
+    }
     return sorted(names)
 
 
 def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
     """The graph with other names for its arguments and temporaries."""
     body: list[Statement] = []
-    for item in graph.program.body:
-        item = rename_reads(item, names)
-        if isinstance(item, Release):
-            item = Release(tuple(names[name] for name in item.names))
-        elif item.output is not None:
-            item = replace(item, output=names[item.output])
-        body.append(item)
-    params = tuple(replace(item, name=names[item.name]) for item in graph.program.params)
+    for statement in graph.program.body:
+        statement = rename_reads(statement, names)
+        if isinstance(statement, Release):
+            statement = Release(tuple(names[name] for name in statement.names))
+        elif statement.output is not None:
+            statement = replace(statement, output=names[statement.output])
+        body.append(statement)
+    params = tuple(replace(param, name=names[param.name]) for param in graph.program.params)
     outputs = tuple(_rename(arg, names) for arg in graph.program.outputs)
-    tensors = tuple(replace(item, name=names[item.name]) for item in graph.tensors)
+    tensors = tuple(replace(spec, name=names[spec.name]) for spec in graph.tensors)
     return Graph(Program(params, tuple(body), outputs), tensors)
 
 
-def with_alias(program: Program, place: int, name: str) -> Program:
+def with_alias(program: Program, index: int, name: str) -> Program:
     """The program with `alias = name` before statement `place`, read from there on instead."""
-    body = [*program.body[:place], Alias("alias", name)]
+    body = [*program.body[:index], Alias("alias", name)]
     names = {name: "alias"}
-    for item in program.body[place:]:
-        body.append(rename_reads(item, names))
-        if name in writes(item):
+    for statement in program.body[index:]:
+        body.append(rename_reads(statement, names))
+        if name in writes(statement):
             names = {}
     outputs = tuple(_rename(arg, names) for arg in program.outputs)
     return Program(program.params, tuple(body), outputs)
 
 
-def dead_names(program: Program, place: int) -> list[str]:
+def dead_names(program: Program, index: int) -> list[str]:
     """Names that no statement from `place` on reads, and one that was never bound."""
-    later: Iterable[str] = [name for item in program.body[place:] for name in reads(item)]
+    later: Iterable[str] = [name for statement in program.body[index:] for name in reads(statement)]
     later = {*later, *(name for arg in program.outputs for name in refs(arg))}
-    earlier = {name for item in program.body[:place] for name in writes(item)}
-    earlier |= {item.name for item in program.params}
+    earlier = {name for statement in program.body[:index] for name in writes(statement)}
+    earlier |= {param.name for param in program.params}
     return [*sorted(earlier - later), "never_bound"]
 
 
-def bound_names(program: Program, place: int) -> list[str]:
+def bound_names(program: Program, index: int) -> list[str]:
     """Names that are bound before statement `place`."""
-    bound = {item.name for item in program.params}
-    for item in program.body[:place]:
-        if isinstance(item, Release):
-            bound -= set(item.names)
+    bound = {param.name for param in program.params}
+    for statement in program.body[:index]:
+        if isinstance(statement, Release):
+            bound -= set(statement.names)
         else:
-            bound |= set(writes(item))
+            bound |= set(writes(statement))
     return sorted(bound)

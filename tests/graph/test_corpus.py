@@ -68,8 +68,8 @@ def test_every_graph_runs_under_fake_tensors(graphnet: Path, passnet_samples: Pa
         check_graph(path, build=True)
         for path in all_graphs(graphnet, passnet_samples)[part::NUM_PARTS]
     ]
-    assert [item.error for item in checks if not (item.parsed and item.built)] == []
-    assert all(item.num_ops and item.structure and item.full for item in checks)
+    assert [check.error for check in checks if not (check.parsed and check.built)] == []
+    assert all(check.num_ops and check.structure and check.full for check in checks)
 
 
 def as_tensor(value: np.ndarray | int, dtype: str) -> torch.Tensor | int:
@@ -99,14 +99,14 @@ def test_subgraphs_run_on_the_cpu_and_give_finite_values(passnet_samples: Path, 
         graph = read_sample(path).graph
         outputs = run_eagerly(graph, kind)
         assert len(outputs) == len(graph.program.outputs), path
-        assert all(item.isfinite().all() for item in outputs), path
+        assert all(output.isfinite().all() for output in outputs), path
         shapes = {shape for values in infer_shapes(graph) for shape in values}
-        for item in outputs:
+        for output in outputs:
             assert any(
-                (tuple(item.shape), str(item.dtype)) == (shape.shape, f"torch.{shape.dtype}")
+                (tuple(output.shape), str(output.dtype)) == (shape.shape, f"torch.{shape.dtype}")
                 for shape in shapes
             ), path
-        assert kind == "recorded" or all(item.float().std() > 0 for item in outputs), path
+        assert kind == "recorded" or all(output.float().std() > 0 for output in outputs), path
 
 
 def test_the_op_sequence_of_a_known_subgraph(passnet_samples: Path):
@@ -123,7 +123,7 @@ def test_the_op_sequence_of_a_known_subgraph(passnet_samples: Path):
 def test_a_graph_that_does_not_fit_its_shapes_names_the_line_and_the_op(passnet_samples: Path):
     graph = read_sample(passnet_samples / KNOWN).graph
     narrow = tuple(
-        replace(item, shape=(512, 511)) if item.name == "in_3" else item for item in graph.tensors
+        replace(spec, shape=(512, 511)) if spec.name == "in_3" else spec for spec in graph.tensors
     )
     with pytest.raises(GraphError, match=r"^model\.py:8: torch\.nn\.functional\.linear: "):
         infer_shapes(Graph(graph.program, narrow))

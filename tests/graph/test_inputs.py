@@ -109,8 +109,8 @@ def test_the_same_seed_gives_the_same_values_and_another_seed_others(kind: Input
     fields = (
         {} if dtype.startswith(("float", "bfloat", "complex")) else {"min_val": 0, "max_val": 9}
     )
-    first, again, other = (draw(kind, dtype=dtype, seed=seed, **fields) for seed in (1, 1, 2))
-    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    first, again, different = (draw(kind, dtype=dtype, seed=seed, **fields) for seed in (1, 1, 2))
+    assert np.array_equal(first, again) and not np.array_equal(first, different)
     assert len(np.unique(first)) > 1
 
 
@@ -189,6 +189,7 @@ INDICES = {
         "y = torch.nn.functional.embedding(x, t); z = torch.nn.functional.embedding(x, u)",
         4,
     ),
+    "embedding by keywords": ("y = torch.embedding(indices=x, weight=t)", 5),
     "index_select": ("y = t.index_select(1, x)", 7),
     "gather": ("y = torch.gather(t, 0, x)", 5),
     "an index": ("y = t[x]", 5),
@@ -251,10 +252,12 @@ def test_an_argument_of_no_dimension_is_an_array(kind: InputKind, dtype: str):
 def check_bfloat16(numbers: np.ndarray) -> None:
     """The stored bits are torch's, and mean what torch means by them."""
     stored = to_storage(numbers, "bfloat16")
-    theirs = torch.from_numpy(numbers).to(torch.bfloat16)
+    torch_values = torch.from_numpy(numbers).to(torch.bfloat16)
     is_nan = np.isnan(numbers)
-    assert np.array_equal(stored[~is_nan], theirs.view(torch.uint16).numpy()[~is_nan])
-    assert np.array_equal(from_storage(stored, "bfloat16"), theirs.float().numpy(), equal_nan=True)
+    assert np.array_equal(stored[~is_nan], torch_values.view(torch.uint16).numpy()[~is_nan])
+    assert np.array_equal(
+        from_storage(stored, "bfloat16"), torch_values.float().numpy(), equal_nan=True
+    )
 
 
 def test_bfloat16_is_right_for_random_bits_and_special_numbers():

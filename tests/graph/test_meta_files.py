@@ -23,7 +23,7 @@ def meta_of(name: str = "a", **fields: str) -> str:
     return f"class Program_weight_tensor_meta_{name}:\n" + "".join(lines)
 
 
-def one(text: str) -> TensorSpec:
+def only_spec(text: str) -> TensorSpec:
     [spec] = parse_meta(text, "weight_meta.py")
     return spec
 
@@ -39,7 +39,7 @@ def test_every_field_is_read():
         max_val="4",
         data="[1, -2]",
     )
-    assert one(text) == TensorSpec(
+    assert only_spec(text) == TensorSpec(
         name="a",
         shape=(2,),
         dtype="int64",
@@ -59,30 +59,30 @@ def test_every_field_is_read():
 
 def test_tabs_and_spaces_and_imports_are_equal():
     tabs = meta_of()
-    assert one(tabs) == one("import torch\n" + tabs.replace("\t", "    "))
+    assert only_spec(tabs) == only_spec("import torch\n" + tabs.replace("\t", "    "))
 
 
 def test_only_name_shape_and_dtype_must_be_there():
-    spec = one(meta_of())
+    spec = only_spec(meta_of())
     assert (spec.device, spec.mean, spec.std, spec.data) == ("cpu", None, None, None)
     assert spec.keys == ("name", "shape", "dtype")
 
 
 @pytest.mark.parametrize("value, number", [("-0.000", 0.0), ("1e-05", 1e-05), ("3", 3)])
 def test_a_mean_is_any_number(value: str, number: float):
-    assert one(meta_of(mean=value)).mean == number
+    assert only_spec(meta_of(mean=value)).mean == number
 
 
 def test_a_spread_that_is_no_number_was_not_measured():
-    assert one(meta_of(std="float('nan')")).std is None
-    assert one(meta_of(mean='float("inf")')).mean == math.inf
-    assert one(meta_of(mean="float('-inf')")).mean == -math.inf
+    assert only_spec(meta_of(std="float('nan')")).std is None
+    assert only_spec(meta_of(mean='float("inf")')).mean == math.inf
+    assert only_spec(meta_of(mean="float('-inf')")).mean == -math.inf
 
 
 def test_data_may_be_one_number_or_special():
-    assert one(meta_of(shape="[]", data="7")).data == (7,)
-    assert one(meta_of(data="[True, False]", dtype="'torch.bool'")).data == (True, False)
-    assert one(meta_of(data="[float('-inf'), float('nan')]")).data == (-math.inf, math.nan)
+    assert only_spec(meta_of(shape="[]", data="7")).data == (7,)
+    assert only_spec(meta_of(data="[True, False]", dtype="'torch.bool'")).data == (True, False)
+    assert only_spec(meta_of(data="[float('-inf'), float('nan')]")).data == (-math.inf, math.nan)
 
 
 def test_an_empty_file_describes_nothing():
@@ -159,7 +159,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_directory_is_read_with_its_arguments_in_order(folder: Path):
     sample = read_sample(folder)
-    assert [item.name for item in sample.graph.tensors] == ["a", "b"]
+    assert [spec.name for spec in sample.graph.tensors] == ["a", "b"]
     assert sample.info == {"framework": "torch", "dynamic": False, "model_name": "n"}
     assert (sample.constraints, sample.graph_hash, sample.sources) == ("", None, None)
 
@@ -167,7 +167,7 @@ def test_a_directory_is_read_with_its_arguments_in_order(folder: Path):
 def test_an_argument_may_be_described_as_an_input(folder: Path):
     (folder / "weight_meta.py").write_text(meta_of("b"))
     (folder / "input_meta.py").write_text(meta_of("a"))
-    assert [item.role for item in read_sample(folder).graph.tensors] == ["input", "weight"]
+    assert [spec.role for spec in read_sample(folder).graph.tensors] == ["input", "weight"]
 
 
 def test_a_directory_written_is_read_back_equal(tmp_path: Path):

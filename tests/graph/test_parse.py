@@ -15,7 +15,7 @@ from tests.graph.programs import FIRST_LINE, program_of, text_of
 A, B = Ref("a"), Ref("b")
 
 
-def items(*values: object, kind: str = "tuple") -> Sequence:
+def sequence(*values: object, kind: str = "tuple") -> Sequence:
     return Sequence(kind, values)  # type: ignore[arg-type]
 
 
@@ -25,12 +25,12 @@ ACCEPTED = {
     ),
     "x = torch._C._nn.gelu(input=a)": Op("x", "torch._C._nn.gelu", (), (("input", A),)),
     "x = torch.conv2d(a, b, None, (1, 1), [0, 0])": Op(
-        "x", "torch.conv2d", (A, B, None, items(1, 1), items(0, 0, kind="list"))
+        "x", "torch.conv2d", (A, B, None, sequence(1, 1), sequence(0, 0, kind="list"))
     ),
     "x = torch.cat([a, (b,)], dim=-1)": Op(
-        "x", "torch.cat", (items(A, items(B), kind="list"),), (("dim", -1),)
+        "x", "torch.cat", (sequence(A, sequence(B), kind="list"),), (("dim", -1),)
     ),
-    "x = a.view(torch.Size([2, -1]))": Op("x", "Tensor.view", (A, items(2, -1, kind="size"))),
+    "x = a.view(torch.Size([2, -1]))": Op("x", "Tensor.view", (A, sequence(2, -1, kind="size"))),
     "x = a.to(dtype=torch.bfloat16)": Op(
         "x", "Tensor.to", (A,), (("dtype", TorchName("bfloat16")),)
     ),
@@ -53,28 +53,30 @@ ACCEPTED = {
     "a += b": Op("a", "operator.iadd", (A, B)),
     "a |= True": Op("a", "operator.ior", (A, True)),
     "x = a[0]": Op("x", "operator.getitem", (A, 0)),
-    "x = a[(..., None, b)]": Op("x", "operator.getitem", (A, items(..., None, B))),
+    "x = a[(..., None, b)]": Op("x", "operator.getitem", (A, sequence(..., None, B))),
     "x = a[1:, ::-2]": Op(
-        "x", "operator.getitem", (A, items(Slice(1, None, None), Slice(None, None, -2)))
+        "x", "operator.getitem", (A, sequence(Slice(1, None, None), Slice(None, None, -2)))
     ),
     "x = a[slice(None, b, None)]": Op("x", "operator.getitem", (A, Slice(None, B, None))),
     "x = a[slice(3)]": Op("x", "operator.getitem", (A, Slice(None, 3, None))),
     "x = a[Ellipsis]": Op("x", "operator.getitem", (A, ...)),
-    "a[(slice(None, None, None), 0)] = b": Op(None, "operator.setitem", (A, items(Slice(), 0), B)),
+    "a[(slice(None, None, None), 0)] = b": Op(
+        None, "operator.setitem", (A, sequence(Slice(), 0), B)
+    ),
     "a[b] = -inf": Op(None, "operator.setitem", (A, B, -math.inf)),
     "x = a.shape": Op("x", "getattr", (A, "shape")),
     "x = getattr(a, 'dtype')": Op("x", "getattr", (A, "dtype")),
     "x = torch.zeros((), device=device(type='cuda', index=0))": Op(
-        "x", "torch.zeros", (items(),), (("device", Device("cuda", 0)),)
+        "x", "torch.zeros", (sequence(),), (("device", Device("cuda", 0)),)
     ),
     "x = torch.zeros(2, device=torch.device('cpu'))": Op(
         "x", "torch.zeros", (2,), (("device", Device("cpu")),)
     ),
     "x = a.to(device('cuda:1'), 'cuda:1')": Op("x", "Tensor.to", (A, Device("cuda", 1), "cuda:1")),
-    "x = torch.full((2,), float('-inf'))": Op("x", "torch.full", (items(2), -math.inf)),
-    "x = torch.full((2,), torch.inf)": Op("x", "torch.full", (items(2), math.inf)),
-    "x = torch.full((2,), 1e999)": Op("x", "torch.full", (items(2), math.inf)),
-    "x = torch.full((2,), nan)": Op("x", "torch.full", (items(2), math.nan)),
+    "x = torch.full((2,), float('-inf'))": Op("x", "torch.full", (sequence(2), -math.inf)),
+    "x = torch.full((2,), torch.inf)": Op("x", "torch.full", (sequence(2), math.inf)),
+    "x = torch.full((2,), 1e999)": Op("x", "torch.full", (sequence(2), math.inf)),
+    "x = torch.full((2,), nan)": Op("x", "torch.full", (sequence(2), math.nan)),
     "x = torch.add(a, -0x10, alpha=1_000)": Op("x", "torch.add", (A, -16), (("alpha", 1000),)),
     "x = torch.einsum('ij->ji', a)": Op("x", "torch.einsum", ("ij->ji", A)),
     "x = a": Alias("x", "a"),
@@ -93,8 +95,8 @@ def test_a_construct_is_read_as(line: str):
 
 def test_statements_may_share_a_line():
     body = program_of("x = a + b;  a = b = None; x += 1", returns="(x,)").body
-    assert [type(item) for item in body] == [Op, Release, Op]
-    assert {item.line for item in body} == {FIRST_LINE}
+    assert [type(statement) for statement in body] == [Op, Release, Op]
+    assert {statement.line for statement in body} == {FIRST_LINE}
 
 
 def test_a_released_name_may_be_bound_again():
@@ -115,7 +117,7 @@ def test_arguments_keep_their_annotations():
 def test_outputs_may_be_values_lists_and_literals():
     assert program_of(returns="(a, [a, b], 1, None)").outputs == (
         A,
-        items(A, B, kind="list"),
+        sequence(A, B, kind="list"),
         1,
         None,
     )

@@ -88,15 +88,15 @@ class GraphModule(torch.nn.Module):
 def test_names_do_not_matter(program: Program, data: st.DataObject):
     graph = with_shapes(program)
     names = all_names(program)
-    others = data.draw(st.permutations([*names, "v0", "i0"]))
-    other = renamed(graph, dict(zip(names, others, strict=False)))
-    assert fingerprints(other) == fingerprints(graph)
+    new_names = data.draw(st.permutations([*names, "v0", "i0"]))
+    same_graph = renamed(graph, dict(zip(names, new_names, strict=False)))
+    assert fingerprints(same_graph) == fingerprints(graph)
 
 
 def with_shapes(program: Program) -> Graph:
     """The program with a shape of its own for every argument."""
     tensors = graph_of(program).tensors
-    return Graph(program, tuple(replace(item, shape=(n,)) for n, item in enumerate(tensors)))
+    return Graph(program, tuple(replace(spec, shape=(size,)) for size, spec in enumerate(tensors)))
 
 
 @QUICK
@@ -113,18 +113,18 @@ def test_the_order_of_the_arguments_does_not_matter(program: Program, data: st.D
 @QUICK
 @given(programs(), st.data())
 def test_liveness_lines_leave_no_trace(program: Program, data: st.DataObject):
-    place = data.draw(st.integers(0, len(program.body)))
-    hint = Release((data.draw(st.sampled_from(dead_names(program, place))),))
-    body = (*program.body[:place], hint, *program.body[place:])
+    index = data.draw(st.integers(0, len(program.body)))
+    hint = Release((data.draw(st.sampled_from(dead_names(program, index))),))
+    body = (*program.body[:index], hint, *program.body[index:])
     assert fingerprints(graph_of(replace(program, body=body))) == fingerprints(graph_of(program))
 
 
 @QUICK
 @given(programs(), st.data())
 def test_alias_lines_leave_no_trace(program: Program, data: st.DataObject):
-    place = data.draw(st.integers(0, len(program.body)))
-    name = data.draw(st.sampled_from(bound_names(program, place)))
-    aliased = with_alias(program, place, name)
+    index = data.draw(st.integers(0, len(program.body)))
+    name = data.draw(st.sampled_from(bound_names(program, index)))
+    aliased = with_alias(program, index, name)
     assert len(aliased.body) == len(program.body) + 1
     assert fingerprints(graph_of(aliased)) == fingerprints(graph_of(program))
 
@@ -133,8 +133,8 @@ def test_an_alias_of_an_argument_that_is_read_later_does_not_change_its_number()
     plain = program_of("x = a - b", returns="(x,)")
     aliased = program_of("t = b", "x = a - t", returns="(x,)")
     graphs = [
-        Graph(item, (TensorSpec("a", (1,), "float32"), TensorSpec("b", (2,), "int64")))
-        for item in (plain, aliased)
+        Graph(program, (TensorSpec("a", (1,), "float32"), TensorSpec("b", (2,), "int64")))
+        for program in (plain, aliased)
     ]
     assert fingerprints(graphs[0]) == fingerprints(graphs[1])
 
@@ -147,28 +147,36 @@ def with_last_op(program: Program, *args: object, target: str = "torch.mul") -> 
 
 @QUICK
 @given(programs(), NUMBERS, NUMBERS)
-def test_a_changed_literal_changes_the_literals_but_not_the_structure(program: Program, one, two):
+def test_a_changed_literal_changes_the_literals_but_not_the_structure(
+    program: Program, first_literal, second_literal
+):
     value = program.outputs[0]
-    first, second = (fingerprints(with_last_op(program, value, item)) for item in (one, two))
+    first, second = (
+        fingerprints(with_last_op(program, value, literal))
+        for literal in (first_literal, second_literal)
+    )
     assert first.structure == second.structure
-    differ = f"{type(one)}{one!r}" != f"{type(two)}{two!r}"
+    differ = (
+        f"{type(first_literal)}{first_literal!r}" != f"{type(second_literal)}{second_literal!r}"
+    )
     assert (first.literals != second.literals) == (first.full != second.full) == differ
 
 
 @pytest.mark.parametrize(
-    "one, two",
+    "first_literal, second_literal",
     [("1", "True"), ("1", "1.0"), ("'a'", "'b'"), ("torch.float32", "torch.half"), ("None", "0")],
 )
-def test_literals_of_other_kinds_are_other_literals(one: str, two: str):
+def test_literals_of_other_kinds_are_other_literals(first_literal: str, second_literal: str):
     first, second = (
-        fingerprints(graph_of(program_of(f"x = torch.sum(a, {item})"))) for item in (one, two)
+        fingerprints(graph_of(program_of(f"x = torch.sum(a, {literal})")))
+        for literal in (first_literal, second_literal)
     )
     assert first.structure == second.structure and first.literals != second.literals
 
 
 def test_tuples_lists_and_sizes_are_equal():
     texts = ("(2, 3)", "[2, 3]", "torch.Size([2, 3])")
-    assert len({fingerprints(graph_of(program_of(f"x = a.view({item})"))) for item in texts}) == 1
+    assert len({fingerprints(graph_of(program_of(f"x = a.view({text})"))) for text in texts}) == 1
 
 
 def with_first_op(program: Program, op: Op) -> Program:
@@ -205,7 +213,7 @@ def test_another_op_is_another_structure(program: Program, target: str):
 
 
 @pytest.mark.parametrize(
-    "one, two",
+    "first_lines, second_lines",
     [
         (["x = a + b", "y = x + a"], ["x = a + b", "y = x + b"]),
         (["x = a + b", "y = x + x"], ["x = a + b", "y = x + a"]),
@@ -215,20 +223,21 @@ def test_another_op_is_another_structure(program: Program, target: str):
         (["y = torch.add(a, b)"], ["y = torch.add(a, out=b)"]),
     ],
 )
-def test_another_data_flow_is_another_structure(one: list[str], two: list[str]):
+def test_another_data_flow_is_another_structure(first_lines: list[str], second_lines: list[str]):
     first, second = (
-        fingerprints(graph_of(program_of(*item, returns="(y,)"))) for item in (one, two)
+        fingerprints(graph_of(program_of(*lines, returns="(y,)")))
+        for lines in (first_lines, second_lines)
     )
     assert first.structure != second.structure
 
 
 def test_other_outputs_are_another_structure():
     lines = ("x = torch.relu(a)", "y = torch.tanh(x)")
-    found = [
-        fingerprints(graph_of(program_of(*lines, returns=item))).structure
-        for item in ("(x, y)", "(y, x)", "(y,)", "(y, y)")
+    structures = [
+        fingerprints(graph_of(program_of(*lines, returns=returns))).structure
+        for returns in ("(x, y)", "(y, x)", "(y,)", "(y, y)")
     ]
-    assert len(set(found)) == 4
+    assert len(set(structures)) == 4
 
 
 @QUICK
@@ -248,5 +257,5 @@ def test_an_argument_without_a_spec_is_refused_where_others_have_one():
 @QUICK
 @given(programs())
 def test_the_op_sequence_is_the_targets_in_order(program: Program):
-    kept = [item for item in program.body if not isinstance(item, (Alias, Release))]
-    assert op_sequence(program) == tuple(item.target for item in kept)
+    ops = [statement for statement in program.body if not isinstance(statement, (Alias, Release))]
+    assert op_sequence(program) == tuple(op.target for op in ops)

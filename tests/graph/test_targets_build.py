@@ -147,15 +147,15 @@ def t(*values: float) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float32)
 
 
-def same(found: tuple[object, ...], *expected: object) -> bool:
+def same(actual: tuple[object, ...], *expected: object) -> bool:
     """Whether the outputs are the expected tensors and numbers, NaN equal to NaN."""
-    assert isinstance(found, tuple) and len(found) == len(expected)
-    torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+    assert isinstance(actual, tuple) and len(actual) == len(expected)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=0, equal_nan=True)
     return True
 
 
 def test_functions_methods_and_operators_compute():
-    found = run(
+    actual = run(
         "x = a + b",
         "y = torch.nn.functional.relu(x, inplace=False)",
         "z = y.sum(dim=0, keepdim=True)",
@@ -164,7 +164,7 @@ def test_functions_methods_and_operators_compute():
         a=t(1, -5),
         b=t(2, 3),
     )
-    assert same(found, t(-2), t(3, 0))
+    assert same(actual, t(-2), t(3, 0))
 
 
 def test_an_in_place_operator_writes_into_every_name_of_its_value():
@@ -176,12 +176,12 @@ def test_an_in_place_operator_writes_into_every_name_of_its_value():
 
 
 def test_an_in_place_operator_on_a_view_writes_into_the_whole():
-    found = run("x = a * 1", "y = x[1:]", "y -= 1", "y.neg_()", returns="(x,)", a=t(1, 2, 3))
-    assert same(found, t(1, -1, -2))
+    actual = run("x = a * 1", "y = x[1:]", "y -= 1", "y.neg_()", returns="(x,)", a=t(1, 2, 3))
+    assert same(actual, t(1, -1, -2))
 
 
 def test_an_index_assignment_writes_in_order():
-    found = run(
+    actual = run(
         "x = a * 1",
         "x[1:] = b",
         "y = x + 0",
@@ -191,16 +191,16 @@ def test_an_index_assignment_writes_in_order():
         a=t(1, 2, 3),
         b=t(7),
     )
-    assert same(found, t(-math.inf, 7, math.nan), t(1, 7, 7))
+    assert same(actual, t(-math.inf, 7, math.nan), t(1, 7, 7))
 
 
 def test_a_name_bound_again_means_the_new_value():
-    found = run("y = a", "a = b * 2", "x = a + y", "b = None", returns="(x, a)", a=t(1), b=t(10))
-    assert same(found, t(21), t(20))
+    actual = run("y = a", "a = b * 2", "x = a + y", "b = None", returns="(x, a)", a=t(1), b=t(10))
+    assert same(actual, t(21), t(20))
 
 
 def test_several_results_are_taken_apart():
-    found = run(
+    actual = run(
         "x = torch.max(a, dim=0)",
         "v = x[0]",
         "i = x[1]",
@@ -209,12 +209,12 @@ def test_several_results_are_taken_apart():
         returns="(v, i, [q, v], 3, None)",
         a=t(1, 9, 4),
     )
-    assert same(found[:2], torch.tensor(9.0), torch.tensor(1))
-    assert same(tuple(found[2]), t(9, 4), torch.tensor(9.0)) and found[3:] == (3, None)  # type: ignore[arg-type]
+    assert same(actual[:2], torch.tensor(9.0), torch.tensor(1))
+    assert same(tuple(actual[2]), t(9, 4), torch.tensor(9.0)) and actual[3:] == (3, None)  # type: ignore[arg-type]
 
 
 def test_attributes_dtypes_and_devices_are_values():
-    found = run(
+    actual = run(
         "s = a.shape",
         "n = s[-1]",
         "x = torch.zeros((n, 1), dtype=torch.int64, device=device(type='cpu'))",
@@ -222,7 +222,7 @@ def test_attributes_dtypes_and_devices_are_values():
         returns="(x, y, n)",
         a=t(1, 2),
     )
-    assert same(found, torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2, 1).double(), 2)
+    assert same(actual, torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2, 1).double(), 2)
 
 
 def test_sequences_and_slices_reach_the_op_as_they_are():
@@ -241,10 +241,10 @@ def test_sequences_and_slices_reach_the_op_as_they_are():
 
 def test_every_node_knows_its_op():
     module = build(program_of("x = a", "y = x + b", "x = None", "z = torch.relu(y)"))
-    places = [
+    indices = [
         node.meta["custom"]["op"] for node in module.graph.nodes if node.op.startswith("call")
     ]
-    assert places == [0, 1]
+    assert indices == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_retargeting_changes_literals_keywords_and_text():
     assert ops[4].args[0] == "cpu"
     assert ops[5:] == program.ops[5:]
     assert moved.program.outputs == (cpu, Ref("x"))
-    assert {item.device for item in moved.tensors} == {"cpu"}
+    assert {spec.device for spec in moved.tensors} == {"cpu"}
     second = retarget(moved, "cuda", 2)
     assert second.program.ops[1].args == (Ref("a"), "cuda:2")
     assert second.program.ops[0].kwargs == (("device", Device("cuda", 2)),)
-    assert {item.device for item in second.tensors} == {"cuda:2"}
+    assert {spec.device for spec in second.tensors} == {"cuda:2"}

@@ -63,9 +63,9 @@ def test_a_value_that_is_none_is_named(tmp_path, column, value, text):
     path = tmp_path / "r.parquet"
     ROWS.write(path, SOME)
     table = pq.read_table(path)
-    place = table.schema.get_field_index(column)
+    index = table.schema.get_field_index(column)
     changed = pa.array([value] * len(table), table.schema.field(column).type)
-    pq.write_table(table.set_column(place, table.schema.field(column), changed), path)
+    pq.write_table(table.set_column(index, table.schema.field(column), changed), path)
     with pytest.raises(InputError, match=text):
         list(ROWS.read(path))
 
@@ -82,7 +82,7 @@ def test_a_set_is_split_by_size_and_checked(tmp_path, monkeypatch):
     monkeypatch.setattr("passnet.records.parquet.SHARD_TEXT_BYTES", 10)
     rows = [Row(str(k), k, (), "a", ()) for k in range(5)]
     shards = write_shards(tmp_path, "part", rows, ROWS, lambda row: 6)
-    assert [item.num_rows for item in shards] == [2, 2, 1]
+    assert [shard.num_rows for shard in shards] == [2, 2, 1]
     files = check_shards(tmp_path, shards, "manifest")
     assert [row for file in files for row in ROWS.read(file)] == rows
     write_shards(tmp_path, "part", rows[:1], ROWS, lambda row: 6)
@@ -107,7 +107,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path):
     (tmp_path / "folder.parquet").mkdir()
     with pytest.raises(OSError):
         ROWS.write(tmp_path / "folder.parquet", SOME)
-    assert [item.name for item in tmp_path.iterdir()] == ["folder.parquet"]
+    assert [file.name for file in tmp_path.iterdir()] == ["folder.parquet"]
 
 
 def test_a_damaged_file_is_named_wherever_it_is_damaged(tmp_path):
@@ -130,8 +130,8 @@ def test_a_list_with_a_part_that_is_missing_is_named(tmp_path):
     ROWS.write(path, SOME)
     table = pq.read_table(path)
     words = pa.array([["p", None], []], table.schema.field("words").type)
-    place = table.schema.get_field_index("words")
-    pq.write_table(table.set_column(place, table.schema.field("words"), words), path)
+    index = table.schema.get_field_index("words")
+    pq.write_table(table.set_column(index, table.schema.field("words"), words), path)
     with pytest.raises(InputError, match="words has a part that is missing"):
         list(ROWS.read(path))
 
@@ -187,6 +187,6 @@ def test_many_rows_are_groups_that_cores_share(tmp_path, monkeypatch):
 
 def test_lists_that_outgrow_their_dictionary_are_read(tmp_path):
     words = [tuple(f"{k} {n} " + "x" * 500 for n in range(9)) for k in range(999)]
-    rows = [Row("", k, item, "a", ()) for k, item in enumerate(words)]
+    rows = [Row("", k, row_words, "a", ()) for k, row_words in enumerate(words)]
     ROWS.write(tmp_path / "r.parquet", rows)
     assert list(ROWS.read(tmp_path / "r.parquet")) == rows

@@ -73,16 +73,16 @@ def test_a_wrong_field_is_named():
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize(
-    "place, make",
+    "field, make",
     [
         ("Outer.speedup", lambda number: Outer("x", 1, speedup=number)),
         (r"Outer.inner.values\[1\]", lambda number: Outer("x", 1, Inner((0.0, number)))),
         ("Outer.inner.by_name.a", lambda number: Outer("x", 1, Inner((), {"a": number}))),
     ],
 )
-def test_what_is_not_finite_is_refused_with_its_field(number: float, place: str, make, tmp_path):
+def test_what_is_not_finite_is_refused_with_its_field(number: float, field: str, make, tmp_path):
     record = make(number)
-    with pytest.raises(ValueError, match=f"^{place} is {number}; a record holds None"):
+    with pytest.raises(ValueError, match=f"^{field} is {number}; a record holds None"):
         encode(record)
     with pytest.raises(ValueError, match=f"is {number}"):
         write_json(tmp_path / "record.json", record)
@@ -133,13 +133,13 @@ def test_a_reader_leaves_a_torn_last_line_out_and_the_file_alone(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    "data, left", [(b"a", b""), (b"", b""), (b"a\nb", b"a\n"), (b"a\n", b"a\n")]
+    "data, expected", [(b"a", b""), (b"", b""), (b"a\nb", b"a\n"), (b"a\n", b"a\n")]
 )
-def test_what_follows_the_last_newline_is_cut_off(tmp_path: Path, data: bytes, left: bytes):
+def test_what_follows_the_last_newline_is_cut_off(tmp_path: Path, data: bytes, expected: bytes):
     path = tmp_path / "lines"
     path.write_bytes(data)
     drop_torn_line(path)
-    assert path.read_bytes() == left
+    assert path.read_bytes() == expected
 
 
 def test_a_file_that_is_not_there_has_no_torn_line(tmp_path: Path):
