@@ -205,6 +205,13 @@ def test_an_argument_written_to_is_compared_like_an_output() -> None:
     assert ("argument in_0", BOTH) in found(zeroed, "zeros")
 
 
+def test_an_argument_written_to_on_some_inputs_only_is_compared_on_all() -> None:
+    given = (spec("in_0", 100.0, 1.0), spec("in_1"))
+    admission = admit("a = in_0.clamp_(max=50.0)", "b = in_1 + 1.0", given=given, returns="b")
+    assert found(admission, "identity") == {("argument in_0: in_0", ("fresh",))}
+    assert not admission.degenerate
+
+
 def test_an_output_that_is_an_argument_is_noted_unless_it_is_all() -> None:
     some = admit("a = in_0 + in_1", returns="in_0, a")
     assert notes(some, "passed_through") == [("output 0: in_0", BOTH)]

@@ -153,7 +153,7 @@ def _reasons_and_notes(
         for start in (seed, seed + OTHER_ROUND)
     )
     programs = make_wrong_programs(graph, [*inputs, other_inputs[INPUT_KINDS.index("fresh")]])
-    runs = [_run_right(programs, *of) for of in zip(INPUT_KINDS, inputs, other_inputs, strict=True)]
+    runs = _right_runs(programs, inputs, other_inputs)
     passes: _Passes = {}
     for run in runs:
         for program in _passing_outputs(graph, run, seed):
@@ -189,30 +189,33 @@ def _passing_edits(programs: WrongPrograms, runs: Sequence[_RightRun], is_brief:
     return passes
 
 
-def _run_right(
-    programs: WrongPrograms, kind: InputKind, inputs: list[InputValue], others: list[InputValue]
-) -> _RightRun:
-    values, other_values = run_program(programs, inputs), run_program(programs, others)
-    num_outputs = len(values) - len(inputs)
-    compared = [*range(num_outputs), *_written(inputs, values, num_outputs)]
+def _right_runs(
+    programs: WrongPrograms, inputs: list[list[InputValue]], other_inputs: list[list[InputValue]]
+) -> list[_RightRun]:
+    values = [run_program(programs, arguments) for arguments in inputs]
+    num_outputs = len(values[0]) - len(inputs[0])
     # by an op whose name does not tell, as a batch norm writes its statistics
-    is_written = len(compared) > num_outputs
-    return _RightRun(
-        kind,
-        inputs,
-        [values[index] for index in compared],
-        [other_values[index] for index in compared],
-        None if is_written else record_values(programs, inputs),
-    )
-
-
-def _written(
-    inputs: Sequence[InputValue], values: Sequence[Value], num_outputs: int
-) -> Iterator[int]:
-    """Which values of a run, behind the outputs, are arguments that were written to."""
-    for index, before in enumerate(inputs, start=num_outputs):
-        if not isinstance(before, int) and not _same_bits(before, values[index].array):
-            yield index
+    written = {
+        num_outputs + index
+        for arguments, run_values in zip(inputs, values, strict=True)
+        for index, argument in enumerate(arguments)
+        if not isinstance(argument, int)
+        and not _same_bits(argument, run_values[num_outputs + index].array)
+    }
+    compared = [*range(num_outputs), *sorted(written)]
+    runs = []
+    for index, kind in enumerate(INPUT_KINDS):
+        other_values = run_program(programs, other_inputs[index])
+        runs.append(
+            _RightRun(
+                kind,
+                inputs[index],
+                [values[index][number] for number in compared],
+                [other_values[number] for number in compared],
+                None if written else record_values(programs, inputs[index]),
+            )
+        )
+    return runs
 
 
 def _same_bits(first: Array, second: Array | None) -> bool:
@@ -305,7 +308,7 @@ def _computed(runs: Sequence[_RightRun]) -> set[str]:
     all_outputs = [outputs for run in runs for outputs in (run.outputs, run.other_outputs)]
     return {
         values[0].name
-        for values in zip(*all_outputs, strict=False)
+        for values in zip(*all_outputs, strict=True)
         if values[0].array is not None or len({value.number for value in values}) > 1
     }
 

@@ -87,7 +87,7 @@ class AdmissionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A suite, and what was found out about the subgraphs that were tried for it."""
+    """A suite, its tasks as rows, and the admissions of all subgraphs that were tried for it."""
 
     suite: Suite
     tasks: tuple[TaskRows, ...]
@@ -106,7 +106,7 @@ def assemble(
     num_workers: int = 1,
     resume: bool = False,
     executor: Executor = run_local,
-    announce: Announce | None = None,
+    announce: Announce = lambda _: nullcontext(lambda _: None),
 ) -> Assembled:
     """Make a suite of a dataset, and store it.
 
@@ -124,31 +124,37 @@ def assemble(
         InputError: the dataset has too few tasks; or `work` holds admissions of another plan.
     """
     manifest, files = read_dataset(folder)
-    rows = list(
-        eligible_rows((row for file in files for row in SUBGRAPHS.read(file)), plan.selection)
-    )
-    admissions = _admissions(work)
+    stored = (row for file in files for row in SUBGRAPHS.read(file))
+    rows = list(eligible_rows(stored, plan.selection))
+    run = _run_folder(work)
     complaint = f"{work}: holds admissions under other limits; choose another --work"
     info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits)
-    admissions.begin(info, resume, unchanged(complaint))
-    known = admissions.records()
+    run.begin(info, resume, unchanged(complaint))
+    admissions = run.records()
     while True:
-        tasks = _selected(rows, plan.selection, known)
-        missing = {row.full: row for task in tasks for row in task.rows if row.full not in known}
+        tasks = _selected(rows, plan.selection, admissions)
+        missing = {
+            row.full: row for task in tasks for row in task.rows if row.full not in admissions
+        }
         if not missing:
             break
-        _admit(missing, plan, work, known, num_workers, executor, announce)
+        admit_one = partial(_admit_isolated, rows=missing, plan=plan)
+        outcomes = executor(sorted(missing), admit_one, num_workers)
+        with announce(len(missing)) as step:
+            for record in run.keep(outcomes, len(admissions)):
+                admissions[record.full] = record
+                step(record.full[:12])
     suite = make_suite(path.stem, _graphs(tasks, manifest.versions))
     write_suite(path, suite)
-    return Assembled(suite, tuple(tasks), tuple(known[name] for name in sorted(known)))
+    return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
 
 
 def read_admissions(work: Path) -> dict[str, AdmissionRecord]:
-    """What is known about subgraphs, by full fingerprint; a torn last line is left out."""
-    return _admissions(work).records()
+    """The admissions in a work folder, by full fingerprint; a torn last line is left out."""
+    return _run_folder(work).records()
 
 
-def _admissions(work: Path) -> RunFolder[AssemblyInfo, AdmissionRecord, str]:
+def _run_folder(work: Path) -> RunFolder[AssemblyInfo, AdmissionRecord, str]:
     return RunFolder(
         work,
         INFO_FILE,
@@ -161,49 +167,30 @@ def _admissions(work: Path) -> RunFolder[AssemblyInfo, AdmissionRecord, str]:
 
 
 def _selected(
-    rows: Sequence[EligibleRow], plan: SelectionPlan, known: Mapping[str, AdmissionRecord]
+    rows: Sequence[EligibleRow], plan: SelectionPlan, admissions: Mapping[str, AdmissionRecord]
 ) -> list[TaskRows]:
-    refused = {name for name, record in known.items() if not record.is_admitted}
-    barren = _barren(rows, known)
-    fruitful = [item for item in rows if item.row.op_sequence not in barren]
+    refused = {name for name, record in admissions.items() if not record.is_admitted}
+    barren = _barren(rows, admissions)
+    fruitful = [candidate for candidate in rows if candidate.row.op_sequence not in barren]
     return list(select_tasks(tasks_of(fruitful, plan, refused), plan.num_tasks))
 
 
 def _barren(
-    rows: Sequence[EligibleRow], known: Mapping[str, AdmissionRecord]
+    rows: Sequence[EligibleRow], admissions: Mapping[str, AdmissionRecord]
 ) -> set[tuple[str, ...]]:
     """Op sequences that compute nothing (a view, a reshape), as far as it was tried: often enough,
     and with no subgraph that was admitted.
     """
     tried: dict[tuple[str, ...], list[AdmissionRecord]] = defaultdict(list)
-    for item in rows:
-        if item.row.full in known:
-            tried[item.row.op_sequence].append(known[item.row.full])
+    for row in (candidate.row for candidate in rows):
+        if row.full in admissions:
+            tried[row.op_sequence].append(admissions[row.full])
     return {
         ops
         for ops, records in tried.items()
         if sum(record.computes_nothing for record in records) >= ENOUGH_TRIES
         and not any(record.is_admitted for record in records)
     }
-
-
-def _admit(
-    missing: Mapping[str, SubgraphRow],
-    plan: AssemblyPlan,
-    work: Path,
-    known: dict[str, AdmissionRecord],
-    num_workers: int,
-    executor: Executor,
-    announce: Announce | None,
-) -> None:
-    """Try subgraphs; what comes of each is stored, and added to what is known."""
-    trying = partial(_admit_isolated, rows=missing, plan=plan)
-    outcomes = executor(sorted(missing), trying, num_workers)
-    shown = announce(len(missing)) if announce is not None else nullcontext(lambda _: None)
-    with shown as step:
-        for record in _admissions(work).keep(outcomes, len(known)):
-            known[record.full] = record
-            step(record.full[:12])
 
 
 def _graphs(tasks: Sequence[TaskRows], versions: Mapping[str, Sequence[str]]) -> list[SuiteGraph]:
@@ -220,10 +207,10 @@ def _graphs(tasks: Sequence[TaskRows], versions: Mapping[str, Sequence[str]]) ->
 
 
 def _source(row: SubgraphRow, versions: Mapping[str, Sequence[str]]) -> NetSource:
-    net, place = row.nets[0], row.places[0]
+    net, first = row.nets[0], row.places[0]
     package = next((name for name in packages_of(net) if name in versions), None)
     version = versions[package][-1] if package else ""
-    return NetSource(net, net.split("/")[0], version, place.start, place.stop, row.domain)
+    return NetSource(net, net.split("/")[0], version, first.start, first.stop, row.domain)
 
 
 def _admit_isolated(
@@ -232,9 +219,8 @@ def _admit_isolated(
     payload = encode((rows[name], plan.max_gflops)).decode()
     module = "passnet.suite.assembly"
     result = worker.run(Job(f"{module}:admit_to", payload, plan.limits, f"{module}:ready"))
-    return result.outcome(AdmissionRecord) or JobOutcome(
-        AdmissionRecord(name, error=result.failure)
-    )
+    failed = AdmissionRecord(name, error=result.failure)
+    return result.outcome(AdmissionRecord) or JobOutcome(failed)
 
 
 def ready(_: str) -> None:
@@ -254,7 +240,7 @@ def admit_to(payload: str, folder: Path) -> None:
 
 
 def admit(row: SubgraphRow, max_gflops: float) -> AdmissionRecord:
-    """What wrong programs do on a subgraph; they are not run where it is too much work."""
+    """The admission of a row; wrong programs are not run where that is too much work."""
     from passnet.mine.cost import cost
     from passnet.suite.admission import admit_graph
 
@@ -265,6 +251,6 @@ def admit(row: SubgraphRow, max_gflops: float) -> AdmissionRecord:
         return AdmissionRecord(row.full, error=str(cause)[:MAX_ERROR_CHARACTERS])
     if gflops > max_gflops:
         return AdmissionRecord(row.full, gflops=gflops, error="too much work")
-    found = admit_graph(SuiteGraph("", "", graph), is_brief=True)
-    wrong = tuple(f"{item.program} ({item.place})" for item in found.degenerate)
+    admission = admit_graph(SuiteGraph("", "", graph), is_brief=True)
+    wrong = tuple(f"{reason.program} ({reason.place})" for reason in admission.degenerate)
     return AdmissionRecord(row.full, wrong, gflops)
