@@ -75,17 +75,13 @@ class BenchRunInfo:
     not_covered: tuple[str, ...] = NOT_COVERED
 
 
-TrialProgress = Callable[[SuiteGraph, Sequence[Trial]], None]
-"""Called after every graph with its new trials."""
-
-
 def run_suite(
     suite: Suite,
     entries: Sequence[CandidateEntry],
     settings: RunSettings,
     out: Path,
     resume: bool = False,
-    progress: TrialProgress | None = None,
+    progress: Callable[[str], None] | None = None,
     held_out: Suite | None = None,
     num_workers: int = 1,
     retry: bool = False,
@@ -101,7 +97,7 @@ def run_suite(
         settings: how to measure.
         out: the run folder.
         resume: go on with what `out` holds; candidates may have been added.
-        progress: told about every graph.
+        progress: called with the name of every graph that is done.
         held_out: shapes of the same tasks that no author has seen; see `judge.held_out`.
         num_workers: how many tasks are worked on at a time; nothing else runs while one is timed.
         retry: measure the trials of `out` again that were unstable.
@@ -136,7 +132,7 @@ def run_suite(
                         writer.write(trial)
                     trials.extend(new_trials)
                     if progress is not None:
-                        progress(graph, new_trials)
+                        progress(graph.name)
             idle_parents.put(parents)
 
         pools = [

@@ -238,7 +238,6 @@ def agent_harbor(suite: Suite, out: Path, wheel: Path | None, requirement: str |
                  base_image: str) -> None:  # fmt: skip
     """Write the tasks of a suite as a Harbor dataset, judged by a separate verifier."""
     from passnet.agent.harbor import HarborPlan, export_harbor
-    from passnet.agent.prompt import instruction
     from passnet.bench.run import RunSettings
     from passnet.judge.trial import JudgeSettings
 
@@ -246,9 +245,7 @@ def agent_harbor(suite: Suite, out: Path, wheel: Path | None, requirement: str |
         JudgeSettings(rules=rules), threads, held_out=held_out.content_hash if held_out else None
     )
     plan = HarborPlan(settings, base_image=base_image, wheel=wheel, passnet=requirement)
-    export = export_harbor(
-        suite, out, lambda task: instruction(task, settings), plan, held_out, solutions
-    )
+    export = export_harbor(suite, out, plan, held_out, solutions)
     click.echo(
         f"written to {out}: {export.num_tasks} tasks, {export.num_held_out} with held-out shapes, "
         f"{export.num_solutions} with a solution"

@@ -81,17 +81,7 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
     )
     start = time.monotonic()
     with progress(f"judging {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
-        trials = run_suite(
-            suite,
-            entries,
-            settings,
-            out,
-            resume,
-            lambda graph, _: step(graph.name),
-            held_out,
-            jobs,
-            retry,
-        )
+        trials = run_suite(suite, entries, settings, out, resume, step, held_out, jobs, retry)
     wall_s = time.monotonic() - start
     scores = write_results(out)
     if as_json:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,9 @@ from passnet.cli import dataset_files, dataset_rows, dataset_split
 from passnet.cli import options as opt
 from passnet.cli.output import print_result
 from passnet.errors import InputError
+
+if TYPE_CHECKING:
+    from passnet.jobs.executors import Executor
 
 FAILURES_SHOWN = 20
 
@@ -54,7 +58,7 @@ def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
 @opt.executor
 @opt.json
 def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[str, ...],
-                  dtypes: tuple[str, ...], resume: bool, executor_name: str,
+                  dtypes: tuple[str, ...], resume: bool, executor: Executor,
                   as_json: bool) -> None:  # fmt: skip
     """Make a dataset of the subgraphs of the sets of captured graphs in FOLDERS.
 
@@ -62,7 +66,6 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
     ranges that Inductor would fuse (fusible), and single ops.
     """
     from passnet.dataset.build import BuildSettings, build_dataset
-    from passnet.jobs.executors import executor
     from passnet.mine.dtypes import DTYPES
     from passnet.mine.subgraphs import SUBGRAPH_KINDS
     from passnet.report.progress import late_progress
@@ -75,13 +78,7 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
     )
     with late_progress() as start:
         records, manifest = build_dataset(
-            folders,
-            out,
-            settings,
-            jobs,
-            resume,
-            executor(executor_name),
-            partial(start, "mining graphs"),
+            folders, out, settings, jobs, resume, executor, partial(start, "mining graphs")
         )
     failed = [record for record in records if record.error]
     refused = sum(sum(record.refused.values()) for record in records)

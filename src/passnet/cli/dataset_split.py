@@ -12,7 +12,7 @@ from passnet.cli import options as opt
 from passnet.cli.output import print_result
 
 if TYPE_CHECKING:
-    from passnet.dataset.splits import Part
+    from passnet.dataset.splits import RowKeys
 
 LEAKS_SHOWN = 20
 
@@ -78,13 +78,13 @@ def leaks_command(
         sys.exit(1)
 
 
-def _parts(folder: Path) -> list[Part]:
+def _parts(folder: Path) -> list[RowKeys]:
     from passnet.dataset.query import Dataset
-    from passnet.dataset.splits import Part
+    from passnet.dataset.splits import RowKeys
 
     with Dataset(folder) as dataset:
         rows = dataset.table(columns=("full", "structure", "op_sequence")).to_pylist()
-    return [Part(row["full"], row["structure"], tuple(row["op_sequence"])) for row in rows]
+    return [RowKeys(row["full"], row["structure"], tuple(row["op_sequence"])) for row in rows]
 
 
 COMMANDS = (split_command, leaks_command)

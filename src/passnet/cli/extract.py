@@ -15,6 +15,7 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.extract.record import NetRecord
+    from passnet.jobs.executors import Executor
 
 SUMMARY_FILE = "summary.md"
 MAX_SHOWN = 20
@@ -44,7 +45,7 @@ MAX_ERROR_CHARACTERS = 200
 @click.option("--memory", default=8192, type=opt.COUNT, help="The most memory for a net, in MiB.")
 @opt.json
 def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: bool,
-            out: Path | None, jobs: int, resume: bool, retry: bool, executor_name: str,
+            out: Path | None, jobs: int, resume: bool, retry: bool, executor: Executor,
             weights: Literal["auto", "fake", "real"], train: bool, backward: bool, no_check: bool,
             timeout: float, memory: int, as_json: bool) -> None:  # fmt: skip
     """Capture the computation graphs of ENTRIES.
@@ -57,7 +58,6 @@ def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: boo
     from passnet.extract.entry_selection import resolve
     from passnet.extract.record import CaptureSettings
     from passnet.extract.run import run_extract
-    from passnet.jobs.executors import executor
     from passnet.jobs.process import JobLimits
     from passnet.report.catalog import summary
     from passnet.report.progress import progress
@@ -80,14 +80,7 @@ def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: boo
     )
     with progress("capturing nets", len(selected)) as step:
         records, manifest = run_extract(
-            selected,
-            settings,
-            out,
-            jobs,
-            resume,
-            retry,
-            executor(executor_name),
-            lambda record: step(record.entry),
+            selected, settings, out, jobs, resume, retry, executor, lambda net: step(net.entry)
         )
     (out / SUMMARY_FILE).write_text(summary(records), encoding="utf-8")
     named = [record for record in records if record.entry in set(selected)]

@@ -15,6 +15,7 @@ import click
 
 if TYPE_CHECKING:
     from passnet.bench.run import RunSettings
+    from passnet.jobs.executors import Executor
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.suite.suite import Suite
 
@@ -39,6 +40,12 @@ def _open_sandbox(_: click.Context, __: click.Parameter, name: str) -> Sandbox:
     from passnet.judge.processes.sandbox import find_sandbox
 
     return find_sandbox(name)
+
+
+def _open_executor(_: click.Context, __: click.Parameter, name: str) -> Executor:
+    from passnet.jobs.executors import executor
+
+    return executor(name)
 
 
 def _num_processes(_: click.Context, __: click.Parameter, jobs: int) -> int:
@@ -69,7 +76,7 @@ paths = click.argument("paths", nargs=-1, required=True, type=PATH)
 json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 resume = click.option("--resume", is_flag=True,
                       help="Continue an interrupted run; what it finished is kept.")  # fmt: skip
-executor = click.option("--executor", "executor_name", default="local",
+executor = click.option("--executor", default="local", callback=_open_executor,
                         type=click.Choice(["local", "ray"]),
                         help="Where to work: in processes of this machine, or on a Ray "
                         "cluster.")  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from passnet.cli.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
+    from passnet.jobs.executors import Executor
     from passnet.mine.subgraphs import SubgraphKind
     from passnet.suite.suite import Suite
 
@@ -127,7 +129,7 @@ def check_command(suite: Suite, distribution: str, as_json: bool) -> None:
 @opt.json
 def make_command(folder: Path, out: Path, work: Path | None, kind: SubgraphKind, num_tasks: int,
                  min_graphs: int, max_graphs: int, max_gflops: float, max_mib: float, jobs: int,
-                 resume: bool, executor_name: str, as_json: bool) -> None:  # fmt: skip
+                 resume: bool, executor: Executor, as_json: bool) -> None:  # fmt: skip
     """Make a suite of the dataset in FOLDER.
 
     The tasks are those that add the most pairs of ops and are rare; each has one graph for every
@@ -135,7 +137,6 @@ def make_command(folder: Path, out: Path, work: Path | None, kind: SubgraphKind,
     """
     from collections import Counter
 
-    from passnet.jobs.executors import executor
     from passnet.report.progress import progress
     from passnet.suite.assembly import AssemblyPlan, assemble
     from passnet.suite.selection import SelectionPlan, domains_of, nets_of
@@ -145,16 +146,10 @@ def make_command(folder: Path, out: Path, work: Path | None, kind: SubgraphKind,
     selection = SelectionPlan(
         kind, num_tasks, min_graphs=min_graphs, max_graphs=max_graphs, max_mib=max_mib
     )
-    assembled = assemble(
-        folder,
-        AssemblyPlan(selection, max_gflops),
-        out,
-        work or out.with_suffix(".work"),
-        jobs,
-        resume,
-        executor(executor_name),
-        lambda count: progress("admitting subgraphs", count),
-    )
+    plan = AssemblyPlan(selection, max_gflops)
+    work = work or out.with_suffix(".work")
+    announce = partial(progress, "admitting subgraphs")
+    assembled = assemble(folder, plan, out, work, jobs, resume, executor, announce)
     refused = [record for record in assembled.admissions if not record.is_admitted]
     degenerate = sum(bool(record.wrong) for record in refused)
     dtypes = Counter(sorted(row.dtype for task in assembled.tasks for row in task.rows))
