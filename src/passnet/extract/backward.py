@@ -22,7 +22,7 @@ def trace_backward(
 
     Args:
         module: as Dynamo found it; it stays as it is.
-        inputs: of its arguments.
+        inputs: what it is called with.
         keep: called with the backward graph and what its arguments look like.
     """
     from torch._functorch import config

@@ -69,12 +69,9 @@ def capture_values(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list
 def module_graph(
     module: torch.fx.GraphModule, arguments: list[Any], sample: Sampler | None = None
 ) -> CapturedGraph:
-    """A traced module as a graph, with what its arguments are.
+    """A traced module, which stays as it is, as a graph with what its arguments are.
 
-    Args:
-        module: stays as it is.
-        arguments: of the module.
-        sample: gives some values of a tensor that has none of its own.
+    `sample` gives some values of a tensor that has none of its own.
 
     Raises:
         CaptureError: the module holds what a `Graph` cannot.

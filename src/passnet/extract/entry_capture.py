@@ -141,7 +141,7 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryR
         num_parameters=num_parameters,
         graphs=notes[: len(forward)],
         backward=notes[len(forward) :],
-        flow=_flow(trace) if len(forward) > 1 else Flow(),
+        flow=Flow(tuple(trace.calls), tuple(trace.edges)) if len(forward) > 1 else Flow(),
         constraints=common,
         build_s=built - start,
         dynamo_s=trace.dynamo_s,
@@ -151,11 +151,6 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryR
     return EntryResult(
         captured, [row for row, note in zip(rows, notes, strict=True) if note.is_kept]
     )
-
-
-def _flow(trace: Trace) -> Flow:
-    edges = ((edge.call, edge.argument, edge.source, edge.output) for edge in trace.edges)
-    return Flow(tuple(trace.calls), tuple(edges))
 
 
 def _build(entry: str, weights: FakeWeights | None, train: bool) -> Net:

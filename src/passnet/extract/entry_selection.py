@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from passnet.errors import InputError, did_you_mean, neighbours
 from passnet.extract.catalog import LIBRARIES, is_file, library, names_of, unknown_entry
@@ -12,11 +13,11 @@ from passnet.extract.catalog import LIBRARIES, is_file, library, names_of, unkno
 HUB = "hub"
 
 
-def resolve(wanted: Sequence[str], libraries: Sequence[str] = ()) -> list[str]:
+def resolve(patterns: Sequence[str], libraries: Sequence[str] = ()) -> list[str]:
     """The entries that are meant, each once, in the order in which they are named.
 
     Args:
-        wanted: `library/entry`, also with the wildcards of a shell and in other case, and without
+        patterns: `library/entry`, also with the wildcards of a shell and in other case, and without
             the ending Model (`transformers/bert`); `path/to/file.py:function`;
             `hub/owner/name`, or `hub/list.txt` with a repository on each line.
         libraries: names of libraries of which every entry is meant.
@@ -24,58 +25,49 @@ def resolve(wanted: Sequence[str], libraries: Sequence[str] = ()) -> list[str]:
     Raises:
         InputError: something is meant that does not exist; the text lists what is near.
     """
-    found: list[str] = []
+    if HUB in libraries:
+        raise InputError("the hub cannot be captured as a whole; name repositories of it")
     names = {name: names_of(name) for name in libraries}
-    for name in libraries:
-        if name == HUB:
-            raise InputError("the hub cannot be captured as a whole; name repositories of it")
-        found += names[name]
-    for item in wanted:
-        found += _resolve(item, names)
-    return list(dict.fromkeys(found))
+    entries = [entry for name in libraries for entry in names[name]]
+    for pattern in patterns:
+        entries += _matching(pattern, names)
+    return list(dict.fromkeys(entries))
 
 
-def _resolve(item: str, names: dict[str, list[str]]) -> list[str]:
-    if is_file(item):
-        path, _, function = item.rpartition(":")
+def _matching(pattern: str, names: dict[str, list[str]]) -> list[str]:
+    """The entries that a pattern means; `names` are those of libraries, filled as they are read."""
+    if is_file(pattern):
+        path, _, function = pattern.rpartition(":")
         if not Path(path).is_file():
             raise InputError(f"{path}: no such file{did_you_mean(path, neighbours(Path(path)))}")
         return [f"{Path(path).resolve()}:{function}"]
-    prefix, _, rest = item.partition("/")
-    if not rest:
+    prefix, _, name = pattern.partition("/")
+    if not name:
         raise InputError(
-            f"{item!r} names no entry: give LIBRARY/ENTRY, or --all {item} for all of a library"
-            if item in LIBRARIES
-            else f"no entry {item!r}: give LIBRARY/ENTRY of {', '.join(LIBRARIES)}, "
-            f"or path/to/file.py:function{did_you_mean(item, LIBRARIES)}"
+            f"{pattern!r} names no entry: give LIBRARY/ENTRY, or --all {pattern} for all of a "
+            "library"
+            if pattern in LIBRARIES
+            else f"no entry {pattern!r}: give LIBRARY/ENTRY of {', '.join(LIBRARIES)}, "
+            f"or path/to/file.py:function{did_you_mean(pattern, LIBRARIES)}"
         )
     if prefix == HUB:
-        return [f"{HUB}/{name}" for name in _repositories(rest)]
+        hub: Any = library(HUB)
+        repositories = hub.repositories(name) if name.endswith(".txt") else [name]
+        return [f"{HUB}/{repository}" for repository in repositories]
     if prefix not in names:
         names[prefix] = names_of(prefix)
-    known = names[prefix]
-    if item in known:
-        return [item]
-    if any(sign in rest for sign in "*?["):
-        matching = fnmatch.filter(known, item)
+    if pattern in names[prefix]:
+        return [pattern]
+    if any(sign in name for sign in "*?["):
+        matching = fnmatch.filter(names[prefix], pattern)
         if not matching:
-            raise InputError(f"no entry of the catalog matches {item!r}")
+            raise InputError(f"no entry of the catalog matches {pattern!r}")
         return matching
-    plain = {_plain(name): name for name in reversed(known)}
-    for form in (_plain(item), _plain(item) + "model"):
+    plain = {_plain(entry): entry for entry in reversed(names[prefix])}
+    for form in (_plain(pattern), _plain(pattern) + "model"):
         if form in plain:
             return [plain[form]]
-    raise InputError(unknown_entry(item, known))
-
-
-def _repositories(rest: str) -> list[str]:
-    path = Path(rest)
-    if path.suffix == ".txt":
-        from passnet.extract.catalog.hub import repositories
-
-        return list(repositories(rest))
-    library(HUB)
-    return [rest]
+    raise InputError(unknown_entry(pattern, names[prefix]))
 
 
 def _plain(name: str) -> str:

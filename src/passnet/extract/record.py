@@ -1,4 +1,4 @@
-"""The record of one net of a catalog: what came of capturing it."""
+"""The record of one net of the catalog: what came of capturing it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,9 @@ Mode: TypeAlias = Literal["fake", "real"]
 """fake: weights without memory. real: weights as they are initialised."""
 
 CaptureFailure: TypeAlias = Literal[
-    "no_entry",
-    "missing_package",
-    "build_error",
-    "forward_error",
-    "data_dependent",
-    "trace_error",
-    "unsupported_graph",
-    "timeout",
-    "out_of_memory",
-    "crash",
-]
+    "no_entry", "missing_package", "build_error", "forward_error", "data_dependent", "trace_error",
+    "unsupported_graph", "timeout", "out_of_memory", "crash",
+]  # fmt: skip
 """Why a net gave no graphs.
 
 no_entry: what the entry names does not exist, or gives no net. missing_package: something it

@@ -53,7 +53,7 @@ def run_extract(
         resume: go on with what `out` holds.
         retry: capture again what failed before.
         executor: where to capture.
-        progress: told about every net.
+        progress: called with the record of every net.
 
     Returns:
         The records of all nets in `out`, and what its shards hold.
@@ -65,22 +65,18 @@ def run_extract(
     run = _run_folder(out)
     complaint = f"{out}: was captured with other settings; choose another --out, or give those"
     run.begin(ExtractRunInfo(SCHEMA_VERSION, settings), resume, unchanged(complaint))
-    known = run.records()
+    records = run.records()
     finished = {
-        entry for entry, record in known.items() if record.status == "captured" or not retry
+        entry for entry, record in records.items() if record.status == "captured" or not retry
     }
     missing = [entry for entry in dict.fromkeys(entries) if entry not in finished]
     outcomes = executor(missing, partial(capture_isolated, settings=settings), num_workers)
-
-    def place(record: NetRecord) -> Path:
-        return graphs_path(out, record.entry)
-
-    for record in run.keep(outcomes, len(known), place):
-        known[record.entry] = record
+    num_before = len(records)
+    for record in run.keep(outcomes, num_before, lambda record: graphs_path(out, record.entry)):
+        records[record.entry] = record
         if progress is not None:
             progress(record)
-    records = sorted(known.values(), key=lambda record: record.entry)
-    return records, merge_runs([out], out)
+    return [records[entry] for entry in sorted(records)], merge_runs([out], out)
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
@@ -101,15 +97,15 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
             for name, version in record.versions.items():
                 versions.setdefault(name, set()).add(version)
     make_folder(out)
-    return merge(files, out, {name: sorted(found) for name, found in versions.items()})
+    return merge(files, out, {name: sorted(versions[name]) for name in versions})
 
 
 def read_all_records(folders: Sequence[Path]) -> list[NetRecord]:
     """The records of several runs, each entry once: the last that has it."""
-    found: dict[str, NetRecord] = {}
-    for folder in folders:
-        found.update(read_records(folder))
-    return sorted(found.values(), key=lambda record: record.entry)
+    records = {
+        entry: record for folder in folders for entry, record in read_records(folder).items()
+    }
+    return [records[entry] for entry in sorted(records)]
 
 
 def _run_folder(out: Path) -> RunFolder[ExtractRunInfo, NetRecord, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
-from passnet.extract.store import GraphRow
+from passnet.extract.store import GraphRow, text_bytes
 
 
 def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[GraphRow]:
@@ -19,25 +19,22 @@ def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[Gra
     strata: dict[tuple[str, str, int], list[GraphRow]] = {}
     for row in rows:
         library = row.sources[0].entry.split("/")[0]
-        size = len(row.op_sequence).bit_length() // 2
-        strata.setdefault((library, row.task, size), []).append(row)
-    for members in strata.values():
-        members.sort(key=lambda row: row.full, reverse=True)
+        magnitude = len(row.op_sequence).bit_length() // 2
+        strata.setdefault((library, row.task, magnitude), []).append(row)
+    for stratum in strata.values():
+        stratum.sort(key=lambda row: row.full, reverse=True)
     queue = [(0, key) for key in sorted(strata)]
     heapify(queue)
-    chosen: list[GraphRow] = []
-    seen: set[str] = set()
-    left = max_text_bytes
+    sample: dict[str, GraphRow] = {}
+    budget = max_text_bytes
     while queue:
-        given, key = heappop(queue)
-        members = strata[key]
-        row = members.pop()
-        size = len(row.program) + len(row.tensors)
-        if row.structure not in seen and size <= left:
-            seen.add(row.structure)
-            chosen.append(row)
-            left -= size
-            given += size
-        if members:
-            heappush(queue, (given, key))
-    return sorted(chosen, key=lambda row: (row.structure, row.full))
+        used, key = heappop(queue)
+        row = strata[key].pop()
+        size = text_bytes(row)
+        if row.structure not in sample and size <= budget:
+            sample[row.structure] = row
+            budget -= size
+            used += size
+        if strata[key]:
+            heappush(queue, (used, key))
+    return sorted(sample.values(), key=lambda row: (row.structure, row.full))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -75,11 +76,10 @@ def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> M
     merged: dict[str, GraphRow] = {}
     for path in sorted(paths):
         for row in GRAPHS.read(path):
-            known = merged.get(row.full)
-            merged[row.full] = row if known is None else _union(known, row)
-    return write_set(
-        out, sorted(merged.values(), key=lambda row: (row.structure, row.full)), versions
-    )
+            previous = merged.get(row.full)
+            merged[row.full] = row if previous is None else _union(previous, row)
+    rows = sorted(merged.values(), key=lambda row: (row.structure, row.full))
+    return write_set(out, rows, versions)
 
 
 def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]]) -> Manifest:
@@ -90,8 +90,8 @@ def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]
         len({row.structure for row in rows}),
         sum(len(row.op_sequence) for row in rows),
         sum(len(row.sources) for row in rows),
-        {name: sorted(found) for name, found in sorted(versions.items())},
-        write_shards(out, SHARD_NAME, rows, GRAPHS, _text_bytes),
+        {package: sorted(versions[package]) for package in sorted(versions)},
+        write_shards(out, SHARD_NAME, rows, GRAPHS, text_bytes),
     )
     write_json(out / MANIFEST_FILE, manifest)
     return manifest
@@ -107,14 +107,13 @@ def read_set(folder: Path) -> tuple[Manifest, list[Path]]:
     return manifest, check_shards(folder, manifest.shards, MANIFEST_FILE)
 
 
-def _text_bytes(row: GraphRow) -> int:
+def text_bytes(row: GraphRow) -> int:
+    """Size of the text of a graph and its arguments."""
     return len(row.program) + len(row.tensors)
 
 
-def _union(one: GraphRow, other: GraphRow) -> GraphRow:
+def _union(first: GraphRow, second: GraphRow) -> GraphRow:
     """The same graph with the sources of both; the rest is that of the first source by name."""
-    both = one.sources + other.sources
-    sources = {(item.entry, item.number, item.train, item.part): item for item in both}
-    ordered = tuple(sources[key] for key in sorted(sources))
-    first = one if ordered[0] in one.sources else other
-    return replace(first, sources=ordered)
+    fields = attrgetter("entry", "number", "train", "part")
+    sources = tuple(sorted({*first.sources, *second.sources}, key=fields))
+    return replace(first if sources[0] in first.sources else second, sources=sources)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 import torch._dynamo
@@ -22,8 +21,7 @@ from passnet.errors import CaptureError, boundary
 from passnet.extract.backward import trace_backward
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """Data between two calls of graphs: `output` of call `source` is `argument` of call `call`."""
 
     call: int

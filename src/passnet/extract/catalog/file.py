@@ -23,38 +23,35 @@ def build_function(entry: str) -> Net:
     Raises:
         InputError: no such file or function, or it returns something else.
     """
-    where, _, name = entry.rpartition(":")
-    function = getattr(_load(Path(where)), name, None)
+    path, _, name = entry.rpartition(":")
+    function = getattr(_load(Path(path)), name, None)
     if not callable(function):
-        raise InputError(f"{where}: has no function {name!r}")
+        raise InputError(f"{path}: has no function {name!r}")
     return as_net(function(), entry)
 
 
-def as_net(made: Any, entry: str) -> Net:
+def as_net(returned: Any, entry: str) -> Net:
     """What a function of the user's returned, as a `Net`.
 
     Raises:
         InputError: it is nothing that can be captured.
     """
-    if isinstance(made, Net):
-        return made
-    if not isinstance(made, tuple) or len(made) not in (2, 3) or not callable(made[0]):
+    if isinstance(returned, Net):
+        return returned
+    is_net = isinstance(returned, tuple) and len(returned) in (2, 3) and callable(returned[0])
+    if not is_net:
         raise InputError(
             f"{entry}: must return (net, inputs), (net, inputs, named inputs) or a "
-            f"passnet.extract.net.Net, and returned {type(made).__name__}"
+            f"passnet.extract.net.Net, and returned {type(returned).__name__}"
         )
-    inputs = made[1] if isinstance(made[1], (tuple, list)) else (made[1],)
-    named = made[2] if len(made) == 3 else {}
+    module, inputs, named = (*returned, {})[:3]
     if not isinstance(named, dict):
         raise InputError(f"{entry}: named inputs are a dict, not {type(named).__name__}")
-    if isinstance(made[0], torch.nn.Module):
-        made[0].eval()
-    return Net(
-        made[0],
-        tuple(NetInput(item) for item in inputs),
-        {key: NetInput(value) for key, value in named.items()},
-        task="own",
-    )
+    if isinstance(module, torch.nn.Module):
+        module.eval()
+    args = map(NetInput, inputs if isinstance(inputs, (tuple, list)) else (inputs,))
+    kwargs = {name: NetInput(value) for name, value in named.items()}
+    return Net(module, tuple(args), kwargs, task="own")
 
 
 def _load(path: Path) -> ModuleType:

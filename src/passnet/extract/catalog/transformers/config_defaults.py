@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-_LAG: dict[str, Any] = {"prediction_length": 24}
+_ROPE: dict[str, Any] = {"rope_type": "default", "rope_theta": 10000.0}
 _HEAD_128: dict[str, Any] = {"head_dim": 128}
 _HALF_ROTARY: dict[str, Any] = {
-    "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0,
-                        "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]},
-}  # fmt: skip
-_FOUR_SECTIONS: dict[str, Any] = {
-    "head_dim": 128,
-    "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0,
-                        "mrope_section": [16, 16, 16, 16]},
-}  # fmt: skip
+    "rope_parameters": {**_ROPE, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]},
+}
 _TILED_IMAGE: dict[str, Any] = {"image_size": 896, "patch_size": 14}
-_SPARSE: dict[str, Any] = {"num_experts": 128, "top_k_experts": 8, "moe_intermediate_size": 704}
 _ONE_DENSE: dict[str, Any] = {
     "num_experts_per_tok": 6, "mlp_layer_types": ["dense"] + ["sparse"] * 31,
 }  # fmt: skip
@@ -24,55 +17,56 @@ _QUERYING: dict[str, Any] = {
     "hidden_size": 896, "intermediate_size": 4864, "num_attention_heads": 14,
     "num_key_value_heads": 2,
 }  # fmt: skip
-_INDEXED: dict[str, Any] = {"indexer_n_heads": 16, "indexer_kv_heads": 1, "indexer_head_dim": 256,
-                            "indexer_budget": 2048, "indexer_compress_ratio": 16}  # fmt: skip
-_LAYER_ROPE: dict[str, Any] = {
-    "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}},
-}  # fmt: skip
 _WIDE_OMNI: dict[str, Any] = {"num_attention_heads": 32, "head_dim": 128}
 _SMALL_TEXT: dict[str, Any] = {
     "hidden_size": 2048, "intermediate_size": 6144, "num_attention_heads": 16,
     "num_key_value_heads": 8,
-}  # fmt: skip
-_SMALL_GLM: dict[str, Any] = {
-    "hidden_size": 1024, "intermediate_size": 2048, "moe_intermediate_size": 512,
-    "num_attention_heads": 8, "num_key_value_heads": 8, "n_routed_experts": 8,
-    "num_experts_per_tok": 2, "q_lora_rank": 512, "index_n_heads": 8, "linear_num_heads": 8,
 }  # fmt: skip
 _SMALL_STEP: dict[str, Any] = {
     "sliding_window": 512, "hidden_size": 1024, "intermediate_size": 2048,
     "num_attention_heads": 8, "num_key_value_heads": 4, "moe_intermediate_size": 512,
     "share_expert_dim": 512, "n_routed_experts": 8, "num_experts_per_tok": 2,
 }  # fmt: skip
-_SMALL_MLLAMA_VISION: dict[str, Any] = {
-    "intermediate_layers_indices": [0, 1, 2, 3], "vision_output_dim": 6400,
-}  # fmt: skip
+_KERNELS = {"long": 7, "mid": 5, "short": 3}
 _INTRACLASS: dict[str, Any] = {
     "intraclass_block_config": {
         "reduce_channel": [1, 1, 0],
         "return_channel": [1, 1, 0],
-        "vertical_long_to_small_conv_longratio": [[7, 1], [1, 1], [3, 0]],
-        "vertical_long_to_small_conv_midratio": [[5, 1], [1, 1], [2, 0]],
-        "vertical_long_to_small_conv_shortratio": [[3, 1], [1, 1], [1, 0]],
-        "horizontal_small_to_long_conv_longratio": [[1, 7], [1, 1], [0, 3]],
-        "horizontal_small_to_long_conv_midratio": [[1, 5], [1, 1], [0, 2]],
-        "horizontal_small_to_long_conv_shortratio": [[1, 3], [1, 1], [0, 1]],
-        "symmetric_conv_long_longratio": [[7, 7], [1, 1], [3, 3]],
-        "symmetric_conv_long_midratio": [[5, 5], [1, 1], [2, 2]],
-        "symmetric_conv_long_shortratio": [[3, 3], [1, 1], [1, 1]],
+        **{f"vertical_long_to_small_conv_{size}ratio": [[k, 1], [1, 1], [k // 2, 0]]
+           for size, k in _KERNELS.items()},
+        **{f"horizontal_small_to_long_conv_{size}ratio": [[1, k], [1, 1], [0, k // 2]]
+           for size, k in _KERNELS.items()},
+        **{f"symmetric_conv_long_{size}ratio": [[k, k], [1, 1], [k // 2, k // 2]]
+           for size, k in _KERNELS.items()},
     },
     "scale_factor_list": [1, 2, 4, 8],
     "kernel_list": [3, 2, 2],
-}
-_UPSAMPLING: dict[str, Any] = {
-    "head_config": {"upsample_out_channels": [768, 768], "upsample_kernel_sizes": [4, 4],
-                    "conv_out_channels": [768, 768], "conv_kernel_sizes": [1, 1]},
 }  # fmt: skip
+"""Of each convolution its kernel, stride and padding."""
+
+_TEXT_PARTS: dict[str, dict[str, Any]] = {
+    "hunyuan_vl": {"head_dim": 128, "rope_parameters": {**_ROPE, "mrope_section": [16] * 4}},
+    "diffusion_gemma": {"num_experts": 128, "top_k_experts": 8, "moe_intermediate_size": 704},
+    "glm4v": _HALF_ROTARY,
+    "glm4v_moe": {**_HALF_ROTARY, **_HEAD_128},
+    "glm_image": _HALF_ROTARY,
+    "cohere_compass": {"rope_parameters": {"full_attention": _ROPE}},
+    "qwen4_exp": {"indexer_n_heads": 16, "indexer_kv_heads": 1, "indexer_head_dim": 256,
+                  "indexer_budget": 2048, "indexer_compress_ratio": 16},
+    "qwen3_omni_moe_talker": {"shared_expert_intermediate_size": 768},
+    "glm5_next": {"hidden_size": 1024, "intermediate_size": 2048, "moe_intermediate_size": 512,
+                  "num_attention_heads": 8, "num_key_value_heads": 8, "n_routed_experts": 8,
+                  "num_experts_per_tok": 2, "q_lora_rank": 512, "index_n_heads": 8,
+                  "linear_num_heads": 8},
+}  # fmt: skip
+"""Families whose text part is a family of its own, with the same to be said of both."""
 
 _SETTINGS: dict[str, dict[str, Any]] = {
+    **{f"{family}_text": settings for family, settings in _TEXT_PARTS.items()},
+    **{family: {"text_config": settings} for family, settings in _TEXT_PARTS.items()},
     "ReformerModelWithLMHead": {"is_decoder": True},
-    "Blip2ForImageTextRetrieval": {"qformer_config": {"use_qformer_text_input": True}},
-    "Blip2TextModelWithProjection": {"qformer_config": {"use_qformer_text_input": True}},
+    **dict.fromkeys(("Blip2ForImageTextRetrieval", "Blip2TextModelWithProjection"),
+                    {"qformer_config": {"use_qformer_text_input": True}}),
     "PerceiverForImageClassificationFourier": {"num_cross_attention_heads": 1},
     "Pix2StructTextModel": {"initializer_range": 0.02},
     "T5GemmaEncoderModel": {"is_encoder_decoder": False},
@@ -85,12 +79,11 @@ _SETTINGS: dict[str, dict[str, Any]] = {
                                           "logit_scale_init_value": 2.6592},
     "PerceiverForOpticalFlow": {"d_latents": 512, "num_cross_attention_heads": 1,
                                 "num_latents": 2048, "num_self_attention_heads": 16},
-    "T5ForSequenceClassification": {"decoder_start_token_id": 0},
-    "MT5ForSequenceClassification": {"decoder_start_token_id": 0},
+    **dict.fromkeys(("T5ForSequenceClassification", "MT5ForSequenceClassification"),
+                    {"decoder_start_token_id": 0}),
     "ViltForImagesAndTextClassification": {"num_images": 2},
-    "autoformer": _LAG,
-    "informer": _LAG,
-    "time_series_transformer": _LAG,
+    **dict.fromkeys(("autoformer", "informer", "time_series_transformer"),
+                    {"prediction_length": 24}),
     "wav2vec2-conformer": {"vocab_size": 32},
     "xmod": {"default_language": "en_XX"},
     "esm": {"vocab_size": 33, "pad_token_id": 1, "mask_token_id": 32},
@@ -99,21 +92,16 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "image_size": 384,
                                      "num_attention_heads": 16}},
     "gemma3": {"vision_config": _TILED_IMAGE},
-    "idefics3": {"vision_config": {"image_size": 256}},
-    "smolvlm": {"vision_config": {"image_size": 256}},
+    **dict.fromkeys(("idefics3", "smolvlm"), {"vision_config": {"image_size": 256}}),
     "nemotron": {"num_key_value_heads": 8},
     "t5gemma2": {"encoder": {"vision_config": _TILED_IMAGE}},
     "t5gemma2_encoder": {"text_config": {"dropout_rate": 0.0}, "vision_config": _TILED_IMAGE},
-    "hunyuan_v1_dense": _HEAD_128,
-    "hunyuan_v1_moe": _HEAD_128,
-    "hunyuan_vl_text": _FOUR_SECTIONS,
-    "hunyuan_vl": {"text_config": _FOUR_SECTIONS},
-    "ministral": _HEAD_128,
+    **dict.fromkeys(("hunyuan_v1_dense", "hunyuan_v1_moe", "ministral"), _HEAD_128),
+    "glm46v": {"text_config": _HALF_ROTARY},
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
-    "diffusion_gemma_text": _SPARSE,
-    "diffusion_gemma": {"text_config": _SPARSE},
     "deepseek_v2": {"num_experts_per_tok": 6},
     "deepseek_ocr2_text": _ONE_DENSE,
+    "deepseek_ocr2_vision": {"encoder_config": _QUERYING},
     "deepseek_ocr2": {"text_config": _ONE_DENSE, "vision_config": {"encoder_config": _QUERYING}},
     "granite4_vision": {"deepstack_layer_map": [[-2, 0], [-1, 1]], "downsample_rate": "4/8",
                         "spatial_target_layers": [0, 1, 2, 3]},
@@ -121,10 +109,11 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "emu3": {"vocabulary_map": {"<image>": 151851, "<|extra_200|>": 151846}},
     "dbrx": {"attn_config": {"clip_qkv": 8.0, "rope_theta": 500000.0}},
     "moonshine_streaming": {"num_key_value_heads": 8},
-    "pp_ocrv5_server_det": _INTRACLASS,
-    "pp_ocrv6_medium_det": _INTRACLASS,
+    **dict.fromkeys(("pp_ocrv5_server_det", "pp_ocrv6_medium_det"), _INTRACLASS),
     "pp_doclayout_v2": {"class_thresholds": [0.5] * 25, "class_order": list(range(25))},
-    "sapiens2": _UPSAMPLING,
+    "sapiens2": {"head_config": {
+        "upsample_out_channels": [768, 768], "upsample_kernel_sizes": [4, 4],
+        "conv_out_channels": [768, 768], "conv_kernel_sizes": [1, 1]}},
     "lw_detr": {"projector_scale_factors": [1.0]},
     "rf_detr": {"backbone_config": {
         "model_type": "rf_detr_dinov2", "num_attention_heads": 6, "hidden_size": 384,
@@ -132,39 +121,23 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "out_features": ["stage2", "stage5", "stage8", "stage11"]}},
     "qwen3_omni_moe_text": _WIDE_OMNI,
     "qwen3_omni_moe_thinker": {"text_config": _WIDE_OMNI, "vision_start_token_id": 151652},
-    "glm4v_text": _HALF_ROTARY,
-    "glm4v": {"text_config": _HALF_ROTARY},
-    "glm46v": {"text_config": _HALF_ROTARY},
-    "glm4v_moe_text": {**_HALF_ROTARY, **_HEAD_128},
-    "glm4v_moe": {"text_config": {**_HALF_ROTARY, **_HEAD_128}},
-    "glm_image_text": _HALF_ROTARY,
-    "glm_image": {"text_config": _HALF_ROTARY},
+    "qwen2_5_omni_thinker": {"vision_start_token_id": 151652},
     "step3p5": _SMALL_STEP,
     "step3p7": {"text_config": _SMALL_STEP},
-    "cohere_compass_text": _LAYER_ROPE,
-    "cohere_compass": {"text_config": _LAYER_ROPE},
-    "qwen4_exp_text": _INDEXED,
-    "qwen4_exp": {"text_config": _INDEXED},
-    "mllama": {"vision_config": _SMALL_MLLAMA_VISION},
+    "mllama": {"vision_config": {"intermediate_layers_indices": [0, 1, 2, 3],
+                                 "vision_output_dim": 6400}},
     "depth_pro": {"intermediate_hook_ids": [3, 1]},
-    "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 768},
-    "qwen3_omni_moe_talker": {"text_config": {"shared_expert_intermediate_size": 768}},
-    "qwen2_5_omni_thinker": {"vision_start_token_id": 151652},
     "vitmatte": {"hidden_size": 768},
     "llama4_vision_model": {"hidden_size": 1408},
-    "deepseek_ocr2_vision": {"encoder_config": _QUERYING},
     "janus": {"vision_config": {"projection_dim": 4096}},
     "ovis2": {"hidden_size": 4096},
-    "blip-2": {"image_token_index": 50265},
-    "instructblip": {"image_token_index": 50265},
+    **dict.fromkeys(("blip-2", "instructblip"), {"image_token_index": 50265}),
     "instructblipvideo": {"video_token_index": 50265},
     "voxtral": {"audio_token_id": 24, "text_config": {**_SMALL_TEXT, "head_dim": 128}},
     "qwen3_vl": {"text_config": _SMALL_TEXT},
     "qwen3_vl_moe": {"text_config": {"num_experts": 8}},
     "qwen2_vl": {"vision_config": {"hidden_size": 8192}},
     "cosmos3_omni": {"text_config": _SMALL_TEXT},
-    "glm5_next_text": _SMALL_GLM,
-    "glm5_next": {"text_config": _SMALL_GLM},
     "longcat_flash": {"hidden_size": 1024, "num_attention_heads": 8, "ffn_hidden_size": 2048,
                       "expert_ffn_hidden_size": 512, "n_routed_experts": 8, "zero_expert_num": 2,
                       "moe_topk": 2},

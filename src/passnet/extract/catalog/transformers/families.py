@@ -40,6 +40,7 @@ _PICTURE = "batch *channels height width"
 _IMAGE = (make.CHANNELS, make.IMAGE_SIZE)
 """Sizes of the axes of an image, after the first."""
 
+_PATCH = (make.CHANNELS, make.PATCH_SIDE, make.PATCH_SIDE)
 _BOOKS = make.setting("num_codebooks")
 _TILES = make.first_setting("max_num_tiles", part="vision", default=4)
 
@@ -111,22 +112,35 @@ def num_patches(view: ConfigView) -> int:
     return (height // view.patch) * (width // view.patch)
 
 
-def _episode(width: make.AxisSize) -> make.InputMaker:
+def episode(width: make.AxisSize) -> make.InputMaker:
     """What was seen, or done, at each time."""
     return make.normal("batch time *width", 1, TEXT_LENGTH, width)
 
 
-def _step_ids(vocabulary_key: str, num_books: make.AxisSize) -> make.InputMaker:
+def step_codes(vocabulary_key: str, num_books: make.AxisSize) -> make.InputMaker:
     """Sound tokens of each step, the codebooks last."""
     return make.token_ids(
         "batch sequence *books", make.setting(vocabulary_key), 1, TEXT_LENGTH, num_books
     )
 
 
-_ROWS_AND_COLUMNS = make.constant([[GRID, GRID]], "batch 2")
+_TEXT_ONLY = (
+    "minimax_m3_vl glm_image chameleon emu3 dots3_note t5gemma2 colpali colqwen2 colmodernvbert"
+)
+_SIGLIP2 = "siglip2 siglip2_vision_model"
+_MLLAMA = "mllama mllama_vision_model"
+_STRIP = "minicpm_ocr_vision minicpmv4_7_vision"
+_KOSMOS = "kosmos-2 kosmos-2.5"
+_SEAMLESS = "seamless_m4t seamless_m4t_v2"
+_MUSIC_DECODERS = "musicgen_decoder musicgen_melody_decoder"
+_LAGGED = "time_series_transformer informer autoformer"
+_STEP_CODES = "fine_acoustics kyutai_speech_to_text CsmBackboneModel"
+_WITHOUT_IDS = "pop2piano Qwen3OmniMoeCode2WavTransformerModel"
+
 _PAIR = make.normal("batch 2 *channels height width", 1, 2, *_IMAGE)
-_FIRST_WORDS = make.constant([[word * MENTION_WORDS for word in range(NUM_ENTITIES)]],
-                             "batch entities")  # fmt: skip
+_ROWS_AND_COLUMNS = make.constant([[GRID, GRID]], "batch 2")
+_HORIZON, _TIME_WIDTH = make.setting("prediction_length"), make.setting("num_time_features")
+_FIRST_WORDS = make.constant([[MENTION_WORDS * k for k in range(NUM_ENTITIES)]], "batch entities")
 _CODEBOOK_IDS = make.token_ids(
     "*books sequence", make.first_setting("vocab_size", part="decoder", default=1000),
     make.first_setting("num_codebooks", part="decoder", default=4), DECODER_LENGTH,
@@ -138,225 +152,195 @@ _AUDIO_CODES = make.token_ids(
 )
 """Sound tokens so far, of all codebooks."""
 
-_TEXT_ONLY: dict[str, make.InputMaker] = dict.fromkeys(
-    ("pixel_values", "image_grid_thw"), make.omit
-)
-_SIGLIP2: dict[str, make.InputMaker] = {
-    "pixel_values": make.normal("batch patches *width", 1, NUM_PATCHES, patch_pixels),
-    "pixel_attention_mask": make.all_ones("batch patches", 1, NUM_PATCHES),
-    "spatial_shapes": _ROWS_AND_COLUMNS,
-}
-_MLLAMA: dict[str, make.InputMaker] = {  # one image, cut into tiles, all of which are there
-    "pixel_values": make.normal("batch images tiles *channels height width", 1, 1, _TILES, *_IMAGE),
-    "aspect_ratio_ids": make.all_ones("batch images", 1, 1),
-    "aspect_ratio_mask": make.all_ones("batch images tiles", 1, 1, _TILES),
-}
-_STRIP: dict[str, make.InputMaker] = {  # the patches of an image, side by side
-    "pixel_values": make.normal("batch *channels *side width", 1, make.CHANNELS, make.PATCH_SIDE,
-                                lambda view: view.patch * NUM_PATCHES),
-    "target_sizes": _ROWS_AND_COLUMNS,
-}  # fmt: skip
-_UNFLATTENED: dict[str, make.InputMaker] = {
-    "pixel_values": make.normal("patches *channels *side *side", NUM_PATCHES, make.CHANNELS,
-                                make.PATCH_SIDE, make.PATCH_SIDE),
-}  # fmt: skip
-_LINE: dict[str, make.InputMaker] = {  # the image of a line of text
-    "pixel_values": make.by_class(
-        "ForTextRecognition",
-        sized_image(lambda view: 96 if "Mobile" in view.class_name else 48, 320),
-        pixel_values,
-    ),
-}
-_PE_VIDEO: dict[str, make.InputMaker] = {"pixel_values_videos": sized_video(336)}
-_CHANNELLED: dict[str, make.InputMaker] = {
-    "input_values": make.normal(
-        "batch *channels samples", 1,
-        make.first_setting("audio_channels", "num_channels", default=1), AUDIO_SAMPLES),
-}  # fmt: skip
-_SEAMLESS: dict[str, make.InputMaker] = {
-    "input_ids": make.by_class("TextToUnit", make.omit, input_ids),
-    "attention_mask": make.by_class("TextToUnit", make.omit, attention_mask),
-    "inputs_embeds": make.by_class("TextToUnit", embeddings, make.omit),
-    "input_features": lambda view: None if "input_ids" in view.params else input_features(view),
-}
-_KOSMOS: dict[str, make.InputMaker] = {
-    "input_ids": make.token_ids("batch sequence", vocabulary, 1, latent_and_text_length),
-    "attention_mask": make.omit,
-    "image_embeds_position_mask": image_position_mask,
-}
-_HORIZON, _TIME_WIDTH = make.setting("prediction_length"), make.setting("num_time_features")
-_LAGGED: dict[str, make.InputMaker] = {
-    "past_values": make.normal("batch time", 1, past_length),
-    "past_time_features": make.normal("batch time *width", 1, past_length, _TIME_WIDTH),
-    "past_observed_mask": make.all_ones("batch time", 1, past_length),
-    "future_values": make.normal("batch time", 1, _HORIZON),
-    "future_time_features": make.normal("batch time *width", 1, _HORIZON, _TIME_WIDTH),
-}
-
-FAMILIES: dict[str, dict[str, make.InputMaker]] = {
+_RULES: dict[str, dict[str, make.InputMaker]] = {
     # text
-    "vits": {"attention_mask": make.omit},
-    # three separators stand between a question and what it is asked of
-    "longformer": {"input_ids": make.by_class("ForQuestionAnswering|ForMultipleChoice",
-                   marked_ids("sep_token_id", [8, 9, -1]), input_ids)},
-    # a word is asked for
-    "splinter": {"input_ids": make.by_class("ForPreTraining",
-                 marked_ids("question_token_id", [8]), input_ids)},
-    "rag": {
-        "context_input_ids": retrieved_ids,
-        "context_attention_mask": make.ones_like(retrieved_ids),
-        # how well each document fits the question
-        "doc_scores": make.normal("batch documents", 1, make.setting("n_docs")),
+    "input_ids": {
+        # three separators stand between a question and what it is asked of
+        "longformer": make.by_class("ForQuestionAnswering|ForMultipleChoice",
+                                    marked_ids("sep_token_id", [8, 9, -1]), input_ids),
+        "splinter": make.by_class(  # a word is asked for
+            "ForPreTraining", marked_ids("question_token_id", [8]), input_ids),
+        _KOSMOS: make.token_ids("batch sequence", vocabulary, 1, latent_and_text_length),
+        _SEAMLESS: make.by_class("TextToUnit", make.omit, input_ids),
+        _MUSIC_DECODERS: _CODEBOOK_IDS,
+        "fine_acoustics": step_codes("input_vocab_size", make.setting("n_codes_total")),
+        "CsmBackboneModel": step_codes("vocab_size", _BOOKS),
+        "kyutai_speech_to_text": step_codes(  # the word and the sound tokens of each step
+            "codebook_vocab_size", lambda view: view.config.num_codebooks + 1),
+        "SeamlessM4TCodeHifiGan": make.token_ids(  # sound tokens that are to become a sound
+            "batch sequence", make.setting("unit_hifi_gan_vocab_size"), 1, TEXT_LENGTH),
+        "Blip2TextModelWithProjection Blip2ForImageTextRetrieval": qformer_input_ids,
+        _WITHOUT_IDS: make.omit,
     },
-    "luke": {  # what the text names, and where in it
-        "entity_ids": make.by_class("Entity", make.token_ids(
-            "batch entities", make.setting("entity_vocab_size"), 1, NUM_ENTITIES), make.omit),
-        "entity_position_ids": make.by_class("Entity", make.constant(
-            np.arange(NUM_ENTITIES * MENTION_WORDS).reshape(1, NUM_ENTITIES, MENTION_WORDS),
-            "batch entities words"), make.omit),
-        "entity_attention_mask": make.by_class(
-            "Entity", make.all_ones("batch entities", 1, NUM_ENTITIES), make.omit),
-        "entity_start_positions": _FIRST_WORDS,
-        "entity_end_positions": _FIRST_WORDS,
+    "attention_mask": {
+        f"vits {_KOSMOS} {_MUSIC_DECODERS} {_STEP_CODES} {_WITHOUT_IDS}": make.omit,
+        _SEAMLESS: make.by_class("TextToUnit", make.omit, attention_mask),
+        "DecisionTransformerModel": make.all_ones("batch time", 1, TEXT_LENGTH),
     },
-    "bros": {"bbox": corner_boxes},
-    "udop": {"pixel_values": make.omit, "bbox": corner_boxes},
-    **dict.fromkeys(("minimax_m3_vl", "glm_image", "chameleon", "emu3", "dots3_note", "t5gemma2",
-                     "colpali", "colqwen2", "colmodernvbert"), _TEXT_ONLY),
-    "flava": {"return_loss": make.constant(False)},
-    # images
-    **dict.fromkeys(("kosmos-2", "kosmos-2.5"), _KOSMOS),
-    **dict.fromkeys(("siglip2", "siglip2_vision_model"), _SIGLIP2),
-    **dict.fromkeys(("mllama", "mllama_vision_model"), _MLLAMA),
-    **dict.fromkeys(("kimi_k25", "kimi_k25_vision"), _UNFLATTENED),
-    **dict.fromkeys(("minicpm_ocr_vision", "minicpmv4_7_vision"), _STRIP),
-    **dict.fromkeys(("efficientloftr", "lightglue", "superglue"), {"pixel_values": _PAIR}),
-    **dict.fromkeys(("pp_ocrv5_mobile_rec", "pp_ocrv5_server_rec", "pp_ocrv6_small_rec",
-                     "pp_ocrv6_tiny_rec"), _LINE),
-    **dict.fromkeys(("idefics2", "idefics3", "smolvlm", "modernvbert"), {"pixel_values": tiled(1)}),
-    **dict.fromkeys(("llava_next", "llava_next_video", "granite4_vision"),
-                    {"pixel_values": tiled(3)}),
-    "llava_onevision": {"pixel_values": tiled(2)},
-    "oneformer": {"task_inputs": make.token_ids("batch sequence",  # the name of the task, as text
-                  make.setting("text_encoder_vocab_size"), 1, make.setting("task_seq_len"))},
-    "florence_vision": {"hidden_states": make.normal(_PICTURE, 1, *_IMAGE)},
-    # the image of a table, as columns of features
-    "slanet": {"hidden_states": make.by_class("SLAHead", make.normal(
-        "batch columns *width", 1, NUM_PATCHES, make.setting("post_conv_out_channels")),
-        pixel_values)},
-    "slanext": {"hidden_states": make.by_class("Backbone", pixel_values, hidden_states)},
-    "pp_ocrv5_mobile_det": {"hidden_states": pixel_values},
-    "paddleocr_vl_vision": {"pixel_values": make.normal("batch patches *channels *side *side", 1,
-                            NUM_PATCHES, make.CHANNELS, make.PATCH_SIDE, make.PATCH_SIDE)},
-    "molmo2_vision": {"pixel_values": make.normal("batch patches *width", 1, num_patches,
-                                                  patch_pixels)},
-    "depth_pro": {"pixel_values": sized_image(1536, 1536)},
-    "janus_vqgan": {"pixel_values": sized_image(512, 512)},
-    "seggpt": dict.fromkeys(("pixel_values", "prompt_pixel_values", "prompt_masks"),
-                            sized_image(448, 448)),
-    "vilt": {"pixel_values": make.by_class("ImagesAndText", _PAIR, pixel_values)},
-    "idefics": {  # one image, at which every word may look
-        "pixel_values": make.normal("batch images *channels height width", 1, 1, *_IMAGE),
-        "image_attention_mask": make.all_ones("batch sequence images", 1, TEXT_LENGTH, 1),
+    "inputs_embeds": {
+        _SEAMLESS: make.by_class("TextToUnit", embeddings, make.omit),
+        "Qwen3OmniMoeCode2WavTransformerModel": embeddings,
     },
-    "lxmert": {  # the objects that another net found in an image: features of each, and where it is
-        "visual_feats": make.normal("batch objects *width", 1, NUM_OBJECTS,
-                                    make.setting("visual_feat_dim")),
-        "visual_pos": make.normal("batch objects *width", 1, NUM_OBJECTS,
-                                  make.setting("visual_pos_dim")),
+    "decoder_input_ids": {
+        "musicgen musicgen_melody": _CODEBOOK_IDS,
+        "dia": make.token_ids(
+            "batch sequence *channels", make.first_setting("vocab_size", part="decoder"), 1,
+            DECODER_LENGTH, make.first_setting("num_channels", part="decoder", default=9)),
     },
+    "context_input_ids": {"rag": retrieved_ids},
+    "context_attention_mask": {"rag": make.ones_like(retrieved_ids)},
+    # how well each document fits the question
+    "doc_scores": {"rag": make.normal("batch documents", 1, make.setting("n_docs"))},
+    # what the text names, and where in it
+    "entity_ids": {"luke": make.by_class("Entity", make.token_ids(
+        "batch entities", make.setting("entity_vocab_size"), 1, NUM_ENTITIES), make.omit)},
+    "entity_position_ids": {"luke": make.by_class("Entity", make.constant(
+        np.arange(NUM_ENTITIES * MENTION_WORDS).reshape(1, NUM_ENTITIES, MENTION_WORDS),
+        "batch entities words"), make.omit)},
+    "entity_attention_mask": {"luke": make.by_class(
+        "Entity", make.all_ones("batch entities", 1, NUM_ENTITIES), make.omit)},
+    "entity_start_positions": {"luke": _FIRST_WORDS},
+    "entity_end_positions": {"luke": _FIRST_WORDS},
+    "bbox": {"bros udop": corner_boxes},
+    "task_inputs": {"oneformer": make.token_ids(  # the name of the task, as text
+        "batch sequence", make.setting("text_encoder_vocab_size"), 1,
+        make.setting("task_seq_len"))},
+    "generation_steps": {
+        "Qwen3OmniMoeTalkerCodePredictorModelForConditionalGeneration": make.constant(1)},
+    "return_loss": {"flava": make.constant(False)},
+    # images and videos
+    "pixel_values": {
+        f"udop {_TEXT_ONLY}": make.omit,
+        _SIGLIP2: make.normal("batch patches *width", 1, NUM_PATCHES, patch_pixels),
+        # one image, cut into tiles, all of which are there
+        _MLLAMA: make.normal("batch images tiles *channels height width", 1, 1, _TILES, *_IMAGE),
+        "idefics2 idefics3 smolvlm modernvbert": tiled(1),
+        "llava_onevision": tiled(2),
+        "llava_next llava_next_video granite4_vision": tiled(3),
+        _STRIP: make.normal(  # the patches of an image, side by side
+            "batch *channels *side width", 1, make.CHANNELS, make.PATCH_SIDE,
+            lambda view: view.patch * NUM_PATCHES),
+        "kimi_k25 kimi_k25_vision": make.normal(
+            "patches *channels *side *side", NUM_PATCHES, *_PATCH),
+        "paddleocr_vl_vision": make.normal(
+            "batch patches *channels *side *side", 1, NUM_PATCHES, *_PATCH),
+        "molmo2_vision": make.normal("batch patches *width", 1, num_patches, patch_pixels),
+        "efficientloftr lightglue superglue": _PAIR,
+        "vilt": make.by_class("ImagesAndText", _PAIR, pixel_values),
+        "pp_ocrv5_mobile_rec pp_ocrv5_server_rec pp_ocrv6_small_rec pp_ocrv6_tiny_rec":
+            make.by_class("ForTextRecognition", sized_image(  # the image of a line of text
+                lambda view: 96 if "Mobile" in view.class_name else 48, 320), pixel_values),
+        "depth_pro": sized_image(1536, 1536),
+        "janus_vqgan": sized_image(512, 512),
+        "seggpt": sized_image(448, 448),
+        "idefics": make.normal("batch images *channels height width", 1, 1, *_IMAGE),
+        "timesformer videomae vivit vjepa2 xclip videoprism instructblipvideo": video,
+        "xclip_vision_model": make.normal(  # frames as a batch
+            _PICTURE, make.setting("num_frames"), *_IMAGE),
+        "tvp": sized_video(448),
+    },
+    "pixel_values_videos": {
+        "pe_video pe_video_encoder pe_audio_video pe_audio_video_encoder": sized_video(336),
+        "videoprism_vision_model videomt": video,
+    },
+    "prompt_pixel_values": {"seggpt": sized_image(448, 448)},
+    "prompt_masks": {"seggpt": sized_image(448, 448)},
+    "image_grid_thw": {_TEXT_ONLY: make.omit},
+    "image_embeds_position_mask": {_KOSMOS: image_position_mask},
+    "image_attention_mask": {"idefics": make.all_ones("batch sequence images", 1, TEXT_LENGTH, 1)},
+    "pixel_attention_mask": {_SIGLIP2: make.all_ones("batch patches", 1, NUM_PATCHES)},
+    "spatial_shapes": {_SIGLIP2: _ROWS_AND_COLUMNS},
+    "target_sizes": {_STRIP: _ROWS_AND_COLUMNS},
+    "aspect_ratio_ids": {_MLLAMA: make.all_ones("batch images", 1, 1)},
+    "aspect_ratio_mask": {_MLLAMA: make.all_ones("batch images tiles", 1, 1, _TILES)},
+    # the objects that another net found in an image: features of each, and where it is
+    "visual_feats": {"lxmert": make.normal(
+        "batch objects *width", 1, NUM_OBJECTS, make.setting("visual_feat_dim"))},
+    "visual_pos": {"lxmert": make.normal(
+        "batch objects *width", 1, NUM_OBJECTS, make.setting("visual_pos_dim"))},
     # the features of an image that is asked
-    "blip_2_qformer": {"encoder_hidden_states": make.normal(
+    "encoder_hidden_states": {"blip_2_qformer": make.normal(
         "batch patches *width", 1, NUM_PATCHES + 1, make.setting("encoder_hidden_size"))},
-    "Blip2TextModelWithProjection": {"input_ids": qformer_input_ids},
-    "Blip2ForImageTextRetrieval": {"input_ids": qformer_input_ids},
-    # two images after each other, with the patch of 3 by 3 around each pixel
-    "perceiver": {"inputs": make.by_class("PerceiverModel", embeddings, make.by_class(
+    # for optical flow two images after each other, with the patch of 3 by 3 around each pixel
+    "inputs": {"perceiver": make.by_class("PerceiverModel", embeddings, make.by_class(
         "OpticalFlow",
         make.normal("batch 2 27 height width", 1, 2, 27, make.setting("train_size")), make.omit))},
-    # videos
-    **dict.fromkeys(("timesformer", "videomae", "vivit", "vjepa2", "xclip", "videoprism",
-                     "instructblipvideo"), {"pixel_values": video}),
-    **dict.fromkeys(("videoprism_vision_model", "videomt"), {"pixel_values_videos": video}),
-    "xclip_vision_model": {"pixel_values": make.normal(_PICTURE, make.setting("num_frames"),
-                                                       *_IMAGE)},  # frames as a batch
-    "tvp": {"pixel_values": sized_video(448)},
-    **dict.fromkeys(("pe_video", "pe_video_encoder"), _PE_VIDEO),
-    **dict.fromkeys(("pe_audio_video", "pe_audio_video_encoder"), _PE_VIDEO | _CHANNELLED),
+    "hidden_states": {
+        "florence_vision": make.normal(_PICTURE, 1, *_IMAGE),
+        "slanet": make.by_class("SLAHead", make.normal(  # a table, as columns of features
+            "batch columns *width", 1, NUM_PATCHES, make.setting("post_conv_out_channels")),
+            pixel_values),
+        "slanext": make.by_class("Backbone", pixel_values, hidden_states),
+        "pp_ocrv5_mobile_det": pixel_values,
+        "vibevoice_acoustic_tokenizer_decoder": latents,
+        "vibevoice_acoustic_tokenizer_encoder": make.normal(
+            "batch 1 samples", 1, 1, AUDIO_SAMPLES, scale=0.1),
+        "phi4_multimodal_audio": spectrogram(80),
+    },
+    "mask": {"phi4_multimodal_audio": make.constant(None)},
     # sounds
-    **dict.fromkeys(("encodec", "dac", "mimi", "mimi_encoder", "xcodec", "pe_audio",
-                     "pocket_tts_audio_tokenizer", "vibevoice_acoustic_tokenizer",
-                     "pe_audio_encoder"), _CHANNELLED),
-    **dict.fromkeys(("seamless_m4t", "seamless_m4t_v2"), _SEAMLESS),
-    **dict.fromkeys(("musicgen_decoder", "musicgen_melody_decoder"),
-                    {"input_ids": _CODEBOOK_IDS, "attention_mask": make.omit}),
-    "musicgen": {"decoder_input_ids": _CODEBOOK_IDS, "input_values": make.omit},
-    "musicgen_melody": {"decoder_input_ids": _CODEBOOK_IDS, "input_features": make.omit},
-    "dia": {"decoder_input_ids": make.token_ids(
-        "batch sequence *channels", make.first_setting("vocab_size", part="decoder"), 1,
-        DECODER_LENGTH, make.first_setting("num_channels", part="decoder", default=9))},
-    # a mel spectrogram that is to become a sound
-    "qwen2_5_omni_bigvgan": {"mel_spectrogram": make.normal("batch mels frames", 1,
-        make.first_setting("mel_dim", "num_mel_bins", default=80), MEL_FRAMES)},
-    "fine_acoustics": {
-        "input_ids": _step_ids("input_vocab_size", make.setting("n_codes_total")),
-        "codebook_idx": make.constant(2),
-        "attention_mask": make.omit,
-    },
-    "moshi": {"moshi_audio_codes": _AUDIO_CODES, "user_audio_codes": _AUDIO_CODES},
-    "csm": {"input_values": make.omit},
-    "CsmBackboneModel": {"input_ids": _step_ids("vocab_size", _BOOKS), "attention_mask": make.omit},
-    # the word and the sound tokens of each step
-    "kyutai_speech_to_text": {
-        "input_ids": _step_ids("codebook_vocab_size", lambda view: view.config.num_codebooks + 1),
-        "attention_mask": make.omit,
-    },
-    "speecht5": {
-        "input_values": make.by_class("SpeechT5Model", embeddings, make.by_class(
+    "input_values": {
+        "csm musicgen": make.omit,
+        "audio-spectrogram-transformer": make.normal(
+            "batch frames mels", 1, make.setting("max_length"), make.setting("num_mel_bins")),
+        "speecht5": make.by_class("SpeechT5Model", embeddings, make.by_class(
             "TextToSpeech",
             make.token_ids("batch sequence", make.setting("vocab_size"), 1, TEXT_LENGTH), sound)),
-        "decoder_input_values": make.by_class("SpeechT5Model", embeddings, spectrogram(
-            make.setting("num_mel_bins"), DECODER_LENGTH)),  # the spectrogram so far
+        "encodec dac mimi mimi_encoder xcodec xcodec2 pocket_tts_audio_tokenizer pe_audio "
+        "pe_audio_encoder pe_audio_video pe_audio_video_encoder vibevoice_acoustic_tokenizer "
+        "vibevoice_acoustic_tokenizer_encoder": make.normal(
+            "batch *channels samples", 1,
+            make.first_setting("audio_channels", "num_channels", default=1), AUDIO_SAMPLES),
     },
-    "audio-spectrogram-transformer": {"input_values": make.normal(
-        "batch frames mels", 1, make.setting("max_length"), make.setting("num_mel_bins"))},
-    "qwen2_audio": {"input_features": make.omit},
-    "speech-encoder-decoder": {"input_features": make.omit},
-    # as much sound as there is text: eight frames to a word
-    "voxtral_realtime": {"input_features": make.normal("batch mels frames", 1, mel_bins,
-                                                       8 * TEXT_LENGTH)},
-    "vibevoice_acoustic_tokenizer_decoder": {"hidden_states": latents},
-    "vibevoice_acoustic_tokenizer_encoder": _CHANNELLED | {
-        "hidden_states": make.normal("batch 1 samples", 1, 1, AUDIO_SAMPLES, scale=0.1)},
-    "Qwen3OmniMoeCode2WavTransformerModel": {
-        "input_ids": make.omit, "attention_mask": make.omit, "inputs_embeds": embeddings},
-    "Qwen3OmniMoeTalkerCodePredictorModelForConditionalGeneration": {
-        "generation_steps": make.constant(1)},
-    # sound tokens that are to become a sound
-    "SeamlessM4TCodeHifiGan": {"input_ids": make.token_ids(
-        "batch sequence", make.setting("unit_hifi_gan_vocab_size"), 1, TEXT_LENGTH)},
-    "granite_speech5_encoder": {"input_features": spectrogram(320)},
-    "granite_speech5_ctc": {"input_features": spectrogram(320)},
-    "gemma4_audio": {"input_features": spectrogram(128)},
-    "fun_asr_nano_encoder": {"input_features": spectrogram(560)},
-    "phi4_multimodal_audio": {"hidden_states": spectrogram(80), "mask": make.constant(None)},
-    # the spectrogram that goes with the samples: 50 frames to a second
-    "xcodec2": _CHANNELLED | {"input_features": spectrogram(mel_bins, AUDIO_SAMPLES // 320)},
-    "pop2piano": {
-        "input_ids": make.omit, "attention_mask": make.omit, "input_features": embeddings},
-    # the mel spectrogram of a sound of ten seconds, as an image
-    **dict.fromkeys(("clap", "clap_audio_model"), {"input_features": make.normal(
-        "batch 1 frames mels", 1, 1, 1001,
-        make.first_setting("num_mel_bins", part="audio", default=64))}),
-    # what else changes with time
-    **dict.fromkeys(("time_series_transformer", "informer", "autoformer"), _LAGGED),
-    "DecisionTransformerModel": {
-        "states": _episode(make.setting("state_dim")),
-        "actions": _episode(make.setting("act_dim")),
-        "rewards": _episode(1),
-        "returns_to_go": _episode(1),
-        "timesteps": lambda view: integers(100, 1, TEXT_LENGTH, axes=("batch", "time")),
-        "attention_mask": make.all_ones("batch time", 1, TEXT_LENGTH),
+    "decoder_input_values": {"speecht5": make.by_class(  # the spectrogram so far
+        "SpeechT5Model", embeddings, spectrogram(make.setting("num_mel_bins"), DECODER_LENGTH))},
+    "input_features": {
+        "qwen2_audio speech-encoder-decoder musicgen_melody": make.omit,
+        _SEAMLESS: lambda view: None if "input_ids" in view.params else input_features(view),
+        "granite_speech5_encoder granite_speech5_ctc": spectrogram(320),
+        "gemma4_audio": spectrogram(128),
+        "fun_asr_nano_encoder": spectrogram(560),
+        # the spectrogram that goes with the samples: 50 frames to a second
+        "xcodec2": spectrogram(mel_bins, AUDIO_SAMPLES // 320),
+        "voxtral_realtime": make.normal(  # as much sound as text: eight frames to a word
+            "batch mels frames", 1, mel_bins, 8 * TEXT_LENGTH),
+        "clap clap_audio_model": make.normal(  # a sound of ten seconds, as an image
+            "batch 1 frames mels", 1, 1, 1001,
+            make.first_setting("num_mel_bins", part="audio", default=64)),
+        "pop2piano": embeddings,
     },
+    # a mel spectrogram that is to become a sound
+    "mel_spectrogram": {"qwen2_5_omni_bigvgan": make.normal(
+        "batch mels frames", 1, make.first_setting("mel_dim", "num_mel_bins", default=80),
+        MEL_FRAMES)},
+    "moshi_audio_codes": {"moshi": _AUDIO_CODES},
+    "user_audio_codes": {"moshi": _AUDIO_CODES},
+    "codebook_idx": {"fine_acoustics": make.constant(2)},
+    # time series, and what was seen and done at each time
+    "past_values": {_LAGGED: make.normal("batch time", 1, past_length)},
+    "past_time_features": {_LAGGED: make.normal("batch time *width", 1, past_length, _TIME_WIDTH)},
+    "past_observed_mask": {_LAGGED: make.all_ones("batch time", 1, past_length)},
+    "future_values": {_LAGGED: make.normal("batch time", 1, _HORIZON)},
+    "future_time_features": {_LAGGED: make.normal("batch time *width", 1, _HORIZON, _TIME_WIDTH)},
+    "states": {"DecisionTransformerModel": episode(make.setting("state_dim"))},
+    "actions": {"DecisionTransformerModel": episode(make.setting("act_dim"))},
+    "rewards": {"DecisionTransformerModel": episode(1)},
+    "returns_to_go": {"DecisionTransformerModel": episode(1)},
+    "timesteps": {"DecisionTransformerModel":
+                  lambda view: integers(100, 1, TEXT_LENGTH, axes=("batch", "time"))},
 }  # fmt: skip
-"""By the family of the configuration, or by the class: what differs from the rules by name."""
+"""Argument -> families, or classes, that take it otherwise -> how it is made for them."""
+
+
+def own_makers(view: ConfigView) -> dict[str, make.InputMaker]:
+    """Argument -> its maker, for what the class of a net takes otherwise, else its family."""
+
+    def named(name: str) -> dict[str, make.InputMaker]:
+        return {
+            argument: maker
+            for argument, makers in _RULES.items()
+            for names, maker in makers.items()
+            if name in names.split()
+        }
+
+    return named(view.class_name) or named(view.family)

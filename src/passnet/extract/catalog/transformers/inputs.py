@@ -12,7 +12,7 @@ import torch
 
 from passnet.extract.catalog.transformers.arguments import MAKERS, REQUIRED
 from passnet.extract.catalog.transformers.config_view import ConfigView
-from passnet.extract.catalog.transformers.families import FAMILIES
+from passnet.extract.catalog.transformers.families import own_makers
 from passnet.extract.net import NetInput
 
 
@@ -24,7 +24,7 @@ def inputs(net: torch.nn.Module, config: Any) -> dict[str, NetInput]:
     """
     view = ConfigView(net, config)
     arguments: dict[str, NetInput] = {}
-    own = FAMILIES.get(view.class_name) or FAMILIES.get(view.family, {})
+    own = own_makers(view)
     for name, param in view.params.items():
         required = param.default is param.empty and param.kind is param.POSITIONAL_OR_KEYWORD
         maker = own.get(name, MAKERS.get(name) or (REQUIRED.get(name) if required else None))
