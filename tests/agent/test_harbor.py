@@ -11,26 +11,19 @@ from pathlib import Path
 import pytest
 
 from passnet.agent.harbor import HarborExport, HarborPlan, export_harbor
+from passnet.agent.prompt import instruction
 from passnet.bench.run import RunSettings, run_folder
 from passnet.errors import InputError, PassFolderError
 from passnet.judge.timing.clock import TimingPlan
 from passnet.judge.trial import JudgeSettings
 from passnet.passes.folder import LIST_FILE
-from passnet.suite.suite import Suite, SuiteGraph, Task, load_suite, make_suite
+from passnet.suite.suite import Suite, SuiteGraph, load_suite, make_suite
 from tests.agent.attempts import SUITE
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "passes"
 TASK = "gelu_tanh"
 QUICK = RunSettings(JudgeSettings(timing=TimingPlan(seconds=0.01), self_tolerance=1e9))
 PLAN = HarborPlan(QUICK, passnet="passnet==0.1.0", torch="torch==2.13.0")
-
-
-def instruction(task: Task) -> str:
-    return f"Make {task.name} fast.\n"
-
-
-def show(item: SuiteGraph, number: int, total: int) -> str:
-    return f"graph {number} of {total}: {item.name}"
 
 
 def one_graph(name: str) -> Suite:
@@ -40,7 +33,7 @@ def one_graph(name: str) -> Suite:
 
 
 def test_every_task_is_a_folder_of_the_files_that_harbor_reads(tmp_path: Path) -> None:
-    found = export_harbor(SUITE, tmp_path / "out", instruction, PLAN, show=show)
+    found = export_harbor(SUITE, tmp_path / "out", PLAN)
     assert found == HarborExport(2, 0, 0)
     task = tmp_path / "out" / "relu"
     files = {str(path.relative_to(task)) for path in task.rglob("*") if path.is_file()}
@@ -54,17 +47,17 @@ def test_every_task_is_a_folder_of_the_files_that_harbor_reads(tmp_path: Path) -
         "tests/test.sh",
         "tests/verify.py",
         "tests/task.parquet",
+        "tests/settings.json",
     }
-    assert (
-        (task / "instruction.md").read_text().startswith("Make relu fast.\n\n## Where things are")
-    )
+    text = (task / "instruction.md").read_text()
+    assert text.startswith(instruction(SUITE.tasks[0], QUICK)) and "\n\n## Where things are" in text
     assert os.access(task / "tests" / "test.sh", os.X_OK)
     suite = load_suite(str(task / "tests" / "task.parquet"))
     assert [item.graphs for item in suite.tasks] == [SUITE.tasks[0].graphs]
 
 
 def test_the_verifier_is_separate_and_gets_the_pass_folder_alone(tmp_path: Path) -> None:
-    export_harbor(SUITE, tmp_path / "out", instruction, PLAN, show=show)
+    export_harbor(SUITE, tmp_path / "out", PLAN)
     config = tomllib.loads((tmp_path / "out" / "relu" / "task.toml").read_text())
     assert config["schema_version"] == "1.4"
     assert config["task"]["name"] == "passnet/relu"
@@ -79,16 +72,15 @@ def test_the_environment_of_the_agent_has_no_judge_no_suite_and_no_held_out_shap
 ) -> None:
     held_out = make_suite("held", SUITE.tasks[0].graphs[1:])
     seen = make_suite("seen", SUITE.tasks[0].graphs[:1])
-    found = export_harbor(seen, tmp_path / "out", instruction, PLAN, held_out, show=show)
+    found = export_harbor(seen, tmp_path / "out", PLAN, held_out)
     assert found.num_held_out == 1
     task = tmp_path / "out" / "relu"
     assert (task / "tests" / "held-out.parquet").is_file()
-    assert "--held-out" in (task / "tests" / "test.sh").read_text()
     given = [path for path in (task / "environment").rglob("*") if path.is_file()]
     assert {path.suffix for path in given} == {"", ".txt"}
     text = "".join(path.read_text() for path in given)
-    assert "relu-0" in text
-    assert "relu-1" not in text
+    assert "float32[8, 1]" in text
+    assert "[8, 2]" not in text
     assert "passnet" not in text
 
 
@@ -96,7 +88,7 @@ def test_no_place_of_this_machine_and_no_host_is_named(tmp_path: Path) -> None:
     wheel = tmp_path / "passnet-0.1.0-py3-none-any.whl"
     wheel.write_bytes(b"wheel")
     plan = HarborPlan(QUICK, wheel=wheel)
-    export_harbor(SUITE, tmp_path / "out", instruction, plan, show=show)
+    export_harbor(SUITE, tmp_path / "out", plan)
     texts = {
         path: path.read_text()
         for path in (tmp_path / "out").rglob("*")
@@ -112,17 +104,17 @@ def test_no_place_of_this_machine_and_no_host_is_named(tmp_path: Path) -> None:
 
 def test_where_passnet_comes_from_must_be_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="say where the verifier has passnet from"):
-        export_harbor(SUITE, tmp_path / "out", instruction, HarborPlan(QUICK), show=show)
+        export_harbor(SUITE, tmp_path / "out", HarborPlan(QUICK))
     with pytest.raises(InputError, match="no such wheel"):
         plan = HarborPlan(QUICK, wheel=tmp_path / "absent.whl")
-        export_harbor(SUITE, tmp_path / "out", instruction, plan, show=show)
+        export_harbor(SUITE, tmp_path / "out", plan)
     assert not (tmp_path / "out").exists()
 
 
 def test_settings_without_times_are_refused(tmp_path: Path) -> None:
     plan = HarborPlan(RunSettings(JudgeSettings(timing=None)), passnet="passnet")
     with pytest.raises(InputError, match="measure no time"):
-        export_harbor(SUITE, tmp_path / "out", instruction, plan, show=show)
+        export_harbor(SUITE, tmp_path / "out", plan)
 
 
 def test_two_tasks_of_one_name_for_harbor_are_refused(tmp_path: Path) -> None:
@@ -130,22 +122,20 @@ def test_two_tasks_of_one_name_for_harbor_are_refused(tmp_path: Path) -> None:
         SuiteGraph(name, f"{name}-0", SUITE.tasks[0].graphs[0].graph) for name in ("a b", "a/b")
     ]
     with pytest.raises(InputError, match="two tasks would both be named a-b"):
-        export_harbor(make_suite("s", graphs), tmp_path / "out", instruction, PLAN, show=show)
+        export_harbor(make_suite("s", graphs), tmp_path / "out", PLAN)
 
 
 def test_a_solution_that_is_no_pass_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "relu").mkdir()
     with pytest.raises(PassFolderError, match=LIST_FILE):
-        export_harbor(SUITE, tmp_path / "out", instruction, PLAN, None, tmp_path, show)
+        export_harbor(SUITE, tmp_path / "out", PLAN, None, tmp_path)
 
 
 @pytest.fixture(scope="module")
 def harbor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real task of one graph, with a solution and held-out shapes, as Harbor's folder."""
     out = tmp_path_factory.mktemp("harbor") / "out"
-    found = export_harbor(
-        one_graph("demo"), out, instruction, PLAN, one_graph("demo-held-out"), EXAMPLES
-    )
+    found = export_harbor(one_graph("demo"), out, PLAN, one_graph("demo-held-out"), EXAMPLES)
     assert found == HarborExport(1, 1, 1)
     return out / TASK
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -34,12 +34,14 @@ from string import Template
 from passnet.agent import harbor_verifier
 from passnet.agent.files import read_files, write_files
 from passnet.agent.graph_text import graph_text
-from passnet.agent.harbor_verifier import VerifierOptions
+from passnet.agent.harbor_verifier import HELD_OUT_FILE, SETTINGS_FILE, SUITE_FILE
+from passnet.agent.prompt import PROMPTS, instruction
 from passnet.bench.run import RunSettings, held_out_graphs
 from passnet.errors import InputError
 from passnet.judge.candidate import CallMode
 from passnet.passes.folder import LIST_FILE, inspect_folder, is_pass_folder
 from passnet.records.atomic_folder import atomic_folder
+from passnet.records.serialise import write_json
 from passnet.suite.suite import Suite, SuiteGraph, Task, make_suite, write_suite
 
 SCHEMA_VERSION = "1.4"
@@ -48,11 +50,6 @@ SCHEMA_VERSION = "1.4"
 WORK_FOLDER = "/app"
 PASSES = f"{WORK_FOLDER}/passes"
 AGENT_USER = "agent"
-SUITE_FILE = "task.parquet"
-HELD_OUT_FILE = "held-out.parquet"
-
-GraphShown = Callable[[SuiteGraph, int, int], str]
-"""The text of a graph, its number and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -102,22 +99,18 @@ class HarborExport:
 def export_harbor(
     suite: Suite,
     out: Path,
-    instruction: Callable[[Task], str],
     plan: HarborPlan,
     held_out: Suite | None = None,
     solutions: Path | None = None,
-    show: GraphShown = graph_text,
 ) -> HarborExport:
     """Write every task of a suite as a task of Harbor.
 
     Args:
         suite: the tasks.
         out: the folder; must be empty or absent, and is there whole or not at all.
-        instruction: the text of a task; where things are and how to answer is added to it.
         plan: how tasks are written.
         held_out: shapes of the same tasks that agents do not see.
         solutions: a pass folder for every task, or a folder with one a task under its name.
-        show: the text of a graph.
 
     Raises:
         InputError: two tasks have the same name for Harbor, the plan does not say where passnet
@@ -125,6 +118,8 @@ def export_harbor(
         GraphError: shapes of a graph cannot be inferred.
         PassFolderError: a solution is no pass folder.
     """
+    if plan.settings.judge.timing is None:
+        raise InputError("the settings measure no time, and a reward needs it")
     folders = _folders(suite.tasks)
     torch, passnet = _requirements(plan)
     num_held_out = num_solutions = 0
@@ -133,9 +128,9 @@ def export_harbor(
             folder = partial / folders[task.name]
             unseen = held_out_graphs(held_out, task.name)
             solution = _solution(solutions, task.name)
-            _write(folder / "instruction.md", _instruction(instruction(task)))
+            _write(folder / "instruction.md", _instruction(task, plan.settings))
             _write(folder / "task.toml", _task_toml(suite, task, folder.name, plan))
-            _write_environment(folder / "environment", task, plan, torch, show)
+            _write_environment(folder / "environment", task, plan, torch)
             _write_tests(folder / "tests", task, unseen, plan, (torch, passnet))
             if solution is not None:
                 _write_solution(folder / "solution", solution)
@@ -182,18 +177,11 @@ def _solution(solutions: Path | None, task: str) -> Path | None:
     return folder
 
 
-_WHERE = Template("""
-## Where things are
-
-- `$work/graphs`: the graphs of the task, one text file each.
-- `$work/passes`: the pass folder, empty; leave your passes there, with `$list_file`. Nothing else
-  that you leave is looked at.
-- Python with torch, and g++, to try kernels with. Passes are judged elsewhere, when you are done.
-""")
-
-
-def _instruction(text: str) -> str:
-    return text.rstrip() + "\n" + _WHERE.substitute(work=WORK_FOLDER, list_file=LIST_FILE)
+def _instruction(task: Task, settings: RunSettings) -> str:
+    """The text of a task, with where things are and how to answer."""
+    where = Template((PROMPTS / "harbor.md").read_text(encoding="utf-8"))
+    text = instruction(task, settings).rstrip()
+    return f"{text}\n\n{where.substitute(work=WORK_FOLDER, list_file=LIST_FILE)}"
 
 
 def _task_toml(suite: Suite, task: Task, name: str, plan: HarborPlan) -> str:
@@ -259,8 +247,7 @@ _TEST_SH = Template("""\
 tests="$$(cd "$$(dirname "$$0")" && pwd)"
 passes="$${PASSNET_PASSES:-$passes}"
 logs="$${PASSNET_LOGS:-/logs/verifier}"
-exec python "$$tests/verify.py" "$$tests/$suite" "$$passes" "$$logs" $call \\
-  $options
+exec python "$$tests/verify.py" "$$passes" "$$logs" $call
 """)
 
 _SOLVE_SH = Template("""\
@@ -273,9 +260,7 @@ cp "$$(dirname "$$0")"/passes/* "$$passes"/
 """)
 
 
-def _write_environment(
-    folder: Path, task: Task, plan: HarborPlan, torch: str, show: GraphShown
-) -> None:
+def _write_environment(folder: Path, task: Task, plan: HarborPlan, torch: str) -> None:
     text = _ENVIRONMENT.substitute(
         image=plan.base_image,
         work=WORK_FOLDER,
@@ -286,7 +271,7 @@ def _write_environment(
     )
     _write(folder / "Dockerfile", text)
     for number, graph in enumerate(task.graphs):
-        text = show(graph, number, len(task.graphs)).rstrip() + "\n"
+        text = graph_text(graph, number, len(task.graphs)) + "\n"
         _write(folder / "files" / "graphs" / f"graph_{number}.txt", text)
 
 
@@ -304,36 +289,11 @@ def _write_tests(
         (folder / plan.wheel.name).write_bytes(plan.wheel.read_bytes())
     _write(folder / "verify.py", Path(harbor_verifier.__file__).read_text(encoding="utf-8"))
     write_suite(folder / SUITE_FILE, make_suite(Path(SUITE_FILE).stem, task.graphs))
-    options = [shlex.quote(word) for word in _verifier_options(plan.settings).words()]
+    write_json(folder / SETTINGS_FILE, plan.settings)
     if unseen:
         write_suite(folder / HELD_OUT_FILE, make_suite(Path(HELD_OUT_FILE).stem, unseen))
-        options += ["--held-out", f'"$tests/{HELD_OUT_FILE}"']
-    script = _TEST_SH.substitute(
-        passes=PASSES, suite=SUITE_FILE, call=plan.call, options=" ".join(options)
-    )
+    script = _TEST_SH.substitute(passes=PASSES, call=plan.call)
     _write(folder / "test.sh", script, is_program=True)
-
-
-def _verifier_options(settings: RunSettings) -> VerifierOptions:
-    """The options that judge as settings say, in the sandbox that is there.
-
-    Raises:
-        InputError: the settings measure no time, so that there would be no score.
-    """
-    judge = settings.judge
-    if judge.timing is None:
-        raise InputError("the settings measure no time, and a reward needs it")
-    return VerifierOptions(
-        device=judge.device,
-        seed=judge.seed,
-        seconds=judge.timing.seconds,
-        threads=settings.num_threads,
-        memory_mib=judge.limits.memory_mib,
-        compile_timeout=judge.compile_timeout_s,
-        call_timeout=judge.call_timeout_s,
-        self_tolerance=judge.self_tolerance,
-        rules=judge.rules,
-    )
 
 
 def _write_solution(folder: Path, solution: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from passnet.agent.attempt import Attempt
 from passnet.agent.dedup import call_arguments, chat_digest, code_digest
-from passnet.dataset.splits import Part, SuiteKeys, leaks, num_near
+from passnet.dataset.splits import RowKeys, SuiteKeys, leaks, num_near
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
 from passnet.suite.suite import Suite, Task, make_suite
@@ -184,7 +184,7 @@ def _evaluation_tasks(
     """The tasks that are evaluation, by their content or by their name."""
     keys = list(tasks)
     parts = [
-        Part(str(number), fingerprints(graph.graph).structure, tasks[key].ops)
+        RowKeys(str(number), fingerprints(graph.graph).structure, tasks[key].ops)
         for number, key in enumerate(keys)
         for graph in tasks[key].graphs
     ]
