@@ -16,9 +16,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from passnet.agent.attempt import UNCHANGED_SCORE, Attempt
+from passnet.agent.attempt import ATTEMPTS_FILE, UNCHANGED_SCORE, Attempt
 from passnet.agent.attempt_record import attempt_record
-from passnet.agent.attempts_file import ATTEMPTS_FILE
 from passnet.agent.authors.compiler import compiler_author
 from passnet.agent.authors.search import search_author
 from passnet.agent.evaluator import Evaluator
@@ -75,7 +74,7 @@ def attempts_of(author: AuthorName, suite: Suite, folder: Path) -> list[Attempt]
             print(f"{author} {task.name}: score {attempt.score}, "
                   f"{len(attempt.evaluations)} evaluations, {attempt.seconds:.0f} s",
                   flush=True)  # fmt: skip
-    return list(known.values())
+    return list(attempts.values())
 
 
 def won(attempt: Attempt) -> bool:

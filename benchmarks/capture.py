@@ -33,9 +33,9 @@ NETS = {
 def capture_tables() -> list[Table]:
     """A table of the medians of every library and mode."""
     rows = []
-    for name, wanted in NETS.items():
+    for name, words in NETS.items():
         try:
-            entries = resolve(wanted)
+            entries = resolve(words)
         except InputError as cause:
             print(f"left out: {cause}")
             continue
@@ -43,19 +43,12 @@ def capture_tables() -> list[Table]:
         with JobRunner() as worker:
             capture_isolated(worker, entries[0], CaptureSettings())  # imports the library
             for entry in entries:
-                fake.append(
-                    capture_isolated(
-                        worker, entry, CaptureSettings(mode="fake", check=False)
-                    ).record
-                )
-                real.append(
-                    capture_isolated(
-                        worker, entry, CaptureSettings(mode="real", check=False)
-                    ).record
-                )
+                for mode, records in (("fake", fake), ("real", real)):
+                    settings = CaptureSettings(mode=mode, check=False)
+                    records.append(capture_isolated(worker, entry, settings).record)
         same = sum(
-            [note.full for note in one.graphs] == [note.full for note in other.graphs]
-            for one, other in zip(fake, real, strict=True)
+            [note.full for note in first.graphs] == [note.full for note in second.graphs]
+            for first, second in zip(fake, real, strict=True)
         )
         rows += [_row(name, "fake", fake, f"{same}"), _row(name, "real", real, "")]
     columns = ("library", "weights", "captured", "same graphs", "build s", "trace s",
@@ -64,21 +57,25 @@ def capture_tables() -> list[Table]:
 
 
 def _row(library: str, mode: str, records: Sequence[NetRecord], same: str) -> tuple[str, ...]:
-    done = [item for item in records if item.status == "captured"]
-    over = [item.trace_s / item.dynamo_s - 1 for item in done if item.trace_s and item.dynamo_s]
+    captured = [record for record in records if record.status == "captured"]
+    over = [
+        record.trace_s / record.dynamo_s - 1
+        for record in captured
+        if record.trace_s and record.dynamo_s
+    ]
     return (
         library,
         mode,
-        f"{len(done)} of {len(records)}",
+        f"{len(captured)} of {len(records)}",
         same,
-        _median([item.build_s for item in done]),
-        _median([item.trace_s for item in done]),
+        _median([record.build_s for record in captured]),
+        _median([record.trace_s for record in captured]),
         f"{100 * statistics.median(over):.1f} %" if over else "-",
-        _median([item.wall_s for item in done]),
-        f"{max(item.peak_mib or 0 for item in records):.0f}",
+        _median([record.wall_s for record in captured]),
+        f"{max(record.peak_mib or 0 for record in records):.0f}",
     )
 
 
 def _median(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{statistics.median(known):.2f}" if known else "-"
+    measured = [value for value in values if value is not None]
+    return f"{statistics.median(measured):.2f}" if measured else "-"

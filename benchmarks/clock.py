@@ -82,9 +82,9 @@ def clock_table() -> Table:
         "The judge's clock against a clock inside the process",
         ("work us", "inside us", "judge us", "difference us", "difference %"),
     )
-    with tempfile.TemporaryDirectory() as place, WorkerParent() as parent:
+    with tempfile.TemporaryDirectory() as folder_name, WorkerParent() as parent:
         for length_us in LENGTHS_US:
-            folder = Path(place) / str(length_us)
+            folder = Path(folder_name) / str(length_us)
             folder.mkdir()
             (folder / "Spin.py").write_text(PASS.replace("LENGTH", str(length_us * 1000)))
             (folder / "sorted_output_pass_rule_names.json").write_text(json.dumps(["Spin"]))

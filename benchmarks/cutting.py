@@ -45,7 +45,7 @@ Interval = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GraphOutcome:
     """What came of some ranges of a graph: how many were cut, of these how many lost ops at their
     ends, how many had the parent's values; why the others had not; and the seconds of CPU time.
     """
@@ -61,7 +61,7 @@ class Outcome:
 
 def is_small(graph: Graph) -> bool:
     """Whether a graph has a part in the measurement."""
-    size = sum(item.num_elements * DTYPE_BYTES[item.dtype] for item in graph.tensors)
+    size = sum(spec.num_elements * DTYPE_BYTES[spec.dtype] for spec in graph.tensors)
     return 4 <= len(graph.program.ops) <= MAX_OPS and size <= MAX_ARGUMENT_BYTES
 
 
@@ -71,39 +71,40 @@ def graph_of(row: GraphRow) -> Graph:
 
 
 def check(
-    graph: Graph, chosen: Sequence[Interval]
+    graph: Graph, intervals: Sequence[Interval]
 ) -> list[tuple[int, RangeRefusal | VerifiedRange]]:
     """What came of each range, with the number of ops that it lost."""
-    items = list(subgraphs(graph, chosen, ["classical"]))
-    found = [item for item in items if isinstance(item, Subgraph)]
-    outcomes = iter(verify(graph, found))
+    cuts = list(subgraphs(graph, intervals, ["classical"]))
+    pieces = [cut for cut in cuts if isinstance(cut, Subgraph)]
+    outcomes = iter(verify(graph, pieces))
     return [
-        (0, item) if isinstance(item, RangeRefusal) else (item.num_trimmed, next(outcomes))
-        for item in items
+        (0, cut) if isinstance(cut, RangeRefusal) else (cut.num_trimmed, next(outcomes))
+        for cut in cuts
     ]
 
 
-def measure(job: tuple[GraphRow, tuple[Interval, ...]]) -> Outcome:
+def measure(job: tuple[GraphRow, tuple[Interval, ...]]) -> GraphOutcome:
     """Cut and verify some ranges of one graph."""
     torch.set_num_threads(1)
-    row, chosen = job
+    row, intervals = job
     graph = graph_of(row)
     start = time.process_time()
     try:
-        items = list(subgraphs(graph, chosen, ["classical"]))
-        found = [item for item in items if isinstance(item, Subgraph)]
+        cuts = list(subgraphs(graph, intervals, ["classical"]))
+        pieces = [cut for cut in cuts if isinstance(cut, Subgraph)]
         middle = time.process_time()
-        checked = verify(graph, found)
+        checked = verify(graph, pieces)
     except PassnetError as cause:
-        return Outcome(len(chosen), 0, 0, 0, (str(cause),), time.process_time() - start, 0.0)
+        cut_s = time.process_time() - start
+        return GraphOutcome(len(intervals), 0, 0, 0, (str(cause),), cut_s, 0.0)
     end = time.process_time()
-    reasons = [item.reason for item in items if isinstance(item, RangeRefusal)]
-    reasons += [f"{item.status}: {item.reason}" for item in checked if item.status != "equal"]
-    return Outcome(
-        len(items),
-        len(found),
-        sum(item.num_trimmed > 0 for item in found),
-        sum(item.status == "equal" for item in checked),
+    reasons = [cut.reason for cut in cuts if isinstance(cut, RangeRefusal)]
+    reasons += [f"{span.status}: {span.reason}" for span in checked if span.status != "equal"]
+    return GraphOutcome(
+        len(cuts),
+        len(pieces),
+        sum(cut.num_trimmed > 0 for cut in pieces),
+        sum(span.status == "equal" for span in checked),
         tuple(reasons),
         middle - start,
         end - middle,
@@ -114,16 +115,16 @@ def draw(rows: Sequence[GraphRow]) -> list[tuple[GraphRow, tuple[Interval, ...]]
     """Classical ranges of graphs in an order by chance, `NUM_SUBGRAPHS` in all."""
     sequences, _ = alphabet([row.op_sequence for row in rows])
     by_graph: dict[int, list[Interval]] = {}
-    for item in ranges(fold(sequences, COVERING), COVERING):
-        by_graph.setdefault(item.sequence, []).append((item.start, item.stop))
+    for span in ranges(fold(sequences, COVERING), COVERING):
+        by_graph.setdefault(span.sequence, []).append((span.start, span.stop))
     rng = random.Random(0)
-    jobs, wanted = [], NUM_SUBGRAPHS
+    jobs, num_missing = [], NUM_SUBGRAPHS
     for number in rng.sample(sorted(by_graph), len(by_graph)):
-        if wanted and is_small(graph_of(rows[number])):
+        if num_missing and is_small(graph_of(rows[number])):
             intervals = by_graph[number]
-            chosen = sorted(rng.sample(intervals, min(EACH, len(intervals), wanted)))
-            jobs.append((rows[number], tuple(chosen)))
-            wanted -= len(chosen)
+            sample = sorted(rng.sample(intervals, min(EACH, len(intervals), num_missing)))
+            jobs.append((rows[number], tuple(sample)))
+            num_missing -= len(sample)
     return jobs
 
 
@@ -138,29 +139,21 @@ def cutting_table(rows: Sequence[GraphRow]) -> Table:
             print(f"{len(outcomes)} of {len(jobs)} graphs", end="\r", file=sys.stderr)
     wall_s = time.perf_counter() - start
     table = Table(
-        f"cut and verify {sum(item.num_ranges for item in outcomes)} classical ranges of "
+        f"cut and verify {sum(outcome.num_ranges for outcome in outcomes)} classical ranges of "
         f"{len(jobs)} captured graphs, {NUM_PROCESSES} processes",
-        (
-            "graphs",
-            "ranges",
-            "cut",
-            "trimmed",
-            "equal",
-            "wall s",
-            "cutting CPU s",
-            "verifying CPU s",
-        ),
+        ("graphs", "ranges", "cut", "trimmed", "equal", "wall s", "cutting CPU s",
+         "verifying CPU s"),
         note="wall s: with the start of the processes. CPU s: summed over processes; cutting "
         "includes finding the shapes of all values of the graph.",
-    )
+    )  # fmt: skip
     sums = [
-        sum(getattr(item, name) for item in outcomes)
+        sum(getattr(outcome, name) for outcome in outcomes)
         for name in ("num_ranges", "num_cut", "num_trimmed", "num_equal")
     ]
-    times = (wall_s, sum(item.cut_s for item in outcomes),
-             sum(item.verify_s for item in outcomes))  # fmt: skip
-    table.rows.append((str(len(jobs)), *map(str, sums), *(f"{item:.1f}" for item in times)))
-    reasons = Counter(re.sub(r"\d+", "N", text) for item in outcomes for text in item.reasons)
+    times = (wall_s, sum(outcome.cut_s for outcome in outcomes),
+             sum(outcome.verify_s for outcome in outcomes))  # fmt: skip
+    table.rows.append((str(len(jobs)), *map(str, sums), *(f"{seconds:.1f}" for seconds in times)))
+    reasons = Counter(re.sub(r"\d+", "N", text) for outcome in outcomes for text in outcome.reasons)
     for reason, count in reasons.most_common():
         print(f"{count} x {reason[:150]}", file=sys.stderr)
     return table

@@ -72,7 +72,7 @@ class Way:
 
     name: str
     num_patterns: int | None
-    found: list[Range]
+    spans: list[Range]
     wall_s: float | None = None
     cpu_s: float | None = None
     peak_mib: float | None = None
@@ -90,7 +90,7 @@ class Sampled:
 
 def folding_tables(programs: Sequence[Program]) -> list[Table]:
     """What folding finds in some programs beside plain alternatives, and how it grows."""
-    sequences, _ = alphabet([[op.target for op in item.ops] for item in programs])
+    sequences, _ = alphabet([[op.target for op in program.ops] for program in programs])
     return [_ways_table(_ways(programs, sequences), sequences, {}), growth_table(sequences)]
 
 
@@ -100,20 +100,20 @@ def _ways(programs: Sequence[Program], sequences: Tokens) -> list[Way]:
         ways.append(_folded(name, plan, sequences))
         print(f"{name}: {ways[-1].wall_s:.1f} s", file=sys.stderr)
     plain = {f"windows of {size} ops": _windows(sequences, size) for size in WINDOWS}
-    plain["random ranges of the same sizes"] = _random(ways[-1].found, sequences)
+    plain["random ranges of the same sizes"] = _random(ways[-1].spans, sequences)
     plain["layers by the names of parameters"] = _layers(programs)
-    for name, found in plain.items():
-        ways.append(Way(name, None, _repeated(found, sequences)))
+    for name, spans in plain.items():
+        ways.append(Way(name, None, _repeated(spans, sequences)))
     return ways
 
 
 def _folded(name: str, plan: FoldingPlan, sequences: Tokens) -> Way:
     wall, cpu = time.perf_counter(), time.process_time()
     folded = fold(sequences, plan)
-    found = list(ranges(folded, plan))
+    spans = list(ranges(folded, plan))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = _peak_mib(lambda: fold(sequences, plan))
-    return Way(name, len(folded.patterns), found, wall, cpu, peak)
+    return Way(name, len(folded.patterns), spans, wall, cpu, peak)
 
 
 def _ways_table(ways: Sequence[Way], sequences: Tokens, sampled: dict[str, Sampled]) -> Table:
@@ -127,15 +127,15 @@ def _ways_table(ways: Sequence[Way], sequences: Tokens, sampled: dict[str, Sampl
         "all in the sample, those that gave the parent's values.",
     )  # fmt: skip
     for way in ways:
-        texts = {tuple(sequences[item.sequence][item.start : item.stop]) for item in way.found}
+        texts = {tuple(sequences[span.sequence][span.start : span.stop]) for span in way.spans}
         table.rows.append(
             (
                 way.name,
                 "-" if way.num_patterns is None else str(way.num_patterns),
-                str(len(way.found)),
+                str(len(way.spans)),
                 str(len(texts)),
-                f"{100 * coverage(way.found, sequences):.1f}",
-                *("-" if item is None else f"{item:.2f}" for item in (way.wall_s, way.cpu_s)),
+                f"{100 * coverage(way.spans, sequences):.1f}",
+                *("-" if time_s is None else f"{time_s:.2f}" for time_s in (way.wall_s, way.cpu_s)),
                 "-" if way.peak_mib is None else f"{way.peak_mib:.0f}",
                 *_shares(sampled.get(way.name, Sampled())),
             )
@@ -143,16 +143,16 @@ def _ways_table(ways: Sequence[Way], sequences: Tokens, sampled: dict[str, Sampl
     return table
 
 
-def coverage(found: Sequence[Range], sequences: Tokens) -> float:
+def coverage(spans: Sequence[Range], sequences: Tokens) -> float:
     """The share of all ops that lie in a range; ranges of one corpus do not overlap."""
-    return sum(span.stop - span.start for span in found) / sum(map(len, sequences))
+    return sum(span.stop - span.start for span in spans) / sum(map(len, sequences))
 
 
-def _shares(item: Sampled) -> tuple[str, ...]:
-    if not item.ranges:
+def _shares(sampled: Sampled) -> tuple[str, ...]:
+    if not sampled.ranges:
         return ("-", "-", "-", "-")
-    parts = (item.cut, item.trimmed, item.equal)
-    return (str(item.ranges), *(f"{100 * part / item.ranges:.1f}" for part in parts))
+    parts = (sampled.cut, sampled.trimmed, sampled.equal)
+    return (str(sampled.ranges), *(f"{100 * part / sampled.ranges:.1f}" for part in parts))
 
 
 def _peak_mib(action: Callable[[], object]) -> float:
@@ -166,24 +166,24 @@ def _peak_mib(action: Callable[[], object]) -> float:
 def sample_ways(ways: Sequence[Way], graph: Callable[[int], Graph], num: int) -> dict[str, Sampled]:
     """Cut and run ranges of each way, from graphs drawn by chance."""
     rng = random.Random(0)
-    chosen = []
+    numbers = []
     for number in rng.sample(range(num), num):
-        if len(chosen) < GRAPHS_RUN and is_small(graph(number)):
-            chosen.append(number)
-    drawn: dict[int, list[tuple[str, Interval]]] = defaultdict(list)
+        if len(numbers) < GRAPHS_RUN and is_small(graph(number)):
+            numbers.append(number)
+    samples: dict[int, list[tuple[str, Interval]]] = defaultdict(list)
     for way in ways:
-        found = [item for item in way.found if item.sequence in set(chosen)]
-        for item in rng.sample(found, min(NUM_RUN, len(found))):
-            drawn[item.sequence].append((way.name, (item.start, item.stop)))
+        spans = [span for span in way.spans if span.sequence in set(numbers)]
+        for span in rng.sample(spans, min(NUM_RUN, len(spans))):
+            samples[span.sequence].append((way.name, (span.start, span.stop)))
     sampled = {way.name: Sampled() for way in ways}
-    for done, (number, items) in enumerate(sorted(drawn.items()), start=1):
-        print(f"{done} of {len(drawn)} graphs run", end="\r", file=sys.stderr)
+    for num_graphs, (number, named_intervals) in enumerate(sorted(samples.items()), start=1):
+        print(f"{num_graphs} of {len(samples)} graphs run", end="\r", file=sys.stderr)
         try:
-            outcomes = check(graph(number), [interval for _, interval in items])
+            outcomes = check(graph(number), [interval for _, interval in named_intervals])
         except PassnetError as cause:
             print(f"left out: {cause}", file=sys.stderr)
             continue
-        for (name, interval), (num_trimmed, outcome) in zip(items, outcomes, strict=True):
+        for (name, interval), (num_trimmed, outcome) in zip(named_intervals, outcomes, strict=True):
             _count(sampled[name], num_trimmed, outcome)
             if isinstance(outcome, VerifiedRange) and outcome.status != "equal":
                 print(f"{name} {number} {interval}: {outcome}", file=sys.stderr)
@@ -208,20 +208,20 @@ def growth_table(sequences: Tokens) -> Table:
         "again with a tenth of their ops drawn anew.",
     )  # fmt: skip
     most = MAX_REPEATED * sum(map(len, sequences))
-    for wanted in (size for size in GROWTH_OPS if size <= most):
-        corpus = _drawn(sequences, wanted)
+    for num_ops in (size for size in GROWTH_OPS if size <= most):
+        corpus = _corpus(sequences, num_ops)
         some = _folded("", replace(UNLIMITED, max_patterns=16), corpus)
         every = _folded("", COVERING, corpus)
         assert some.cpu_s is not None and every.cpu_s is not None, "folding is timed"
         table.rows.append(
             (
-                str(wanted),
+                str(num_ops),
                 f"{some.cpu_s:.2f}",
-                f"{1e6 * some.cpu_s / wanted:.2f}",
+                f"{1e6 * some.cpu_s / num_ops:.2f}",
                 str(every.num_patterns),
                 f"{every.cpu_s:.2f}",
                 f"{every.wall_s:.2f}",
-                f"{1e6 * every.cpu_s / wanted:.2f}",
+                f"{1e6 * every.cpu_s / num_ops:.2f}",
                 f"{max(some.peak_mib or 0, every.peak_mib or 0):.0f}",
             )
         )
@@ -229,63 +229,63 @@ def growth_table(sequences: Tokens) -> Table:
     return table
 
 
-def _drawn(sequences: Tokens, wanted: int) -> list[list[int]]:
+def _corpus(sequences: Tokens, num_ops: int) -> list[list[int]]:
     rng = random.Random(0)
-    highest = max(max(item) for item in sequences if item)
+    highest = max(max(tokens) for tokens in sequences if tokens)
     order = rng.sample(range(len(sequences)), len(sequences))
     corpus: list[list[int]] = []
     size = 0
-    while size < wanted:
+    while size < num_ops:
         is_again = len(corpus) >= len(order)
-        item = list(sequences[order[len(corpus) % len(order)]])[: wanted - size]
-        for _ in range(len(item) // 10 if is_again else 0):
-            item[rng.randrange(len(item))] = rng.randint(0, highest)
-        corpus.append(item)
-        size += len(item)
+        tokens = list(sequences[order[len(corpus) % len(order)]])[: num_ops - size]
+        for _ in range(len(tokens) // 10 if is_again else 0):
+            tokens[rng.randrange(len(tokens))] = rng.randint(0, highest)
+        corpus.append(tokens)
+        size += len(tokens)
     return corpus
 
 
 def _windows(sequences: Tokens, size: int) -> list[Range]:
     return [
         Range(number, start, start + size, -1)
-        for number, item in enumerate(sequences)
-        for start in range(0, len(item) - size + 1, size)
+        for number, tokens in enumerate(sequences)
+        for start in range(0, len(tokens) - size + 1, size)
     ]
 
 
-def _random(found: Sequence[Range], sequences: Tokens) -> list[Range]:
+def _random(spans: Sequence[Range], sequences: Tokens) -> list[Range]:
     """As many ranges in each graph, of the same sizes, where chance puts them."""
     rng = random.Random(0)
     placed: list[Range] = []
-    taken: dict[int, set[int]] = {}
-    for item in found:
-        size = item.stop - item.start
-        used = taken.setdefault(item.sequence, set())
+    used_ops: dict[int, set[int]] = {}
+    for span in spans:
+        size = span.stop - span.start
+        used = used_ops.setdefault(span.sequence, set())
         for _ in range(ATTEMPTS):
-            start = rng.randint(0, len(sequences[item.sequence]) - size)
+            start = rng.randint(0, len(sequences[span.sequence]) - size)
             if used.isdisjoint(range(start, start + size)):
                 used |= set(range(start, start + size))
-                placed.append(Range(item.sequence, start, start + size, -1))
+                placed.append(Range(span.sequence, start, start + size, -1))
                 break
     return placed
 
 
 def _layers(programs: Sequence[Program]) -> list[Range]:
     """Ops from the first use of a numbered block's parameters to that of the next block's."""
-    found = []
+    spans = []
     for number, aliased in enumerate(programs):
         program = single_assignment(aliased)
-        names = {item.name for item in program.params}
+        names = {param.name for param in program.params}
         ops = program.ops
         block, start = "", 0
-        for place, op in enumerate(ops):
+        for index, op in enumerate(ops):
             blocks = [_block(name) for name in op_refs(op) if name in names and _block(name)]
             if blocks and blocks[0] != block:
-                found += [Range(number, start, place, -1)] if block else []
-                block, start = blocks[0], place
-        found += [Range(number, start, len(ops), -1)] if block else []
+                spans += [Range(number, start, index, -1)] if block else []
+                block, start = blocks[0], index
+        spans += [Range(number, start, len(ops), -1)] if block else []
     plan = FoldingPlan()
-    return [item for item in found if plan.min_ops <= item.stop - item.start < plan.max_ops]
+    return [span for span in spans if plan.min_ops <= span.stop - span.start < plan.max_ops]
 
 
 def _block(name: str) -> str:
@@ -294,10 +294,10 @@ def _block(name: str) -> str:
     return match[0] if match else ""
 
 
-def _repeated(found: Sequence[Range], sequences: Tokens) -> list[Range]:
-    texts = [tuple(sequences[item.sequence][item.start : item.stop]) for item in found]
+def _repeated(spans: Sequence[Range], sequences: Tokens) -> list[Range]:
+    texts = [tuple(sequences[span.sequence][span.start : span.stop]) for span in spans]
     counts = Counter(texts)
-    return [item for item, text in zip(found, texts, strict=True) if counts[text] > 1]
+    return [span for span, text in zip(spans, texts, strict=True) if counts[text] > 1]
 
 
 def main(folder: Path) -> None:
@@ -308,11 +308,11 @@ def main(folder: Path) -> None:
         graphs: Callable[[int], Graph] = lambda number: graph_of(rows[number])  # noqa: E731
         num = len(rows)
     else:
-        places = list(find_graphs(folder))
-        graphs = lambda number: read_sample(places[number]).graph  # noqa: E731
-        num = len(places)
+        folders = list(find_graphs(folder))
+        graphs = lambda number: read_sample(folders[number]).graph  # noqa: E731
+        num = len(folders)
     programs = [graphs(number).program for number in range(num)]
-    sequences, _ = alphabet([[op.target for op in item.ops] for item in programs])
+    sequences, _ = alphabet([[op.target for op in program.ops] for program in programs])
     ways = _ways(programs, sequences)
     sampled = sample_ways(ways, graphs, num)
     console = Console(width=150)

@@ -12,23 +12,19 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.cutting import CAPTURES, graph_of
 from benchmarks.prefix_counts import prefix_kernels, prefix_launches, prefixes
 from passnet.errors import PassnetError
 from passnet.extract.store import GRAPHS, read_set
-from passnet.graph.parse import parse_program
-from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.spec import Graph
 from passnet.mine.fusion import fusion_plan
 from passnet.mine.plateaus import fusible_ranges
 from passnet.mine.schedule import TargetDevice
-from passnet.records.serialise import decode
 from passnet.report.tables import Table, print_table
 from passnet.suite.suite import load_suite
-
-CAPTURES = Path(__file__).parents[1] / "captures"
 
 SMALL = (
     ("torch_geometric/rgcn", 2), ("monai/basic-unet-plus-plus-3d", 3),
@@ -48,18 +44,17 @@ MAX_EXECUTED_OPS: dict[TargetDevice, int] = {"cpu": 4, "cuda": 16}
 """Largest graph of a suite whose prefixes are compiled and run."""
 
 
-def captured(places: Iterable[tuple[str, int]]) -> Iterator[tuple[str, Graph]]:
+def captured(nets: Iterable[tuple[str, int]]) -> Iterator[tuple[str, Graph]]:
     """Graphs that were captured in evaluation, by net and number."""
-    wanted = set(places)
+    missing = set(nets)
     _, paths = read_set(CAPTURES)
     for path in paths:
         for row in GRAPHS.read(path):
             for source in row.sources:
-                place = (source.entry, source.number)
-                if place in wanted and source.part == "forward" and not source.train:
-                    wanted.remove(place)
-                    specs = decode(row.tensors, tuple[TensorSpec, ...], row.full)
-                    yield source.entry, Graph(parse_program(row.program), specs)
+                net = (source.entry, source.number)
+                if net in missing and source.part == "forward" and not source.train:
+                    missing.remove(net)
+                    yield source.entry, graph_of(row)
 
 
 def fusion_table(graphs: Iterable[tuple[str, str, Graph]], device: TargetDevice) -> Table:
@@ -78,53 +73,53 @@ def fusion_table(graphs: Iterable[tuple[str, str, Graph]], device: TargetDevice)
         "Seconds are of the processor.",
     )
     total: Counter[str] = Counter()
-    found: dict[str, Counter[str]] = {}
+    counters: dict[str, Counter[str]] = {}
     for group, name, graph in graphs:
-        counts = found.setdefault(group, Counter())
+        counts = counters.setdefault(group, Counter())
         try:
             _compare(graph, device, counts)
         except PassnetError as cause:
             print(f"{name}: {cause}", file=sys.stderr)
             counts["failed"] += 1
-    for group, counts in found.items():
+    for group, counts in counters.items():
         total.update(counts)
         table.rows.append(_row(group, counts))
     table.rows.append(_row("all", total))
     return table
 
 
-def _compare(graph: Graph, device: TargetDevice, found: Counter[str]) -> None:
+def _compare(graph: Graph, device: TargetDevice, counts: Counter[str]) -> None:
     fusion_plan(graph, device=device)  # what is loaded on first use is not to be timed
     start = time.process_time()
-    mine = fusion_plan(graph, device=device).num_kernels()
+    planned = fusion_plan(graph, device=device).num_kernels()
     middle = time.process_time()
-    theirs = prefix_kernels(graph, device=device)
+    lowered = prefix_kernels(graph, device=device)
     end = time.process_time()
-    known = [(one, other) for one, other in zip(mine, theirs, strict=True) if other is not None]
-    equal = sum(one == other for one, other in known)
-    ranges = [fusible_ranges([pair[side] for pair in known]) for side in (0, 1)]
-    found.update(
+    pairs = [pair for pair in zip(planned, lowered, strict=True) if pair[1] is not None]
+    equal = sum(first == second for first, second in pairs)
+    ranges = [fusible_ranges([pair[side] for pair in pairs]) for side in (0, 1)]
+    counts.update(
         graphs=1,
-        prefixes=len(known),
+        prefixes=len(pairs),
         counts=equal,
-        whole=int(equal == len(known)),
+        whole=int(equal == len(pairs)),
         ranges=int(ranges[0] == ranges[1]),
         plan_us=int(1e6 * (middle - start)),
         prefix_us=int(1e6 * (end - middle)),
     )
 
 
-def _row(name: str, found: Counter[str]) -> tuple[str, ...]:
-    ratio = found["prefix_us"] / found["plan_us"] if found["plan_us"] else 0.0
+def _row(name: str, counts: Counter[str]) -> tuple[str, ...]:
+    ratio = counts["prefix_us"] / counts["plan_us"] if counts["plan_us"] else 0.0
     return (
         name,
-        str(found["graphs"]),
-        str(found["prefixes"]),
-        str(found["counts"]),
-        str(found["whole"]),
-        str(found["ranges"]),
-        f"{found['plan_us'] / 1e6:.1f}",
-        f"{found['prefix_us'] / 1e6:.1f}",
+        str(counts["graphs"]),
+        str(counts["prefixes"]),
+        str(counts["counts"]),
+        str(counts["whole"]),
+        str(counts["ranges"]),
+        f"{counts['plan_us'] / 1e6:.1f}",
+        f"{counts['prefix_us'] / 1e6:.1f}",
         f"{ratio:.1f}",
     )
 
@@ -180,8 +175,8 @@ def executed_table(graphs: Iterable[tuple[str, Graph]], device: TargetDevice) ->
 
 
 def _suite(name: str) -> list[tuple[str, str, Graph]]:
-    return [(task.name, item.name, item.graph) for task in load_suite(name).tasks
-            for item in task.graphs]  # fmt: skip
+    suite = load_suite(name)
+    return [(task.name, graph.name, graph.graph) for task in suite.tasks for graph in task.graphs]
 
 
 def main(words: list[str]) -> Table:

@@ -45,9 +45,9 @@ def judged(parents: ParentPool, num_elements: int) -> tuple[Trial, Trial, float]
     specs = tuple(
         TensorSpec(name, (num_elements,), "float32", mean=0.0, std=1.0) for name in ("in_0", "in_1")
     )
-    item = SuiteGraph("add_relu", "add_relu-0", Graph(parse_program(PROGRAM), specs))
+    graph = SuiteGraph("add_relu", "add_relu-0", Graph(parse_program(PROGRAM), specs))
     start = time.perf_counter()
-    eager, null = judge_graph(parents, item, CANDIDATES, JudgeSettings(device="cuda"))
+    eager, null = judge_graph(parents, graph, CANDIDATES, JudgeSettings(device="cuda"))
     seconds = time.perf_counter() - start
     return eager, null, seconds - eager.phases_s.get("timing", 0.0)
 
@@ -67,17 +67,17 @@ def main() -> None:
             trials = [eager for eager, _, _ in rounds if eager.speedup is not None]
             if len(trials) < 2:
                 raise SystemExit(f"{name}: {rounds[0][0].status}: {rounds[0][0].error}")
-            ratios = [100 * ((item.speedup or 1.0) - 1) for item in trials]
-            profiles = [item.profile for item in trials if item.profile is not None]
-            cold = [1e3 * (item.reference_ms or 0.0) for item in trials]
-            hot = [1e3 * (item.reference_hot_ms or 0.0) for item in trials]
+            ratios = [100 * ((trial.speedup or 1.0) - 1) for trial in trials]
+            profiles = [trial.profile for trial in trials if trial.profile is not None]
+            cold = [1e3 * (trial.reference_ms or 0.0) for trial in trials]
+            hot = [1e3 * (trial.reference_hot_ms or 0.0) for trial in trials]
             table.rows.append(
                 (
                     name,
                     f"{statistics.median(cold):.1f}",
                     f"{statistics.median(hot):.1f}",
-                    f"{1e3 * _median([item.event_ms for item in profiles]):.1f}",
-                    f"{1e3 * _median([item.kernel_ms for item in profiles]):.1f}",
+                    f"{1e3 * _median([profile.event_ms for profile in profiles]):.1f}",
+                    f"{1e3 * _median([profile.kernel_ms for profile in profiles]):.1f}",
                     f"{statistics.median(ratios):+.2f}",
                     f"{statistics.stdev(ratios):.2f}",
                     f"{statistics.median(seconds for _, _, seconds in rounds):.2f}",

@@ -29,28 +29,28 @@ JOBS = (1, 2)
 SECONDS = 0.2
 
 
-def measured(suite: Suite, num_jobs: int, out: Path) -> tuple[dict[tuple[str, str], float], float]:
+def timed_run(suite: Suite, num_jobs: int, out: Path) -> tuple[dict[tuple[str, str], float], float]:
     """The logarithm of every speedup by graph and candidate, and the seconds that the run took."""
     settings = RunSettings(JudgeSettings(timing=TimingPlan(seconds=SECONDS)))
     entries = [parse_candidate(name, suite.tasks) for name in CANDIDATES]
     start = time.perf_counter()
     trials = run_suite(suite, entries, settings, out, num_workers=num_jobs)
     wall_s = time.perf_counter() - start
-    return {(item.graph, item.candidate): math.log(item.speedup)
-            for item in trials if item.speedup is not None}, wall_s  # fmt: skip
+    return {(trial.graph, trial.candidate): math.log(trial.speedup)
+            for trial in trials if trial.speedup is not None}, wall_s  # fmt: skip
 
 
 def main() -> None:
     """Print the table."""
     suite = load_suite(sys.argv[1] if len(sys.argv) > 1 else "demo-small")
     num_rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-    found: dict[int, list[dict[tuple[str, str], float]]] = defaultdict(list)
+    logs: dict[int, list[dict[tuple[str, str], float]]] = defaultdict(list)
     seconds: dict[int, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as name:
         for number in range(num_rounds):
             for jobs in JOBS:
-                logs, wall_s = measured(suite, jobs, Path(name) / f"{number}-{jobs}")
-                found[jobs].append(logs)
+                run_logs, wall_s = timed_run(suite, jobs, Path(name) / f"{number}-{jobs}")
+                logs[jobs].append(run_logs)
                 seconds[jobs].append(wall_s)
     table = Table(
         f"Speedups of {suite.name} with two jobs over those with one, {num_rounds} runs of each",
@@ -59,19 +59,19 @@ def main() -> None:
         "runs of the same kind, median over graphs of the range of the logarithm.",
     )
     for candidate in CANDIDATES:
-        keys = [key for key in found[1][0] if key[1] == candidate]
-        keys = [key for key in keys if all(key in run for runs in found.values() for run in runs)]
+        keys = [key for key in logs[1][0] if key[1] == candidate]
+        keys = [key for key in keys if all(key in run for runs in logs.values() for run in runs)]
         means = {
             jobs: [statistics.fmean(run[key] for run in runs) for key in keys]
-            for jobs, runs in found.items()
+            for jobs, runs in logs.items()
         }
-        ratios = [two - one for one, two in zip(means[1], means[2], strict=True)]
+        ratios = [second - first for first, second in zip(means[1], means[2], strict=True)]
         error = statistics.stdev(ratios) / math.sqrt(len(ratios))
         scatter = [
             statistics.median(
                 max(run[key] for run in runs) - min(run[key] for run in runs) for key in keys
             )
-            for runs in (found[1], found[2])
+            for runs in (logs[1], logs[2])
         ]
         table.rows.append(
             (

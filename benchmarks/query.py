@@ -50,13 +50,13 @@ def _other(fingerprint: str, number: int) -> str:
     return hashlib.sha256(f"{fingerprint}{number}".encode()).hexdigest()
 
 
-def answer(dataset: Dataset, where: str, what: str) -> int:
+def answer(dataset: Dataset, where: str, form: str) -> int:
     """The number of rows, asked for in one of the ways of `ANSWERS`."""
-    if what == "count":
+    if form == "count":
         return dataset.count(where)
-    if what == "first 20 rows":
+    if form == "first 20 rows":
         return dataset.table(where, BRIEF, 20).num_rows
-    return dataset.table(where, BRIEF if what == "brief columns" else COLUMNS).num_rows
+    return dataset.table(where, BRIEF if form == "brief columns" else COLUMNS).num_rows
 
 
 def measure(folder: Path) -> Table:
@@ -72,22 +72,22 @@ def measure(folder: Path) -> Table:
             "together, the median.",
         )
         for where in FILTERS:
-            for what in ANSWERS:
-                table.rows.append(_row(dataset, where, what))
+            for form in ANSWERS:
+                table.rows.append(_row(dataset, where, form))
     return table
 
 
-def _row(dataset: Dataset, where: str, what: str) -> tuple[str, ...]:
+def _row(dataset: Dataset, where: str, form: str) -> tuple[str, ...]:
     times = []
     busy = []
-    found = 0
+    num_rows = 0
     for _ in range(REPEATS):
         start, start_cpu = time.perf_counter(), time.process_time()
-        found = answer(dataset, where, what)
+        num_rows = answer(dataset, where, form)
         times.append(1e3 * (time.perf_counter() - start))
         busy.append(1e3 * (time.process_time() - start_cpu))
     values = (times[0], statistics.median(times), min(times), statistics.median(busy))
-    return where, what, str(found), *(f"{value:.1f}" for value in values)
+    return where, form, str(num_rows), *(f"{value:.1f}" for value in values)
 
 
 def main() -> None:
@@ -98,12 +98,12 @@ def main() -> None:
     options = parser.parse_args()
     with Dataset(options.folder) as dataset:
         rows = list(dataset.rows())
-    with tempfile.TemporaryDirectory(prefix="passnet-query-") as place:
-        made = sorted(repeated(rows, options.rows), key=lambda row: (row.structure, row.full))
-        manifest = write_dataset(Path(place), made, {})
-        size = sum((Path(place) / item.file).stat().st_size for item in manifest.shards)
-        del made
-        table = measure(Path(place))
+    with tempfile.TemporaryDirectory(prefix="passnet-query-") as out:
+        copies = sorted(repeated(rows, options.rows), key=lambda row: (row.structure, row.full))
+        manifest = write_dataset(Path(out), copies, {})
+        size = sum((Path(out) / shard.file).stat().st_size for shard in manifest.shards)
+        del copies
+        table = measure(Path(out))
         console = Console(width=160)
         print_table(console, table)
         console.print(f"{len(manifest.shards)} files, {size / 2**20:.1f} MiB")

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 
@@ -40,18 +41,20 @@ from passnet.passes.pattern import Pattern
 from passnet.report.tables import Table, print_table
 from passnet.suite.suite import load_suite
 
+T = TypeVar("T")
+
 ROOT = Path(__file__).parents[1]
 CORPUS = Path(os.environ.get("PASSNET_CORPUS", ROOT.parent / "shared" / "data"))
 NUM_PATTERNS = 20
 NUM_OPS = 2000
 
 
-def times_ms(action: Callable[[object], object], items: Iterable[object]) -> list[float]:
-    """The time of an action on each item, in milliseconds."""
+def times_ms(action: Callable[[T], object], arguments: Iterable[T]) -> list[float]:
+    """The time of an action on each argument, in milliseconds."""
     times = []
-    for item in items:
+    for argument in arguments:
         start = time.perf_counter()
-        action(item)
+        action(argument)
         times.append((time.perf_counter() - start) * 1e3)
     return times
 
@@ -67,33 +70,30 @@ def row(name: str, times: list[float], goal: str) -> tuple[str, ...]:
 def corpus_rows(folders: list[Path]) -> list[tuple[str, ...]]:
     """Reading and identifying the public graphs."""
     texts = [(folder / "model.py").read_text() for folder in folders]
-    samples = [read_sample(folder) for folder in folders]
+    graphs = [read_sample(folder).graph for folder in folders]
+    programs = [graph.program for graph in graphs]
     return [
         row("syntax tree of model.py alone", times_ms(ast.parse, texts), ""),
         row("parse model.py to a program", times_ms(parse_program, texts), "<= 25 median"),
         row("read a graph directory, all files", times_ms(read_sample, folders), ""),
-        row(
-            "three fingerprints",
-            times_ms(lambda item: fingerprints(item.graph), samples),  # type: ignore[attr-defined]
-            "< 10",
-        ),
-        row("build a GraphModule", times_ms(lambda item: build(item.graph.program), samples), ""),  # type: ignore[attr-defined]
+        row("three fingerprints", times_ms(fingerprints, graphs), "< 10"),
+        row("build a GraphModule", times_ms(build, programs), ""),
     ]
 
 
 def example_patterns() -> list[Pattern]:
     """The patterns of the example passes, repeated up to the number that the benchmark needs."""
-    found: list[Pattern] = []
+    patterns: list[Pattern] = []
     for folder in sorted((ROOT / "examples" / "passes").iterdir()):
         if folder.is_dir():
-            found += [item.pattern for item in load_passes(inspect_folder(folder))]
-    return (found * 2)[:NUM_PATTERNS]
+            patterns += [rule.pattern for rule in load_passes(inspect_folder(folder))]
+    return (patterns * 2)[:NUM_PATTERNS]
 
 
 def matching_rows(folders: list[Path]) -> list[tuple[str, ...]]:
     """Twenty patterns on the real graphs of about two thousand ops."""
     samples = [read_sample(folder) for folder in folders]
-    large = sorted(samples, key=lambda item: abs(len(item.graph.program.ops) - NUM_OPS))[:5]
+    large = sorted(samples, key=lambda sample: abs(len(sample.graph.program.ops) - NUM_OPS))[:5]
     patterns = example_patterns()
     rows = []
     for sample in large:
@@ -143,12 +143,13 @@ def judge_table() -> Table:
         ("phase", "seconds", "share %", "whose"),
     )
     whose = {"timing": "measured calls", "compile": "Dynamo and the passes", "run": "the graph"}
-    for name, seconds in sorted(phases.items(), key=lambda item: -item[1]):
+    for name, seconds in sorted(phases.items(), key=lambda phase: -phase[1]):
         share = f"{100 * seconds / wall_s:.0f}"
         table.rows.append((name, f"{seconds:.1f}", share, whose.get(name, "our own")))
-    rest = wall_s - sum(phases.values())
-    table.rows.append(("start and rest", f"{rest:.1f}", f"{100 * rest / wall_s:.0f}", "our own"))
-    own = rest + sum(seconds for name, seconds in phases.items() if name not in whose)
+    other_s = wall_s - sum(phases.values())
+    share = f"{100 * other_s / wall_s:.0f}"
+    table.rows.append(("start and rest", f"{other_s:.1f}", share, "our own"))
+    own = other_s + sum(seconds for name, seconds in phases.items() if name not in whose)
     table.rows.append(("our own in all", f"{own:.1f}", f"{100 * own / wall_s:.0f}", "goal: < 50"))
     return table
 
@@ -165,7 +166,7 @@ def main() -> None:
             title = f"The {len(folders)} public graphs"
             print_table(console, Table(title, heads, corpus_rows(folders)))
             print_table(console, Table("Matching", heads, matching_rows(folders)))
-            programs = [read_sample(item).graph.program for item in folders]
+            programs = [read_sample(path).graph.program for path in folders]
             for table in folding_tables(programs):
                 print_table(console, table)
     else:

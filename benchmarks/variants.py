@@ -23,10 +23,9 @@ from typing import Literal, TypeAlias
 
 from rich.console import Console
 
+from benchmarks.cutting import graph_of
 from passnet.extract.sampling import stratified_sample
 from passnet.extract.store import GRAPHS, GraphRow, read_set
-from passnet.graph.parse import parse_program
-from passnet.graph.spec import Graph, TensorSpec
 from passnet.jobs.executors import run_local
 from passnet.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.jobs.run_folder import last_records
@@ -90,7 +89,7 @@ def measure(job: VariantJob) -> list[VariantOutcome]:
     logging.disable(logging.ERROR)
     row = job.row
     source = row.sources[0]
-    graph = Graph(parse_program(row.program), decode(row.tensors, tuple[TensorSpec, ...]))
+    graph = graph_of(row)
     graphs = {source.number: graph}
     variants = {
         "graph alone": lambda: dtype_variants(graph),
