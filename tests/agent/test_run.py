@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.agent.attempt import Attempt
-from passnet.agent.attempts_file import ATTEMPTS_FILE
+from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
 from passnet.errors import InputError
 from passnet.records.serialise import decode, read_lines
 from tests.bench.runs import command, write_small_suite

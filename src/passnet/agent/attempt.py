@@ -1,16 +1,26 @@
-"""The records of an attempt: what was said and done in it, how each state did, and what won."""
+"""The records of an attempt: what was said and done in it, how each state did, and what won.
+
+They are kept one line each in a file of the run folder.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from passnet.agent.files import Files
 from passnet.bench.environment import Environment
 from passnet.bench.run import RunSettings
+from passnet.errors import InputError
+from passnet.jobs.run_folder import last_records
 from passnet.judge.trial import Trial
+from passnet.records.serialise import SCHEMA_VERSION
 from passnet.score.tolerance import CORRECT_AT
+
+ATTEMPTS_FILE = "attempts.jsonl"
 
 UNCHANGED_SCORE = 1.0
 """The AS of leaving the graphs of a task alone."""
@@ -169,3 +179,43 @@ def num_flips(evaluations: tuple[Evaluation, ...]) -> int:
     states = [evaluation.is_passing for evaluation in evaluations]
     regained = sum(after and not before for before, after in pairwise(states))
     return regained - (any(states) and not states[0])
+
+
+def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
+    """The attempts of runs, in the order of the paths and of their lines.
+
+    Of an attempt that a file holds more than once the last record counts. A torn last line, a
+    write that was killed, is left out.
+
+    Args:
+        paths: run folders, or files of attempts; one that is given twice counts once.
+
+    Raises:
+        InputError: nothing there, a line that is no attempt (its number is named), or one of
+            another schema version.
+    """
+    if not paths:
+        raise InputError("give a run folder with attempts")
+    files = dict.fromkeys(_find_file(path).resolve() for path in paths)
+    return [attempt for file in files for attempt in _read_file(file)]
+
+
+def _find_file(path: Path) -> Path:
+    file = path / ATTEMPTS_FILE if path.is_dir() else path
+    if not file.is_file():
+        missing = f"holds no {ATTEMPTS_FILE}" if path.is_dir() else "no such file"
+        raise InputError(f"{path}: {missing}; give the folder of a run of an author")
+    return file
+
+
+def _read_file(path: Path) -> list[Attempt]:
+    attempts = list(last_records(path, Attempt, lambda attempt: attempt.key).values())
+    if not attempts:
+        raise InputError(f"{path}: holds no attempt")
+    for attempt in attempts:
+        if attempt.schema_version != SCHEMA_VERSION:
+            raise InputError(
+                f"{path}: an attempt has version {attempt.schema_version}, this passnet reads "
+                f"version {SCHEMA_VERSION}; install the passnet that wrote it"
+            )
+    return attempts

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 
 from passnet.errors import CutError, FusionError, GraphError
@@ -22,26 +21,6 @@ from passnet.suite.suite import SuiteGraph, Task
 _PROBE_BYTES = 32 * 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class OpView:
-    """An op of a graph.
-
-    `results` are the dtypes and shapes that it makes. `num_bytes` are those it must read and write
-    at least, 0 where it may be a view; `num_flops` multiplications and additions of products.
-    """
-
-    text: str
-    results: tuple[str, ...]
-    num_bytes: int
-    num_flops: int
-
-    @property
-    def least_us(self) -> float:
-        """The least time of the op alone: its bytes at the machine's bandwidth, or arithmetic."""
-        arithmetic_us = self.num_flops / peak_gflops() / 1e3 if self.num_flops else 0.0
-        return max(self.num_bytes / bytes_per_us(), arithmetic_us)
-
-
 def graph_text(graph: SuiteGraph, number: int, total: int) -> str:
     """A graph of a task for an author to read.
 
@@ -51,54 +30,46 @@ def graph_text(graph: SuiteGraph, number: int, total: int) -> str:
     program, tensors = graph.graph.program, graph.graph.tensors
     single = Graph(single_assignment(program), tensors)
     specs = inferred_specs(single)
+    parent, results = parent_of(single.program, specs), infer_shapes(single)
     sizes = {name: math.prod(spec.shape) * DTYPE_BYTES[spec.dtype] for name, spec in specs.items()}
-    ops = _view_ops(single, specs, sizes)
     try:
         kernels: Sequence[frozenset[int]] = [kernel.ops for kernel in fusion_plan(single).kernels]
         plan = f"Inductor would make {len(kernels)} kernels"
     except FusionError:
         kernels, plan = (), "Inductor cannot lower it"
     lines = [
-        f"graph {number} of {total}: {len(tensors)} arguments, {len(ops)} ops",
+        f"graph {number} of {total}: {len(tensors)} arguments, {len(single.program.ops)} ops",
         *(f"  {spec.name}: {_shape_text(spec)}" for spec in tensors),
         "op | KiB | floor us | Inductor's kernel | statement   # makes",
     ]
-    for index, op in enumerate(ops):
-        in_kernels = [str(kernel) for kernel, members in enumerate(kernels) if index in members]
+    op_times_us = []
+    for index, op in enumerate(single.program.ops):
+        num_bytes = 0  # of what may be a view
+        if not may_alias(op.target):
+            num_bytes = sum(sizes.get(name, 0) for name in set(op_refs(op)))
+            num_bytes += sum(map(_num_bytes, results[index]))
+        op_times_us.append(_least_us(num_bytes, _num_flops(parent, index)))
+        own = ",".join(str(kernel) for kernel, ops in enumerate(kernels) if index in ops)
+        makes = ", ".join(map(_shape_text, results[index]))
         lines.append(
-            f"{index} | {op.num_bytes / 1024:.1f} | {op.least_us:.1f} | "
-            f"{','.join(in_kernels) or '–'} | {op.text}   # {', '.join(op.results)}"
+            f"{index} | {num_bytes / 1024:.1f} | {op_times_us[-1]:.1f} | {own or '–'} | "
+            f"{render_statement(op)}   # {makes}"
         )
     lines.append(f"returns {', '.join(getattr(arg, 'name', str(arg)) for arg in program.outputs)}")
     ends = {spec.name for spec in tensors}
     ends |= {arg.name for arg in single.program.outputs if isinstance(arg, Ref)}
     one_kernel_us = sum(sizes.get(name, 0) for name in ends) / bytes_per_us()
     lines.append(
-        f"{plan}; op by op at least {sum(op.least_us for op in ops):.1f} us, in one kernel at "
-        f"least {one_kernel_us:.1f} us to read the arguments and write the results"
+        f"{plan}; op by op at least {sum(op_times_us):.1f} us, in one kernel at least "
+        f"{one_kernel_us:.1f} us to read the arguments and write the results"
     )
     return "\n".join(lines)
 
 
-def _view_ops(
-    graph: Graph, specs: Mapping[str, TensorSpec], sizes: Mapping[str, int]
-) -> list[OpView]:
-    """The ops of a graph in single-assignment form, by the specs of its values and their bytes."""
-    results = infer_shapes(graph)
-    parent = parent_of(graph.program, specs)
-    views = []
-    for number, op in enumerate(graph.program.ops):
-        num_bytes = sum(sizes.get(name, 0) for name in set(op_refs(op)))
-        num_bytes += sum(map(_num_bytes, results[number]))
-        views.append(
-            OpView(
-                render_statement(op),
-                tuple(map(_shape_text, results[number])),
-                0 if may_alias(op.target) else num_bytes,
-                _num_flops(parent, number),
-            )
-        )
-    return views
+def _least_us(num_bytes: int, num_flops: int) -> float:
+    """The least time of an op alone: its bytes at the machine's bandwidth, or its arithmetic."""
+    arithmetic_us = num_flops / peak_gflops() / 1e3 if num_flops else 0.0
+    return max(num_bytes / bytes_per_us(), arithmetic_us)
 
 
 def _num_flops(parent: Parent, number: int) -> int:

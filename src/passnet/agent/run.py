@@ -10,9 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from passnet.agent.attempt import Attempt
+from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
 from passnet.agent.attempt_record import attempt_record
-from passnet.agent.attempts_file import ATTEMPTS_FILE
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import write_files
 from passnet.agent.session import Session

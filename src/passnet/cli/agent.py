@@ -73,7 +73,7 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, out: Pat
     An llm (--llm) works with tools over many turns; a compiler or a search (--author) writes by
     itself. The best pass folders are put under OUT/passes, to be judged with `passnet bench run`.
     """
-    from passnet.agent.attempts_file import ATTEMPTS_FILE
+    from passnet.agent.attempt import ATTEMPTS_FILE
     from passnet.agent.run import run_agent
     from passnet.report.progress import progress
 
@@ -154,7 +154,7 @@ def agent_stats(paths: tuple[Path, ...], figure: Path | None, as_json: bool) -> 
 
     They are scores by evaluation, what authors did, what it took, and the time of our own code.
     """
-    from passnet.agent.attempts_file import read_attempts
+    from passnet.agent.attempt import read_attempts
     from passnet.agent.stats import summarise
     from passnet.agent.stats_tables import draw_curves
 
@@ -190,7 +190,7 @@ def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
     Attempts with an exploit, below the least score, or at tasks of evaluation are left out, and so
     are copies. How many are left out for which reason is printed, and written beside the file.
     """
-    from passnet.agent.attempts_file import read_attempts
+    from passnet.agent.attempt import read_attempts
     from passnet.agent.prompt import instruction
     from passnet.agent.selection import Filters, select
     from passnet.agent.stats_tables import training_table

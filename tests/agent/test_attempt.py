@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.attempt import Attempt
-from passnet.agent.attempts_file import ATTEMPTS_FILE, read_attempts
+from passnet.agent.attempt import ATTEMPTS_FILE, Attempt, read_attempts
 from passnet.errors import InputError
 from passnet.judge.findings import Finding
 from passnet.judge.trial import Trial
