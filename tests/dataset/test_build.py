@@ -6,11 +6,11 @@ import pytest
 
 from passnet.dataset.build import (
     BuildSettings,
-    Mining,
+    MiningJob,
     build_dataset,
     mine,
 )
-from passnet.dataset.build_records import read_mined
+from passnet.dataset.build_records import read_mined_records
 from passnet.dataset.store import SUBGRAPHS, Occurrence, SubgraphRow, read_dataset, union
 from passnet.errors import InputError
 from passnet.extract.store import GraphRow, GraphSource, write_set
@@ -61,7 +61,7 @@ def captured(folder, rows=TWO):
 
 
 def test_the_same_subgraph_is_one_row_with_all_its_places():
-    job = Mining(TWO[0], ((0, 3), (3, 6)), SUBGRAPH_KINDS)
+    job = MiningJob(TWO[0], ((0, 3), (3, 6)), SUBGRAPH_KINDS)
     record, rows = mine(job)
     assert record.found == {"classical": 2, "fusible": 3, "single": 9}
     assert not record.refused and record.error is None
@@ -77,7 +77,7 @@ def test_the_same_subgraph_is_one_row_with_all_its_places():
 
 
 def test_a_range_of_two_kinds_is_one_place():
-    _, rows = mine(Mining(TWO[0], ((1, 3),), SUBGRAPH_KINDS))
+    _, rows = mine(MiningJob(TWO[0], ((1, 3),), SUBGRAPH_KINDS))
     [fused] = [item for item in rows if item.op_sequence == ("torch.relu", "operator.mul")]
     assert fused.kinds == ("classical", "fusible")
     assert fused.num_places == 3
@@ -96,7 +96,7 @@ def test_a_union_adds_places_and_keeps_the_first():
 
 
 def test_every_range_comes_in_the_other_dtypes_too_and_names_its_original():
-    record, rows = mine(Mining(TWO[0], ((0, 3), (3, 6)), SUBGRAPH_KINDS, DTYPES))
+    record, rows = mine(MiningJob(TWO[0], ((0, 3), (3, 6)), SUBGRAPH_KINDS, DTYPES))
     originals = {item.full for item in rows if not item.variant}
     assert record.variants == {"float16": len(originals), "bfloat16": len(originals)}
     for dtype in record.variants:
@@ -110,7 +110,7 @@ def test_every_range_comes_in_the_other_dtypes_too_and_names_its_original():
 def test_a_graph_that_cannot_be_in_a_dtype_is_still_mined():
     body = "a = torch.relu(x)\nb = a.to(torch.float32)\nc = torch.matmul(b, a)\nreturn (c,)"
     mixed = row(graph(body, x=(4, 4)), "lib/mixed")
-    record, rows = mine(Mining(mixed, (), ("single",), ("bfloat16",)))
+    record, rows = mine(MiningJob(mixed, (), ("single",), ("bfloat16",)))
     assert "bfloat16" in record.unvaried and not record.variants
     assert rows and not any(item.variant for item in rows)
 
@@ -127,7 +127,7 @@ def test_what_was_captured_goes_before_what_was_made():
 
 def test_a_graph_that_cannot_be_mined_is_a_record():
     broken = replace(TWO[0], program=TWO[0].program.replace("torch.relu", "torch.nonsense"))
-    record, rows = mine(Mining(broken, (), SUBGRAPH_KINDS))
+    record, rows = mine(MiningJob(broken, (), SUBGRAPH_KINDS))
     assert record.error and "nonsense" in record.error and not rows
 
 
@@ -144,7 +144,7 @@ def test_a_build_gives_the_same_bytes_whatever_happened_on_the_way(tmp_path):
         build_dataset([source], tmp_path / "one", BuildSettings(), resume=True)
     lines = (tmp_path / "one" / "graphs.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "one" / "graphs.jsonl").write_bytes(lines[0] + lines[1][:20])
-    assert len(read_mined(tmp_path / "one")) == 1
+    assert len(read_mined_records(tmp_path / "one")) == 1
     _, again = build_dataset([source], tmp_path / "one", SETTINGS, resume=True)
     assert again == whole
     manifest, files = read_dataset(tmp_path / "one")

@@ -8,14 +8,15 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pyarrow.parquet as pq
 import pytest
 
 from passnet.dataset.card import COLUMNS, CardFacts, card
-from passnet.dataset.export import LAYOUTS, Exported, ExportPlan, Layout, export_dataset
+from passnet.dataset.export import Exported, ExportPlan, Layout, export_dataset
 from passnet.dataset.importer import Imported, import_dataset
-from passnet.dataset.layout import FACTS_KEY, plain
+from passnet.dataset.layout import FACTS_KEY, plain_name
 from passnet.dataset.origins import Origin, folder_of, read_origins, write_origins
 from passnet.dataset.query import Dataset
 from passnet.dataset.store import Occurrence, SubgraphRow, main_dtype
@@ -36,7 +37,7 @@ def rows_of(folder: Path) -> list[SubgraphRow]:
         return list(dataset.rows())
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", get_args(Layout))
 def test_what_is_exported_is_imported_as_the_same_rows(tmp_path: Path, layout: Layout):
     folder = write(tmp_path / "data")
     done = export(folder, tmp_path / "out", ExportPlan(layout))
@@ -310,7 +311,7 @@ def test_names_of_folders_are_plain(tmp_path: Path):
         export(folder, tmp_path / layout, ExportPlan(layout))
         assert len(list(find_graphs(tmp_path / layout))) == (2 if layout == "passnet" else 1)
     assert sorted(item.name for item in tmp_path.iterdir()) == ["data", "graphnet", "passnet"]
-    assert plain("..") == "" and plain("a/b") == "a_b"
+    assert plain_name("..") == "" and plain_name("a/b") == "a_b"
 
 
 def test_origins_are_read_for_the_rows_wanted(tmp_path: Path):

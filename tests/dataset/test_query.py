@@ -83,7 +83,7 @@ def test_even_a_statement_writes_and_loads_nothing(folder: Path, statement: str)
     names = sorted(folder.iterdir())
     text = statement.format(out=folder.parent / "out", file=folder / "subgraphs-000.parquet")
     with Dataset(folder) as dataset, pytest.raises(InputError, match="cannot be read"):
-        dataset.ask(text)
+        dataset.run_sql(text)
     assert sorted(folder.iterdir()) == names and not (folder.parent / "out").exists()
 
 

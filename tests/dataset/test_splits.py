@@ -7,7 +7,7 @@ import pytest
 
 from passnet.dataset.splits import (
     Leak,
-    Part,
+    RowKeys,
     SuiteKeys,
     check_leaks,
     leaks,
@@ -27,8 +27,8 @@ from tests.graph.programs import graph_of
 NONE = SuiteKeys({}, {}, {})
 
 
-def part(name: str, *ops: str, structure: str = "") -> Part:
-    return Part(name, structure or "-".join(ops), ops)
+def part(name: str, *ops: str, structure: str = "") -> RowKeys:
+    return RowKeys(name, structure or "-".join(ops), ops)
 
 
 PARTS = [part(f"r{number}", f"op{number // 2}", "b") for number in range(400)]

@@ -67,7 +67,7 @@ class BuildInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Mining:
+class MiningJob:
     """What a task is told: a graph, and the ranges of it that repeat in the corpus."""
 
     row: GraphRow
@@ -138,7 +138,7 @@ def build_dataset(
     return [known[name] for name in sorted(rows)], merged
 
 
-def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Mining]:
+def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, MiningJob]:
     """What is to be done with each graph; the corpus is folded as a whole."""
     names = sorted(rows)
     classical: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
@@ -147,11 +147,11 @@ def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Minin
         for item in ranges(fold(sequences, settings.folding), settings.folding):
             classical[names[item.sequence]].append((item.start, item.stop))
     kinds, dtypes = settings.kinds, settings.dtypes
-    return {name: Mining(rows[name], tuple(classical[name]), kinds, dtypes) for name in names}
+    return {name: MiningJob(rows[name], tuple(classical[name]), kinds, dtypes) for name in names}
 
 
 def mine_isolated(
-    worker: JobRunner, name: str, jobs: dict[str, Mining], limits: JobLimits
+    worker: JobRunner, name: str, jobs: dict[str, MiningJob], limits: JobLimits
 ) -> JobOutcome[MinedRecord]:
     """Mine one graph in a process of its own.
 
@@ -182,13 +182,13 @@ def mine_to(payload: str, folder: Path) -> None:
     """What runs in the process: mine, and leave record and subgraphs in a folder."""
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # the process is short; looking costs a fifth
-    record, rows = mine(decode(payload, Mining))
+    record, rows = mine(decode(payload, MiningJob))
     if rows:
         SUBGRAPHS.write(folder / ROWS_FILE, rows)
     write_json(folder / RECORD_FILE, record)
 
 
-def mine(job: Mining) -> tuple[MinedRecord, list[SubgraphRow]]:
+def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
     """The subgraphs of one captured graph, each once with all its places in it.
 
     What was captured comes first, then the same in other dtypes.

@@ -48,7 +48,7 @@ class MinedCounts:
     unvaried: dict[str, int]
 
 
-def read_mined(out: Path) -> dict[str, MinedRecord]:
+def read_mined_records(out: Path) -> dict[str, MinedRecord]:
     """The records of a build by graph; a torn last line is left out."""
     return last_records(out / RECORDS_FILE, MinedRecord, lambda record: record.graph)
 

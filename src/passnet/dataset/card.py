@@ -7,22 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 from passnet.dataset.store import MAX_PLACES, SUBGRAPHS
 
 CARD_FILE = "README.md"
-_SIZES = (
-    (10**3, "n<1K"),
-    (10**4, "1K<n<10K"),
-    (10**5, "10K<n<100K"),
-    (10**6, "100K<n<1M"),
-    (10**7, "1M<n<10M"),
-)
-_LARGEST = "10M<n<100M"
-
+_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
 _TYPES = {pa.string(): "string", pa.int64(): "int64"}
 
 COLUMNS: Mapping[str, str] = {
@@ -37,12 +28,12 @@ COLUMNS: Mapping[str, str] = {
     "op_sequence": "the names of the ops, in order",
     "num_ops": "how many",
     "dtype": "the floating-point dtype of most arguments, `none` without one",
-    "variant": "what was changed of what was captured; empty where nothing was",
+    "variant": "the dtype that a captured row was made in; empty for what was captured",
     "original": "`full` of the row that a variant was made of",
     "domain": "of the first net: `nlp`, `cv`, `multimodal`, `audio` or `other`",
     "nets": f"the nets that it was found in, the first {MAX_PLACES} by name",
     "num_graphs": "in how many captured graphs it was found",
-    "num_places": "at how many places of them",
+    "num_places": "in how many places of them",
     "places": f"JSON, the first {MAX_PLACES} of these: the captured graph, and its ops from "
     "`start` to before `stop`",
 }
@@ -71,6 +62,7 @@ class CardFacts:
 def card(facts: CardFacts) -> str:
     """The text of the card."""
     total = sum(facts.splits.values())
+    separation = ["Training and evaluation share no op sequence.", ""]
     return "\n".join(
         [
             "---",
@@ -79,10 +71,9 @@ def card(facts: CardFacts) -> str:
             "",
             f"# {facts.name}",
             "",
-            f"{total:,} computation graphs of {facts.num_op_sequences:,} op sequences, found at "
+            f"{total:,} computation graphs of {facts.num_op_sequences:,} op sequences, found in "
             f"{facts.num_places:,} places of graphs captured from real nets with torch.compile's "
-            f"tracer. Made by passnet {facts.passnet_version}".rstrip()
-            + ".",
+            f"tracer. Made by passnet {facts.passnet_version}.",
             "",
             "```python",
             "from datasets import load_dataset",
@@ -100,19 +91,19 @@ def card(facts: CardFacts) -> str:
             "|---|---|",
             *(f"| {name} | {text} |" for name, text in COLUMNS.items()),
             "",
-            *_apart(facts),
+            *(separation if len(facts.splits) > 1 else ()),
             *_origin(facts),
         ]
     )
 
 
 def _header(facts: CardFacts, total: int) -> list[str]:
-    size = next((name for limit, name in _SIZES if total < limit), _LARGEST)
+    size = min(max(len(str(total)) - 3, 0), len(_SIZES) - 1)
     lines = [
         f"license: {facts.license_name}",
         f"pretty_name: {facts.name}",
         "size_categories:",
-        f"- {size}",
+        f"- {_SIZES[size]}",
         "tags:",
         "- computation-graphs",
         "- compilers",
@@ -124,15 +115,11 @@ def _header(facts: CardFacts, total: int) -> list[str]:
     for name in facts.splits:
         lines += [f"  - split: {name}", f"    path: data/{name}-*"]
     lines += ["dataset_info:", "  features:"]
-    for item in SUBGRAPHS.schema:
-        lines += [f"  - name: {item.name}", f"    {_feature(item.type)}"]
+    for column in SUBGRAPHS.schema:
+        is_list = pa.types.is_list(column.type)
+        kind = _TYPES[column.type.value_type if is_list else column.type]
+        lines += [f"  - name: {column.name}", f"    {'list' if is_list else 'dtype'}: {kind}"]
     return lines
-
-
-def _feature(kind: Any) -> str:
-    if pa.types.is_list(kind):
-        return f"list: {_TYPES[kind.value_type]}"
-    return f"dtype: {_TYPES[kind]}"
 
 
 def _table(head: str, counts: Mapping[str, int]) -> list[str]:
@@ -140,16 +127,9 @@ def _table(head: str, counts: Mapping[str, int]) -> list[str]:
     return [*lines, *(f"| {name} | {count:,} |" for name, count in counts.items()), ""]
 
 
-def _apart(facts: CardFacts) -> list[str]:
-    if len(facts.splits) < 2:
-        return []
-    return ["Training and evaluation share no op sequence.", ""]
-
-
 def _origin(facts: CardFacts) -> list[str]:
-    lines = ["## Where it comes from", ""]
     text = "Graphs are of nets of public libraries. Weights are not part of them."
-    if not facts.versions:
-        return [*lines, text, ""]
-    found = [f"{name} {', '.join(items)}" for name, items in facts.versions.items()]
-    return [*lines, f"{text} Versions: {'; '.join(found)}.", ""]
+    versions = [f"{name} {', '.join(numbers)}" for name, numbers in facts.versions.items()]
+    if versions:
+        text += f" Versions: {'; '.join(versions)}."
+    return ["## Where it comes from", "", text, ""]

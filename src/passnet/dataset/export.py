@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from passnet import __version__
+from passnet.dataset import layout
 from passnet.dataset.card import CARD_FILE, CardFacts, card
 from passnet.dataset.importer import DATA_FOLDER
-from passnet.dataset.layout import NO_TYPE, TYPES, graph_folder, passnet_folder, sample_of
 from passnet.dataset.origins import Origin, folder_of, read_origins, sample_of_origin
+from passnet.dataset.progress import ProgressStep, silent
 from passnet.dataset.query import Dataset
 from passnet.dataset.splits import Side
 from passnet.dataset.store import SUBGRAPHS, SubgraphRow
@@ -27,9 +28,9 @@ from passnet.records.atomic_folder import atomic_folder
 from passnet.records.parquet import split_rows
 
 Layout: TypeAlias = Literal["graphnet", "passnet", "hf"]
-LAYOUTS: tuple[Layout, ...] = ("graphnet", "passnet", "hf")
 
-ProgressStep: TypeAlias = Callable[[str], None]
+RowSamples: TypeAlias = Iterator[tuple[SubgraphRow, list[tuple[Origin | None, GraphSample]]]]
+"""Rows with what is written of each: the directories that it was read from, else one of our own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class ExportPlan:
 
     Args:
         layout: of what is written.
-        where: an expression of SQL for the rows wanted; all without one.
+        where: an expression of SQL for the rows to export; all without one.
         name: of the set in the PassNet layout, and of the dataset on the card for Hugging Face.
         sides: the split of rows by their full fingerprint, for Hugging Face; all train without it.
         license_name: on the card, one that Hugging Face knows.
@@ -64,7 +65,7 @@ def export_dataset(
     dataset: Dataset,
     out: Path,
     plan: ExportPlan,
-    announce: Callable[[int], ProgressStep] | None = None,
+    announce: Callable[[int], ProgressStep] = silent,
 ) -> Exported:
     """Write the rows of a dataset in a layout that others read; `import_dataset` reads it back.
 
@@ -75,94 +76,79 @@ def export_dataset(
         announce: told how many rows there are; what it gives is called after each.
 
     Raises:
-        InputError: no row is wanted; a row cannot be read, or is in no part of the split.
+        InputError: the plan names no row; a row cannot be read, or is in no part of the split.
     """
     table = dataset.table(plan.where)
     if not len(table):
-        wanted = "" if plan.where is None else f" with {plan.where}"
-        raise InputError(f"{dataset.folder}: has no rows{wanted}, nothing to export")
-    step = announce(len(table)) if announce else _silent
+        condition = "" if plan.where is None else f" with {plan.where}"
+        raise InputError(f"{dataset.folder}: has no rows{condition}, nothing to export")
+    step = announce(len(table))
     with atomic_folder(out) as partial:
         if plan.layout == "hf":
             num_files = _hugging_face(table, partial, plan, dataset.manifest.versions, step)
             return Exported(len(table), num_files)
-        rows = SUBGRAPHS.rows(table, str(dataset.folder))
-        origins = read_origins(dataset.folder, table["full"].to_pylist())
+        samples = _samples(table, dataset.folder, step)
         if plan.layout == "graphnet":
-            return Exported(len(table), _graphnet(rows, origins, partial, step))
-        return Exported(len(table), *_passnet(rows, origins, partial, plan.name, step))
+            return Exported(len(table), _graphnet(samples, partial))
+        return Exported(len(table), *_passnet(samples, partial, plan.name))
 
 
-def _silent(_: str) -> None:
-    return
+def _samples(table: pa.Table, folder: Path, step: ProgressStep) -> RowSamples:
+    origins = read_origins(folder, table["full"].to_pylist())
+    for row in SUBGRAPHS.rows(table, str(folder)):
+        sources = origins.get(row.full, ())
+        yield (
+            row,
+            [(origin, sample_of_origin(origin, row)) for origin in sources]
+            or [(None, layout.sample_of(row))],
+        )
+        step(row.full[:12])
 
 
-def _samples(
-    row: SubgraphRow, origins: Mapping[str, list[Origin]]
-) -> Iterator[tuple[Origin | None, GraphSample]]:
-    """What is written of a row: the directories that it was read from, else one of our own."""
-    known = origins.get(row.full)
-    if not known:
-        yield None, sample_of(row)
-    for item in known or ():
-        yield item, sample_of_origin(item, row)
-
-
-def _graphnet(
-    rows: Iterable[SubgraphRow], origins: Mapping[str, list[Origin]], out: Path, step: ProgressStep
-) -> int:
+def _graphnet(samples: RowSamples, out: Path) -> int:
     """The number of directories."""
     num_written = 0
-    for row in rows:
-        for origin, sample in _samples(row, origins):
-            path = graph_folder(row) if origin is None else folder_of(origin)
+    for row, directories in samples:
+        for origin, sample in directories:
+            path = layout.graph_folder(row) if origin is None else folder_of(origin)
             write_sample(out / path, sample)
-            num_written += 1
-        step(row.full[:12])
+        num_written += len(directories)
     return num_written
 
 
-def _passnet(
-    rows: Iterable[SubgraphRow],
-    origins: Mapping[str, list[Origin]],
-    out: Path,
-    name: str,
-    step: ProgressStep,
-) -> tuple[int, int]:
+def _passnet(samples: RowSamples, out: Path, name: str) -> tuple[int, int]:
     """The numbers of directories and of tasks."""
     tasks: dict[tuple[str, tuple[str, ...]], dict[str, list[PurePosixPath]]] = {}
     num_written = 0
-    for row in rows:
-        types = [TYPES[kind] for kind in TYPES if kind in row.kinds] or [NO_TYPE]
-        for type_folder in types:
-            task = tasks.setdefault((type_folder, row.op_sequence), {})
-            own = passnet_folder(row, name, type_folder)
-            for number, (_, sample) in enumerate(_samples(row, origins)):
-                path = own if not number else own.with_name(f"{own.name}_{number}")
+    for row, directories in samples:
+        for type_folder in layout.type_folders(row):
+            graphs = tasks.setdefault((type_folder, row.op_sequence), {})
+            first = layout.passnet_folder(row, name, type_folder)
+            for number, (_, sample) in enumerate(directories):
+                path = first if not number else first.with_name(f"{first.name}_{number}")
                 write_sample(out / path, sample)
-                task.setdefault(row.full, []).append(path)
-                num_written += 1
-        step(row.full[:12])
+                graphs.setdefault(row.full, []).append(path)
+            num_written += len(directories)
     for (type_folder, _), graphs in tasks.items():
         _write_task(out, PurePosixPath("samples", name, type_folder), graphs)
     return num_written, len(tasks)
 
 
-def _write_task(out: Path, place: PurePosixPath, graphs: Mapping[str, list[PurePosixPath]]) -> None:
+def _write_task(out: Path, tasks: PurePosixPath, graphs: Mapping[str, list[PurePosixPath]]) -> None:
     """A task directory: the list of its graphs, a link to all graphs, a folder for passes.
 
     Args:
         out: the folder of the export.
-        place: of tasks of this type in it.
+        tasks: the folder in it for tasks of this type.
         graphs: paths in `out` by graph id.
     """
     ids = sorted(graphs)
     name = hashlib.sha256("\n".join(ids).encode()).hexdigest()
-    task = place / name[:2] / name[2:4] / name
+    task = tasks / name[:2] / name[2:4] / name
     folder = out / task
     (folder / "pass_dir").mkdir(parents=True)
-    paths = [str(path) for item in ids for path in graphs[item]]
-    (folder / "graph_list.txt").write_text("".join(f"{path}\n" for path in paths))
+    lines = [f"{path}\n" for graph_id in ids for path in graphs[graph_id]]
+    (folder / "graph_list.txt").write_text("".join(lines))
     (folder / "sample_uids.txt").write_text(",".join(ids))
     (folder / "graphs").symlink_to(PurePosixPath(*[".."] * len(task.parts), "graphs"))
 
@@ -174,32 +160,32 @@ def _hugging_face(
     versions: Mapping[str, list[str]],
     step: ProgressStep,
 ) -> int:
-    """The number of files. Rows go from file to file as columns; nothing of them is looked into."""
-    places: dict[Side, list[int]] = {}
+    """The number of files. Rows go from file to file as columns, unread."""
+    numbers: dict[Side, list[int]] = {}
     for number, full in enumerate(table["full"].to_pylist()):
         side = plan.sides.get(full) if plan.sides else "train"
         if side is None:
             raise InputError(f"row {full[:16]} is in no part of the split; split again")
-        places.setdefault(side, []).append(number)
+        numbers.setdefault(side, []).append(number)
     num_bytes = pc.call_function("binary_length", [table["program"]]).to_pylist()
     num_files = 0
     (out / DATA_FOLDER).mkdir()
-    for side, members in places.items():
-        cut = list(split_rows(members, num_bytes.__getitem__))
-        for number, part in enumerate(cut):
-            name = f"{side}-{number:05}-of-{len(cut):05}.parquet"
-            SUBGRAPHS.write_table(out / DATA_FOLDER / name, table.take(part))
-            for _ in part:
+    for side in numbers:
+        shards = list(split_rows(numbers[side], num_bytes.__getitem__))
+        for number, shard in enumerate(shards):
+            name = f"{side}-{number:05}-of-{len(shards):05}.parquet"
+            SUBGRAPHS.write_table(out / DATA_FOLDER / name, table.take(shard))
+            for _ in shard:
                 step(name)
-        num_files += len(cut)
+        num_files += len(shards)
     sequences = table["op_sequence"].iterchunks()
     facts = CardFacts(
         plan.name,
-        {side: len(places[side]) for side in sorted(places, reverse=True)},
+        {side: len(numbers[side]) for side in sorted(numbers, reverse=True)},
         _counts(chain.from_iterable(table["kinds"].to_pylist())),
         _counts(table["domain"].to_pylist()),
         _counts(table["dtype"].to_pylist()),
-        len({tuple(ops) for piece in sequences for ops in piece.to_pylist()}),
+        len({tuple(ops) for chunk in sequences for ops in chunk.to_pylist()}),
         sum(table["num_places"].to_pylist()),
         versions,
         __version__,
@@ -210,5 +196,4 @@ def _hugging_face(
 
 
 def _counts(values: Iterable[str]) -> dict[str, int]:
-    found = Counter(values)
-    return {name: found[name] for name in sorted(found)}
+    return dict(sorted(Counter(values).items()))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from passnet.dataset.layout import FACTS_KEY, row_of
 from passnet.dataset.origins import Origin, origin_of, shortened, write_origins
+from passnet.dataset.progress import ProgressStep, silent
 from passnet.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
     DatasetManifest,
-    Occurrence,
     SubgraphRow,
     write_dataset,
 )
@@ -46,7 +47,7 @@ def import_dataset(
     folder: Path,
     out: Path,
     strict: bool = False,
-    announce: Callable[[int], Callable[[str], None]] | None = None,
+    announce: Callable[[int], ProgressStep] = silent,
 ) -> Imported:
     """Make a dataset of the graph directories at and below a folder, or of an exported dataset.
 
@@ -64,71 +65,64 @@ def import_dataset(
     files = sorted((folder / DATA_FOLDER).glob("*.parquet"))
     with atomic_folder(out) as partial:
         if files:
-            return _from_files(files, partial, announce)
-        found = _Found()
+            return _import_files(files, partial, announce(len(files)))
         paths = list(find_graphs(folder))
         if not paths:
             raise InputError(f"{folder}: holds no graph (a folder with graph_net.json, model.py)")
-        step = announce(len(paths)) if announce else None
-        for path in paths:
-            try:
-                found.add(path, folder)
-            except InputError as cause:
-                if strict:
-                    raise
-                found.left_out.append(LeftOut(str(path.relative_to(folder)), str(cause)))
-            if step is not None:
-                step(path.name[:40])
-        if not found.rows:
-            first = found.left_out[0].reason
-            raise InputError(f"{folder}: holds no graph that can be read; {first}")
-        rows = {full: _merged(items) for full, items in found.rows.items()}
-        if found.origins:
-            origins = [shortened(item, rows[item.full]) for item in found.origins]
-            write_origins(partial, sorted(origins, key=lambda item: (item.full, item.path)))
-        manifest = write_dataset(partial, sorted(rows.values(), key=_order), {})
-        return Imported(len(paths) - len(found.left_out), tuple(found.left_out), manifest)
+        return _import_directories(folder, paths, partial, strict, announce(len(paths)))
 
 
-class _Found:
-    """What was read so far."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, list[SubgraphRow]] = {}
-        self.origins: list[Origin] = []
-        self.left_out: list[LeftOut] = []
-
-    def add(self, path: Path, root: Path) -> None:
-        """Read a directory.
-
-        Raises:
-            InputError: it cannot be read, or calls what no graph may call.
-        """
-        sample = read_sample(path)
-        check_targets(sample.graph.program, str(path / "model.py"))
-        place = PurePosixPath(*path.relative_to(root).parts)
-        place = place if place.parts else PurePosixPath(path.resolve().name)
-        row = row_of(sample, place)
-        self.rows.setdefault(row.full, []).append(row)
-        if FACTS_KEY not in sample.info:
-            self.origins.append(origin_of(sample, place, row))
-
-
-def _from_files(
-    files: list[Path], out: Path, announce: Callable[[int], Callable[[str], None]] | None
+def _import_directories(
+    folder: Path, paths: list[Path], out: Path, strict: bool, step: ProgressStep
 ) -> Imported:
-    step = announce(len(files)) if announce else None
+    same: dict[str, list[SubgraphRow]] = defaultdict(list)
+    origins: list[Origin] = []
+    left_out: list[LeftOut] = []
+    for path in paths:
+        try:
+            row, origin = _read(path, folder)
+            same[row.full].append(row)
+            origins += [origin] if origin is not None else []
+        except InputError as cause:
+            if strict:
+                raise
+            left_out.append(LeftOut(str(path.relative_to(folder)), str(cause)))
+        step(path.name[:40])
+    if not same:
+        raise InputError(f"{folder}: holds no graph that can be read; {left_out[0].reason}")
+    rows = {full: _merged(group) for full, group in same.items()}
+    if origins:
+        origins = [shortened(origin, rows[origin.full]) for origin in origins]
+        write_origins(out, sorted(origins, key=lambda origin: (origin.full, origin.path)))
+    manifest = write_dataset(out, rows.values(), {})
+    return Imported(len(paths) - len(left_out), tuple(left_out), manifest)
+
+
+def _read(path: Path, root: Path) -> tuple[SubgraphRow, Origin | None]:
+    """The row of a directory, and its origin if another program wrote it.
+
+    Raises:
+        InputError: it cannot be read, or calls what no graph may call.
+    """
+    sample = read_sample(path)
+    check_targets(sample.graph.program, str(path / "model.py"))
+    relative = PurePosixPath(*path.relative_to(root).parts)
+    relative = relative if relative.parts else PurePosixPath(path.resolve().name)
+    row = row_of(sample, relative)
+    return row, None if FACTS_KEY in sample.info else origin_of(sample, relative, row)
+
+
+def _import_files(files: list[Path], out: Path, step: ProgressStep) -> Imported:
     rows: dict[str, SubgraphRow] = {}
     num_read = 0
     for file in files:
         for row in SUBGRAPHS.read(file):
             rows[row.full] = row
             num_read += 1
-        if step is not None:
-            step(file.name)
+        step(file.name)
     if len(rows) != num_read:
         raise InputError(f"{files[0].parent}: {num_read - len(rows)} rows stand there twice")
-    return Imported(num_read, (), write_dataset(out, sorted(rows.values(), key=_order), {}))
+    return Imported(num_read, (), write_dataset(out, rows.values(), {}))
 
 
 def _merged(rows: list[SubgraphRow]) -> SubgraphRow:
@@ -137,24 +131,17 @@ def _merged(rows: list[SubgraphRow]) -> SubgraphRow:
     Raises:
         InputError: they state what cannot be true of one row.
     """
-    if any(item.num_places != len(item.places) or item.variant for item in rows):
-        facts = {replace(item, program="", tensors="") for item in rows}
-        if len(facts) > 1:
+    if any(row.num_places != len(row.places) or row.variant for row in rows):
+        if len({replace(row, program="", tensors="") for row in rows}) > 1:
             raise InputError(f"directories of graph {rows[0].full[:16]} state different places")
         return rows[0]
-    named = min(rows, key=lambda item: item.nets)
-    places: set[Occurrence] = {place for item in rows for place in item.places}
-    ordered = sorted(places, key=lambda item: (item.graph, item.start, item.stop))
+    places = sorted({place for row in rows for place in row.places})
     return replace(
         rows[0],
-        kinds=tuple(sorted({kind for item in rows for kind in item.kinds})),
-        domain=named.domain,
-        nets=tuple(sorted({net for item in rows for net in item.nets})[:MAX_PLACES]),
-        num_graphs=len({item.graph for item in ordered}),
-        num_places=len(ordered),
-        places=tuple(ordered[:MAX_PLACES]),
+        kinds=tuple(sorted({kind for row in rows for kind in row.kinds})),
+        domain=min(rows, key=lambda row: row.nets).domain,
+        nets=tuple(sorted({net for row in rows for net in row.nets})[:MAX_PLACES]),
+        num_graphs=len({place.graph for place in places}),
+        num_places=len(places),
+        places=tuple(places[:MAX_PLACES]),
     )
-
-
-def _order(row: SubgraphRow) -> tuple[str, str]:
-    return row.structure, row.full

@@ -1,7 +1,7 @@
 """How rows are written as graph directories, and read from them: GraphNet's and PassNet's layouts.
 
 What the files of these layouts have no place for (kinds, nets, variants) stands under a key of its
-own in `graph_net.json`; a directory without that key is read for what its names and files say.
+own in `graph_net.json`; of a directory without that key, names and files are read instead.
 
 Source: GraphNet and PassNet, as released (directory layouts of graphs and of samples).
 """
@@ -9,32 +9,37 @@ Source: GraphNet and PassNet, as released (directory layouts of graphs and of sa
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from passnet.dataset.store import Occurrence, SubgraphRow, graph_of, main_dtype
+from passnet.dataset.store import (
+    Occurrence,
+    Provenance,
+    SubgraphRow,
+    graph_of,
+    provenance_of,
+    row_of_graph,
+)
 from passnet.errors import InputError
 from passnet.extract.domain import DOMAINS, Domain
-from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.files import GraphSample
-from passnet.graph.render import render_program
-from passnet.records.serialise import SCHEMA_VERSION, encode
+from passnet.records.serialise import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from passnet.mine.subgraphs import SubgraphKind
 
 FACTS_KEY = "passnet"
-TYPES: dict[SubgraphKind, str] = {
+TYPE_FOLDERS: dict[SubgraphKind, str] = {
     "fusible": "fusible_subgraphs",
     "classical": "typical_subgraphs",
     "single": "sole_op_subgraphs",
 }
 """What PassNet calls the kinds, in the names of its folders."""
 
-NO_TYPE = "full_graphs"
+NO_TYPE_FOLDER = "full_graphs"
 """The folder for rows of no kind: graphs as captured."""
 
 DOMAIN_TAGS: dict[str, Domain] = {"computer_vision": "cv"}
@@ -44,45 +49,20 @@ _RANGE = re.compile(r"(?P<net>.+)_start(?P<start>\d+)_end(?P<stop>\d+)(_\d+)?")
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a row says beyond its graph; see `SubgraphRow`."""
-
-    schema_version: int
-    kinds: tuple[str, ...]
-    variant: str
-    original: str
-    domain: Domain
-    nets: tuple[str, ...]
-    num_graphs: int
-    num_places: int
-    places: tuple[Occurrence, ...]
-
-
 def sample_of(row: SubgraphRow) -> GraphSample:
     """A row as the content of a graph directory, from which `row_of` makes the same row.
 
     Raises:
         InputError: its text or arguments cannot be read.
     """
-    facts = Facts(
-        SCHEMA_VERSION,
-        row.kinds,
-        row.variant,
-        row.original,
-        row.domain,
-        row.nets,
-        row.num_graphs,
-        row.num_places,
-        row.places,
-    )
+    provenance = msgspec.to_builtins(provenance_of(row))
     info = {
         "framework": "torch",
         "num_devices_required": 1,
         "num_nodes_required": 1,
         "dynamic": False,
         "model_name": name_of(row),
-        FACTS_KEY: msgspec.to_builtins(facts),
+        FACTS_KEY: {"schema_version": SCHEMA_VERSION, **provenance},
     }
     sources: dict[str, Any] = {}
     for place in row.places:
@@ -92,17 +72,17 @@ def sample_of(row: SubgraphRow) -> GraphSample:
 
 def name_of(row: SubgraphRow) -> str:
     """The name of a row's directory: net, range, and the first of its fingerprint."""
-    net = plain(row.nets[0].partition("/")[2] if row.nets else "") or "graph"
-    at = f"_start{row.places[0].start}_end{row.places[0].stop}" if row.places else ""
-    return f"{net[:80]}{at}_{row.full[:16]}"
+    net = plain_name(row.nets[0].partition("/")[2] if row.nets else "") or "graph"
+    ops = f"_start{row.places[0].start}_end{row.places[0].stop}" if row.places else ""
+    return f"{net[:80]}{ops}_{row.full[:16]}"
 
 
 def library_of(row: SubgraphRow) -> str:
     """The library that a row comes from first, as the name of a folder."""
-    return plain(row.nets[0].partition("/")[0] if row.nets else "") or "unknown"
+    return plain_name(row.nets[0].partition("/")[0] if row.nets else "") or "unknown"
 
 
-def plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A name as that of a folder: runs of odd characters as one "_", no dots before.
 
     Examples:
@@ -110,6 +90,12 @@ def plain(name: str) -> str:
         ('_a_b_c', 'resnet18.a1_in1k')
     """
     return _ODD.sub("_", name).lstrip(".")
+
+
+def type_folders(row: SubgraphRow) -> list[str]:
+    """PassNet's folders for the kinds of a row; that for graphs as captured where it has none."""
+    folders = [folder for kind, folder in TYPE_FOLDERS.items() if kind in row.kinds]
+    return folders or [NO_TYPE_FOLDER]
 
 
 def graph_folder(row: SubgraphRow) -> PurePosixPath:
@@ -126,7 +112,7 @@ def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPa
     library, folder = library_of(row), name_of(row)
     net = folder.split("_start")[0]
     return PurePosixPath(
-        "graphs", name, type_folder, plain(row.dtype), str(bucket), "samples", library, net,
+        "graphs", name, type_folder, plain_name(row.dtype), str(bucket), "samples", library, net,
         "_decomposed", folder,
     )  # fmt: skip
 
@@ -143,98 +129,74 @@ def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
     Raises:
         InputError: it says what no row can have, or holds numbers that cannot be stored.
     """
-    prints = fingerprints(sample.graph)
-    ops = op_sequence(sample.graph.program)
-    full = prints.full
-    if full is None:
-        raise InputError(f"{path}: its arguments have no shapes and dtypes")
-    found = sample.info.get(FACTS_KEY)
-    facts = _facts(sample, path, full, len(ops)) if found is None else _stated(found, path)
-    try:
-        tensors = encode(sample.graph.tensors).decode()
-    except ValueError as cause:
-        raise InputError(f"{path}: cannot be stored: {cause}") from cause
-    return SubgraphRow(
-        full=full,
-        literals=prints.literals,
-        structure=prints.structure,
-        kinds=facts.kinds,
-        program=render_program(sample.graph.program),
-        tensors=tensors,
-        op_sequence=ops,
-        num_ops=len(ops),
-        dtype=main_dtype(sample.graph.tensors),
-        variant=facts.variant,
-        original=facts.original,
-        domain=facts.domain,
-        nets=facts.nets,
-        num_graphs=facts.num_graphs,
-        num_places=facts.num_places,
-        places=facts.places,
-    )
-
-
-def _stated(found: Any, path: PurePosixPath) -> Facts:
-    try:
-        facts = msgspec.convert(found, Facts)
-    except msgspec.ValidationError as cause:
-        raise InputError(f"{path}: {FACTS_KEY} in graph_net.json: {cause}") from cause
-    if facts.schema_version != SCHEMA_VERSION:
-        raise InputError(
-            f"{path}: schema version {facts.schema_version} in graph_net.json, this passnet reads "
-            f"{SCHEMA_VERSION}; export it again or install the matching passnet"
-        )
-    return facts
-
-
-def _facts(sample: GraphSample, path: PurePosixPath, full: str, num_ops: int) -> Facts:
-    """What names and files of a directory from elsewhere say."""
-    net = str(sample.info.get("model_name") or path.name)
-    ranged = _RANGE.fullmatch(net)
-    if ranged:
-        net = ranged["net"]
-    net = f"{_library(sample, path)}/{net}"
+    facts = sample.info.get(FACTS_KEY)
+    if facts is not None:
+        return row_of_graph(sample.graph, _stated(facts, path), str(path))
+    net, places = _net_and_places(sample, path)
     if sample.sources:
         places = _sources(sample.sources, path)
-    elif ranged:
-        places = [Occurrence(net, int(ranged["start"]), int(ranged["stop"]))]
-    else:
-        places = [Occurrence(full, 0, num_ops)]
+    kinds = {
+        kind
+        for kind, folder in TYPE_FOLDERS.items()
+        if any(part.endswith(folder) for part in path.parts)
+    }
     tag = str(sample.info.get("heuristic_tag", "other"))
-    domain = DOMAIN_TAGS.get(tag) or next((item for item in DOMAINS if item == tag), "other")
-    return Facts(
-        SCHEMA_VERSION,
-        kinds=tuple(sorted(kind for kind, name in TYPES.items() if _holds(path, name))),
-        variant="",
-        original="",
-        domain=domain,
-        nets=(net,),
-        num_graphs=len({item.graph for item in places}),
-        num_places=len(places),
-        places=tuple(places),
+    row = row_of_graph(
+        sample.graph,
+        Provenance(
+            kinds=tuple(sorted(kinds)),
+            variant="",
+            original="",
+            domain=DOMAIN_TAGS.get(tag) or next((name for name in DOMAINS if name == tag), "other"),
+            nets=(net,),
+            num_graphs=len({place.graph for place in places}),
+            num_places=len(places),
+            places=tuple(places),
+        ),
+        str(path),
+    )
+    if places or sample.sources:
+        return row
+    whole = Occurrence(row.full, 0, row.num_ops)
+    return replace(row, num_graphs=1, num_places=1, places=(whole,))
+
+
+def _stated(facts: Any, path: PurePosixPath) -> Provenance:
+    """What a directory says under `FACTS_KEY`."""
+    try:
+        version = msgspec.convert(facts, dict[str, Any]).get("schema_version")
+        if version == SCHEMA_VERSION:
+            return msgspec.convert(facts, Provenance)
+    except msgspec.ValidationError as cause:
+        raise InputError(f"{path}: {FACTS_KEY} in graph_net.json: {cause}") from cause
+    raise InputError(
+        f"{path}: schema version {version} in graph_net.json, this passnet reads "
+        f"{SCHEMA_VERSION}; export it again or install the matching passnet"
     )
 
 
-def _holds(path: PurePosixPath, name: str) -> bool:
-    return any(part.endswith(name) for part in path.parts)
+def _net_and_places(sample: GraphSample, path: PurePosixPath) -> tuple[str, list[Occurrence]]:
+    """The net by the names of a directory, under its library; and its ops in it, if a name tells
+    them.
 
-
-def _library(sample: GraphSample, path: PurePosixPath) -> str:
-    """The library by PassNet's folder `samples/<library>`, by GraphNet's `source`, or by the folder
-    above.
+    The library is that of PassNet's folder `samples/<library>`, of GraphNet's `source`, or the
+    folder above.
     """
-    parts = path.parts
-    if "samples" in parts[:-2]:
-        return parts[parts.index("samples") + 1]
-    return str(sample.info.get("source") or path.parent.name or "unknown")
+    if "samples" in path.parts[:-2]:
+        library = path.parts[path.parts.index("samples") + 1]
+    else:
+        library = str(sample.info.get("source") or path.parent.name or "unknown")
+    name = str(sample.info.get("model_name") or path.name)
+    ranged = _RANGE.fullmatch(name)
+    if ranged is None:
+        return f"{library}/{name}", []
+    net = f"{library}/{ranged['net']}"
+    return net, [Occurrence(net, int(ranged["start"]), int(ranged["stop"]))]
 
 
-def _sources(found: dict[str, Any], path: PurePosixPath) -> list[Occurrence]:
+def _sources(sources: dict[str, Any], path: PurePosixPath) -> list[Occurrence]:
     try:
-        ranges = msgspec.convert(found, dict[str, list[tuple[int, int]]])
+        ranges = msgspec.convert(sources, dict[str, list[tuple[int, int]]])
     except msgspec.ValidationError as cause:
         raise InputError(f"{path}: subgraph_sources.json: {cause}") from cause
-    return sorted(
-        {Occurrence(graph, *item) for graph, items in ranges.items() for item in items},
-        key=lambda place: (place.graph, place.start, place.stop),
-    )
+    return sorted({Occurrence(graph, *ops) for graph in ranges for ops in ranges[graph]})

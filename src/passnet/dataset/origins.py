@@ -52,17 +52,17 @@ class OriginsManifest:
     shards: tuple[Shard, ...]
 
 
-def origin_of(sample: GraphSample, path: PurePosixPath, own: SubgraphRow) -> Origin:
+def origin_of(sample: GraphSample, path: PurePosixPath, row: SubgraphRow) -> Origin:
     """The origin of the row that a directory alone gives."""
     return Origin(
-        own.full,
+        row.full,
         str(path),
         json.dumps(sample.info),
         sample.constraints,
         sample.graph_hash or "",
         "" if sample.sources is None else json.dumps(sample.sources),
-        own.program,
-        own.tensors,
+        row.program,
+        row.tensors,
     )
 
 
@@ -81,11 +81,9 @@ def sample_of_origin(origin: Origin, row: SubgraphRow) -> GraphSample:
     Raises:
         InputError: it cannot be read.
     """
-    graph = graph_of(
-        replace(row, program=origin.program or row.program, tensors=origin.tensors or row.tensors)
-    )
+    program, tensors = origin.program or row.program, origin.tensors or row.tensors
     return GraphSample(
-        graph,
+        graph_of(replace(row, program=program, tensors=tensors)),
         _object(origin.info, origin),
         origin.constraints,
         origin.graph_hash or None,
@@ -118,12 +116,12 @@ def folder_of(origin: Origin) -> PurePosixPath:
 def write_origins(out: Path, origins: Sequence[Origin]) -> None:
     """Write origins beside the dataset in a folder."""
     shards = write_shards(
-        out, SHARD_NAME, origins, ORIGINS, lambda item: len(item.program) + len(item.tensors)
+        out, SHARD_NAME, origins, ORIGINS, lambda row: len(row.program) + len(row.tensors)
     )
     write_json(out / ORIGINS_FILE, OriginsManifest(SCHEMA_VERSION, len(origins), shards))
 
 
-def read_origins(folder: Path, wanted: Iterable[str]) -> dict[str, list[Origin]]:
+def read_origins(folder: Path, names: Iterable[str]) -> dict[str, list[Origin]]:
     """The origins of some rows, by their full fingerprints; none where a dataset has none.
 
     Raises:
@@ -132,10 +130,10 @@ def read_origins(folder: Path, wanted: Iterable[str]) -> dict[str, list[Origin]]
     if not (folder / ORIGINS_FILE).exists():
         return {}
     manifest = read_json(folder / ORIGINS_FILE, OriginsManifest)
-    names = {*wanted}
-    found: dict[str, list[Origin]] = {}
+    rows = {*names}
+    origins: dict[str, list[Origin]] = {}
     for file in check_shards(folder, manifest.shards, ORIGINS_FILE):
-        for item in ORIGINS.read(file):
-            if item.full in names:
-                found.setdefault(item.full, []).append(item)
-    return found
+        for origin in ORIGINS.read(file):
+            if origin.full in rows:
+                origins.setdefault(origin.full, []).append(origin)
+    return origins

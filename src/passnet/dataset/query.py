@@ -26,7 +26,7 @@ class Dataset:
     """A dataset that is open for questions.
 
     The files are those that the manifest names, with as many rows as it says, and of this version;
-    their checksums are not computed (see `verify.verify`).
+    their checksums are not computed (see `verification.verify`).
 
     Args:
         folder: of the dataset.
@@ -42,15 +42,15 @@ class Dataset:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.manifest = read_manifest(folder)
-        files = [folder / item.file for item in self.manifest.shards]
-        for file, item in zip(files, self.manifest.shards, strict=True):
+        files = [folder / shard.file for shard in self.manifest.shards]
+        for file, shard in zip(files, self.manifest.shards, strict=True):
             if not file.is_file():
                 raise InputError(f"{file}: missing, though {MANIFEST_FILE} names it")
-            found = SUBGRAPHS.check(file)
-            if found != item.num_rows:
+            num_rows = SUBGRAPHS.check(file)
+            if num_rows != shard.num_rows:
                 raise InputError(
-                    f"{file}: {found} rows, and not the {item.num_rows} that {MANIFEST_FILE} says; "
-                    "make the dataset again"
+                    f"{file}: {num_rows} rows, and not the {shard.num_rows} that {MANIFEST_FILE} "
+                    "says; make the dataset again"
                 )
         self._connection = _connect([str(file.resolve()) for file in files])
 
@@ -66,17 +66,14 @@ class Dataset:
             return self._relation(where).aggregate("count(*)").fetchall()[0][0]
 
     def table(
-        self,
-        where: str | None = None,
-        columns: Sequence[str] = COLUMNS,
-        limit: int | None = None,
+        self, where: str | None = None, columns: Sequence[str] = COLUMNS, limit: int | None = None
     ) -> pa.Table:
         """Rows in the order of the dataset, as a table.
 
         Args:
             where: an expression of SQL over the columns; all rows without one.
-            columns: those wanted.
-            limit: the first so many.
+            columns: their names.
+            limit: the most rows.
 
         Raises:
             InputError: the expression is none, asks for other files, or names no column; or a
@@ -86,15 +83,15 @@ class Dataset:
         if unknown:
             raise InputError(f"no column {unknown[0]!r}; there are {', '.join(COLUMNS)}")
         with self._errors(where):
-            found = self._relation(where).project(", ".join(f'"{name}"' for name in columns))
-            return (found if limit is None else found.limit(limit)).to_arrow_table(BATCH_ROWS)
+            rows = self._relation(where).project(", ".join(f'"{name}"' for name in columns))
+            return (rows if limit is None else rows.limit(limit)).to_arrow_table(BATCH_ROWS)
 
     def rows(self, where: str | None = None, limit: int | None = None) -> Iterator[SubgraphRow]:
         """Rows as records, in the order of the dataset; see `table`."""
         return SUBGRAPHS.rows(self.table(where, limit=limit), str(self.folder))
 
-    def ask(self, sql: str) -> list[tuple]:
-        """What a query of our own over `subgraphs` gives; not for text of a user."""
+    def run_sql(self, sql: str) -> list[tuple]:
+        """The rows that a query of our own over `subgraphs` gives; not for text of a user."""
         with self._errors(None):
             return self._connection.execute(sql).fetchall()
 

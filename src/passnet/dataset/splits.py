@@ -24,7 +24,7 @@ Ops: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RowKeys:
     """What of a row a split looks at."""
 
     full: str
@@ -101,7 +101,7 @@ def side_of(ops: Ops, share: float, seed: int, kept: Collection[Ops] = ()) -> Si
     return "eval" if chosen or ops in kept else "train"
 
 
-def leaks(parts: Iterable[Part], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
+def leaks(parts: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
     """The rows to train on that evaluation, or a suite, gives away.
 
     Args:
@@ -132,7 +132,7 @@ def leaks(parts: Iterable[Part], sides: dict[str, Side], suites: SuiteKeys) -> l
     ]
 
 
-def check_leaks(parts: Iterable[Part], sides: dict[str, Side], suites: SuiteKeys) -> None:
+def check_leaks(parts: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> None:
     """Raise an InputError that names the rows if training and evaluation are not apart."""
     found = leaks(parts, sides, suites)
     if found:
@@ -161,7 +161,7 @@ def num_near(train: Collection[Ops], evaluation: Collection[Ops]) -> int:
 
 
 def split(
-    parts: Sequence[Part], share: float, seed: int, suites: SuiteKeys
+    parts: Sequence[RowKeys], share: float, seed: int, suites: SuiteKeys
 ) -> tuple[dict[str, Side], SplitManifest]:
     """A side for each row, checked for leaks, and the manifest without its files.
 

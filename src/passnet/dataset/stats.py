@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from passnet.dataset.build_records import MinedCounts, count_mined, read_mined
+from passnet.dataset.build_records import MinedCounts, count_mined, read_mined_records
 from passnet.dataset.query import Dataset
 from passnet.errors import InputError
 
@@ -65,7 +65,7 @@ def stats(dataset: Dataset) -> Stats:
     Raises:
         InputError: it has no rows.
     """
-    [whole] = dataset.ask(
+    [whole] = dataset.run_sql(
         "SELECT count(*), count(DISTINCT literals), count(DISTINCT structure),"
         " count(DISTINCT op_sequence), sum(num_ops)::BIGINT, sum(num_places)::BIGINT,"
         " count(*) FILTER (num_places > 1) FROM subgraphs"
@@ -73,7 +73,7 @@ def stats(dataset: Dataset) -> Stats:
     if not whole[0]:
         raise InputError(f"{dataset.folder}: the dataset has no rows")
     rows, literals, structures, sequences, num_ops, places, repeated = whole
-    [(distinct_ops,)] = dataset.ask(
+    [(distinct_ops,)] = dataset.run_sql(
         "SELECT count(DISTINCT op) FROM (SELECT unnest(op_sequence) AS op FROM subgraphs)"
     )
     return Stats(
@@ -93,14 +93,14 @@ def stats(dataset: Dataset) -> Stats:
         sizes=_by_powers_of_two(dataset, "num_ops"),
         multiplicity=_by_powers_of_two(dataset, "num_places"),
         libraries=_libraries(dataset),
-        mined=count_mined(read_mined(dataset.folder).values()),
+        mined=count_mined(read_mined_records(dataset.folder).values()),
     )
 
 
 def _counts(dataset: Dataset, value: str) -> dict[str, int]:
     """Rows by a value, the most frequent first."""
     return dict(
-        dataset.ask(
+        dataset.run_sql(
             f"SELECT value, count(*) FROM (SELECT {value} AS value FROM subgraphs)"
             " GROUP BY value ORDER BY count(*) DESC, value"
         )
@@ -108,7 +108,7 @@ def _counts(dataset: Dataset, value: str) -> dict[str, int]:
 
 
 def _ops(dataset: Dataset) -> tuple[OpCount, ...]:
-    found = dataset.ask(
+    found = dataset.run_sql(
         "SELECT op, sum(calls)::BIGINT AS calls, count(*) AS rows FROM (SELECT op, count(*) AS"
         ' calls FROM (SELECT "full", unnest(op_sequence) AS op FROM subgraphs) GROUP BY "full", op)'
         f" GROUP BY op ORDER BY calls DESC, op LIMIT {TOP_OPS}"
@@ -119,7 +119,7 @@ def _ops(dataset: Dataset) -> tuple[OpCount, ...]:
 def _by_powers_of_two(dataset: Dataset, column: str) -> tuple[tuple[int, int, int], ...]:
     """Rows by a number: 0, 1, 2 to 3, 4 to 7, and on, from the first that has rows to the last."""
     found: Counter[int] = Counter()
-    for number, count in dataset.ask(f"SELECT {column}, count(*) FROM subgraphs GROUP BY 1"):
+    for number, count in dataset.run_sql(f"SELECT {column}, count(*) FROM subgraphs GROUP BY 1"):
         found[number.bit_length()] += count
     return tuple(
         (2**bits // 2, 2**bits - 1, found[bits]) for bits in range(min(found), max(found) + 1)
@@ -127,7 +127,7 @@ def _by_powers_of_two(dataset: Dataset, column: str) -> tuple[tuple[int, int, in
 
 
 def _libraries(dataset: Dataset) -> tuple[LibraryCount, ...]:
-    found = dataset.ask(
+    found = dataset.run_sql(
         "SELECT split_part(net, '/', 1) AS library, count(DISTINCT \"full\"), count(DISTINCT net)"
         ' FROM (SELECT "full", unnest(nets) AS net FROM subgraphs)'
         ' GROUP BY library ORDER BY count(DISTINCT "full") DESC, library'

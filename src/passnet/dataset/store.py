@@ -6,16 +6,18 @@ Subgraphs with the same ops, data flow, literals, shapes and dtypes are one row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from passnet.errors import InputError
 from passnet.extract.domain import Domain
+from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.files import graph_from_row
+from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.records.parquet import Format, Shard, check_shards, write_shards
-from passnet.records.serialise import SCHEMA_VERSION, read_json, write_json
+from passnet.records.serialise import SCHEMA_VERSION, encode, read_json, write_json
 
 MANIFEST_FILE = "dataset.json"
 SHARD_NAME = "subgraphs"
@@ -23,7 +25,7 @@ MAX_PLACES = 8
 """Places that a row names; it counts them all."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Occurrence:
     """The ops [start, stop) of a captured graph, named by its full fingerprint."""
 
@@ -33,15 +35,30 @@ class Occurrence:
 
 
 @dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a row says beside its graph: how and where it was found; see `SubgraphRow`."""
+
+    kinds: tuple[str, ...]
+    variant: str
+    original: str
+    domain: Domain
+    nets: tuple[str, ...]
+    num_graphs: int
+    num_places: int
+    places: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SubgraphRow:
     """One subgraph: fingerprints, text, arguments (JSON), ops, and where it comes from.
 
     `dtype`: the floating-point dtype of most elements of its arguments, "none" without any.
-    `variant`: what was changed of what was captured ("float16", "batch=4"), `original` the full
-    fingerprint of the row it was made of; both are empty where nothing was. `kinds`: how it was
-    found; see `mine.subgraphs`. `places` are the first few of `num_places` places in `num_graphs`
-    captured graphs; `nets` the entries of the catalog whose graphs they are, the first few by name;
-    `domain` that of the first.
+    `variant`: the dtype that a captured subgraph was made in ("float16"), `original` the full
+    fingerprint of the row it was made of; both are empty for what was captured. Rows are varied in
+    dtype alone today: other sizes are made by `dataset.variants`, which no command calls yet.
+    `kinds`: how it was found; see `mine.subgraphs`. `places` are the first few of `num_places`
+    places in `num_graphs` captured graphs; `nets` the entries of the catalog whose graphs they are,
+    the first few by name; `domain` that of the first.
     """
 
     full: str
@@ -65,6 +82,38 @@ class SubgraphRow:
 SUBGRAPHS: Format[SubgraphRow] = Format(
     SubgraphRow, "subgraphs", hashes=("full", "literals", "structure")
 )
+
+
+def row_of_graph(graph: Graph, provenance: Provenance, where: str) -> SubgraphRow:
+    """The row of a graph.
+
+    Raises:
+        InputError: nothing is known of its arguments, or a number of theirs cannot be stored.
+    """
+    prints = fingerprints(graph)
+    if prints.full is None:
+        raise InputError(f"{where}: its arguments have no shapes and dtypes")
+    ops = op_sequence(graph.program)
+    try:
+        tensors = encode(graph.tensors).decode()
+    except ValueError as cause:
+        raise InputError(f"{where}: cannot be stored: {cause}") from cause
+    return SubgraphRow(
+        full=prints.full,
+        literals=prints.literals,
+        structure=prints.structure,
+        program=render_program(graph.program),
+        tensors=tensors,
+        op_sequence=ops,
+        num_ops=len(ops),
+        dtype=main_dtype(graph.tensors),
+        **{field.name: getattr(provenance, field.name) for field in fields(provenance)},
+    )
+
+
+def provenance_of(row: SubgraphRow) -> Provenance:
+    """What a row says beside its graph."""
+    return Provenance(*(getattr(row, field.name) for field in fields(Provenance)))
 
 
 def graph_of(row: SubgraphRow) -> Graph:
@@ -104,63 +153,84 @@ def main_dtype(tensors: Iterable[TensorSpec]) -> str:
     return main_float(tensors) or "none"
 
 
+class RowCounts:
+    """What rows add up to, for a manifest; `names` counts full fingerprints."""
+
+    def __init__(self) -> None:
+        self.names: Counter[str] = Counter()
+        self._structures: set[str] = set()
+        self._sequences: set[tuple[str, ...]] = set()
+        self._num_places = 0
+        self._kinds: Counter[str] = Counter()
+        self._domains: Counter[str] = Counter()
+
+    def add(self, row: SubgraphRow) -> None:
+        """Count one more row."""
+        self.names[row.full] += 1
+        self._structures.add(row.structure)
+        self._sequences.add(row.op_sequence)
+        self._num_places += row.num_places
+        self._kinds.update(row.kinds)
+        self._domains[row.domain] += 1
+
+    def manifest(
+        self, versions: Mapping[str, Iterable[str]], shards: tuple[Shard, ...]
+    ) -> DatasetManifest:
+        """The manifest of these rows in some files."""
+        return DatasetManifest(
+            SCHEMA_VERSION,
+            self.names.total(),
+            len(self._structures),
+            len(self._sequences),
+            self._num_places,
+            dict(sorted(self._kinds.items())),
+            dict(sorted(self._domains.items())),
+            {package: sorted(numbers) for package, numbers in sorted(versions.items())},
+            shards,
+        )
+
+
 def merge_subgraphs(
-    paths: Iterable[Path], out: Path, versions: Mapping[str, Sequence[str]]
+    paths: Iterable[Path], out: Path, versions: Mapping[str, Iterable[str]]
 ) -> DatasetManifest:
-    """One dataset with each subgraph of some files once, in `out`; sorted by structure.
+    """One dataset with each subgraph of some files once, in the folder `out`.
 
-    The files must be of different captured graphs: places are added up.
-
-    Args:
-        paths: the files; their order has no influence.
-        out: the folder; shards that it has are replaced.
-        versions: of the packages that the nets come from.
+    The files must be of different captured graphs: places are added up. Their order has no
+    influence; `versions` are those of the packages that the nets come from.
     """
     merged: dict[str, SubgraphRow] = {}
     for path in sorted(paths):
         for row in SUBGRAPHS.read(path):
-            known = merged.get(row.full)
-            merged[row.full] = row if known is None else union(known, row)
-    rows = sorted(merged.values(), key=lambda row: (row.structure, row.full))
-    return write_dataset(out, rows, versions)
+            merged[row.full] = union(merged[row.full], row) if row.full in merged else row
+    return write_dataset(out, merged.values(), versions)
 
 
-def union(one: SubgraphRow, other: SubgraphRow) -> SubgraphRow:
+def union(first: SubgraphRow, second: SubgraphRow) -> SubgraphRow:
     """The same subgraph with the places of both; what was captured goes before what was made."""
-    if bool(one.variant) != bool(other.variant):
-        return other if one.variant else one
-    nets = sorted({*one.nets, *other.nets})
-    first = one if nets and nets[0] in one.nets else other
+    if bool(first.variant) != bool(second.variant):
+        return second if first.variant else first
+    nets = sorted({*first.nets, *second.nets})
     return replace(
-        first,
-        original=min(one.original, other.original),
-        kinds=tuple(sorted({*one.kinds, *other.kinds})),
+        first if nets and nets[0] in first.nets else second,
+        original=min(first.original, second.original),
+        kinds=tuple(sorted({*first.kinds, *second.kinds})),
         nets=tuple(nets[:MAX_PLACES]),
-        num_graphs=one.num_graphs + other.num_graphs,
-        num_places=one.num_places + other.num_places,
-        places=tuple(sorted(one.places + other.places, key=_order)[:MAX_PLACES]),
+        num_graphs=first.num_graphs + second.num_graphs,
+        num_places=first.num_places + second.num_places,
+        places=tuple(sorted(first.places + second.places)[:MAX_PLACES]),
     )
-
-
-def _order(place: Occurrence) -> tuple[str, int, int]:
-    return place.graph, place.start, place.stop
 
 
 def write_dataset(
-    out: Path, rows: Sequence[SubgraphRow], versions: Mapping[str, Sequence[str]]
+    out: Path, rows: Iterable[SubgraphRow], versions: Mapping[str, Iterable[str]]
 ) -> DatasetManifest:
-    """Write rows as shards with a manifest, in their order; shards that were there are replaced."""
-    manifest = DatasetManifest(
-        SCHEMA_VERSION,
-        len(rows),
-        len({row.structure for row in rows}),
-        len({row.op_sequence for row in rows}),
-        sum(row.num_places for row in rows),
-        Counter(sorted(kind for row in rows for kind in row.kinds)),
-        Counter(sorted(row.domain for row in rows)),
-        {name: sorted(found) for name, found in sorted(versions.items())},
-        write_shards(out, SHARD_NAME, rows, SUBGRAPHS, lambda row: len(row.program)),
-    )
+    """Write rows, sorted by structure, as shards with a manifest, replacing those in the folder."""
+    rows = sorted(rows, key=lambda row: (row.structure, row.full))
+    counts = RowCounts()
+    for row in rows:
+        counts.add(row)
+    shards = write_shards(out, SHARD_NAME, rows, SUBGRAPHS, lambda row: len(row.program))
+    manifest = counts.manifest(versions, shards)
     write_json(out / MANIFEST_FILE, manifest)
     return manifest
 
@@ -177,10 +247,10 @@ def read_manifest(folder: Path) -> DatasetManifest:
         InputError: there is none, or one of another version.
     """
     path = folder / MANIFEST_FILE
-    found = read_json(path, _Version).schema_version
-    if found != SCHEMA_VERSION:
+    version = read_json(path, _Version).schema_version
+    if version != SCHEMA_VERSION:
         raise InputError(
-            f"{path}: schema version {found}, this passnet reads {SCHEMA_VERSION}; "
+            f"{path}: schema version {version}, this passnet reads {SCHEMA_VERSION}; "
             "make the dataset again or install the matching passnet"
         )
     return read_json(path, DatasetManifest)

@@ -7,20 +7,22 @@ of tensors.
 from __future__ import annotations
 
 import random
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 
-from passnet.dataset.layout import TYPES
+from passnet.dataset.layout import TYPE_FOLDERS
+from passnet.dataset.progress import ProgressStep, silent
 from passnet.dataset.store import (
     MANIFEST_FILE,
     SUBGRAPHS,
     DatasetManifest,
+    RowCounts,
     SubgraphRow,
     graph_of,
     main_dtype,
@@ -43,8 +45,8 @@ RUN_LIMITS = JobLimits(120.0, 16384)
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found: how many rows were read and were wrong, how many were run and failed, and
-    the first of what is wrong, in words. `files` are errors of manifest and files.
+    """How many rows were read and were wrong, how many were run and failed, and the first of what
+    is wrong, in words. `files` are errors of manifest and files.
     """
 
     num_rows: int
@@ -66,7 +68,7 @@ def verify(
     num_runs: int = 0,
     num_processes: int = 1,
     seed: int = 0,
-    announce: Callable[[str, int], Callable[[], None]] | None = None,
+    announce: Callable[[str, int], ProgressStep] = silent,
 ) -> Verification:
     """Check a dataset: checksums, schema, every row recomputed from its text, and runs.
 
@@ -81,43 +83,39 @@ def verify(
         InputError: there is no manifest, or one of another version.
     """
     manifest = read_manifest(folder)
-    files: list[str] = []
-    drawn = _drawn(manifest.num_subgraphs, num_runs, seed)
+    num_rows = manifest.num_subgraphs
+    numbers = frozenset(random.Random(seed).sample(range(num_rows), min(num_runs, num_rows)))
+    errors: list[str] = []
     sample: list[SubgraphRow] = []
-    counted = _Counted()
-    step = announce("checking rows", manifest.num_subgraphs) if announce else None
+    counts = RowCounts()
+    step = announce("checking rows", num_rows)
 
     def rows() -> Iterator[SubgraphRow]:
-        for row in _rows(folder, manifest, files):
-            if counted.num_rows in drawn:
+        for number, row in enumerate(_rows(folder, manifest, errors)):
+            if number in numbers:
                 sample.append(row)
-            counted.add(row)
-            if step is not None:
-                step()
+            counts.add(row)
+            step()
             yield row
 
-    wrong = [text for text in _checked(rows(), num_processes) if text]
-    wrong += [f"{name[:16]}: stands {count} times" for name, count in counted.repeated()]
-    files += counted.differences(manifest)
-    step = announce("running rows", len(sample)) if announce and sample else None
+    wrong = [text for text in _row_errors(rows(), num_processes) if text]
+    wrong += [f"{name[:16]}: stands {n} times" for name, n in counts.names.items() if n > 1]
+    errors += _differences(manifest, counts.manifest(manifest.versions, manifest.shards))
     failed = []
+    if sample:
+        step = announce("running rows", len(sample))
     for text in _run(sample, num_processes, seed):
         failed += [text] if text else []
-        if step is not None:
-            step()
+        step()
     return Verification(
-        counted.num_rows,
+        counts.names.total(),
         len(wrong),
         len(sample),
         len(failed),
-        tuple(files),
+        tuple(errors),
         tuple(wrong[:MAX_SHOWN]),
         tuple(failed[:MAX_SHOWN]),
     )
-
-
-def _drawn(num_rows: int, num_runs: int, seed: int) -> frozenset[int]:
-    return frozenset(random.Random(seed).sample(range(num_rows), min(num_runs, num_rows)))
 
 
 def _rows(folder: Path, manifest: DatasetManifest, errors: list[str]) -> Iterator[SubgraphRow]:
@@ -136,63 +134,36 @@ def _rows(folder: Path, manifest: DatasetManifest, errors: list[str]) -> Iterato
             errors.append(str(cause))
 
 
-class _Counted:
-    """What the rows that went by add up to."""
-
-    def __init__(self) -> None:
-        self.num_rows = 0
-        self._names: Counter[str] = Counter()
-        self._structures: set[str] = set()
-        self._sequences: set[tuple[str, ...]] = set()
-        self._num_places = 0
-        self._kinds: Counter[str] = Counter()
-        self._domains: Counter[str] = Counter()
-
-    def add(self, row: SubgraphRow) -> None:
-        self.num_rows += 1
-        self._names[row.full] += 1
-        self._structures.add(row.structure)
-        self._sequences.add(row.op_sequence)
-        self._num_places += row.num_places
-        self._kinds.update(row.kinds)
-        self._domains[row.domain] += 1
-
-    def repeated(self) -> Iterator[tuple[str, int]]:
-        return ((name, count) for name, count in self._names.items() if count > 1)
-
-    def differences(self, manifest: DatasetManifest) -> list[str]:
-        """What the manifest says otherwise."""
-        pairs = {
-            "num_subgraphs": (manifest.num_subgraphs, self.num_rows),
-            "num_structures": (manifest.num_structures, len(self._structures)),
-            "num_op_sequences": (manifest.num_op_sequences, len(self._sequences)),
-            "num_places": (manifest.num_places, self._num_places),
-            "kinds": (manifest.kinds, dict(self._kinds)),
-            "domains": (manifest.domains, dict(self._domains)),
-        }
-        return [
-            f"{MANIFEST_FILE}: {name} is {said}, the files have {found}"
-            for name, (said, found) in pairs.items()
-            if said != found
-        ]
+def _differences(stated: DatasetManifest, counted: DatasetManifest) -> list[str]:
+    """What a manifest states otherwise than its files have it, in words."""
+    values = {
+        field.name: (getattr(stated, field.name), getattr(counted, field.name))
+        for field in fields(DatasetManifest)
+        if field.name != "versions"
+    }
+    return [
+        f"{MANIFEST_FILE}: {name} is {value}, the files have {actual}"
+        for name, (value, actual) in values.items()
+        if value != actual
+    ]
 
 
-def _checked(rows: Iterator[SubgraphRow], num_processes: int) -> Iterator[str | None]:
+def _row_errors(rows: Iterator[SubgraphRow], num_processes: int) -> Iterator[str | None]:
     """What is wrong with each row, in order; a few batches are under way at a time."""
     if num_processes <= 1:
         yield from map(row_error, rows)
         return
-    waiting: deque[Future[list[str | None]]] = deque()
+    pending: deque[Future[list[str | None]]] = deque()
     with ProcessPoolExecutor(num_processes, mp_context=get_context("spawn")) as pool:
         while batch := list(islice(rows, ROWS_A_TASK)):
-            waiting.append(pool.submit(_row_errors, batch))
-            if len(waiting) > 2 * num_processes:
-                yield from waiting.popleft().result()
-        while waiting:
-            yield from waiting.popleft().result()
+            pending.append(pool.submit(_batch_errors, batch))
+            if len(pending) > 2 * num_processes:
+                yield from pending.popleft().result()
+        while pending:
+            yield from pending.popleft().result()
 
 
-def _row_errors(rows: Iterable[SubgraphRow]) -> list[str | None]:
+def _batch_errors(rows: list[SubgraphRow]) -> list[str | None]:
     return [row_error(row) for row in rows]
 
 
@@ -212,16 +183,16 @@ def row_error(row: SubgraphRow) -> str | None:
     ops = op_sequence(graph.program)
     wrong = [
         name
-        for name, stored, found in (
+        for name, stored, actual in (
             ("fingerprints", Fingerprints(row.structure, row.literals, row.full), prints),
             ("op_sequence", row.op_sequence, ops),
             ("num_ops", row.num_ops, len(ops)),
             ("dtype", row.dtype, main_dtype(graph.tensors)),
-            ("kinds", row.kinds, tuple(sorted({*row.kinds} & {*TYPES}))),
+            ("kinds", row.kinds, tuple(sorted({*row.kinds} & {*TYPE_FOLDERS}))),
             ("nets", row.nets, tuple(sorted({*row.nets}))),
             ("original", bool(row.original), bool(row.variant)),
         )
-        if stored != found
+        if stored != actual
     ]
     if not _places_agree(row):
         wrong.append("places")
@@ -229,9 +200,9 @@ def row_error(row: SubgraphRow) -> str | None:
 
 
 def _places_agree(row: SubgraphRow) -> bool:
-    named = len({item.graph for item in row.places})
-    ranges = all(0 <= item.start < item.stop for item in row.places)
-    return ranges and len(row.places) <= row.num_places and named <= row.num_graphs
+    graphs = {place.graph for place in row.places}
+    ranges_agree = all(0 <= place.start < place.stop for place in row.places)
+    return ranges_agree and len(row.places) <= row.num_places and len(graphs) <= row.num_graphs
 
 
 def _run(rows: list[SubgraphRow], num_processes: int, seed: int) -> Iterator[str | None]:
@@ -270,16 +241,9 @@ def run_row(payload: str, _: Path) -> None:
 
     from passnet.graph.build import build
     from passnet.graph.device import retarget
-    from passnet.graph.inputs import make_inputs
+    from passnet.mine.cost import torch_arguments
 
     row, seed = decode(payload, tuple[SubgraphRow, int])
     graph = retarget(graph_of(row), "cpu")
-    values = make_inputs(graph, "recorded", seed)
-    inputs = [
-        value
-        if isinstance(value, int)
-        else torch.from_numpy(value).view(getattr(torch, item.dtype))
-        for value, item in zip(values, graph.tensors, strict=True)
-    ]
     with torch.no_grad():
-        build(graph.program, row.full[:16])(*inputs)
+        build(graph.program, row.full[:16])(*torch_arguments(graph, "recorded", seed))
