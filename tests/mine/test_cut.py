@@ -44,7 +44,7 @@ class Whole:
 def record(graph: Graph, values: tuple[Any, ...]) -> Whole:
     """Run a graph, keeping a copy of every value before the first op and after each one."""
     program = single_assignment(graph.program)
-    held = {item.name: value for item, value in zip(program.params, values, strict=True)}
+    held = {param.name: value for param, value in zip(program.params, values, strict=True)}
     moments = [copied(held)]
 
     class Recorder(torch.fx.Interpreter):
@@ -66,7 +66,7 @@ def copied(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def copies(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(item.clone() if isinstance(item, torch.Tensor) else item for item in values)
+    return tuple(value.clone() if isinstance(value, torch.Tensor) else value for value in values)
 
 
 @cache
@@ -79,8 +79,8 @@ def parent() -> Whole:
 def expected_outputs(whole: Whole, graph: Graph, start: int, stop: int) -> list[torch.Tensor]:
     """The parent's values, after the range, of what the cut graph returns."""
     inside = whole.program.ops[start:stop]
-    places = {op.output: index for index, op in enumerate(graph.program.ops)}
-    names = [inside[places[item.name]].output for item in graph.program.outputs]
+    indices = {op.output: index for index, op in enumerate(graph.program.ops)}
+    names = [inside[indices[arg.name]].output for arg in graph.program.outputs]
     return [whole.moments[stop][name] for name in names]
 
 
@@ -89,10 +89,10 @@ RANGES = st.tuples(st.integers(0, 40), st.integers(1, 12))
 
 @QUICK
 @given(RANGES)
-def test_a_cut_graph_computes_what_its_parent_did(chosen: tuple[int, int]):
+def test_a_cut_graph_computes_what_its_parent_did(span: tuple[int, int]):
     whole = parent()
-    start = chosen[0] % len(whole.program.ops)
-    stop = min(len(whole.program.ops), start + chosen[1])
+    start = span[0] % len(whole.program.ops)
+    stop = min(len(whole.program.ops), start + span[1])
     try:
         graph = cut_range(whole.parent, start, stop)
     except CutError:
@@ -100,13 +100,13 @@ def test_a_cut_graph_computes_what_its_parent_did(chosen: tuple[int, int]):
     assert [op.target for op in graph.program.ops] == [
         op.target for op in whole.program.ops[start:stop]
     ]
-    names = [item.original_name for item in graph.tensors]
+    names = [spec.original_name for spec in graph.tensors]
     values = copies(tuple(whole.moments[start][name] for name in names))
     before = copies(values)
     with torch.no_grad():
-        found = build(graph.program)(*values)
+        actual = build(graph.program)(*values)
     expected = expected_outputs(whole, graph, start, stop)
-    torch.testing.assert_close(list(found), expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(list(actual), expected, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(values, before, rtol=0, atol=0)  # it writes into no argument
     for spec, value in zip(graph.tensors, values, strict=True):
         assert spec.shape == tuple(value.shape) and f"torch.{spec.dtype}" == str(value.dtype)
@@ -115,33 +115,33 @@ def test_a_cut_graph_computes_what_its_parent_did(chosen: tuple[int, int]):
 def test_most_short_ranges_of_a_net_can_be_cut():
     whole = parent()
     num_ops = len(whole.program.ops)
-    done = 0
+    num_cut = 0
     for start in range(num_ops - 1):
         try:
             cut_range(whole.parent, start, start + 2)
-            done += 1
+            num_cut += 1
         except CutError:
             pass
-    assert done > num_ops / 3
+    assert num_cut > num_ops / 3
 
 
 def test_the_whole_of_a_net_can_be_cut():
     whole = parent()
     graph = cut_range(whole.parent, 0, len(whole.program.ops))
     outputs = build(graph.program)(
-        *(whole.moments[0][item.original_name] for item in graph.tensors)
+        *(whole.moments[0][spec.original_name] for spec in graph.tensors)
     )
     last = whole.moments[-1]
-    wanted = {last[arg.name].sum().item() for arg in whole.program.outputs}
-    assert wanted <= {item.sum().item() for item in outputs}
+    expected = {last[arg.name].sum().item() for arg in whole.program.outputs}
+    assert expected <= {output.sum().item() for output in outputs}
 
 
 @QUICK
 @given(programs())
 def test_single_assignment_names_every_value_once(program: Program):
     single = single_assignment(program)
-    made = [op.output for op in single.ops if op.output is not None]
-    names = [item.name for item in single.params] + made
+    outputs = [op.output for op in single.ops if op.output is not None]
+    names = [param.name for param in single.params] + outputs
     assert len(names) == len(set(names)) and len(single.body) == len(program.ops)
     assert [op.target for op in single.ops] == [op.target for op in program.ops]
     assert single_assignment(single) == single
@@ -176,8 +176,8 @@ def test_arguments_and_outputs_are_those_that_cross_the_cut():
     graph = cut_of(
         1, 3, "x = a + b", "y = x * b", "w = torch.relu(y)", "z = w + y", returns="(z, w)"
     )
-    assert [item.original_name for item in graph.tensors] == ["x", "b"]
-    assert [item.mean for item in graph.tensors] == [3.0, 2.0]
+    assert [spec.original_name for spec in graph.tensors] == ["x", "b"]
+    assert [spec.mean for spec in graph.tensors] == [3.0, 2.0]
     assert graph.program == program_of(
         "tmp_0 = in_0 * in_1",
         "tmp_1 = torch.relu(tmp_0)",
@@ -341,8 +341,8 @@ def test_all_ops_of_a_long_program_are_cut_in_time_that_grows_with_it():
     spec = TensorSpec("a", (2, 3), "float32")
     parent = parent_of(program, dict.fromkeys(["a", "b", *(op.output for op in program.ops)], spec))
     start = time.process_time()
-    for place in range(len(parent.ops)):
-        cut_range(parent, place, place + 1)
+    for index in range(len(parent.ops)):
+        cut_range(parent, index, index + 1)
     assert time.process_time() - start < 1.0
 
 

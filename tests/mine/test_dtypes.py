@@ -19,11 +19,11 @@ from tests.graph.programs import graph_of, program_of
 
 
 def dtypes(graph: Graph) -> dict[str, str]:
-    return {item.name: item.dtype for item in graph.tensors}
+    return {spec.name: spec.dtype for spec in graph.tensors}
 
 
-def made(graph: Graph) -> list[str | None]:
-    return [item.dtype for values in infer_shapes(graph) for item in values]
+def value_dtypes(graph: Graph) -> list[str | None]:
+    return [shape.dtype for values in infer_shapes(graph) for shape in values]
 
 
 def test_norm_parameters_stay_float32_and_weights_change():
@@ -33,7 +33,7 @@ def test_norm_parameters_stay_float32_and_weights_change():
     assert {kind for name, kind in kinds.items() if "norm" in name} == {"float32"}
     assert {kind for name, kind in kinds.items() if "norm" not in name} == {"bfloat16"}
     assert op_sequence(half.program) == op_sequence(graph.program)
-    assert set(made(half)) <= {"bfloat16", None}
+    assert set(value_dtypes(half)) <= {"bfloat16", None}
 
 
 def test_norms_that_are_not_kept_have_parameters_of_their_inputs_dtype():
@@ -65,27 +65,27 @@ def test_literals_that_follow_the_dtype_are_those_of_the_net():
     [base] = recapture(entry, {}).graphs
     [large] = recapture(entry, {"batch": 4, "time": 9}).graphs
     for dtype in ("float16", "bfloat16"):
-        [other] = recapture(entry, {}, dtype).graphs
+        [in_other] = recapture(entry, {}, dtype).graphs
         [expected] = recapture(entry, {"batch": 4, "time": 9}, dtype).graphs
-        found = in_dtype(adopt_literals(large, base, other), dtype)
-        assert fingerprints(found).full == fingerprints(expected).full
+        half = in_dtype(adopt_literals(large, base, in_other), dtype)
+        assert fingerprints(half).full == fingerprints(expected).full
         alone = in_dtype(large, dtype)
-        assert made(alone).count("float32") > made(found).count("float32")
+        assert value_dtypes(alone).count("float32") > value_dtypes(half).count("float32")
 
 
 def test_graphs_of_other_ops_tell_nothing_about_literals():
-    one = graph_of(program_of("y = a + 1", returns="(y,)"))
-    two = graph_of(program_of("y = a * 1", returns="(y,)"))
+    first = graph_of(program_of("y = a + 1", returns="(y,)"))
+    second = graph_of(program_of("y = a * 1", returns="(y,)"))
     with pytest.raises(GraphError, match="other ops"):
-        adopt_literals(one, one, two)
+        adopt_literals(first, first, second)
 
 
 def test_a_literal_that_depends_on_size_and_dtype_is_refused():
-    mine, base, other = (
+    resized, base, in_other = (
         graph_of(program_of(f"y = a.view({size}, 2)", returns="(y,)")) for size in (6, 3, 4)
     )
     with pytest.raises(GraphError, match="depends on sizes and on the dtype"):
-        adopt_literals(mine, base, other)
+        adopt_literals(resized, base, in_other)
 
 
 def test_a_literal_beyond_the_dtype_becomes_its_largest_number():
@@ -103,14 +103,14 @@ def test_in_a_half_graph_literals_of_its_dtype_follow_and_float32_stays():
         "x = a.to(torch.float32)", "y = x.to(torch.bfloat16)", "z = y @ b", returns="(z,)"
     )
     graph = graph_of(program, (3, 3), "bfloat16")
-    assert made(in_dtype(graph, "float16")) == ["float32", "float16", "float16"]
-    assert made(in_dtype(graph, "float32")) == ["float32"] * 3
+    assert value_dtypes(in_dtype(graph, "float16")) == ["float32", "float16", "float16"]
+    assert value_dtypes(in_dtype(graph, "float32")) == ["float32"] * 3
 
 
 def test_arguments_of_another_dtype_than_most_stay():
     graph = graph_of(program_of("y = a + b", returns="(y,)"))
-    one = graph.tensors[0]
-    wide = Graph(graph.program, (replace(one, dtype="float64", shape=()), graph.tensors[1]))
+    spec = graph.tensors[0]
+    wide = Graph(graph.program, (replace(spec, dtype="float64", shape=()), graph.tensors[1]))
     assert dtypes(in_dtype(wide, "float16")) == {"a": "float64", "b": "float16"}
     assert main_float(wide.tensors) == "float32"
 

@@ -23,11 +23,11 @@ LENGTHS = st.sampled_from([None, 2, 3, 5])
 
 def windows(tokens, longest):
     """Every window of two tokens or more, with all places where it stands."""
-    found = {}
+    starts_of = {}
     for length in range(2, (longest or len(tokens)) + 1):
         for start in range(len(tokens) - length + 1):
-            found.setdefault(tuple(tokens[start : start + length]), []).append(start)
-    return {window: starts for window, starts in found.items() if len(starts) > 1}
+            starts_of.setdefault(tuple(tokens[start : start + length]), []).append(start)
+    return {window: starts for window, starts in starts_of.items() if len(starts) > 1}
 
 
 def plain_best(tokens, longest, fits=lambda window: True):
@@ -42,28 +42,28 @@ def plain_best(tokens, longest, fits=lambda window: True):
 def plain_fold(sequences, plan):
     """Folding written as its rule reads, on one list with a separator behind each sequence."""
     tokens = []
-    for number, item in enumerate(sequences):
-        tokens += [*item, -1 - number]
+    for number, part in enumerate(sequences):
+        tokens += [*part, -1 - number]
     symbol = max(tokens) + 1
     sizes = dict.fromkeys(range(symbol), 1)
 
     def fits(window):
-        return not plan.bounded or sum(sizes[item] for item in window) < plan.max_ops
+        return not plan.bounded or sum(sizes[symbol] for symbol in window) < plan.max_ops
 
     patterns = []
     while plan.max_patterns is None or len(patterns) < plan.max_patterns:
-        found = plain_best(tokens, plan.max_length, fits)
-        if found is None:
+        best = plain_best(tokens, plan.max_length, fits)
+        if best is None:
             break
-        length, _, starts = found
-        taken, end = [], 0
+        length, _, starts = best
+        apart, end = [], 0
         for start in starts:
             if start >= end:
-                taken.append(start)
+                apart.append(start)
                 end = start + length
-        patterns.append(tuple(tokens[taken[0] : taken[0] + length]))
-        sizes[symbol] = sum(sizes[item] for item in patterns[-1])
-        for start in reversed(taken):
+        patterns.append(tuple(tokens[apart[0] : apart[0] + length]))
+        sizes[symbol] = sum(sizes[part] for part in patterns[-1])
+        for start in reversed(apart):
             tokens[start : start + length] = [symbol]
         symbol += 1
     return patterns, tokens
@@ -93,10 +93,10 @@ def test_folding_is_that_of_a_plain_program(sequences, longest, most, bound):
     plan = FoldingPlan(longest, most, max_ops=bound or 64, bounded=bound is not None)
     folded = fold(sequences, plan)
     patterns, tokens = plain_fold(sequences, plan)
-    assert [item.parts for item in folded.patterns] == patterns
+    assert [pattern.parts for pattern in folded.patterns] == patterns
     flat = []
-    for number, item in enumerate(folded.sequences):
-        flat += [*item, -1 - number]
+    for number, symbols in enumerate(folded.sequences):
+        flat += [*symbols, -1 - number]
     assert flat == tokens
 
 
@@ -105,11 +105,11 @@ def test_folding_is_that_of_a_plain_program(sequences, longest, most, bound):
 def test_folding_loses_nothing_and_ends_when_nothing_repeats(sequences):
     folded = fold(sequences, UNLIMITED)
     assert unfolded(folded) == sequences
-    left = []
-    for number, item in enumerate(folded.sequences):
-        left += [*item, -1 - number]
+    flat = []
+    for number, symbols in enumerate(folded.sequences):
+        flat += [*symbols, -1 - number]
     again = [
-        disjoint(np.array(starts), len(window)) for window, starts in windows(left, None).items()
+        disjoint(np.array(starts), len(window)) for window, starts in windows(flat, None).items()
     ]
     assert all(len(starts) < 2 for starts in again)
 
@@ -119,15 +119,15 @@ def test_folding_loses_nothing_and_ends_when_nothing_repeats(sequences):
 def test_ranges_fit_do_not_overlap_and_hold_their_pattern(sequences, least, most):
     plan = FoldingPlan(None, None, least, most)
     folded = fold(sequences, plan)
-    found = list(ranges(folded, plan))
+    spans = list(ranges(folded, plan))
     texts = {}
-    for item in found:
-        assert least <= item.stop - item.start < most
-        text = tuple(sequences[item.sequence][item.start : item.stop])
-        assert texts.setdefault(item.symbol, text) == text
-    for one, other in zip(found, found[1:], strict=False):
-        assert one.sequence < other.sequence or one.stop <= other.start
-    assert 0 <= coverage(found, sequences) <= 1
+    for span in spans:
+        assert least <= span.stop - span.start < most
+        text = tuple(sequences[span.sequence][span.start : span.stop])
+        assert texts.setdefault(span.symbol, text) == text
+    for first, second in zip(spans, spans[1:], strict=False):
+        assert first.sequence < second.sequence or first.stop <= second.start
+    assert 0 <= coverage(spans, sequences) <= 1
 
 
 @given(CORPUS, st.integers(2, 6))
@@ -136,11 +136,11 @@ def test_bounded_patterns_have_fewer_ops_than_a_range_may_have(sequences, most):
     plan = FoldingPlan(None, None, 2, most, bounded=True)
     folded = fold(sequences, plan)
     assert unfolded(folded) == sequences
-    assert all(item.num_ops < most for item in folded.patterns)
-    given_ops = sum(item.stop - item.start for item in ranges(folded, plan))
-    in_symbols = [symbol for item in folded.sequences for symbol in item]
-    below = {item.symbol: item.num_ops for item in folded.patterns}
-    assert given_ops == sum(below.get(symbol, 0) for symbol in in_symbols)
+    assert all(pattern.num_ops < most for pattern in folded.patterns)
+    num_covered = sum(span.stop - span.start for span in ranges(folded, plan))
+    in_symbols = [symbol for symbols in folded.sequences for symbol in symbols]
+    below = {pattern.symbol: pattern.num_ops for pattern in folded.patterns}
+    assert num_covered == sum(below.get(symbol, 0) for symbol in in_symbols)
 
 
 def test_bounding_covers_what_a_long_pattern_would_hide():
@@ -154,12 +154,15 @@ def test_bounding_covers_what_a_long_pattern_would_hide():
 
 def test_the_published_example():
     folded = fold([[3, 4, 5, 1, 3, 4, 5, 6, 2, 3, 4, 5, 6, 7]], FoldingPlan())
-    assert [(item.symbol, item.parts) for item in folded.patterns] == [(8, (3, 4, 5)), (9, (8, 6))]
+    assert [(pattern.symbol, pattern.parts) for pattern in folded.patterns] == [
+        (8, (3, 4, 5)),
+        (9, (8, 6)),
+    ]
     assert folded.sequences == ((8, 1, 9, 2, 9, 7),)
-    assert [(item.num_ops, item.count) for item in folded.patterns] == [(3, 3), (4, 2)]
+    assert [(pattern.num_ops, pattern.count) for pattern in folded.patterns] == [(3, 3), (4, 2)]
     plan = FoldingPlan(min_ops=3, max_ops=4)
-    found = [(item.start, item.stop) for item in ranges(folded, plan)]
-    assert found == [(0, 3), (4, 7), (9, 12)]
+    spans = [(span.start, span.stop) for span in ranges(folded, plan)]
+    assert spans == [(0, 3), (4, 7), (9, 12)]
     assert coverage(list(ranges(folded, plan)), [[0] * 14]) == 9 / 14
 
 
@@ -171,14 +174,14 @@ def test_occurrences_that_overlap_are_folded_where_two_are_disjoint():
 
 def test_no_pattern_spans_two_sequences():
     folded = fold([[1, 2], [1, 2, 3], [3]], UNLIMITED)
-    assert [item.parts for item in folded.patterns] == [(1, 2)]
+    assert [pattern.parts for pattern in folded.patterns] == [(1, 2)]
     assert folded.sequences == ((4,), (4, 3), (3,))
 
 
 def test_a_pattern_is_as_long_as_it_has_to_be():
     motif = list(range(300))
     folded = fold([motif + [999], motif + [998]], UNLIMITED)
-    assert [item.num_ops for item in folded.patterns] == [300]
+    assert [pattern.num_ops for pattern in folded.patterns] == [300]
     assert fold([motif, motif], FoldingPlan(max_patterns=1)).patterns[0].num_ops == 64
 
 

@@ -20,7 +20,7 @@ def graph(body, **shapes):
 
 
 def kernels(plan):
-    return [sorted(item.ops) for item in plan.kernels]
+    return [sorted(kernel.ops) for kernel in plan.kernels]
 
 
 POINTWISE = graph(
@@ -52,7 +52,7 @@ def test_a_matrix_product_is_a_kernel_of_a_library_and_what_follows_another():
         )
     )
     assert kernels(plan) == [[0], [1, 2]]
-    assert [item.is_extern for item in plan.kernels] == [True, False]
+    assert [kernel.is_extern for kernel in plan.kernels] == [True, False]
     assert fusible_ranges(plan.num_kernels()) == [(1, 3)]
 
 
@@ -212,7 +212,7 @@ def test_an_op_that_a_shorter_graph_has_elsewhere_does_not_begin_a_kernel(case, 
 def test_a_gpu_is_planned_for_without_one(case, expected, extern):
     plan = fusion_plan(case, device="cuda")
     assert kernels(plan) == expected
-    assert [item.is_extern for item in plan.kernels] == extern
+    assert [kernel.is_extern for kernel in plan.kernels] == extern
 
 
 def test_an_attention_in_parts_that_is_made_one_call_has_all_its_ops_in_it():

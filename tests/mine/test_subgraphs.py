@@ -15,47 +15,47 @@ NET = graph(
 )
 
 
-def found(target, **options):
-    items = list(subgraphs(target, **options))
-    return {(item.kind, item.start, item.stop): item for item in items}
+def by_range(target, **options):
+    pieces = list(subgraphs(target, **options))
+    return {(piece.kind, piece.start, piece.stop): piece for piece in pieces}
 
 
 def test_each_kind_has_its_ranges():
-    items = found(NET, classical=[(0, 2)])
-    assert [key for key in items if key[0] == "classical"] == [("classical", 0, 2)]
-    assert [key for key in items if key[0] == "fusible"] == [("fusible", 1, 3)]
-    assert [key[1:] for key in items if key[0] == "single"] == [(0, 1), (1, 2), (2, 3), (3, 4)]
-    fused = items["fusible", 1, 3]
+    pieces = by_range(NET, classical=[(0, 2)])
+    assert [key for key in pieces if key[0] == "classical"] == [("classical", 0, 2)]
+    assert [key for key in pieces if key[0] == "fusible"] == [("fusible", 1, 3)]
+    assert [key[1:] for key in pieces if key[0] == "single"] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    fused = pieces["fusible", 1, 3]
     assert isinstance(fused, Subgraph)
     assert op_sequence(fused.graph.program) == ("operator.mul", "torch.tanh")
-    assert [item.shape for item in fused.graph.tensors] == [(8, 16), (8, 16)]
+    assert [spec.shape for spec in fused.graph.tensors] == [(8, 16), (8, 16)]
 
 
 def test_only_the_kinds_that_are_wanted_are_given():
-    assert {key[0] for key in found(NET, kinds=["single"])} == {"single"}
+    assert {key[0] for key in by_range(NET, kinds=["single"])} == {"single"}
 
 
 def test_a_range_that_writes_into_what_is_outside_is_refused_and_the_rest_given():
     target = graph("a = torch.relu(x)\na += y\nb = torch.tanh(a)\nreturn (b,)", x=(4,), y=(4,))
-    items = found(target, kinds=["single"])
-    refused = items["single", 1, 2]
+    pieces = by_range(target, kinds=["single"])
+    refused = pieces["single", 1, 2]
     assert isinstance(refused, RangeRefusal) and "writes into" in refused.reason
-    assert isinstance(items["single", 2, 3], Subgraph)
+    assert isinstance(pieces["single", 2, 3], Subgraph)
 
 
 def test_a_graph_that_has_no_plan_gives_its_other_kinds():
     target = graph("a = torch.nonzero(x)\nb = torch.tanh(y)\nreturn (a, b)", x=(4,), y=(4,))
-    items = list(subgraphs(target, kinds=["fusible", "single"], where="here"))
-    assert isinstance(items[0], RangeRefusal)
-    assert (items[0].kind, items[0].start, items[0].stop) == ("fusible", 0, 0)
-    assert "here: Inductor cannot lower it" in items[0].reason
-    assert any(isinstance(item, Subgraph) and item.start == 1 for item in items)
+    pieces = list(subgraphs(target, kinds=["fusible", "single"], where="here"))
+    assert isinstance(pieces[0], RangeRefusal)
+    assert (pieces[0].kind, pieces[0].start, pieces[0].stop) == ("fusible", 0, 0)
+    assert "here: Inductor cannot lower it" in pieces[0].reason
+    assert any(isinstance(piece, Subgraph) and piece.start == 1 for piece in pieces)
 
 
 @pytest.mark.parametrize("classical", [[(0, 9)], [(2, 2)]])
 def test_a_range_that_is_none_is_refused(classical):
-    [item] = subgraphs(NET, classical=classical, kinds=["classical"])
-    assert isinstance(item, RangeRefusal)
+    [piece] = subgraphs(NET, classical=classical, kinds=["classical"])
+    assert isinstance(piece, RangeRefusal)
 
 
 PARTS = graph(
@@ -66,28 +66,28 @@ PARTS = graph(
 
 
 def test_a_single_op_that_makes_a_tuple_comes_with_the_ops_that_take_it_apart():
-    items = found(PARTS, kinds=["single"])
-    assert isinstance(items["single", 0, 3], Subgraph)
-    assert op_sequence(items["single", 0, 3].graph.program) == (
+    pieces = by_range(PARTS, kinds=["single"])
+    assert isinstance(pieces["single", 0, 3], Subgraph)
+    assert op_sequence(pieces["single", 0, 3].graph.program) == (
         "torch.chunk",
         "operator.getitem",
         "operator.getitem",
     )
-    assert ("single", 1, 2) not in items and isinstance(items["single", 3, 4], Subgraph)
+    assert ("single", 1, 2) not in pieces and isinstance(pieces["single", 3, 4], Subgraph)
 
 
 def test_an_element_far_from_its_tuple_is_no_single_op():
-    items = found(PARTS, kinds=["single"])
-    assert items["single", 9, 10].reason == LONE_ELEMENT
-    assert "no tensor" in items["single", 7, 8].reason
+    pieces = by_range(PARTS, kinds=["single"])
+    assert pieces["single", 9, 10].reason == LONE_ELEMENT
+    assert "no tensor" in pieces["single", 7, 8].reason
 
 
 def test_a_classical_range_loses_the_ops_that_keep_it_from_being_cut():
-    items = found(PARTS, classical=[(0, 3), (1, 7), (2, 8), (1, 5)], kinds=["classical"])
-    trimmed = [(key[1:], getattr(item, "num_trimmed", None)) for key, item in items.items()]
+    pieces = by_range(PARTS, classical=[(0, 3), (1, 7), (2, 8), (1, 5)], kinds=["classical"])
+    trimmed = [(key[1:], getattr(piece, "num_trimmed", None)) for key, piece in pieces.items()]
     assert trimmed == [((0, 3), 0), ((3, 7), 2), ((1, 5), None)]
     twice = list(subgraphs(PARTS, [(2, 8)], ["classical"]))
-    assert [(item.start, item.stop, item.num_trimmed) for item in twice] == [(3, 7, 2)]
+    assert [(piece.start, piece.stop, piece.num_trimmed) for piece in twice] == [(3, 7, 2)]
 
 
 def test_a_graph_with_an_unknown_op_is_an_error_that_names_it():
