@@ -13,124 +13,109 @@ from passnet.records.serialise import decode
 from passnet.report.tables import Table, markdown
 
 AS_CAPTURED = "as captured"
+NUM_OPS_DRAWN = 20
 FIGURE_TEXT = "rows by number of ops, by number of places, and the most frequent ops"
 
 
-def stats_tables(found: Stats) -> list[Table]:
+def stats_tables(stats: Stats) -> list[Table]:
     """The numbers of a dataset as tables."""
+    total = stats.num_rows
+    variants = {name or AS_CAPTURED: count for name, count in stats.variants.items()}
+    op_rows: list[tuple[str, ...]] = [
+        (op.op, f"{op.calls:,}", f"{100 * op.calls / stats.num_ops:.1f}", f"{op.rows:,}")
+        for op in stats.ops
+    ]
     return [
-        _whole(found),
-        *(_mined(found.mined) if found.mined is not None else ()),
-        _shares("Kinds", "kind", found.kinds, found.num_rows),
-        _shares("Domains", "domain", found.domains, found.num_rows),
-        _shares("Dtypes", "dtype", found.dtypes, found.num_rows),
-        _shares(
-            "Variants",
-            "variant",
-            {name or AS_CAPTURED: count for name, count in found.variants.items()},
-            found.num_rows,
+        _total_table(stats),
+        *(_mining_tables(stats.mined) if stats.mined is not None else ()),
+        _share_table("Kinds", "kind", stats.kinds, total),
+        _share_table("Domains", "domain", stats.domains, total),
+        _share_table("Dtypes", "dtype", stats.dtypes, total),
+        _share_table("Variants", "variant", variants, total),
+        _share_table("Sizes", "ops", _by_range(stats.sizes), total),
+        _share_table("Multiplicity", "places", _by_range(stats.multiplicity), total),
+        Table(
+            f"The {len(stats.ops)} most frequent ops", ("op", "calls", "share %", "rows"), op_rows
         ),
-        _ranges("Sizes", "ops", found.sizes, found.num_rows),
-        _ranges("Multiplicity", "places", found.multiplicity, found.num_rows),
-        _ops(found),
-        _libraries(found),
+        Table(
+            "Libraries",
+            ("library", "rows", "nets"),
+            [(row.library, f"{row.rows:,}", f"{row.nets:,}") for row in stats.libraries],
+            "A row names the first few of its nets; nets that no row names are not counted.",
+        ),
     ]
 
 
-def _whole(found: Stats) -> Table:
-    table = Table(
+def _total_table(stats: Stats) -> Table:
+    counts = {
+        "rows (distinct subgraphs)": stats.num_rows,
+        "without shapes and dtypes": stats.num_literals,
+        "without literals too (structures)": stats.num_structures,
+        "op sequences": stats.num_op_sequences,
+        "ops": stats.num_ops,
+        "distinct ops": stats.num_distinct_ops,
+        "places": stats.num_places,
+        "rows with more than one place": stats.num_repeated,
+        "duplicates (places beyond the first of a row)": stats.num_places - stats.num_rows,
+    }
+    return Table(
         "Dataset",
         ("", "number"),
-        note="A place is where a subgraph was found in a captured graph; a row has all the places "
+        [*_count_rows(counts), ("places a row", f"{stats.num_places / stats.num_rows:.2f}")],
+        "A place is where a subgraph was found in a captured graph; a row has all the places "
         "of one subgraph.",
     )
-    for name, number in (
-        ("rows (distinct subgraphs)", found.num_rows),
-        ("without shapes and dtypes", found.num_literals),
-        ("without literals too (structures)", found.num_structures),
-        ("op sequences", found.num_op_sequences),
-        ("ops", found.num_ops),
-        ("distinct ops", found.num_distinct_ops),
-        ("places", found.num_places),
-        ("rows with more than one place", found.num_repeated),
-        ("duplicates (places beyond the first of a row)", found.num_places - found.num_rows),
-    ):
-        table.rows.append((name, f"{number:,}"))
-    table.rows.append(("places a row", f"{found.num_places / found.num_rows:.2f}"))
-    return table
 
 
-def _mined(found: MinedCounts) -> list[Table]:
-    graphs = Table("Graphs", ("", "number"))
-    for name, number in (
-        ("captured graphs", found.num_graphs),
-        ("their ops", found.num_ops),
-        ("graphs of which nothing could be mined", found.num_failed),
-    ):
-        graphs.rows.append((name, f"{number:,}"))
-    for dtype in sorted({*found.varied, *found.unvaried}):
-        made, not_made = found.varied.get(dtype, 0), found.unvaried.get(dtype, 0)
-        share = 100 * made / (made + not_made)
-        graphs.rows.append((f"made in {dtype}", f"{made:,} of {made + not_made:,} ({share:.1f} %)"))
-    kinds = Table("Ranges", ("kind", "cut out", "refused", "refused %"))
-    for kind in sorted({*found.found, *found.refused}):
-        count, refused = found.found.get(kind, 0), found.refused.get(kind, 0)
-        share = 100 * refused / (count + refused)
-        kinds.rows.append((kind, f"{count:,}", f"{refused:,}", f"{share:.1f}"))
-    refusals: list[tuple[str, ...]] = [
-        (reason, f"{count:,}") for reason, count in found.reasons.items()
+def _mining_tables(mined: MinedCounts) -> list[Table]:
+    graphs = _count_rows(
+        {
+            "captured graphs": mined.num_graphs,
+            "their ops": mined.num_ops,
+            "graphs of which nothing could be mined": mined.num_failed,
+        }
+    )
+    for dtype in sorted({*mined.varied, *mined.unvaried}):
+        count = mined.varied.get(dtype, 0)
+        total = count + mined.unvaried.get(dtype, 0)
+        text = f"{count:,} of {total:,} ({100 * count / total:.1f} %)"
+        graphs.append((f"made in {dtype}", text))
+    kinds: list[tuple[str, ...]] = []
+    for kind in sorted({*mined.found, *mined.refused}):
+        count, refused = mined.found.get(kind, 0), mined.refused.get(kind, 0)
+        share = f"{100 * refused / (count + refused):.1f}"
+        kinds.append((kind, f"{count:,}", f"{refused:,}", share))
+    return [
+        Table("Graphs", ("", "number"), graphs),
+        Table("Ranges", ("kind", "cut out", "refused", "refused %"), kinds),
+        Table("Why ranges were refused", ("reason", "ranges"), _count_rows(mined.reasons)),
     ]
-    reasons = Table("Why ranges were refused", ("reason", "ranges"), refusals)
-    return [graphs, kinds, reasons]
 
 
-def _shares(title: str, head: str, counts: Mapping[str, int], total: int) -> Table:
-    table = Table(title, (head, "rows", "share %"))
-    for name, count in counts.items():
-        table.rows.append((name, f"{count:,}", f"{100 * count / total:.1f}"))
-    return table
+def _count_rows(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
+    return [(name, f"{count:,}") for name, count in counts.items()]
 
 
-def _ranges(title: str, head: str, counts: Sequence[tuple[int, int, int]], total: int) -> Table:
-    return _shares(title, head, {_range(low, high): count for low, high, count in counts}, total)
-
-
-def _range(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low} to {high}"
-
-
-def _ops(found: Stats) -> Table:
-    table = Table(f"The {len(found.ops)} most frequent ops", ("op", "calls", "share %", "rows"))
-    for item in found.ops:
-        share = f"{100 * item.calls / found.num_ops:.1f}"
-        table.rows.append((item.op, f"{item.calls:,}", share, f"{item.rows:,}"))
-    return table
-
-
-def _libraries(found: Stats) -> Table:
-    table = Table(
-        "Libraries",
-        ("library", "rows", "nets"),
-        note="A row names the first few of its nets; nets that no row names are not counted.",
-    )
-    for item in found.libraries:
-        table.rows.append((item.library, f"{item.rows:,}", f"{item.nets:,}"))
-    return table
-
-
-def stats_page(found: Stats, figure: str) -> str:
-    """The numbers of a dataset as a page of Markdown.
-
-    Args:
-        found: the numbers.
-        figure: the path of the figure, as seen from the page.
-    """
-    return f"# What the dataset holds\n\n![{FIGURE_TEXT}]({figure})\n\n" + markdown(
-        stats_tables(found)
+def _share_table(title: str, head: str, counts: Mapping[str, int], total: int) -> Table:
+    return Table(
+        title,
+        (head, "rows", "share %"),
+        [(name, f"{count:,}", f"{100 * count / total:.1f}") for name, count in counts.items()],
     )
 
 
-def draw_stats(found: Stats, path: Path, num_ops: int = 20) -> None:
+def _by_range(counts: Sequence[tuple[int, int, int]]) -> dict[str, int]:
+    """Counts by the range of numbers that they are of, in words."""
+    return {str(low) if low == high else f"{low} to {high}": count for low, high, count in counts}
+
+
+def stats_page(stats: Stats, figure: str) -> str:
+    """The numbers of a dataset as a page of Markdown; `figure` is its path as seen from there."""
+    tables = markdown(stats_tables(stats))
+    return f"# What the dataset holds\n\n![{FIGURE_TEXT}]({figure})\n\n{tables}"
+
+
+def draw_stats(stats: Stats, path: Path) -> None:
     """Sizes, multiplicity and the most frequent ops as bars, in an SVG or PNG file."""
     import matplotlib
 
@@ -139,18 +124,18 @@ def draw_stats(found: Stats, path: Path, num_ops: int = 20) -> None:
 
     figure, (sizes, places, ops) = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
     for axes, counts, text in (
-        (sizes, found.sizes, "ops of a subgraph"),
-        (places, found.multiplicity, "places of a subgraph"),
+        (sizes, _by_range(stats.sizes), "ops of a subgraph"),
+        (places, _by_range(stats.multiplicity), "places of a subgraph"),
     ):
-        axes.bar([_range(low, high) for low, high, _ in counts], [item[2] for item in counts])
+        axes.bar(list(counts), list(counts.values()))
         axes.set_xlabel(text)
         axes.set_ylabel("rows")
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.7)
         axes.tick_params(axis="x", rotation=45)
-    first = found.ops[:num_ops][::-1]
-    names = [item.op.removeprefix("torch.nn.functional.") for item in first]
-    ops.barh(names, [item.calls for item in first])
+    drawn = stats.ops[:NUM_OPS_DRAWN][::-1]
+    names = [op.op.removeprefix("torch.nn.functional.") for op in drawn]
+    ops.barh(names, [op.calls for op in drawn])
     ops.set_xlabel("calls")
     ops.tick_params(axis="y", labelsize=7)
     # Without a date, and with names of parts that do not depend on chance: equal datasets give
@@ -173,36 +158,31 @@ def row_tables(row: SubgraphRow) -> list[Table]:
         ("variant", row.variant or AS_CAPTURED),
         ("original", row.original or "–"),
     ]
-    about = Table("Subgraph", ("", row.full[:16]), facts)
-    arguments = Table("Arguments", ("name", "dtype", "shape", "mean", "std", "values", "for"))
-    for item in decode(row.tensors, tuple[TensorSpec, ...], row.full):
-        arguments.rows.append(_argument(item))
-    places = Table(
-        "Places",
-        ("graph", "ops from", "to before"),
-        [(item.graph, str(item.start), str(item.stop)) for item in row.places],
-        f"{len(row.places)} of {row.num_places} places in {row.num_graphs} graphs",
-    )
-    return [about, arguments, places, Table("Nets", ("net",), [(name,) for name in row.nets])]
+    tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
+    return [
+        Table("Subgraph", ("", row.full[:16]), facts),
+        Table(
+            "Arguments",
+            ("name", "dtype", "shape", "mean", "std", "values", "for"),
+            [_argument_row(spec) for spec in tensors],
+        ),
+        Table(
+            "Places",
+            ("graph", "ops from", "to before"),
+            [(place.graph, str(place.start), str(place.stop)) for place in row.places],
+            f"{len(row.places)} of {row.num_places} places in {row.num_graphs} graphs",
+        ),
+        Table("Nets", ("net",), [(name,) for name in row.nets]),
+    ]
 
 
-def _argument(item: TensorSpec) -> tuple[str, ...]:
+def _argument_row(spec: TensorSpec) -> tuple[str, ...]:
     values = "–"
-    if item.data is not None:
-        values = ", ".join(f"{value:g}" for value in item.data[:4])
-        values += ", …" if len(item.data) > 4 else ""
-    elif item.min_val is not None or item.max_val is not None:
-        values = f"{item.min_val} to {item.max_val}"
-    return (
-        item.name,
-        item.dtype,
-        str(list(item.shape)),
-        _number(item.mean),
-        _number(item.std),
-        values,
-        item.original_name or "–",
-    )
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
+    if spec.data is not None:
+        values = ", ".join(f"{number:g}" for number in spec.data[:4])
+        values += ", …" if len(spec.data) > 4 else ""
+    elif spec.min_val is not None or spec.max_val is not None:
+        values = f"{spec.min_val} to {spec.max_val}"
+    moments = ("–" if moment is None else f"{moment:.3g}" for moment in (spec.mean, spec.std))
+    shape = str(list(spec.shape))
+    return spec.name, spec.dtype, shape, *moments, values, spec.original_name or "–"
