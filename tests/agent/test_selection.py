@@ -63,19 +63,19 @@ BROKEN = (
 )
 def test_a_filter_drops_what_it_is_for_and_says_so(bad, reason: str) -> None:
     found = chosen(ATTEMPT, bad, GOOD)
-    assert found.dropped == {reason: 1}
+    assert found.info.dropped == {reason: 1}
     assert [item.attempt for item in found.examples] == [ATTEMPT, GOOD]
-    assert found.num_read == 3
+    assert found.info.num_read == 3
 
 
 def test_bounds_can_be_moved() -> None:
     low, late = different(2, final_score=0.5), different(3, ending="turns")
-    assert chosen(low, late, min_score=0.5, only_submitted=False).dropped == {}
+    assert chosen(low, late, min_score=0.5, only_submitted=False).info.dropped == {}
 
 
 def test_pairs_need_no_chat() -> None:
     silent = different(2, author="compiler", llm=None, messages=())
-    assert chosen(silent, form="pairs").dropped == {}
+    assert chosen(silent, form="pairs").info.dropped == {}
 
 
 def test_of_the_same_code_the_best_stays_then_the_shortest() -> None:
@@ -84,7 +84,7 @@ def test_of_the_same_code_the_best_stays_then_the_shortest() -> None:
     for order in ((worse, longer, ATTEMPT), (ATTEMPT, longer, worse)):
         found = chosen(*order)
         assert [item.attempt for item in found.examples] == [ATTEMPT]
-        assert found.dropped == {"same code": 2}
+        assert found.info.dropped == {"same code": 2}
 
 
 def test_layout_comments_and_docstrings_do_not_make_code_another() -> None:
@@ -92,7 +92,7 @@ def test_layout_comments_and_docstrings_do_not_make_code_another() -> None:
     same = attempt(
         number=1, messages=chat("evaluate"), evaluations=(evaluation(2, 1.5, **folder(code)),)
     )
-    assert chosen(ATTEMPT, same).dropped == {"same code": 1}
+    assert chosen(ATTEMPT, same).info.dropped == {"same code": 1}
 
 
 def test_the_same_code_for_another_task_stays() -> None:
@@ -109,7 +109,7 @@ def test_ids_of_calls_do_not_make_a_chat_another() -> None:
         )
         for message in ATTEMPT.messages
     )
-    assert chosen(ATTEMPT, different(1, messages=renamed)).dropped == {"same messages": 1}
+    assert chosen(ATTEMPT, different(1, messages=renamed)).info.dropped == {"same messages": 1}
 
 
 def test_the_order_is_that_of_the_attempts_themselves() -> None:
@@ -137,22 +137,22 @@ def test_a_task_of_evaluation_never_appears_whatever_it_is_called_there() -> Non
     tanh = attempt(task="tanh")
     found = chosen(ATTEMPT, GOOD, tanh, evaluation=apart)
     assert [item.attempt for item in found.examples] == [tanh]
-    assert found.dropped == {"task of evaluation": 2}
-    assert found.evaluation == apart.hashes
+    assert found.info.dropped == {"task of evaluation": 2}
+    assert found.info.evaluation == apart.hashes
 
 
 @pytest.mark.parametrize("what", ["sequences", "structures"])
 def test_the_op_sequence_or_the_structure_alone_is_enough(what: str) -> None:
     apart = suites_of(make_suite("eval", SUITE.tasks[0].graphs))
     half = replace(NOTHING, **{what: getattr(apart, what)})
-    assert chosen(ATTEMPT, attempt(task="tanh"), evaluation=half).dropped == {
+    assert chosen(ATTEMPT, attempt(task="tanh"), evaluation=half).info.dropped == {
         "task of evaluation": 1
     }
 
 
 def test_a_task_of_evaluation_can_be_named() -> None:
     found = chosen(ATTEMPT, attempt(task="tanh"), eval_tasks=("relu",))
-    assert found.dropped == {"task of evaluation": 1}
+    assert found.info.dropped == {"task of evaluation": 1}
 
 
 def test_nothing_left_is_refused_with_the_reasons() -> None:

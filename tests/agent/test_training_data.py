@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from passnet.agent.attempt import Message
+from passnet.agent.selection import TrainingInfo
 from passnet.agent.stats_tables import training_table
 from passnet.agent.tools import tool_schemas
 from passnet.agent.training_data import (
-    TrainingInfo,
     about_path,
     folder_text,
     write_chats,

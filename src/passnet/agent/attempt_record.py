@@ -24,13 +24,9 @@ PACKAGES = ("passnet", "torch", "inspect-ai", "openai")
 
 
 def attempt_record(session: Session, suite: Suite, settings: AgentSettings, number: int) -> Attempt:
-    """The record of an attempt; what it submits is measured anew if the settings say so.
+    """The record of an attempt that has ended, the `number`th at its task, from 0.
 
-    Args:
-        session: that has ended.
-        suite: that the task is of.
-        settings: what it was made with.
-        number: of the attempt at its task, from 0.
+    What it submits is measured anew if the settings say so.
     """
     best, error = session.best, session.error
     trials: list[Trial] = []

@@ -40,7 +40,8 @@ class Evaluator:
     """Processes in which one state of a pass folder after another is judged.
 
     Candidate code sees the folder of the state that is judged and nothing else of the attempt; all
-    of it runs in the judge's sandbox. One attempt at a time uses an evaluator.
+    of it runs in the judge's sandbox. One attempt at a time uses an evaluator. States are written
+    under the folder `root`, which may appear in messages.
 
     Args:
         settings: how to judge; `sandbox` names what confines candidate code.
@@ -54,7 +55,7 @@ class Evaluator:
 
     def __enter__(self) -> Evaluator:
         root = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="passnet-agent-"))
-        self._root = Path(root).resolve()
+        self.root = str(Path(root).resolve())
         sandbox = find_sandbox(self.settings.sandbox)
         device = self.settings.judge.device
         pool = ParentPool(self.settings.num_threads, sandbox, device, CACHED_INPUT_BYTES)
@@ -79,11 +80,6 @@ class Evaluator:
             with DeviceTurns(judge.device), suppress(GraphError):
                 prepared_graph(self._parents, graph, judge)
 
-    @property
-    def root(self) -> str:
-        """The folder under which states are written, as it may appear in messages."""
-        return str(self._root)
-
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
         """Where the passes of a state match in the graphs of a task.
 
@@ -98,10 +94,7 @@ class Evaluator:
     def judge(self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = ()) -> list[Trial]:
         """The trials of a state on the graphs of a task.
 
-        Args:
-            task: whose graphs.
-            files: the state.
-            unseen: graphs of the same task in other shapes; see `judge.held_out`.
+        `unseen` are graphs of the same task in other shapes; see `judge.held_out`.
 
         Raises:
             PassFolderError: the folder cannot be used at all.
@@ -135,11 +128,11 @@ class Evaluator:
 
     def _candidate(self, folder: Path | None) -> Candidate:
         passes = None if folder is None else str(folder)
-        return Candidate(NAME, "passes", passes, self._call, root=str(self._root))
+        return Candidate(NAME, "passes", passes, self._call, root=self.root)
 
     @contextmanager
     def _written(self, files: Files) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(dir=self._root) as name:
+        with tempfile.TemporaryDirectory(dir=self.root) as name:
             folder = Path(name)
             write_files(files, folder)
             inspect_folder(folder)

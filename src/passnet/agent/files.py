@@ -37,13 +37,9 @@ def check_name(name: str) -> None:
 
 
 def view(files: Mapping[str, str], name: str = "", first: int = 1, last: int | None = None) -> str:
-    """The lines of a file with their numbers, or without a name the list of files.
+    """Lines `first` to `last` of a file with their numbers, or without a name the list of files.
 
-    Args:
-        files: the folder.
-        name: of a file, "" for the list.
-        first: the first line shown, from 1.
-        last: the last one; None for the end.
+    Lines count from 1; without `last` they are shown to the end.
 
     Raises:
         ActionError: no such file or lines.

@@ -70,12 +70,8 @@ def make_task(
 ) -> InspectTask:
     """The task of Inspect with one sample for each attempt that is still to be made.
 
-    Args:
-        suite: the tasks to solve.
-        settings: how.
-        held_out: shapes of the same tasks that no author sees; see `judge.held_out`.
-        finished: attempts that are left out, by task and number.
-        keep: told about every attempt that ended.
+    Attempts that are `finished`, by task and number, are left out; `keep` is told about every one
+    that ended. `held_out` are shapes that no author sees; see `judge.held_out`.
     """
     samples = [
         Sample(
@@ -189,20 +185,17 @@ async def _go_on(session: Session, state: AgentState) -> bool | str:
 
 def _tools(session: Session) -> dict[str, ToolDef]:
     """The tools of an attempt; what they do runs on another thread, so that others can go on."""
-    tools = {}
-    for schema in tool_schemas():
-        function = schema["function"]
-        parameters = function["parameters"]
-        tools[function["name"]] = ToolDef(
+    functions = [schema["function"] for schema in tool_schemas()]
+    return {
+        function["name"]: ToolDef(
             _tool(session, function["name"]),
             name=function["name"],
             description=function["description"],
-            parameters=ToolParams(
-                properties=parameters["properties"], required=parameters["required"]
-            ),
+            parameters=ToolParams(**function["parameters"]),
             max_output=0,
         )
-    return tools
+        for function in functions
+    }
 
 
 def _tool(session: Session, name: str) -> Callable[..., Any]:

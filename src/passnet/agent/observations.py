@@ -21,12 +21,7 @@ HELD_OUT_TEXT = "wrong on other shapes of this task than those shown"
 
 
 def variant_result(trial: Trial, root: str) -> VariantResult:
-    """What an author may know of a trial.
-
-    Args:
-        trial: of the judge.
-        root: the folder of the evaluator, which is left out of messages.
-    """
+    """What an author may know of a trial; the evaluator's folder is left out of messages."""
     rejected = [finding for finding in trial.findings if finding.weight == "reject"]
     error = _rejection(rejected[0]) if rejected else trial.error
     return VariantResult(

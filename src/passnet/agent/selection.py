@@ -12,6 +12,7 @@ from passnet.agent.dedup import call_arguments, chat_digest, code_digest
 from passnet.dataset.splits import RowKeys, SuiteKeys, leaks, num_near
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
+from passnet.records.serialise import SCHEMA_VERSION
 from passnet.suite.suite import Suite, Task, make_suite
 
 TrainingForm: TypeAlias = Literal["chat", "pairs"]
@@ -63,20 +64,32 @@ class TrainingExample:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Attempts to learn from, and how many were left out for which reason.
+class TrainingInfo:
+    """What training data was made of, as it stands beside its file.
 
-    `evaluation` has the content hash of every suite of evaluation by its name. `near_sequences`
-    counts its op sequences that are a contiguous part of one that is kept; this is no leak.
+    `dropped` says how many attempts were left out for which reason. `evaluation` has the content
+    hash of every suite of evaluation by its name. `near_sequences` counts its op sequences that
+    are a contiguous part of one that is kept; this is no leak.
     """
 
+    schema_version: int
     form: TrainingForm
+    until_best: bool
     filters: Filters
-    examples: tuple[TrainingExample, ...]
-    num_read: int
-    dropped: dict[ExclusionReason, int]
     evaluation: dict[str, str]
     near_sequences: int
+    num_read: int
+    dropped: dict[ExclusionReason, int]
+    num_rows: int
+    num_tasks: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Attempts to learn from, and what is to be said of them."""
+
+    examples: tuple[TrainingExample, ...]
+    info: TrainingInfo
 
 
 def select(
@@ -94,7 +107,7 @@ def select(
     Args:
         attempts: to choose from.
         suites: that the attempts were made on.
-        evaluation: what must not be learned from; see `dataset.splits.read_suites`.
+        evaluation: what must not be learned from; see `suite.suite_keys.read_suites`.
         filters: what to keep.
         form: what is learned from.
 
@@ -107,13 +120,10 @@ def select(
     dropped: Counter[ExclusionReason] = Counter()
     examples = []
     for attempt in attempts:
-        reason = _unfit(attempt, filters)
-        if reason is None and _key(attempt) in kept_apart:
-            reason = "task of evaluation"
-        if reason is None and form == "chat":
-            reason = _no_chat(attempt)
+        key = (attempt.suite_hash, attempt.task)
+        reason = _unfit(attempt, filters, key in kept_apart, form)
         if reason is None:
-            examples.append(TrainingExample(attempt, tasks[_key(attempt)]))
+            examples.append(TrainingExample(attempt, tasks[key]))
         else:
             dropped[reason] += 1
     examples.sort(key=lambda example: _worth(example.attempt))
@@ -124,15 +134,20 @@ def select(
         counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
         raise InputError(f"none of {len(attempts)} attempts is left to learn from: {counts}")
     sequences = {example.task.ops for example in examples}
-    return Selection(
+    info = TrainingInfo(
+        schema_version=SCHEMA_VERSION,
         form=form,
+        until_best=False,
         filters=filters,
-        examples=tuple(sorted(examples, key=lambda example: _order(example.attempt))),
-        num_read=len(attempts),
-        dropped=dict(dropped),
         evaluation=dict(evaluation.hashes),
         near_sequences=num_near(sequences, list(evaluation.sequences)),
+        num_read=len(attempts),
+        dropped=dict(dropped),
+        num_rows=len(examples),
+        num_tasks=len(sequences),
     )
+    examples.sort(key=lambda example: _order(example.attempt))
+    return Selection(tuple(examples), info)
 
 
 def find_tasks(attempts: Iterable[Attempt], suites: Sequence[Suite]) -> dict[TaskKey, Task]:
@@ -174,10 +189,6 @@ def _tasks(content_hash: str, names: Collection[str], suites: Sequence[Suite]) -
     return ()
 
 
-def _key(attempt: Attempt) -> TaskKey:
-    return attempt.suite_hash, attempt.task
-
-
 def _evaluation_tasks(
     tasks: Mapping[TaskKey, Task], evaluation: SuiteKeys, names: Collection[str]
 ) -> set[TaskKey]:
@@ -193,7 +204,10 @@ def _evaluation_tasks(
     return leaked | {key for key in keys if key[1] in names}
 
 
-def _unfit(attempt: Attempt, filters: Filters) -> ExclusionReason | None:
+def _unfit(
+    attempt: Attempt, filters: Filters, is_evaluation: bool, form: TrainingForm
+) -> ExclusionReason | None:
+    """Why an attempt is left out by itself; None if it is fit."""
     if attempt.best is None:
         return "nothing submitted"
     if filters.only_submitted and attempt.ending != "submitted":
@@ -202,16 +216,15 @@ def _unfit(attempt: Attempt, filters: Filters) -> ExclusionReason | None:
         return "not measured anew"
     if attempt.final_score < filters.min_score:
         return "score too low"
-    return "exploit" if attempt.exploits else None
-
-
-def _no_chat(attempt: Attempt) -> ExclusionReason | None:
-    if not any(message.role == "assistant" for message in attempt.messages):
+    if attempt.exploits:
+        return "exploit"
+    if is_evaluation:
+        return "task of evaluation"
+    if form == "chat" and not any(message.role == "assistant" for message in attempt.messages):
         return "no chat"
     calls = [call for message in attempt.messages for call in message.tool_calls]
-    if any(call_arguments(call.arguments) is None for call in calls):
-        return "call without JSON"
-    return None
+    has_broken = form == "chat" and any(call_arguments(call.arguments) is None for call in calls)
+    return "call without JSON" if has_broken else None
 
 
 def _each_once(

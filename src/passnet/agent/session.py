@@ -7,23 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from passnet.agent import tools
 from passnet.agent.attempt import UNCHANGED_SCORE, Ending, Evaluation, Message, ToolTime
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import Files, created, deleted, replaced, view
 from passnet.agent.graph_text import graph_text
 from passnet.agent.observations import evaluation_text, match_text, plain, variant_result
-from passnet.agent.tools import (
-    Action,
-    CheckMatch,
-    Create,
-    Delete,
-    Evaluate,
-    Replace,
-    ShowGraph,
-    View,
-    parse_action,
-    tool_name,
-)
 from passnet.bench.scores import Row, score_rows
 from passnet.errors import ActionError, InputError, PassFolderError
 from passnet.judge.trial import Trial
@@ -87,12 +76,12 @@ class Session:
             MeasureError: our own machinery fails again and again.
         """
         try:
-            return self.act(parse_action(tool, arguments))
+            return self.act(tools.parse_action(tool, arguments))
         except ActionError as cause:
             self.num_bad_actions += 1
             return f"error: {cause}"
 
-    def act(self, action: Action) -> str:
+    def act(self, action: tools.Action) -> str:
         """The answer to an action.
 
         Raises:
@@ -105,31 +94,31 @@ class Session:
             if self.is_submitted:
                 raise ActionError("the attempt has ended; nothing can be changed any more")
             match action:
-                case View(name, first, last):
+                case tools.View(name, first, last):
                     return view(self.files, name, first, last)
-                case Create(name, text):
+                case tools.Create(name, text):
                     self.files = created(self.files, name, text)
                     return f"{name} is written: {len(text.splitlines())} lines"
-                case Replace(name, old, new):
+                case tools.Replace(name, old, new):
                     self.files = replaced(self.files, name, old, new)
                     return f"{name} is changed"
-                case Delete(name):
+                case tools.Delete(name):
                     self.files = deleted(self.files, name)
                     return f"{name} is deleted"
-                case ShowGraph(number):
+                case tools.ShowGraph(number):
                     return self._show(number)
-                case CheckMatch():
+                case tools.CheckMatch():
                     answer = self._check()
                     foreign_s = time.perf_counter() - start  # the candidate is loaded and traced
                     return answer
-                case Evaluate():
+                case tools.Evaluate():
                     answer, foreign_s = self._evaluate(start)
                     return answer
             self.is_submitted = True
             return self._submitted()
         finally:
             seconds = time.perf_counter() - start
-            times = ToolTime(self.turn, tool_name(action), seconds, seconds - foreign_s)
+            times = ToolTime(self.turn, tools.tool_name(action), seconds, seconds - foreign_s)
             self.tool_times.append(times)
 
     def _show(self, number: int) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from passnet.agent.selection import TrainingInfo
 from passnet.agent.stats import AuthorStats, doublings
-from passnet.agent.training_data import TrainingInfo
 from passnet.report.tables import Table
 
 StatsColumns = Mapping[str, Callable[[AuthorStats], str]]

@@ -95,11 +95,7 @@ PARAMETERS: dict[str, str] = {
 
 
 def parse_action(tool: str, arguments: str | bytes) -> Action:
-    """The action that a call of a tool asks for.
-
-    Args:
-        tool: its name.
-        arguments: a JSON object; empty for none.
+    """The action that a call of a tool asks for, with a JSON object as arguments, or nothing.
 
     Raises:
         ActionError: no such tool, or arguments that it does not take.

@@ -15,24 +15,18 @@ Source: TRL 1.16.0, `trl/trainer/sft_trainer.py` (`tokenize_fn`), `trl/chat_temp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from passnet.agent.attempt import Attempt, Message
 from passnet.agent.dedup import call_arguments
 from passnet.agent.files import Files
-from passnet.agent.selection import (
-    ExclusionReason,
-    Filters,
-    Selection,
-    TrainingExample,
-    TrainingForm,
-)
+from passnet.agent.selection import Selection, TrainingExample, TrainingInfo
 from passnet.agent.tools import tool_schemas
 from passnet.errors import InputError
 from passnet.passes.folder import LIST_FILE
-from passnet.records.serialise import SCHEMA_VERSION, encode, make_folder, replace_file, write_json
+from passnet.records.serialise import encode, make_folder, replace_file, write_json
 from passnet.suite.suite import Task
 
 ANSWER_FORM = f"""
@@ -44,25 +38,6 @@ its text as a code block, {LIST_FILE} first.
 _LANGUAGES = {"py": "python", "json": "json", "md": "markdown", "txt": "text"}
 
 
-@dataclass(frozen=True)
-class TrainingInfo:
-    """What a file of training data was made of; beside it under `about_path`.
-
-    `dropped` says how many attempts were left out for which reason; see `selection.Selection`.
-    """
-
-    schema_version: int
-    form: TrainingForm
-    until_best: bool
-    filters: Filters
-    evaluation: dict[str, str]
-    near_sequences: int
-    num_read: int
-    dropped: dict[ExclusionReason, int]
-    num_rows: int
-    num_tasks: int
-
-
 def about_path(out: Path) -> Path:
     """Where the record of a file of training data is."""
     return out.with_name(out.stem + ".about.json")
@@ -71,18 +46,15 @@ def about_path(out: Path) -> Path:
 def write_chats(out: Path, selection: Selection, until_best: bool = False) -> TrainingInfo:
     """Write the chats of attempts as JSON lines, replacing the file whole or not at all.
 
-    Args:
-        out: the file.
-        selection: made with form "chat".
-        until_best: leave out what was said after the evaluation with the highest score; a
-            submission that came right after it stays.
+    With `until_best` what was said after the evaluation with the highest score is left out, but
+    for a submission that came right after it.
 
     Raises:
         InputError: a chat does not hold the turn that was evaluated; the file cannot be written.
     """
-    assert selection.form == "chat", "what has no chat is left out for chats only"
+    assert selection.info.form == "chat", "what has no chat is left out for chats only"
     rows = [_chat_row(example.attempt, until_best) for example in selection.examples]
-    return _write(out, rows, selection, until_best)
+    return _write(out, rows, replace(selection.info, until_best=until_best))
 
 
 def write_pairs(
@@ -90,33 +62,16 @@ def write_pairs(
 ) -> TrainingInfo:
     """Write tasks and the passes that were submitted for them, in the same way.
 
-    Args:
-        out: the file.
-        selection: made with form "pairs".
-        instruction: the text of a task; how to answer is added to it.
+    To the `instruction` of a task is added how to answer.
 
     Raises:
         InputError: the file cannot be written.
     """
     rows = [_pair_row(example, instruction) for example in selection.examples]
-    return _write(out, rows, selection, until_best=False)
+    return _write(out, rows, selection.info)
 
 
-def _write(
-    out: Path, rows: Sequence[dict[str, Any]], selection: Selection, until_best: bool
-) -> TrainingInfo:
-    info = TrainingInfo(
-        schema_version=SCHEMA_VERSION,
-        form=selection.form,
-        until_best=until_best,
-        filters=selection.filters,
-        evaluation=selection.evaluation,
-        near_sequences=selection.near_sequences,
-        num_read=selection.num_read,
-        dropped=selection.dropped,
-        num_rows=len(rows),
-        num_tasks=len({example.task.ops for example in selection.examples}),
-    )
+def _write(out: Path, rows: Sequence[dict[str, Any]], info: TrainingInfo) -> TrainingInfo:
     make_folder(out.parent)
     try:
         replace_file(out, b"".join(encode(row) + b"\n" for row in rows))
@@ -130,9 +85,8 @@ def _chat_row(attempt: Attempt, until_best: bool) -> dict[str, Any]:
     names: dict[str, str] = {}
     messages = []
     for message in _until_best(attempt) if until_best else attempt.messages:
-        names |= {
-            call.id: call.name for call in message.tool_calls
-        }  # some llms give the same ids in every turn
+        # An id may come again: some llms give the same ones in every turn.
+        names |= {call.id: call.name for call in message.tool_calls}
         messages.append(_chat_message(message, names))
     return {"messages": messages, "tools": tool_schemas(), **_facts(attempt)}
 
@@ -162,9 +116,7 @@ def _facts(attempt: Attempt) -> dict[str, Any]:
 def _chat_message(message: Message, names: dict[str, str]) -> dict[str, Any]:
     """A message with only the keys that its role has: templates ask whether a key is there.
 
-    Args:
-        message: of the chat.
-        names: of the tools that were called before, by the ids of the calls.
+    `names` are those of the tools that were called before, by the ids of the calls.
     """
     row: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.role == "tool":

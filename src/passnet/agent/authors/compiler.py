@@ -53,11 +53,8 @@ def compiler_author(session: Session, seed: int = 0) -> None:
     """Write what Inductor generates, and submit.
 
     A graph whose result is wrong, or whose kernel does not compile, gets the next of its
-    `compile_plans`; a pass that stays wrong is left out where another still matches.
-
-    Args:
-        session: with the task.
-        seed: not used, as nothing is drawn.
+    `compile_plans`; a pass that stays wrong is left out where another still matches. The seed is
+    not used, as nothing is drawn.
 
     Raises:
         AuthorError: Inductor computes no op of the task in a kernel of its own, or there is no
@@ -94,9 +91,6 @@ class TaskCompiler:
     """Compiles the graphs of a session's task, and writes and evaluates what comes of it.
 
     `plans` are those of the graphs as they are now; `dropped` the patterns that get no pass.
-
-    Args:
-        session: with the task.
 
     Raises:
         AuthorError: there is no language for the device, or shapes of a graph cannot be inferred.

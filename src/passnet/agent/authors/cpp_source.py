@@ -38,9 +38,7 @@ CPP_TYPES = {
 def cpp_source(code: GeneratedCode, pragmas: Sequence[str] = ()) -> str:
     """The C++ of what Inductor generated, with `ENTRY` as its only outside name.
 
-    Args:
-        code: from `generate`.
-        pragmas: lines that come first, such as `#pragma GCC optimize ("unroll-loops")`.
+    `pragmas` are lines that come first, such as `#pragma GCC optimize ("unroll-loops")`.
 
     Raises:
         AuthorError: a kernel has another form than known, or computes with a dtype that no kernel
@@ -64,9 +62,7 @@ def _has_no_alias(code: GeneratedCode, kernel: str) -> bool:
 def _kernel_text(kernel: GeneratedKernel, has_no_alias: bool) -> str:
     """A kernel in a namespace of its own, its functions of float those that vectorise.
 
-    Args:
-        kernel: as Inductor wrote it.
-        has_no_alias: no two of its arguments share memory, which the compiler is told.
+    If no two of its arguments share memory (`has_no_alias`), the compiler is told.
     """
     text = kernel.text.replace(PREFIX, "").replace("std::", "inductor::").strip()
     if len(LINKAGE.findall(text)) != 1 or "#include" in text:

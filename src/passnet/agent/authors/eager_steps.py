@@ -36,12 +36,9 @@ _DEFAULTS: dict[str, Arg] = {"weight": None, "bias": None, "training": False, "e
 def in_eager_steps(
     graph: Graph, specs: Mapping[str, TensorSpec], device: TargetDevice = "cpu"
 ) -> Graph:
-    """A graph that computes the same values as another, in the steps of eager torch.
+    """A graph that computes the same values as another, in the steps of eager torch on a device.
 
-    Args:
-        graph: in single-assignment form.
-        specs: of its values, from `mine.cut.inferred_specs`.
-        device: where eager torch would run it.
+    `specs` are those of the values of the graph, which is in single-assignment form.
     """
     body: list[Statement] = []
     for op in graph.program.ops:

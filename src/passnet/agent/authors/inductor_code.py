@@ -212,11 +212,7 @@ _ALIGNING = re.compile(r"(\w+) = copy_if_misaligned\(\1\)")
 class _ModuleReader:
     """Reads the lines of a generated module, which are records of Inductor, one after the other.
 
-    Args:
-        lowering: Inductor's state when it has decided on its kernels; their code is generated here.
-        inputs: of the graph, by name.
-        where: named in errors.
-        device: what the code is for.
+    `lowering` is Inductor's state when it has decided on its kernels, whose code is generated here.
     """
 
     lowering: Any

@@ -50,12 +50,8 @@ class LoweredRange:
 class GraphLowering:
     """Cuts ranges out of one graph and lowers them, each but once for the same options.
 
-    `refused` says why a span cannot be cut out, lowered or written.
-
-    Args:
-        graph: on the device that it is run on.
-        where: named in errors.
-        device: what kernels are generated for; it need not be there.
+    `refused` says why a span cannot be cut out, lowered or written. The device that kernels are
+    generated for need not be there; `where` is named in errors.
 
     Raises:
         AuthorError: its shapes cannot be inferred.

@@ -32,10 +32,7 @@ class ParameterOrder:
 def parameter_orders(cut: Graph, parent: Program, start: int) -> list[ParameterOrder]:
     """The orders in which a range's pattern is found where it was cut out, the plain one first.
 
-    Args:
-        cut: the range, from `cut_range` of `parent`.
-        parent: a program in single-assignment form.
-        start: the op of it with which the range begins.
+    The range is from `cut_range` of `parent`, in single-assignment form, and begins at op `start`.
     """
     pattern = make_pattern("piece", build(cut.program))
     matches: list[Match] = []

@@ -102,7 +102,7 @@ def search_author(session: Session, seed: int = 0, budget: int = BUDGET) -> None
     """Write what Inductor generates, improve it, and submit.
 
     Args:
-        session: with the task.
+        session: of the attempt.
         seed: of the order of moves, and of where ranges are divided.
         budget: evaluations, at most, but for those that it takes to be correct.
 

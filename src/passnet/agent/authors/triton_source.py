@@ -44,10 +44,6 @@ class TritonSource:
 def triton_source(code: GeneratedCode, blocks: BlockSizes | None = None) -> TritonSource:
     """The Triton of what Inductor generated, with `ENTRY` as the only function to call.
 
-    Args:
-        code: from `generate`, for CUDA.
-        blocks: what the blocks of the launches are chosen from; None for the usual.
-
     Raises:
         AuthorError: a kernel has another form than known, or uses a function that we have not.
     """
@@ -124,11 +120,8 @@ def _definitions(
 ) -> list[str]:
     """A kernel under another name, and the functions that it is given, without Inductor's names.
 
-    Args:
-        kernel: as Inductor wrote it.
-        name: what it is called.
-        offsets: where the values of each argument begin in its memory, in elements.
-        functions: gets the names of our functions that it uses.
+    `offsets` say where the values of each argument begin in its memory, in elements; `functions`
+    gets the names of our functions that it uses.
     """
     renamed = {helper.name: f"{helper.name.lstrip('_')}_of_{name}" for helper in kernel.helpers}
     translator = _NameTranslator(kernel, renamed, functions)
@@ -149,32 +142,30 @@ def _definitions(
     return definitions
 
 
+@dataclass
 class _NameTranslator(ast.NodeTransformer):
     """Puts other names for those of Inductor's modules and of renamed functions."""
 
-    def __init__(
-        self, kernel: TritonKernel, renamed: Mapping[str, str], functions: set[str]
-    ) -> None:
-        self._kernel = kernel
-        self._renamed = renamed
-        self._functions = functions
+    kernel: TritonKernel
+    renamed: Mapping[str, str]
+    functions: set[str]
 
     def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802, D102, ast's name
-        return ast.Name(self._renamed.get(node.id, node.id), node.ctx)
+        return ast.Name(self.renamed.get(node.id, node.id), node.ctx)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802, D102, ast's name
         match node.value:
             case ast.Name(id="triton_helpers" | "libdevice" as module):
                 if module == "libdevice" and node.attr in MATH:
                     return ast.Attribute(ast.Name("tl", ast.Load()), node.attr, node.ctx)
-                is_double = module == "libdevice" and self._kernel.is_double
+                is_double = module == "libdevice" and self.kernel.is_double
                 if is_double or node.attr not in _our_functions():
                     dtype = " of float64" if is_double else ""
                     raise AuthorError(
-                        f"{self._kernel.name} calls {module}.{node.attr}{dtype}, for which we have "
+                        f"{self.kernel.name} calls {module}.{node.attr}{dtype}, for which we have "
                         "no function"
                     )
-                self._functions.add(node.attr)
+                self.functions.add(node.attr)
                 return ast.Attribute(ast.Name(FUNCTIONS, ast.Load()), node.attr, node.ctx)
             case ast.Name(id="tl_math"):
                 return ast.Attribute(ast.Name("tl", ast.Load()), node.attr, node.ctx)
