@@ -38,7 +38,7 @@ class Cost:
         return self.num_bytes <= MAX_RUN_BYTES and self.num_flops <= MAX_RUN_FLOPS
 
 
-def cost(graph: Graph, where: str = "graph") -> Cost:
+def cost(graph: Graph) -> Cost:
     """What a graph takes, from shapes alone.
 
     Raises:
@@ -46,7 +46,7 @@ def cost(graph: Graph, where: str = "graph") -> Cost:
     """
     counter = FlopCounterMode(display=False)
     with counter:
-        shapes = infer_shapes(graph, where)
+        shapes = infer_shapes(graph, "graph")
     sizes = [
         math.prod(value.shape) * DTYPE_BYTES.get(value.dtype, 1)
         for value in itertools.chain(*shapes)
@@ -56,16 +56,16 @@ def cost(graph: Graph, where: str = "graph") -> Cost:
     return Cost(arguments + max(sizes, default=0), counter.get_total_flops())
 
 
-def finite_outputs(graph: Graph, seed: int = 0) -> list[torch.Tensor]:
+def finite_outputs(graph: Graph) -> list[torch.Tensor]:
     """For each output that is a tensor of floats, where it is finite, run on the replayed inputs.
 
     Raises:
         GraphError: an op fails on the CPU.
     """
     module = build(retarget(graph, "cpu").program)
-    arguments = torch_arguments(graph, "recorded", seed)
+    arguments = torch_arguments(graph, "recorded", seed=0)
     with boundary(GraphError, "running on the CPU"), torch.no_grad():
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         outputs = torch.fx.Interpreter(module).run(*arguments)
     tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
     return [tensor.isfinite() for tensor in tensors if tensor.is_floating_point()]

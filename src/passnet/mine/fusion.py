@@ -139,12 +139,13 @@ def _reads(op: int, generated: set[int], in_kernels: set[int], users: dict[int, 
     """Whether an op reads what one of `generated` computes, directly or through ops that no kernel
     has (views).
     """
-    return any(
-        source in generated
-        or (source not in in_kernels and _reads(source, generated, in_kernels, users))
-        for source, readers in users.items()
-        if op in readers
-    )
+    sources = {op}
+    while sources:
+        sources = {op for op, readers in users.items() if not sources.isdisjoint(readers)}
+        if not sources.isdisjoint(generated):
+            return True
+        sources -= in_kernels
+    return False
 
 
 def _users(module: torch.fx.GraphModule) -> dict[int, list[int]]:

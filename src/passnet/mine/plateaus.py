@@ -53,9 +53,8 @@ def _plateaus(num_kernels: Sequence[int]) -> list[list[int]]:
         min(count for count in first if first[count] <= index <= last[count])
         for index in range(len(num_kernels))
     ]
-    return [
-        list(group) for _, group in groupby(range(len(levels)), key=lambda index: levels[index])
-    ]
+    groups = groupby(range(len(levels)), key=lambda index: levels[index])
+    return [list(group) for _, group in groups]
 
 
 def _merged(plateaus: Sequence[list[int]], num_kernels: Sequence[int]) -> list[list[int]]:

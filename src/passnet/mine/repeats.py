@@ -23,9 +23,9 @@ MAX_TOKENS = 1 << 21
 class Windows:
     """Windows of tokens that occur more than once, each as long as all its occurrences allow.
 
-    `order[i]` is where the i-th suffix of the tokens begins, in the order of their contents. The
-    i-th window stands where `order[low[i]:high[i]]` say, overlaps included; `first` and `last` of
-    these are the outermost.
+    `order` lists where the suffixes of the tokens begin, sorted by what they hold. The i-th window
+    stands where `order[low[i]:high[i]]` say, overlaps included; `first` and `last` of these are the
+    outermost.
     """
 
     order: Ints

@@ -26,7 +26,7 @@ single: one op.
 
 SUBGRAPH_KINDS: tuple[SubgraphKind, ...] = ("classical", "fusible", "single")
 
-Interval: TypeAlias = tuple[int, int]
+OpRange: TypeAlias = tuple[int, int]
 
 MAX_TRIMMED_OPS = 4
 """How many ops a classical range may lose at its ends for the rest to be cut out."""
@@ -64,7 +64,7 @@ class RangeRefusal:
 
 def subgraphs(
     graph: Graph,
-    classical: Sequence[tuple[int, int]] = (),
+    classical: Sequence[OpRange] = (),
     kinds: Iterable[SubgraphKind] = SUBGRAPH_KINDS,
     where: str = "graph",
 ) -> Iterator[Subgraph | RangeRefusal]:
@@ -122,7 +122,7 @@ def _is_element(parent: Parent, index: int, of: str | None = None) -> bool:
 
 
 def _subgraph(
-    parent: Parent, kind: SubgraphKind, ops: Interval, trimmed: Interval | None = None
+    parent: Parent, kind: SubgraphKind, ops: OpRange, trimmed: OpRange | None = None
 ) -> Subgraph | RangeRefusal:
     start, stop = trimmed or ops
     try:
