@@ -7,27 +7,30 @@ killed goes on.
 from __future__ import annotations
 
 import gc
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from passnet.dataset.build_records import RECORDS_FILE, MinedRecord
+from passnet.dataset.progress import ProgressStep, silent
 from passnet.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
     DatasetManifest,
     Occurrence,
+    Provenance,
     SubgraphRow,
-    main_dtype,
     merge_subgraphs,
+    row_of_graph,
 )
 from passnet.errors import CutError, GraphError, InputError
 from passnet.extract.store import GRAPHS, GraphRow, read_set
-from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.graph.canonical import fingerprints
+from passnet.graph.files import graph_from_row
 from passnet.graph.parse import parse_program
-from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.jobs.executors import Executor, run_local
 from passnet.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
@@ -68,7 +71,7 @@ class BuildInfo:
 
 @dataclass(frozen=True, slots=True)
 class MiningJob:
-    """What a task is told: a graph, and the ranges of it that repeat in the corpus."""
+    """What a process needs to mine a graph: its row, and the ranges that repeat in the corpus."""
 
     row: GraphRow
     classical: tuple[tuple[int, int], ...]
@@ -83,7 +86,7 @@ def build_dataset(
     num_workers: int = 1,
     resume: bool = False,
     executor: Executor = run_local,
-    announce: Callable[[int], Callable[[str], None]] | None = None,
+    announce: Callable[[int], ProgressStep] = silent,
 ) -> tuple[list[MinedRecord], DatasetManifest]:
     """Make a dataset of the subgraphs of captured graphs.
 
@@ -100,8 +103,7 @@ def build_dataset(
         InputError: there are no graphs; `out` holds a build and `resume` is off, or another one.
     """
     sets = [read_set(folder) for folder in folders]
-    files = [file for _, some in sets for file in some]
-    rows = {row.full: row for file in files for row in GRAPHS.read(file)}
+    rows = {row.full: row for _, files in sets for file in files for row in GRAPHS.read(file)}
     if not rows:
         raise InputError(f"{folders[0]}: holds no graph to mine")
     run = RunFolder(
@@ -116,26 +118,21 @@ def build_dataset(
     complaint = f"{out}: was built of other graphs or with other settings; choose another --out"
     info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows)))
     run.begin(info, resume, unchanged(complaint))
-    known = run.records()
-    missing = [name for name in sorted(rows) if name not in known]
-    step = announce(len(missing)) if announce is not None else None
+    records = run.records()
+    missing = [name for name in sorted(rows) if name not in records]
+    step = announce(len(missing))
     work = partial(mine_isolated, jobs=_jobs(rows, settings), limits=settings.limits)
-
-    def place(record: MinedRecord) -> Path:
-        return _part(out, record.graph)
-
     outcomes = executor(missing, work, num_workers)
-    for record in run.keep(outcomes, len(known), place):
-        known[record.graph] = record
-        if step is not None:
-            step(record.graph[:12])
-    parts = [_part(out, name) for name in rows if _part(out, name).exists()]
-    versions: dict[str, set[str]] = {}
+    for record in run.keep(outcomes, len(records), lambda record: _part(out, record.graph)):
+        records[record.graph] = record
+        step(record.graph[:12])
+    versions: dict[str, set[str]] = defaultdict(set)
     for manifest, _ in sets:
-        for package, found in manifest.versions.items():
-            versions.setdefault(package, set()).update(found)
-    merged = merge_subgraphs(parts, out, {name: sorted(some) for name, some in versions.items()})
-    return [known[name] for name in sorted(rows)], merged
+        for package, numbers in manifest.versions.items():
+            versions[package].update(numbers)
+    parts = [_part(out, name) for name in rows]
+    merged = merge_subgraphs([part for part in parts if part.exists()], out, versions)
+    return [records[name] for name in sorted(rows)], merged
 
 
 def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, MiningJob]:
@@ -144,8 +141,8 @@ def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Minin
     classical: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
     if "classical" in settings.kinds:
         sequences, _ = alphabet([rows[name].op_sequence for name in names])
-        for item in ranges(fold(sequences, settings.folding), settings.folding):
-            classical[names[item.sequence]].append((item.start, item.stop))
+        for occurrence in ranges(fold(sequences, settings.folding), settings.folding):
+            classical[names[occurrence.sequence]].append((occurrence.start, occurrence.stop))
     kinds, dtypes = settings.kinds, settings.dtypes
     return {name: MiningJob(rows[name], tuple(classical[name]), kinds, dtypes) for name in names}
 
@@ -194,43 +191,44 @@ def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
     What was captured comes first, then the same in other dtypes.
     """
     row = job.row
-    graph = Graph(parse_program(row.program), decode(row.tensors, tuple[TensorSpec, ...], row.full))
-    found: Counter[str] = Counter()
+    graph = graph_from_row(row.program, row.tensors, row.full)
+    num_found: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    captured = _Found()
+    captured: _Mined = {}
     error = None
     try:
-        for item in subgraphs(graph, job.classical, job.kinds, row.full[:12]):
-            if isinstance(item, RangeRefusal):
-                refused[item.kind] += 1
-                reasons[_plain(item.reason)] += 1
+        for subgraph in subgraphs(graph, job.classical, job.kinds, row.full[:12]):
+            if isinstance(subgraph, RangeRefusal):
+                refused[subgraph.kind] += 1
+                reasons[_common_reason(subgraph.reason)] += 1
             else:
-                found[item.kind] += 1
-                captured.add(item.graph, (item.start, item.stop), item.kind)
+                num_found[subgraph.kind] += 1
+                mined = _mined_as(subgraph.graph, captured)
+                mined.ranges[subgraph.start, subgraph.stop].add(subgraph.kind)
     except GraphError as cause:
         error = str(cause)[:MAX_ERROR_CHARACTERS]
-    rows = captured.rows(row)
-    variants: Counter[str] = Counter()
+    rows = _rows(row, captured, "")
+    num_variants: dict[str, int] = {}
     unvaried: dict[str, str] = {}
     main = main_float(graph.tensors)
     for dtype in job.dtypes if main is not None and rows else ():
         if dtype == main:
             continue
         try:
-            others = _in_dtype(graph, dtype, captured)
+            variants = _in_dtype(graph, dtype, captured)
         except GraphError as cause:
             unvaried[dtype] = str(cause)[:MAX_ERROR_CHARACTERS]
             continue
-        variants[dtype] = len(others.graphs)
-        rows += others.rows(row, dtype)
+        num_variants[dtype] = len(variants)
+        rows += _rows(row, variants, dtype)
     record = MinedRecord(
         row.full,
         len(row.op_sequence),
-        dict(found),
+        dict(num_found),
         dict(refused),
         dict(reasons.most_common(MAX_REASONS)),
-        dict(variants),
+        num_variants,
         unvaried,
         error,
     )
@@ -238,30 +236,29 @@ def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
 
 
 @dataclass(slots=True)
-class _Found:
-    """The subgraphs of one graph by full fingerprint, and where they are; for those in another
-    dtype, what each was made of.
+class _MinedSubgraph:
+    """A subgraph, the kinds of its ranges in the graph, and for one in another dtype the full
+    fingerprint of what it was made of.
     """
 
-    graphs: dict[str, Graph] = field(default_factory=dict)
-    places: dict[str, dict[tuple[int, int], set[SubgraphKind]]] = field(default_factory=dict)
-    originals: dict[str, str] = field(default_factory=dict)
-
-    def add(self, graph: Graph, place: tuple[int, int], kind: SubgraphKind) -> str:
-        name = fingerprints(graph).full
-        assert name is not None, "a cut graph has specs"
-        self.graphs.setdefault(name, graph)
-        self.places.setdefault(name, {}).setdefault(place, set()).add(kind)
-        return name
-
-    def rows(self, parent: GraphRow, variant: str = "") -> list[SubgraphRow]:
-        return [
-            _row(parent, self.graphs[name], self.places[name], variant, self.originals.get(name))
-            for name in sorted(self.graphs)
-        ]
+    graph: Graph
+    ranges: dict[tuple[int, int], set[SubgraphKind]] = field(
+        default_factory=lambda: defaultdict(set)
+    )
+    original: str = ""
 
 
-def _in_dtype(graph: Graph, dtype: str, captured: _Found) -> _Found:
+_Mined: TypeAlias = dict[str, _MinedSubgraph]
+"""The subgraphs of one graph by full fingerprint."""
+
+
+def _mined_as(graph: Graph, mined: _Mined) -> _MinedSubgraph:
+    full = fingerprints(graph).full
+    assert full is not None, "a cut graph has specs"
+    return mined.setdefault(full, _MinedSubgraph(graph))
+
+
+def _in_dtype(graph: Graph, dtype: str, captured: _Mined) -> _Mined:
     """The same ranges of the graph in another dtype, but for those that are the same in it.
 
     Raises:
@@ -270,48 +267,37 @@ def _in_dtype(graph: Graph, dtype: str, captured: _Found) -> _Found:
     varied = in_dtype(graph, dtype)
     single = Graph(single_assignment(varied.program), varied.tensors)
     parent = parent_of(single.program, inferred_specs(single))
-    found = _Found()
-    for original, places in captured.places.items():
-        for (start, stop), kinds in places.items():
+    variants: _Mined = {}
+    for original, subgraph in captured.items():
+        for (start, stop), kinds in subgraph.ranges.items():
             try:
-                made = cut_range(parent, start, stop)
+                variant = cut_range(parent, start, stop)
             except CutError:
                 continue  # a value that crosses the cut has no size that follows in this dtype
-            if fingerprints(made).full not in captured.graphs:
-                for kind in kinds:
-                    found.originals[found.add(made, (start, stop), kind)] = original
-    return found
+            if fingerprints(variant).full not in captured:
+                mined = _mined_as(variant, variants)
+                mined.ranges[start, stop] |= kinds
+                mined.original = original
+    return variants
 
 
-def _row(
-    parent: GraphRow,
-    graph: Graph,
-    places: dict[tuple[int, int], set[SubgraphKind]],
-    variant: str,
-    original: str | None,
-) -> SubgraphRow:
-    prints = fingerprints(graph)
-    assert prints.full is not None, "a cut graph has specs"
-    ops = op_sequence(graph.program)
-    first = [Occurrence(parent.full, start, stop) for start, stop in sorted(places)[:MAX_PLACES]]
-    return SubgraphRow(
-        full=prints.full,
-        literals=prints.literals,
-        structure=prints.structure,
-        kinds=tuple(sorted({kind for kinds in places.values() for kind in kinds})),
-        program=render_program(graph.program),
-        tensors=encode(graph.tensors).decode(),
-        op_sequence=ops,
-        num_ops=len(ops),
-        dtype=main_dtype(graph.tensors),
-        variant=variant,
-        original=original or "",
-        domain=parent.domain,
-        nets=tuple(sorted({item.entry for item in parent.sources})[:MAX_PLACES]),
-        num_graphs=1,
-        num_places=len(places),
-        places=tuple(first),
-    )
+def _rows(parent: GraphRow, mined: _Mined, variant: str) -> list[SubgraphRow]:
+    nets = sorted({source.entry for source in parent.sources})
+    rows = []
+    for full, subgraph in sorted(mined.items()):
+        places = [Occurrence(parent.full, start, stop) for start, stop in sorted(subgraph.ranges)]
+        provenance = Provenance(
+            kinds=tuple(sorted({kind for kinds in subgraph.ranges.values() for kind in kinds})),
+            variant=variant,
+            original=subgraph.original,
+            domain=parent.domain,
+            nets=tuple(nets[:MAX_PLACES]),
+            num_graphs=1,
+            num_places=len(places),
+            places=tuple(places[:MAX_PLACES]),
+        )
+        rows.append(row_of_graph(subgraph.graph, provenance, full[:16]))
+    return rows
 
 
 _REASONS = (
@@ -324,7 +310,7 @@ _REASONS = (
 """What refusals have in common, whatever op or value they name."""
 
 
-def _plain(reason: str) -> str:
+def _common_reason(reason: str) -> str:
     return next((text for text in _REASONS if text in reason), reason[:80])
 
 

@@ -55,25 +55,25 @@ def read_mined_records(out: Path) -> dict[str, MinedRecord]:
 
 def count_mined(records: Iterable[MinedRecord]) -> MinedCounts | None:
     """Records in numbers; None without any, as in a dataset that was not mined here."""
-    items = list(records)
-    if not items:
+    records = list(records)
+    if not records:
         return None
-    found: Counter[str] = Counter()
+    num_found: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    for item in items:
-        found.update(item.found)
-        refused.update(item.refused)
-        reasons.update(item.reasons)
+    for record in records:
+        num_found.update(record.found)
+        refused.update(record.refused)
+        reasons.update(record.reasons)
     return MinedCounts(
-        num_graphs=len(items),
-        num_ops=sum(item.num_ops for item in items),
-        num_failed=sum(item.error is not None for item in items),
-        found=_sorted(found),
+        num_graphs=len(records),
+        num_ops=sum(record.num_ops for record in records),
+        num_failed=sum(record.error is not None for record in records),
+        found=_sorted(num_found),
         refused=_sorted(refused),
         reasons=dict(reasons.most_common(TOP_REASONS)),
-        varied=_sorted(Counter(dtype for item in items for dtype in item.variants)),
-        unvaried=_sorted(Counter(dtype for item in items for dtype in item.unvaried)),
+        varied=_sorted(Counter(dtype for record in records for dtype in record.variants)),
+        unvaried=_sorted(Counter(dtype for record in records for dtype in record.unvaried)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +26,7 @@ Ops: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class RowKeys:
-    """What of a row a split looks at."""
+    """What a split knows of a row: its full fingerprint, structure and op sequence."""
 
     full: str
     structure: str
@@ -83,29 +84,29 @@ class SuiteKeys:
     structures: dict[str, str]
 
 
-def side_of(ops: Ops, share: float, seed: int, kept: Collection[Ops] = ()) -> Side:
+def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ()) -> Side:
     """The side of an op sequence; the same for the same sequence, whatever else there is.
 
     Args:
         ops: the sequence.
         share: of all sequences that are evaluation, from 0 to 1.
         seed: other seeds choose others.
-        kept: sequences that are evaluation in any case.
+        evaluation: sequences that are evaluation in any case.
 
     Examples:
         >>> side_of(("torch.relu",), 0.0, 0), side_of(("torch.relu",), 1.0, 0)
         ('train', 'eval')
     """
     digest = hashlib.sha256("\n".join((str(seed), *ops)).encode()).digest()
-    chosen = int.from_bytes(digest[:8], "big") < share * 2**64
-    return "eval" if chosen or ops in kept else "train"
+    is_eval = ops in evaluation or int.from_bytes(digest[:8], "big") < share * 2**64
+    return "eval" if is_eval else "train"
 
 
-def leaks(parts: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
+def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
     """The rows to train on that evaluation, or a suite, gives away.
 
     Args:
-        parts: all rows.
+        rows: all of them.
         sides: of each row, by its full fingerprint.
         suites: to keep apart from training as well.
 
@@ -115,32 +116,32 @@ def leaks(parts: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -
     sequences = dict(suites.sequences)
     structures = dict(suites.structures)
     train = []
-    for part in parts:
-        if part.full not in sides:
-            raise InputError(f"row {part.full[:16]} is in no part of the split; split again")
-        if sides[part.full] == "train":
-            train.append(part)
+    for row in rows:
+        if row.full not in sides:
+            raise InputError(f"row {row.full[:16]} is in no part of the split; split again")
+        if sides[row.full] == "train":
+            train.append(row)
         else:
-            sequences.setdefault(part.ops, part.full)
-            structures.setdefault(part.structure, part.full)
-    found = [Leak(item.full, "op sequence", sequences[item.ops]) for item in train
-             if item.ops in sequences]  # fmt: skip
-    return found + [
-        Leak(item.full, "structure", structures[item.structure])
-        for item in train
-        if item.structure in structures and item.ops not in sequences
+            sequences.setdefault(row.ops, row.full)
+            structures.setdefault(row.structure, row.full)
+    by_sequence = [Leak(row.full, "op sequence", sequences[row.ops]) for row in train
+                   if row.ops in sequences]  # fmt: skip
+    return by_sequence + [
+        Leak(row.full, "structure", structures[row.structure])
+        for row in train
+        if row.structure in structures and row.ops not in sequences
     ]
 
 
-def check_leaks(parts: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> None:
+def check_leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> None:
     """Raise an InputError that names the rows if training and evaluation are not apart."""
-    found = leaks(parts, sides, suites)
-    if found:
-        rows = ", ".join(
-            f"{item.row[:16]} ({item.what} of {item.other[:16]})" for item in found[:MAX_NAMED]
+    leaking = leaks(rows, sides, suites)
+    if leaking:
+        names = ", ".join(
+            f"{leak.row[:16]} ({leak.what} of {leak.other[:16]})" for leak in leaking[:MAX_NAMED]
         )
         raise InputError(
-            f"{len(found)} rows to train on leak from evaluation: {rows}; split again with "
+            f"{len(leaking)} rows to train on leak from evaluation: {names}; split again with "
             "--suite for each suite"
         )
 
@@ -156,17 +157,17 @@ def num_near(train: Collection[Ops], evaluation: Collection[Ops]) -> int:
     names = sorted({op for ops in (*train, *evaluation) for op in ops})
     # A character an op, so that it is a search for a text in a text; surrogates are left out.
     letters = {name: chr(0xE000 + number) for number, name in enumerate(names)}
-    whole = "\n".join("".join(letters[op] for op in ops) for ops in train)
-    return sum(len(ops) > 1 and "".join(letters[op] for op in ops) in whole for ops in evaluation)
+    text = "\n".join("".join(letters[op] for op in ops) for ops in train)
+    return sum(len(ops) > 1 and "".join(letters[op] for op in ops) in text for ops in evaluation)
 
 
 def split(
-    parts: Sequence[RowKeys], share: float, seed: int, suites: SuiteKeys
+    rows: Sequence[RowKeys], share: float, seed: int, suites: SuiteKeys
 ) -> tuple[dict[str, Side], SplitManifest]:
     """A side for each row, checked for leaks, and the manifest without its files.
 
     Args:
-        parts: the rows.
+        rows: all of them.
         share: of op sequences that are evaluation, besides those of suites.
         seed: other seeds choose others.
         suites: whose op sequences are evaluation.
@@ -176,19 +177,20 @@ def split(
     """
     if not 0 <= share < 1:
         raise InputError(f"share {share}: give one from 0 to below 1")
-    if not parts:
+    if not rows:
         raise InputError("there are no rows to split")
-    sides = {item.full: side_of(item.ops, share, seed, suites.sequences) for item in parts}
-    check_leaks(parts, sides, suites)
+    sides = {row.full: side_of(row.ops, share, seed, suites.sequences) for row in rows}
+    check_leaks(rows, sides, suites)
     sequences: dict[Side, set[Ops]] = {
-        side: {item.ops for item in parts if sides[item.full] == side} for side in SIDES
+        side: {row.ops for row in rows if sides[row.full] == side} for side in SIDES
     }
+    sizes = Counter(sides.values())
     manifest = SplitManifest(
         SCHEMA_VERSION,
         share,
         seed,
         suites.hashes,
-        {side: sum(found == side for found in sides.values()) for side in SIDES},
+        {side: sizes[side] for side in SIDES},
         {side: len(sequences[side]) for side in SIDES},
         num_near(sequences["train"], sequences["eval"]),
         (),
@@ -201,9 +203,9 @@ def write_split(out: Path, sides: dict[str, Side], manifest: SplitManifest) -> S
     make_folder(out)
     rows = [SplitRow(full, sides[full]) for full in sorted(sides)]
     shards = write_shards(out, SHARD_NAME, rows, SPLITS, lambda row: len(row.full))
-    written = replace(manifest, shards=shards)
-    write_json(out / SPLIT_FILE, written)
-    return written
+    manifest = replace(manifest, shards=shards)
+    write_json(out / SPLIT_FILE, manifest)
+    return manifest
 
 
 def read_split(folder: Path) -> tuple[SplitManifest, dict[str, Side]]:

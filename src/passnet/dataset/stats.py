@@ -65,25 +65,25 @@ def stats(dataset: Dataset) -> Stats:
     Raises:
         InputError: it has no rows.
     """
-    [whole] = dataset.run_sql(
+    [counts] = dataset.run_sql(
         "SELECT count(*), count(DISTINCT literals), count(DISTINCT structure),"
         " count(DISTINCT op_sequence), sum(num_ops)::BIGINT, sum(num_places)::BIGINT,"
         " count(*) FILTER (num_places > 1) FROM subgraphs"
     )
-    if not whole[0]:
+    num_rows, num_literals, num_structures, num_sequences, num_ops, num_places, repeated = counts
+    if not num_rows:
         raise InputError(f"{dataset.folder}: the dataset has no rows")
-    rows, literals, structures, sequences, num_ops, places, repeated = whole
     [(distinct_ops,)] = dataset.run_sql(
         "SELECT count(DISTINCT op) FROM (SELECT unnest(op_sequence) AS op FROM subgraphs)"
     )
     return Stats(
-        num_rows=rows,
-        num_literals=literals,
-        num_structures=structures,
-        num_op_sequences=sequences,
+        num_rows=num_rows,
+        num_literals=num_literals,
+        num_structures=num_structures,
+        num_op_sequences=num_sequences,
         num_ops=num_ops,
         num_distinct_ops=distinct_ops,
-        num_places=places,
+        num_places=num_places,
         num_repeated=repeated,
         kinds=_counts(dataset, "unnest(kinds)"),
         domains=_counts(dataset, "domain"),
@@ -108,28 +108,28 @@ def _counts(dataset: Dataset, value: str) -> dict[str, int]:
 
 
 def _ops(dataset: Dataset) -> tuple[OpCount, ...]:
-    found = dataset.run_sql(
+    rows = dataset.run_sql(
         "SELECT op, sum(calls)::BIGINT AS calls, count(*) AS rows FROM (SELECT op, count(*) AS"
         ' calls FROM (SELECT "full", unnest(op_sequence) AS op FROM subgraphs) GROUP BY "full", op)'
         f" GROUP BY op ORDER BY calls DESC, op LIMIT {TOP_OPS}"
     )
-    return tuple(OpCount(*item) for item in found)
+    return tuple(OpCount(*row) for row in rows)
 
 
 def _by_powers_of_two(dataset: Dataset, column: str) -> tuple[tuple[int, int, int], ...]:
     """Rows by a number: 0, 1, 2 to 3, 4 to 7, and on, from the first that has rows to the last."""
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for number, count in dataset.run_sql(f"SELECT {column}, count(*) FROM subgraphs GROUP BY 1"):
-        found[number.bit_length()] += count
+        counts[number.bit_length()] += count
     return tuple(
-        (2**bits // 2, 2**bits - 1, found[bits]) for bits in range(min(found), max(found) + 1)
+        (2**bits // 2, 2**bits - 1, counts[bits]) for bits in range(min(counts), max(counts) + 1)
     )
 
 
 def _libraries(dataset: Dataset) -> tuple[LibraryCount, ...]:
-    found = dataset.run_sql(
+    rows = dataset.run_sql(
         "SELECT split_part(net, '/', 1) AS library, count(DISTINCT \"full\"), count(DISTINCT net)"
         ' FROM (SELECT "full", unnest(nets) AS net FROM subgraphs)'
         ' GROUP BY library ORDER BY count(DISTINCT "full") DESC, library'
     )
-    return tuple(LibraryCount(*item) for item in found)
+    return tuple(LibraryCount(*row) for row in rows)
