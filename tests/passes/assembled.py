@@ -35,7 +35,7 @@ def run_assembled(jobs: Sequence[Job], capability: int, cache: Path) -> dict[str
     """
     environment = {**os.environ, "TRITON_CACHE_DIR": str(cache)}
     environment.pop("TRITON_INTERPRET", None)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tests.passes.assembled", str(capability)],
         input=msgspec.json.encode(jobs),
         env=environment,
@@ -44,8 +44,8 @@ def run_assembled(jobs: Sequence[Job], capability: int, cache: Path) -> dict[str
         check=False,
         timeout=1800,
     )
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
-    return msgspec.json.decode(done.stdout, type=dict[str, list[str]])
+    assert completed.returncode == 0, completed.stderr.decode()[-3000:]
+    return msgspec.json.decode(completed.stdout, type=dict[str, list[str]])
 
 
 def main() -> None:
@@ -57,12 +57,12 @@ def main() -> None:
     compile_only(int(sys.argv[1]), launched.append)
     kernels: dict[str, list[str]] = {}
     with torch.no_grad(), output:
-        for item in jobs:
-            graph = Graph(parse_program(item.text), item.tensors)
+        for case in jobs:
+            graph = Graph(parse_program(case.text), case.tensors)
             module = build(graph.program)
-            apply_passes(module, load_passes(inspect_folder(Path(item.folder))))
+            apply_passes(module, load_passes(inspect_folder(Path(case.folder))))
             module(*tensors(graph, make_inputs(graph, "fresh", seed=0)))
-            kernels[item.name] = list(launched)
+            kernels[case.name] = list(launched)
             launched.clear()
         output.write(msgspec.json.encode(kernels))
 
@@ -93,8 +93,8 @@ def compile_only(capability: int, note: Callable[[str], None]) -> None:
 
     def launcher(kernel: Any, grid: Any) -> Callable[..., None]:
         def launch(*args: Any, **kwargs: Any) -> None:
-            made = kernel.run(*args, grid=grid, warmup=True, **kwargs)
-            assert made.asm["cubin"], "a kernel that compiled has machine code"
+            compiled = kernel.run(*args, grid=grid, warmup=True, **kwargs)
+            assert compiled.asm["cubin"], "a kernel that compiled has machine code"
             note(kernel.fn.__name__)
 
         return launch

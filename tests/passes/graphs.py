@@ -28,7 +28,7 @@ def pass_of(
     """A pass; without a replacement, one that runs the pattern and leaves its inputs alone."""
 
     def same(*args: Any) -> Any:
-        return pattern(*(copied(item) for item in args))
+        return pattern(*(copied(arg) for arg in args))
 
     function = replacement or same
     return make_pass(name, pattern, replacement_args or _all_args(pattern), lambda: function)
@@ -41,8 +41,8 @@ def _all_args(pattern: Any) -> Callable[..., Any]:
     else:
         names = list(inspect.signature(pattern).parameters)
     listed = "".join(f"{name}, " for name in names)
-    made: Callable[..., Any] = eval(f"lambda {listed}: ({listed})")
-    return made
+    function: Callable[..., Any] = eval(f"lambda {listed}: ({listed})")
+    return function
 
 
 def rewritten(
@@ -72,14 +72,16 @@ def copied(value: Any) -> Any:
 
 def outcome(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
     """What a function returns on copies of some inputs, and then what it leaves in them."""
-    given = [copied(item) for item in inputs]
-    result = function(*given)
-    return [*(result if isinstance(result, (tuple, list)) else [result]), *given]
+    args = [copied(value) for value in inputs]
+    result = function(*args)
+    return [*(result if isinstance(result, (tuple, list)) else [result]), *args]
 
 
-def assert_same(one: Callable[..., Any], other: Callable[..., Any], inputs: Sequence[Any]) -> None:
+def assert_same(
+    first: Callable[..., Any], second: Callable[..., Any], inputs: Sequence[Any]
+) -> None:
     """Both return the same values, to the bit, and leave the same values in their inputs."""
-    for a, b in zip(outcome(one, inputs), outcome(other, inputs), strict=True):
+    for a, b in zip(outcome(first, inputs), outcome(second, inputs), strict=True):
         torch.testing.assert_close(b, a, rtol=0, atol=0, equal_nan=True)
 
 

@@ -62,7 +62,7 @@ def job(name: str, folder: Path, graph: Graph, *kinds: InputKind) -> Job:
 
 def run_interpreted(jobs: Sequence[Job], timeout_s: float = 600.0) -> dict[str, Result]:
     """What comes of some jobs, by their names."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tests.passes.interpreted"],
         input=msgspec.json.encode(jobs),
         env={**os.environ, "TRITON_INTERPRET": "1"},
@@ -71,9 +71,9 @@ def run_interpreted(jobs: Sequence[Job], timeout_s: float = 600.0) -> dict[str, 
         check=False,
         timeout=timeout_s,
     )
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
-    results = msgspec.json.decode(done.stdout, type=list[Result])
-    return {item.name: item for item in results}
+    assert completed.returncode == 0, completed.stderr.decode()[-3000:]
+    results = msgspec.json.decode(completed.stdout, type=list[Result])
+    return {result.name: result for result in results}
 
 
 def main() -> None:
@@ -83,7 +83,7 @@ def main() -> None:
     os.dup2(2, 1)
     correct_interpreter()
     with torch.no_grad(), output:
-        output.write(msgspec.json.encode([_tried(item) for item in jobs]))
+        output.write(msgspec.json.encode([_tried(case) for case in jobs]))
 
 
 def correct_interpreter() -> None:
@@ -106,57 +106,57 @@ def correct_interpreter() -> None:
             return to_storage(values, "bfloat16")
         return convert(values, source, target, rounding)
 
-    def create_dot(self: Any, a: Any, b: Any, *rest: Any) -> Any:
+    def create_dot(self: Any, a: Any, b: Any, *options: Any) -> Any:
         if a.dtype.scalar == tl.bfloat16:
-            a, b = (self.cast_impl(item, tl.float32) for item in (a, b))
-        return dot(self, a, b, *rest)
+            a, b = (self.cast_impl(operand, tl.float32) for operand in (a, b))
+        return dot(self, a, b, *options)
 
     interpreter._convert_float = convert_float
     interpreter.InterpreterBuilder.create_dot = create_dot
     autotuner.Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]
 
 
-def _tried(item: Job) -> Result:
+def _tried(case: Job) -> Result:
     try:
-        return _result(item)
+        return _result(case)
     except Exception as cause:  # noqa: BLE001 (top loop: any failure is a result)
-        return Result(item.name, {}, None, f"{type(cause).__name__}: {cause}")
+        return Result(case.name, {}, None, f"{type(cause).__name__}: {cause}")
 
 
-def _result(item: Job) -> Result:
-    graph = Graph(parse_program(item.text), item.tensors)
+def _result(case: Job) -> Result:
+    graph = Graph(parse_program(case.text), case.tensors)
     module, original = build(graph.program), build(graph.program)
-    reports, _ = apply_passes(module, load_passes(inspect_folder(Path(item.folder))))
+    reports, _ = apply_passes(module, load_passes(inspect_folder(Path(case.folder))))
     matches = {report.name: report.num_matches for report in reports}
     if not any(matches.values()):
         misses = [report.miss.sentence() for report in reports if report.miss]
-        return Result(item.name, matches, None, f"no match: {misses}")
+        return Result(case.name, matches, None, f"no match: {misses}")
     worst = None
-    for kind in item.kinds:
+    for kind in case.kinds:
         values = make_inputs(graph, kind, seed=0)
         expected = original(*tensors(graph, values))
-        given = tensors(graph, values)
-        t, problem = _compared(module(*given), expected)
-        for value, left in zip(values, given, strict=True):
-            if not np.array_equal(value, left if isinstance(left, int) else stored(left)):
+        args = tensors(graph, values)
+        t, problem = _compared(module(*args), expected)
+        for value, arg in zip(values, args, strict=True):
+            if not np.array_equal(value, arg if isinstance(arg, int) else stored(arg)):
                 problem = "an argument is written to"
         if problem:
-            return Result(item.name, matches, None, f"{kind}: {problem}")
+            return Result(case.name, matches, None, f"{kind}: {problem}")
         worst = t if worst is None or t is not None and t > worst else worst
-    return Result(item.name, matches, worst)
+    return Result(case.name, matches, worst)
 
 
-def _compared(found: Sequence[Any], expected: Sequence[Any]) -> tuple[int | None, str | None]:
+def _compared(actual: Sequence[Any], expected: Sequence[Any]) -> tuple[int | None, str | None]:
     """The smallest level at which outputs agree, or what their difference is."""
-    if len(found) != len(expected):
-        return None, f"{len(found)} outputs, not {len(expected)}"
+    if len(actual) != len(expected):
+        return None, f"{len(actual)} outputs, not {len(expected)}"
     levels = []
-    for one, other in zip(found, expected, strict=True):
-        if (one.dtype, one.shape) != (other.dtype, other.shape):
-            return None, f"{one.dtype} {one.shape}, not {other.dtype} {other.shape}"
-        if not same_order(one.shape, one.stride(), other.stride()):
-            return None, f"strides {one.stride()}, not {other.stride()}"
-        t = smallest_t(stored(one), stored(other), str(other.dtype).removeprefix("torch."))
+    for first, second in zip(actual, expected, strict=True):
+        if (first.dtype, first.shape) != (second.dtype, second.shape):
+            return None, f"{first.dtype} {first.shape}, not {second.dtype} {second.shape}"
+        if not same_order(first.shape, first.stride(), second.stride()):
+            return None, f"strides {first.stride()}, not {second.stride()}"
+        t = smallest_t(stored(first), stored(second), str(second.dtype).removeprefix("torch."))
         if t is None:
             return None, "the values agree at no level"
         levels.append(t)

@@ -79,9 +79,9 @@ def programs(draw: Callable[..., Any], writes: bool) -> Program:
     num_calls = draw(st.integers(1, 12))
     for _ in range(num_calls):
         _add_call(draw, graph, values, writes)
-    made = [node for node in values if node.op != "placeholder"]
-    outputs = draw(st.lists(st.sampled_from(made), min_size=1, max_size=3)) if made else []
-    graph.output((*outputs, *made[-1:]))
+    calls = [node for node in values if node.op != "placeholder"]
+    outputs = draw(st.lists(st.sampled_from(calls), min_size=1, max_size=3)) if calls else []
+    graph.output((*outputs, *calls[-1:]))
     if not writes:
         graph.eliminate_dead_code()
     return Program(torch.fx.GraphModule(torch.nn.Module(), graph), inputs)
@@ -109,8 +109,8 @@ def _add_call(
         args = (first, *nodes[2:4])
     else:
         choices = {"plain": PLAIN, "view": VIEWS, "write": WRITES}[kind]
-        target, rest, kwargs = draw(st.sampled_from(choices))
-        args = (first, *rest)
+        target, operands, kwargs = draw(st.sampled_from(choices))
+        args = (first, *operands)
     try:
         result = _run(target, args, kwargs, values)
     except (RuntimeError, IndexError, ValueError):  # no view of that shape, or memory that overlaps
@@ -127,10 +127,10 @@ def _run(
     kwargs: dict[str, Any],
     values: dict[torch.fx.Node, torch.Tensor],
 ) -> Any:
-    given = torch.fx.map_arg(args, values.__getitem__)
+    operands = torch.fx.map_arg(args, values.__getitem__)
     if isinstance(target, str):
-        return getattr(given[0], target)(*given[1:], **kwargs)
-    return target(*given, **kwargs)
+        return getattr(operands[0], target)(*operands[1:], **kwargs)
+    return target(*operands, **kwargs)
 
 
 @st.composite
@@ -147,7 +147,7 @@ def cuts(draw: Callable[..., Any], program: Program, gaps: bool) -> torch.fx.Gra
     inside = calls[start:stop]
     if gaps:
         keep = draw(st.lists(st.booleans(), min_size=len(inside), max_size=len(inside)))
-        inside = [node for node, kept in zip(inside, keep, strict=True) if kept]
+        inside = [node for node, is_kept in zip(inside, keep, strict=True) if is_kept]
     returned = [node for node in inside if any(user not in inside for user in node.users)]
     if not returned:
         return None
@@ -158,12 +158,12 @@ def cuts(draw: Callable[..., Any], program: Program, gaps: bool) -> torch.fx.Gra
 def _needed(inside: list[torch.fx.Node], returned: list[torch.fx.Node]) -> list[torch.fx.Node]:
     """The calls that write or that what is returned or written needs."""
     writing = [*(choice[0] for choice in WRITES if choice[0] is not F.relu), *WITH_ANOTHER_WRITES]
-    needed: list[torch.fx.Node] = []
+    live: list[torch.fx.Node] = []
     for node in reversed(inside):
         writes = node.target in writing or "inplace" in node.kwargs
-        if writes or node in returned or any(user in needed for user in node.users):
-            needed.append(node)
-    return needed[::-1]
+        if writes or node in returned or any(user in live for user in node.users):
+            live.append(node)
+    return live[::-1]
 
 
 def _pattern(
@@ -199,8 +199,8 @@ def renamed(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 def structure(module: torch.fx.GraphModule) -> list[tuple[Any, ...]]:
     """A graph without its names: for every node what it does, on which nodes by position."""
     order = {node: f"#{index}" for index, node in enumerate(module.graph.nodes)}
-    found = []
+    calls = []
     for node in module.graph.nodes:
         args = torch.fx.map_arg((node.args, node.kwargs), order.__getitem__)
-        found.append((node.op, None if node.op == "placeholder" else node.target, repr(args)))
-    return found
+        calls.append((node.op, None if node.op == "placeholder" else node.target, repr(args)))
+    return calls

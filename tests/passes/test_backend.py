@@ -62,7 +62,7 @@ def compiled(function: Callable[..., Any], **options: Any) -> tuple[Any, list[li
 
 
 def matches(reports: list[list[PassReport]]) -> list[dict[str, int]]:
-    return [{item.name: item.num_matches for item in graph} for graph in reports]
+    return [{report.name: report.num_matches for report in graph} for graph in reports]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def run_llama(net: Any) -> torch.Tensor:
 @torch.no_grad()
 def test_a_real_net_under_several_folders_gives_the_values_of_eager(llama: Any) -> None:
     folders = [EXAMPLES / name for name in ("residual_rms_norm", "rms_norm", "rotary_embedding")]
-    optimised, reports = compiled(llama, passes=[str(item) for item in folders])
+    optimised, reports = compiled(llama, passes=[str(folder) for folder in folders])
     torch.testing.assert_close(run_llama(optimised), run_llama(llama), rtol=1e-5, atol=1e-5)
     assert matches(reports) == [{"FuseAddRmsNorm": 4, "FuseRmsNorm": 1, "FuseRotary": 2}]
 
@@ -119,7 +119,7 @@ def test_with_gradients_on_nothing_is_rewritten_and_the_log_says_so(
     ]
     assert "nothing is rewritten" in caplog.text and "torch.no_grad()" in caplog.text
     out.sum().backward()
-    assert all(item.grad is not None for item in llama.layers.parameters())
+    assert all(parameter.grad is not None for parameter in llama.layers.parameters())
     llama.zero_grad()
 
 
@@ -152,9 +152,9 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 def test_a_wrong_option_gives_one_clear_error(
     options: dict[str, Any], error: type[Exception], words: str
 ) -> None:
-    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=words) as found:
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=words) as error_info:
         torch.compile(net, backend="passnet", options=options)(torch.ones(2), torch.ones(2))
-    assert type(found.value.inner_exception) is error
+    assert type(error_info.value.inner_exception) is error
 
 
 def test_a_mode_is_refused() -> None:
@@ -214,8 +214,8 @@ def replacement_func():
 
     x = torch.randn(3, 3)
     optimised, reports = compiled(function, passes=folder, residual="inductor")
-    for found, expected in zip(optimised(x), function(x), strict=True):
-        torch.testing.assert_close(found, expected)
+    for actual, expected in zip(optimised(x), function(x), strict=True):
+        torch.testing.assert_close(actual, expected)
     assert matches(reports) == [{"Pair": 1, "Fuse": 2}]
     assert sys.modules["pass_dir.Pair"].CALLS == [1]
     assert len(sys.modules["pass_dir.Fuse"].CALLS) == 2
@@ -229,9 +229,9 @@ def test_inductor_refuses_a_pattern_that_returns_a_view_of_its_argument() -> Non
     module = graph_of(lambda x: (x.transpose(0, 1),))
     passes = [pass_of(transposed, lambda x: x.transpose(0, 1).clone(), name="Turn")]
     words = "Turn: the pattern returns a view of its argument, .* use the eager residual"
-    with pytest.raises(Exception, match=words) as found:
+    with pytest.raises(Exception, match=words) as error_info:
         compile_graph(module, [torch.ones(2, 3)], passes, "inductor")
-    assert isinstance(found.value, PassError) or "PassError" in str(found.value)
+    assert isinstance(error_info.value, PassError) or "PassError" in str(error_info.value)
 
 
 @torch.no_grad()

@@ -195,20 +195,20 @@ def test_floats_are_rounded_to_bfloat16_as_torch_rounds(
     bits = random.integers(0, 2**32, 2_000_000, dtype=np.uint32)
     halfway = (np.arange(65536, dtype=np.uint32) << 16) | 0x8000
     x = torch.from_numpy(np.concatenate((bits, halfway, halfway + 1, halfway - 1)).view(np.float32))
-    found = header(name, x).to(torch.bfloat16)
+    actual = header(name, x).to(torch.bfloat16)
     expected = x.to(torch.bfloat16)
-    assert torch.equal(found.isnan(), x.isnan())
-    known = ~x.isnan()
-    assert torch.equal(found.view(torch.int16)[known], expected.view(torch.int16)[known])
+    assert torch.equal(actual.isnan(), x.isnan())
+    is_number = ~x.isnan()
+    assert torch.equal(actual.view(torch.int16)[is_number], expected.view(torch.int16)[is_number])
 
 
 def test_the_gelu_example_is_equal_to_eager_torch_for_every_bfloat16_up_to_20(cache: Path) -> None:
-    [item] = load_passes(inspect_folder(EXAMPLES / "gelu_tanh"))
+    [gelu] = load_passes(inspect_folder(EXAMPLES / "gelu_tanh"))
     x = torch.arange(65536, dtype=torch.int32).to(torch.int16).view(torch.bfloat16)
     x = x[x.abs() <= 20]
     assert len(x) > 30_000
     half = 0.5 * x
     inner = x + 0.044715 * torch.pow(x, 3.0)
     expected = half * (1.0 + torch.tanh(0.7978845608028654 * inner))
-    found = item.replacement(x)
-    assert torch.equal(found.view(torch.int16), expected.view(torch.int16))
+    actual = gelu.replacement(x)
+    assert torch.equal(actual.view(torch.int16), expected.view(torch.int16))

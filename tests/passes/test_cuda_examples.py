@@ -24,16 +24,16 @@ FOLDERS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 def test_a_folder_is_clean_under_the_strict_rules(name: str) -> None:
     folder = inspect_folder(FOLDER / name)
     assert folder.passes and folder.unlisted == ()
-    assert {item.weight for item in inspect_code(folder, STRICT)} <= {"note"}
+    assert {finding.weight for finding in inspect_code(folder, STRICT)} <= {"note"}
 
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_pass_matches_every_graph_of_its_task_without_compiling(name: str) -> None:
-    [task] = [item for item in load_suite("demo").tasks if item.name == name]
+    [task] = [task for task in load_suite("demo").tasks if task.name == name]
     passes = load_passes(inspect_folder(FOLDER / name))
-    graphs = [item.graph for item in task.graphs]
-    halves = [item.graph for item in task.graphs if item.name.endswith("bfloat16")]
-    graphs += [in_dtype(item, "float16") for item in halves]
+    graphs = [variant.graph for variant in task.graphs]
+    halves = [variant.graph for variant in task.graphs if variant.name.endswith("bfloat16")]
+    graphs += [in_dtype(graph, "float16") for graph in halves]
     for graph in graphs:
         reports, _ = apply_passes(build(graph.program), passes)
         assert [report.num_matches for report in reports] == [1], reports

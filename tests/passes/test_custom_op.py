@@ -34,11 +34,11 @@ def test_a_result_in_a_tuple_of_one_feeds_another_replacement(tmp_path: Path) ->
     options: dict[str, Any] = {
         "passes": folder,
         "residual": "inductor",
-        "report": lambda reports: matches.extend(item.num_matches for item in reports),
+        "report": lambda reports: matches.extend(report.num_matches for report in reports),
     }
     x, y = torch.randn(4, 5), torch.randn(4, 5)
     torch._dynamo.reset()
     with torch.no_grad():
-        found = torch.compile(net, backend="passnet", options=options)(x, y)
+        actual = torch.compile(net, backend="passnet", options=options)(x, y)
     assert matches == [1, 1]
-    assert torch.equal(found, net(x, y))
+    assert torch.equal(actual, net(x, y))

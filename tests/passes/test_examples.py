@@ -42,25 +42,25 @@ def test_on_every_graph_of_its_task_a_pass_matches_and_keeps_the_values(
     folder: PassFolder, tasks: dict[str, Task]
 ) -> None:
     passes = load_passes(folder)
-    for item in tasks[folder.path.name].graphs:
-        module = build(item.graph.program)
+    for variant in tasks[folder.path.name].graphs:
+        module = build(variant.graph.program)
         reports, _ = apply_passes(module, passes)
         misses = [report.miss.sentence() for report in reports if report.miss]
-        assert any(report.num_matches for report in reports), (item.name, misses)
-        original = build(item.graph.program)
+        assert any(report.num_matches for report in reports), (variant.name, misses)
+        original = build(variant.graph.program)
         for kind in ("fresh", "recorded"):
-            values = make_inputs(item.graph, kind, seed=0)
-            expected = original(*tensors(item.graph, values))
-            given = tensors(item.graph, values)
-            found = module(*given)
-            assert len(found) == len(expected)
-            for one, other in zip(found, expected, strict=True):
-                assert (one.dtype, one.shape) == (other.dtype, other.shape), item.name
-                assert one.stride() == other.stride(), item.name
-                dtype = str(other.dtype).removeprefix("torch.")
-                t = smallest_t(stored(one), stored(other), dtype)
-                assert t is not None and t <= -5, (item.name, kind, t)
-            for value, left in zip(values, given, strict=True):
-                assert np.array_equal(value, left if isinstance(left, int) else stored(left)), (
-                    f"{item.name} writes into an argument"
+            values = make_inputs(variant.graph, kind, seed=0)
+            expected = original(*tensors(variant.graph, values))
+            args = tensors(variant.graph, values)
+            actual = module(*args)
+            assert len(actual) == len(expected)
+            for first, second in zip(actual, expected, strict=True):
+                assert (first.dtype, first.shape) == (second.dtype, second.shape), variant.name
+                assert first.stride() == second.stride(), variant.name
+                dtype = str(second.dtype).removeprefix("torch.")
+                t = smallest_t(stored(first), stored(second), dtype)
+                assert t is not None and t <= -5, (variant.name, kind, t)
+            for value, arg in zip(values, args, strict=True):
+                assert np.array_equal(value, arg if isinstance(arg, int) else stored(arg)), (
+                    f"{variant.name} writes into an argument"
                 )

@@ -35,9 +35,9 @@ def replacement_func():
 
 def test_a_good_folder_lists_its_passes_in_order(tmp_path: Path) -> None:
     folder = inspect_folder(write_folder(tmp_path, ["Second", "First"], First=GOOD, Second=GOOD))
-    assert [item.name for item in folder.passes] == ["Second", "First"]
+    assert [file.name for file in folder.passes] == ["Second", "First"]
     assert folder.unlisted == () and is_pass_folder(tmp_path)
-    assert [item.name for item in load_passes(folder)] == ["Second", "First"]
+    assert [pass_.name for pass_ in load_passes(folder)] == ["Second", "First"]
 
 
 def test_an_empty_list_is_a_folder_without_passes(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_functions_may_be_imported_or_assigned(tmp_path: Path) -> None:
     )
     parts = "def pattern(x): return x.exp()\ndef args(x): return x\n"
     folder = inspect_folder(write_folder(tmp_path, ["Fuse"], Fuse=text, parts=parts))
-    assert [item.name for item in folder.passes] == ["Fuse"] and folder.unlisted == ()
+    assert [file.name for file in folder.passes] == ["Fuse"] and folder.unlisted == ()
 
 
 LOADING = {
@@ -145,8 +145,8 @@ def test_a_helper_module_is_imported_from_the_folder_it_lies_in(tmp_path: Path) 
     text = text.replace("return torch.clamp(x + y, min=0)", "return x * FACTOR")
     for name, factor in (("one", 2), ("other", 3)):
         folder = write_folder(tmp_path / name, ["Fuse"], Fuse=text, kernel=f"FACTOR = {factor}\n")
-        [item] = load_passes(inspect_folder(folder))
-        assert item.replacement(1, 0) == factor
+        [pass_] = load_passes(inspect_folder(folder))
+        assert pass_.replacement(1, 0) == factor
 
 
 def test_a_pass_that_is_not_listed_is_noted_and_a_helper_is_not(tmp_path: Path) -> None:
@@ -160,12 +160,12 @@ def with_input_passes(path: Path, names: str, **modules: str) -> None:
     (path / INPUT_LIST).write_text(names)
 
 
-@pytest.mark.parametrize("place", ["passes/const_pass_dir", "const_pass_dir"])
-def test_input_passes_apply_first(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("location", ["passes/const_pass_dir", "const_pass_dir"])
+def test_input_passes_apply_first(tmp_path: Path, location: str) -> None:
     folder = write_folder(tmp_path / "passes", Fuse=GOOD)
-    with_input_passes(tmp_path / place, '["Input"]', Input=GOOD)
+    with_input_passes(tmp_path / location, '["Input"]', Input=GOOD)
     passes = load_passes(inspect_folder(folder))
-    assert [item.name for item in passes] == ["Input", "Fuse"]
+    assert [pass_.name for pass_ in passes] == ["Input", "Fuse"]
     assert passes[0].replacement.__module__ == "const_pass_dir.Input"
 
 
@@ -173,7 +173,7 @@ def test_an_output_pass_takes_the_place_of_the_input_pass_of_its_name(tmp_path: 
     folder = write_folder(tmp_path / "passes", Fuse=GOOD, Input=GOOD)
     with_input_passes(tmp_path / "const_pass_dir", '["Input", "Kept"]', Input=GOOD, Kept=GOOD)
     passes = load_passes(inspect_folder(folder))
-    modules = [item.replacement.__module__ for item in passes]
+    modules = [pass_.replacement.__module__ for pass_ in passes]
     assert modules == ["pass_dir.Input", "const_pass_dir.Kept", "pass_dir.Fuse"]
 
 
@@ -220,8 +220,8 @@ def test_a_change_within_the_same_second_is_loaded(
     for factor in "23":
         write_folder(tmp_path, Fuse=GOOD.replace("torch.clamp(x + y, min=0)", f"x * {factor}"))
         os.utime(tmp_path / "Fuse.py", (1000, 1000))
-        [item] = loaded_passes(tmp_path)
-        assert item.replacement(torch.ones(()), 0) == int(factor)
+        [pass_] = loaded_passes(tmp_path)
+        assert pass_.replacement(torch.ones(()), 0) == int(factor)
     assert not sys.dont_write_bytecode
 
 

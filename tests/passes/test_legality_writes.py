@@ -251,5 +251,5 @@ def test_an_earlier_replacement_still_shares_the_memory_of_what_it_replaced() ->
     first = pass_of(lambda x: (x + 1) * 2, name="First")
     second = pass_of(lambda a: a * 3 + a, name="Second")
     module, reports = rewritten(net, first, second)
-    assert [item.num_matches for item in reports] == [1, 0]
+    assert [report.num_matches for report in reports] == [1, 0]
     assert_same(net, module, [X])

@@ -90,21 +90,21 @@ LITERALS = {
 
 @pytest.mark.parametrize("name", LITERALS)
 def test_a_typed_parameter_stands_for_a_literal_of_that_type_only(name: str) -> None:
-    kind, literal, make, others = LITERALS[name]
+    kind, literal, make, unequal = LITERALS[name]
 
     def pattern(x, n):
         return make(n)(x)
 
     for annotation in (kind, f"torch.{kind.__name__}" if "torch" in str(kind) else kind.__name__):
         pattern.__annotations__ = {"n": annotation}
-        item = pass_of(pattern, only_first, lambda x, n: (n, x))
-        module, [report] = rewritten(make(literal), item)
+        keep_first = pass_of(pattern, only_first, lambda x, n: (n, x))
+        module, [report] = rewritten(make(literal), keep_first)
         assert report.num_matches == 1
         call = next(node for node in module.graph.nodes if node.op == "call_function")
         assert call.args[0] == literal and type(call.args[0]) is type(literal)
-        for other in others:
-            assert rewritten(make(other), item)[1][0].num_matches == 0
-        assert rewritten(lambda x, y: pattern(x, y), item)[1][0].num_matches == 0
+        for value in unequal:
+            assert rewritten(make(value), keep_first)[1][0].num_matches == 0
+        assert rewritten(lambda x, y: pattern(x, y), keep_first)[1][0].num_matches == 0
 
 
 def test_a_literal_that_is_named_twice_must_be_equal() -> None:
@@ -124,8 +124,8 @@ def test_a_literal_parameter_inside_a_slice_or_a_list() -> None:
 
 
 def test_a_graph_module_as_pattern() -> None:
-    item = pass_of(torch.fx.symbolic_trace(add_relu), fused)
-    module, _ = rewritten(lambda x, y: torch.relu(y + x) * 2, item)
+    fuse = pass_of(torch.fx.symbolic_trace(add_relu), fused)
+    module, _ = rewritten(lambda x, y: torch.relu(y + x) * 2, fuse)
     assert_expected_inline(
         code(module),
         """\

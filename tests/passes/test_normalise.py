@@ -203,26 +203,26 @@ def values() -> dict[torch.fx.Node, torch.Tensor]:
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_ways_to_write_one_call_have_one_form(name: str) -> None:
-    first, *others = EQUAL[name]
-    for other in others:
-        assert form(other) == form(first), other.normal()
-        assert not other.normal().writes
+    first, *equal = EQUAL[name]
+    for call in equal:
+        assert form(call) == form(first), call.normal()
+        assert not call.normal().writes
 
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_what_has_one_form_computes_one_value(
     name: str, values: dict[torch.fx.Node, torch.Tensor]
 ) -> None:
-    first, *others = EQUAL[name]
+    first, *equal = EQUAL[name]
     expected = outcome(lambda: first.run(values), [])
-    for other in others:
-        torch.testing.assert_close(outcome(lambda other=other: other.run(values), []), expected)
+    for call in equal:
+        torch.testing.assert_close(outcome(lambda call=call: call.run(values), []), expected)
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_different_calls_have_different_forms(name: str) -> None:
-    one, other = DIFFERENT[name]
-    assert form(one) != form(other)
+    first, second = DIFFERENT[name]
+    assert form(first) != form(second)
 
 
 @pytest.mark.parametrize("name", IN_PLACE_CALLS)

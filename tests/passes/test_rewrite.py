@@ -103,7 +103,7 @@ def test_two_passes_keep_their_two_replacements() -> None:
     module, reports = rewritten(
         net, pass_of(add_relu, fused), pass_of(lambda x: x * 2, double, name="Double")
     )
-    assert [(item.name, item.num_matches) for item in reports] == [("Fuse", 1), ("Double", 1)]
+    assert [(report.name, report.num_matches) for report in reports] == [("Fuse", 1), ("Double", 1)]
     assert_same(net, module, [X, Y])
     assert_expected_inline(
         code(module),
@@ -116,7 +116,7 @@ return mul_1""",
 
 
 def test_two_replacements_of_one_name_stay_apart() -> None:
-    def made(factor):
+    def scaled_by(factor):
         def scale(x):
             return x * factor
 
@@ -126,7 +126,7 @@ def test_two_replacements_of_one_name_stay_apart() -> None:
         return x.exp() + x.sin()
 
     module, _ = rewritten(
-        net, pass_of(lambda x: x.exp(), made(2)), pass_of(lambda x: x.sin(), made(3))
+        net, pass_of(lambda x: x.exp(), scaled_by(2)), pass_of(lambda x: x.sin(), scaled_by(3))
     )
     torch.testing.assert_close(module(X), X * 2 + X * 3)
 
@@ -148,8 +148,8 @@ class Callable_:
 
 
 def test_replacement_args_append_constants() -> None:
-    item = pass_of(add_relu, only_first, lambda x, y: (x, y, "route", 1.5, (2, 3), None))
-    module, _ = rewritten(add_relu, item)
+    fuse = pass_of(add_relu, only_first, lambda x, y: (x, y, "route", 1.5, (2, 3), None))
+    module, _ = rewritten(add_relu, fuse)
     assert_expected_inline(
         code(module),
         """\
@@ -162,8 +162,8 @@ def test_replacement_args_reorder_and_drop() -> None:
     def net(x, y, z):
         return x * y - z
 
-    item = pass_of(lambda a, b, c: a * b - c, only_first, lambda a, b, c: (c, a))
-    module, _ = rewritten(net, item)
+    fuse = pass_of(lambda a, b, c: a * b - c, only_first, lambda a, b, c: (c, a))
+    module, _ = rewritten(net, fuse)
     assert_expected_inline(
         code(module),
         """\
@@ -173,8 +173,8 @@ return only_first""",
 
 
 def test_replacement_args_may_compute() -> None:
-    item = pass_of(add_relu, fused, lambda x, y: (x.reshape(-1), y.reshape(-1)))
-    module, _ = rewritten(add_relu, item)
+    fuse = pass_of(add_relu, fused, lambda x, y: (x.reshape(-1), y.reshape(-1)))
+    module, _ = rewritten(add_relu, fuse)
     torch.testing.assert_close(module(X, Y), add_relu(X, Y).reshape(-1))
     assert_expected_inline(
         code(module),
@@ -205,7 +205,7 @@ def test_a_later_pass_sees_what_the_one_before_it_left() -> None:
     inner = pass_of(lambda x, y: torch.relu(torch.relu(x + y) + y), fused, name="Inner")
     outer = pass_of(lambda x: x.exp(), double, name="Outer")
     module, reports = rewritten(net, inner, pass_of(add_relu, fused), outer)
-    assert [item.num_matches for item in reports] == [1, 0, 1]
+    assert [report.num_matches for report in reports] == [1, 0, 1]
     assert_expected_inline(
         code(module),
         """\
@@ -218,15 +218,15 @@ return double""",
 def test_the_order_of_passes_decides_who_gets_a_call() -> None:
     long = pass_of(add_relu, fused, name="Long")
     short = pass_of(lambda x, y: x + y, pair, name="Short")
-    assert [item.num_matches for item in rewritten(add_relu, long, short)[1]] == [1, 0]
-    assert [item.num_matches for item in rewritten(add_relu, short, long)[1]] == [1, 0]
+    assert [report.num_matches for report in rewritten(add_relu, long, short)[1]] == [1, 0]
+    assert [report.num_matches for report in rewritten(add_relu, short, long)[1]] == [1, 0]
 
 
 def test_a_replacement_is_never_part_of_a_later_match() -> None:
     plain = pass_of(lambda x, y: x + y, torch.add)
     function = pass_of(lambda x, y: torch.add(x, y), fused, name="Again")
     module, reports = rewritten(add_relu, plain, function)
-    assert [item.num_matches for item in reports] == [1, 0]
+    assert [report.num_matches for report in reports] == [1, 0]
     [report], sites = apply_passes(module, [function])
     assert report.num_matches == 0 and not sites
 
@@ -237,7 +237,7 @@ def test_a_site_names_what_the_parameters_stand_for() -> None:
 
     module = graph_of(lambda x, y: (y + x) * 1.5)
     _, [site] = apply_passes(module, [pass_of(pattern)])
-    assert [str(item) for item in site.inputs] == ["y", "x", "1.5"]
+    assert [str(value) for value in site.inputs] == ["y", "x", "1.5"]
     assert site.source.name == "Fuse" and site.node in module.graph.nodes
 
 

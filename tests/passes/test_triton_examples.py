@@ -89,18 +89,18 @@ the shapes of the arguments, and what changes in the text. They reach every loop
 
 
 def mean_float(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    kept = mask.unsqueeze(-1).expand(hidden.size()).float()
-    return torch.sum(hidden * kept, 1) / torch.clamp(kept.sum(1), min=1e-9)
+    weights = mask.unsqueeze(-1).expand(hidden.size()).float()
+    return torch.sum(hidden * weights, 1) / torch.clamp(weights.sum(1), min=1e-9)
 
 
 def mean_method(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    kept = mask.unsqueeze(-1).expand(hidden.size()).float()
-    return (hidden * kept).sum(1) / torch.clamp(kept.sum(1), min=1e-9)
+    weights = mask.unsqueeze(-1).expand(hidden.size()).float()
+    return (hidden * weights).sum(1) / torch.clamp(weights.sum(1), min=1e-9)
 
 
 def mean_same_dtype(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    kept = mask.unsqueeze(-1).expand(hidden.size()).to(hidden.dtype)
-    return torch.sum(hidden * kept, 1) / torch.clamp(kept.sum(1), min=1e-9)
+    weights = mask.unsqueeze(-1).expand(hidden.size()).to(hidden.dtype)
+    return torch.sum(hidden * weights, 1) / torch.clamp(weights.sum(1), min=1e-9)
 
 
 def patches(image: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -145,23 +145,23 @@ def captured(net: Callable[..., Any], shapes: Sequence[Shape], dtype: str) -> Gr
 
 
 def demo(suite: str = "demo") -> list[tuple[str, SuiteGraph]]:
-    return [(task.name, item) for task in load_suite(suite).tasks for item in task.graphs]
+    return [(task.name, graph) for task in load_suite(suite).tasks for graph in task.graphs]
 
 
 def small_graphs() -> dict[str, tuple[str, Graph]]:
     """By name: the folder, and a graph that is quick to interpret, in every dtype."""
-    made: dict[str, tuple[str, Graph]] = {}
+    graphs: dict[str, tuple[str, Graph]] = {}
     for start, (shapes, changes) in SMALL.items():
-        for task, item in demo():
-            if item.name.startswith(start) and (dtype := item.name.split("-")[-1]) in DTYPES:
-                graph = small(item.graph, shapes, changes)
-                made.setdefault(f"{start}-{dtype}", (task, graph))
+        for task, variant in demo():
+            if variant.name.startswith(start) and (dtype := variant.name.split("-")[-1]) in DTYPES:
+                graph = small(variant.graph, shapes, changes)
+                graphs.setdefault(f"{start}-{dtype}", (task, graph))
                 if dtype == "bfloat16":
-                    made.setdefault(f"{start}-float16", (task, in_dtype(graph, "float16")))
+                    graphs.setdefault(f"{start}-float16", (task, in_dtype(graph, "float16")))
     for name, (net, shapes) in NETS.items():
         for dtype in DTYPES:
-            made[f"{name}-{dtype}"] = (name.split("-")[0], captured(net, shapes, dtype))
-    return made
+            graphs[f"{name}-{dtype}"] = (name.split("-")[0], captured(net, shapes, dtype))
+    return graphs
 
 
 NAMES = [f"{start}-{dtype}" for start in [*SMALL, *NETS] for dtype in DTYPES]
@@ -173,11 +173,11 @@ def interpreted() -> dict[str, Result]:
         job(name, FOLDER / folder, graph, "fresh")
         for name, (folder, graph) in small_graphs().items()
     ]
-    for task, item in demo():
-        jobs.append(job(item.name, FOLDER / task, item.graph))
-        if item.name.endswith("bfloat16"):
-            half = in_dtype(item.graph, "float16")
-            jobs.append(job(f"{item.name} as float16", FOLDER / task, half))
+    for task, variant in demo():
+        jobs.append(job(variant.name, FOLDER / task, variant.graph))
+        if variant.name.endswith("bfloat16"):
+            half = in_dtype(variant.graph, "float16")
+            jobs.append(job(f"{variant.name} as float16", FOLDER / task, half))
     return run_interpreted(jobs)
 
 
@@ -205,17 +205,17 @@ def test_a_folder_is_clean_under_the_strict_rules(name: str) -> None:
 def test_a_pass_matches_every_graph_of_its_task_in_every_dtype(
     interpreted: dict[str, Result],
 ) -> None:
-    names = {item.name for _, item in demo()}
+    names = {variant.name for _, variant in demo()}
     names |= {f"{name} as float16" for name in names if name.endswith("bfloat16")}
-    found = {name: interpreted[name] for name in names}
-    assert [item for item in found.values() if item.problem] == []
-    assert all(any(item.matches.values()) for item in found.values())
+    results = {name: interpreted[name] for name in names}
+    assert [result for result in results.values() if result.problem] == []
+    assert all(any(result.matches.values()) for result in results.values())
 
 
 @pytest.mark.slow
 def test_the_graphs_of_other_shapes_agree_with_eager() -> None:
     jobs = [
-        job(item.name, FOLDER / task, item.graph, "fresh") for task, item in demo("demo-held-out")
+        job(variant.name, FOLDER / task, variant.graph, "fresh") for task, variant in demo("demo-held-out")
     ]
     for result in run_interpreted(jobs, timeout_s=1800).values():
         assert_agrees(result, result.name.split("-")[0], result.name.split("-")[-1])
@@ -226,4 +226,4 @@ def test_the_graphs_of_other_shapes_agree_with_eager() -> None:
 def test_every_kernel_compiles_for_a_gpu(capability: int, tmp_path: Path) -> None:
     jobs = [job(name, FOLDER / folder, graph) for name, (folder, graph) in small_graphs().items()]
     kernels = run_assembled(jobs, capability, tmp_path)
-    assert kernels.keys() == {item.name for item in jobs} and all(kernels.values())
+    assert kernels.keys() == {case.name for case in jobs} and all(kernels.values())
