@@ -215,7 +215,8 @@ def test_a_pass_matches_every_graph_of_its_task_in_every_dtype(
 @pytest.mark.slow
 def test_the_graphs_of_other_shapes_agree_with_eager() -> None:
     jobs = [
-        job(variant.name, FOLDER / task, variant.graph, "fresh") for task, variant in demo("demo-held-out")
+        job(variant.name, FOLDER / task, variant.graph, "fresh")
+        for task, variant in demo("demo-held-out")
     ]
     for result in run_interpreted(jobs, timeout_s=1800).values():
         assert_agrees(result, result.name.split("-")[0], result.name.split("-")[-1])
