@@ -133,9 +133,9 @@ def draw_stats(stats: Stats, path: Path) -> None:
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.7)
         axes.tick_params(axis="x", rotation=45)
-    drawn = stats.ops[:NUM_OPS_DRAWN][::-1]
-    names = [op.op.removeprefix("torch.nn.functional.") for op in drawn]
-    ops.barh(names, [op.calls for op in drawn])
+    frequent = stats.ops[:NUM_OPS_DRAWN][::-1]
+    names = [op.op.removeprefix("torch.nn.functional.") for op in frequent]
+    ops.barh(names, [op.calls for op in frequent])
     ops.set_xlabel("calls")
     ops.tick_params(axis="y", labelsize=7)
     # Without a date, and with names of parts that do not depend on chance: equal datasets give

@@ -32,6 +32,8 @@ COLOURS: Mapping[NodeKind, tuple[str, str]] = {
 }
 """Fill and stroke."""
 
+FIRST_LINE = ' font-weight="bold"'
+
 
 @dataclass(slots=True)
 class _Node:
@@ -69,35 +71,37 @@ def draw(graph: Graph, title: str = "") -> str:
 
 
 def _nodes(graph: Graph) -> list[_Node]:
-    made: dict[str, _Node] = {}
+    makers: dict[str, _Node] = {}
     nodes = []
-    for item in graph.tensors:
-        node = _Node("input", (item.name, f"{item.dtype} {_shape(item.shape)}"))
-        made[item.name] = node
+    for spec in graph.tensors:
+        node = _Node("input", (spec.name, f"{spec.dtype} {_shape(spec.shape)}"))
+        makers[spec.name] = node
         nodes.append(node)
-    for op, shapes in zip(graph.program.ops, infer_shapes(graph), strict=True):
-        known = [f"{one.dtype} {_shape(one.shape)}" for one in shapes if one.shape is not None]
-        lines = (op.target, *_literals(op), *known[:3], *(["..."] if len(known) > 3 else []))
+    for op, values in zip(graph.program.ops, infer_shapes(graph), strict=True):
+        forms = [
+            f"{value.dtype} {_shape(value.shape)}" for value in values if value.shape is not None
+        ]
+        lines = (op.target, *_literals(op), *forms[:3], *(["..."] if len(forms) > 3 else []))
         node = _Node("op", tuple(_short(line) for line in lines))
-        node.above = [made[name] for name in dict.fromkeys(op_refs(op)) if name in made]
+        node.above = [makers[name] for name in dict.fromkeys(op_refs(op)) if name in makers]
         if op.output is not None:
-            made[op.output] = node
+            makers[op.output] = node
         nodes.append(node)
     for arg in graph.program.outputs:
-        node = _Node("output", ("output",), [made[name] for name in refs(arg) if name in made])
-        nodes.append(node)
+        above = [makers[name] for name in refs(arg) if name in makers]
+        nodes.append(_Node("output", ("output",), above))
     return nodes
 
 
-def _shape(shape: Sequence[int] | None) -> str:
-    return "×".join(str(size) for size in shape or ()) or "scalar"
+def _shape(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "scalar"
 
 
 def _literals(op: Op) -> list[str]:
     """The arguments that are no values, in one line."""
-    given = [render_arg(arg) for arg in op.args if not isinstance(arg, Ref)]
-    given += [f"{name}={render_arg(arg)}" for name, arg in op.kwargs if not isinstance(arg, Ref)]
-    return [", ".join(given)] if given else []
+    literals = [render_arg(arg) for arg in op.args if not isinstance(arg, Ref)]
+    literals += [f"{name}={render_arg(arg)}" for name, arg in op.kwargs if not isinstance(arg, Ref)]
+    return [", ".join(literals)] if literals else []
 
 
 def _short(line: str) -> str:
@@ -106,19 +110,19 @@ def _short(line: str) -> str:
 
 def _set_rows(nodes: Sequence[_Node]) -> None:
     """Ops below all that they read; arguments right above their first reader."""
-    below: dict[int, int] = {}
     for node in nodes:
         if node.kind != "input":
-            node.row = 1 + max((item.row for item in node.above), default=0)
+            node.row = 1 + max((source.row for source in node.above), default=0)
     last = max((node.row for node in nodes), default=0)
+    first_reader: dict[int, int] = {}
     for node in nodes:
         if node.kind == "output":
             node.row = last
-        for item in node.above:
-            below[id(item)] = min(below.get(id(item), last), node.row)
+        for source in node.above:
+            first_reader[id(source)] = min(first_reader.get(id(source), last), node.row)
     for node in nodes:
         if node.kind == "input":
-            node.row = below.get(id(node), 1) - 1
+            node.row = first_reader.get(id(node), 1) - 1
 
 
 def _with_bends(nodes: Sequence[_Node]) -> list[list[_Node]]:
@@ -129,57 +133,57 @@ def _with_bends(nodes: Sequence[_Node]) -> list[list[_Node]]:
         rows[node.row].append(node)
     for node in nodes:
         above = []
-        for item in node.above:
-            for row in range(item.row + 1, node.row):
-                key = (id(item), row)
-                if key not in bends:
-                    before = item if row == item.row + 1 else bends[id(item), row - 1]
-                    bends[key] = _Node("bend", (), [before], row)
-                    rows[row].append(bends[key])
-            above.append(bends.get((id(item), node.row - 1), item))
+        for source in node.above:
+            end = source
+            for row in range(source.row + 1, node.row):
+                if (id(source), row) not in bends:
+                    bends[id(source), row] = _Node("bend", (), [end], row)
+                    rows[row].append(bends[id(source), row])
+                end = bends[id(source), row]
+            above.append(end)
         node.above = above
     return [rows[row] for row in sorted(rows)]
 
 
 def _order(rows: list[list[_Node]]) -> None:
-    """Neighbours near what they are joined to: means of places, downwards and upwards in turn."""
+    """Neighbours near what they are joined to: means of ranks, downwards and upwards in turn."""
     below: dict[int, list[_Node]] = defaultdict(list)
     for row in rows:
         for node in row:
-            for item in node.above:
-                below[id(item)].append(node)
+            for source in node.above:
+                below[id(source)].append(node)
     for sweep in range(NUM_SWEEPS):
         down = sweep % 2 == 0
         for row in rows if down else reversed(rows):
-            keys = {}
-            for place, node in enumerate(row):
+            ranks = {}
+            for rank, node in enumerate(row):
                 joined = node.above if down else below[id(node)]
-                keys[id(node)] = sum(item.x for item in joined) / len(joined) if joined else place
-            row.sort(key=lambda node: keys[id(node)])
-            for place, node in enumerate(row):
-                node.x = place - (len(row) - 1) / 2
+                ranks[id(node)] = _mean_x(joined) if joined else rank
+            row.sort(key=lambda node: ranks[id(node)])
+            for rank, node in enumerate(row):
+                node.x = rank - (len(row) - 1) / 2
+
+
+def _mean_x(nodes: Sequence[_Node]) -> float:
+    return sum(node.x for node in nodes) / len(nodes)
 
 
 def _place(rows: list[list[_Node]]) -> None:
     """Rows side by side without overlap, each near the middle of what it is joined to."""
     for row in rows:
-        left = 0.0
+        x = 0.0
         for node in row:
-            node.x = left + node.width / 2
-            left += node.width + GAP_X
+            node.x = x + node.width / 2
+            x += node.width + GAP_X
     for row in rows[1:]:
-        shifts = [
-            sum(item.x for item in node.above) / len(node.above) - node.x
-            for node in row
-            if node.above
-        ]
+        shifts = [_mean_x(node.above) - node.x for node in row if node.above]
         shift = sum(shifts) / len(shifts) if shifts else 0.0
         for node in row:
             node.x += shift
-    left = min(node.x - node.width / 2 for row in rows for node in row)
+    x = min(node.x - node.width / 2 for row in rows for node in row)
     for row in rows:
         for node in row:
-            node.x += PADDING - left
+            node.x += PADDING - x
 
 
 def _svg(rows: Sequence[Sequence[_Node]], title: str) -> str:
@@ -187,10 +191,10 @@ def _svg(rows: Sequence[Sequence[_Node]], title: str) -> str:
     tops = {}
     for row in rows:
         height = max(node.height for node in row)
-        for node in row:
-            tops[id(node)] = top + (height - node.height) / 2
+        tops |= {id(node): top + (height - node.height) / 2 for node in row}
         top += height + GAP_Y
-    width = max(node.x + node.width / 2 for row in rows for node in row) + PADDING
+    nodes = [node for row in rows for node in row]
+    width = max(node.x + node.width / 2 for node in nodes) + PADDING
     width = max(width, len(title) * BOLD_WIDTH + 2 * PADDING)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{top - 20:.0f}" '
@@ -199,8 +203,7 @@ def _svg(rows: Sequence[Sequence[_Node]], title: str) -> str:
     ]
     if title:
         parts.append(f'<text x="{PADDING}" y="18" font-weight="bold">{escape(title)}</text>')
-    nodes = [node for row in rows for node in row]
-    parts += [_edge(item, node, tops) for node in nodes for item in node.above]
+    parts += [_edge(source, node, tops) for node in nodes for source in node.above]
     parts += [_box(node, tops[id(node)]) for node in nodes if node.lines]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
@@ -214,14 +217,12 @@ def _edge(start: _Node, end: _Node, tops: Mapping[int, float]) -> str:
 
 def _box(node: _Node, top: float) -> str:
     fill, stroke = COLOURS[node.kind]
-    left = node.x - node.width / 2
-    weights = [' font-weight="bold"', *[""] * (len(node.lines) - 1)]
     texts = "".join(
-        f'<text x="{node.x:.1f}" y="{top + 13 + place * LINE_HEIGHT:.1f}" text-anchor="middle"'
-        f"{weight}>{escape(line)}</text>"
-        for place, (line, weight) in enumerate(zip(node.lines, weights, strict=True))
+        f'<text x="{node.x:.1f}" y="{top + 13 + index * LINE_HEIGHT:.1f}" text-anchor="middle"'
+        f"{'' if index else FIRST_LINE}>{escape(line)}</text>"
+        for index, line in enumerate(node.lines)
     )
     return (
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{node.width:.1f}" height="{node.height:.1f}" '
-        f'rx="4" fill="{fill}" stroke="{stroke}"/>{texts}'
+        f'<rect x="{node.x - node.width / 2:.1f}" y="{top:.1f}" width="{node.width:.1f}" '
+        f'height="{node.height:.1f}" rx="4" fill="{fill}" stroke="{stroke}"/>{texts}'
     )

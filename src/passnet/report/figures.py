@@ -16,10 +16,10 @@ def draw_es(scores: Sequence[CandidateScore], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    for item in scores:
-        levels = list(item.suite.es)
-        label = f"{item.candidate} (AS {item.suite.score:.3f})"
-        axes.plot(levels, list(item.suite.es.values()), marker="o", markersize=3, label=label)
+    for score in scores:
+        es = score.suite.es
+        label = f"{score.candidate} (AS {score.suite.score:.3f})"
+        axes.plot(list(es), list(es.values()), marker="o", markersize=3, label=label)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
     axes.set_yscale("log")
     axes.set_xlabel("tolerance level t")

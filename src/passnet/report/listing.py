@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from passnet.graph.fake import ValueShape, infer_shapes
 from passnet.graph.render import render_statement
-from passnet.graph.spec import Alias, Graph, Release
+from passnet.graph.spec import Graph
 from passnet.suite.suite import Task
 
 
@@ -21,19 +21,15 @@ def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
     Raises:
         GraphError: the shapes cannot be inferred.
     """
-    made = infer_shapes(graph, where) if shapes else None
+    values = infer_shapes(graph, where) if shapes else None
     yield f"{len(graph.program.params)} arguments, {len(graph.program.ops)} ops"
     for spec in graph.tensors:
         yield f"  {spec.name}: {_form(spec.dtype, spec.shape)}{_values(spec.mean, spec.std)}"
-    number = 0
-    for item in graph.program.body:
-        if isinstance(item, Release | Alias):
-            continue
-        text = render_statement(item)
-        if made is not None:
-            text = f"{text}   # {', '.join(_shape(value) for value in made[number])}"
+    for number, op in enumerate(graph.program.ops):
+        text = render_statement(op)
+        if values is not None:
+            text = f"{text}   # {', '.join(_shape(value) for value in values[number])}"
         yield f"{number:5}  {text}"
-        number += 1
     yield f"returns {len(graph.program.outputs)} values"
 
 
@@ -43,15 +39,15 @@ def list_task(task: Task) -> Iterator[str]:
     Raises:
         GraphError: shapes cannot be inferred.
     """
-    nets = {item.source.net for item in task.graphs if item.source}
+    nets = {graph.source.net for graph in task.graphs if graph.source}
     yield f"{task.name}: {len(task.graphs)} graphs of {len(nets)} nets"
     first = task.graphs[0]
     yield f"{first.name}:"
     yield from list_graph(first.graph, first.name)
     yield "all graphs:"
-    for item in task.graphs:
-        forms = ", ".join(_form(spec.dtype, spec.shape) for spec in item.graph.tensors)
-        yield f"  {item.name}: {forms}"
+    for graph in task.graphs:
+        forms = ", ".join(_form(spec.dtype, spec.shape) for spec in graph.graph.tensors)
+        yield f"  {graph.name}: {forms}"
 
 
 def _form(dtype: str, shape: tuple[int, ...]) -> str:

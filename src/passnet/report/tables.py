@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -33,35 +33,31 @@ def total_table(scores: Sequence[CandidateScore]) -> Table:
         note="AS: geometric mean over tasks; its interval is over tasks and repeats. CR: correct "
         "at t = -5. not ok: trials that failed, by status; unstable ones are in no score.",
     )  # fmt: skip
-    for item in scores:
-        columns = item.suite.columns
-        interval = item.intervals["both"]
-        failed = {name: count for name, count in item.statuses.items() if name != "ok"}
-        table.rows.append(
-            (
-                item.candidate,
-                f"{item.suite.score:.3f}",
-                f"{interval.low:.3f} – {interval.high:.3f}",
-                f"{item.suite.score_pooled:.3f}",
-                _number(columns.geomean_speedup),
-                f"{100 * columns.sample_correct:.1f}",
-                f"{100 * columns.subgraph_correct:.1f}",
-                f"{100 * columns.fast_1:.1f}",
-                str(item.num_trials),
-                ", ".join(f"{count} {name}" for name, count in failed.items()) or "–",
-            )
-        )
+    for score in scores:
+        columns, interval = score.suite.columns, score.intervals["both"]
+        shares = (columns.sample_correct, columns.subgraph_correct, columns.fast_1)
+        failed = [f"{count} {name}" for name, count in score.statuses.items() if name != "ok"]
+        table.rows.append((
+            score.candidate,
+            _number(score.suite.score),
+            f"{interval.low:.3f} – {interval.high:.3f}",
+            _number(score.suite.score_pooled),
+            _number(columns.geomean_speedup),
+            *map(_per_cent, shares),
+            str(score.num_trials),
+            ", ".join(failed) or "–",
+        ))  # fmt: skip
     return table
 
 
 def task_overview(scores: Sequence[CandidateScore]) -> Table:
     """One row a task: the AS of every candidate."""
-    tasks = list(dict.fromkeys(task for item in scores for task in item.suite.tasks))
-    table = Table("AS by task", ("task", *(item.candidate for item in scores)))
-    for task in tasks:
-        values = [item.suite.tasks.get(task) for item in scores]
-        table.rows.append((task, *(_number(value) for value in values)))
-    return table
+    tasks = dict.fromkeys(task for score in scores for task in score.suite.tasks)
+    return Table(
+        "AS by task",
+        ("task", *(score.candidate for score in scores)),
+        [(task, *(_number(score.suite.tasks.get(task)) for score in scores)) for task in tasks],
+    )
 
 
 def group_table(by: str, groups: Sequence[Group]) -> Table:
@@ -74,12 +70,11 @@ def group_table(by: str, groups: Sequence[Group]) -> Table:
         f"{100 * MARGIN:.0f} % from 1. yet near: not correct, but no further from float64 than "
         "eager torch. Unstable trials are in none.",
     )  # fmt: skip
-    for item in groups:
-        shares = (item.faster, item.slower, item.failed, item.failed_nearer)
-        cells = (f"{100 * share:.1f}" for share in shares)
-        table.rows.append(
-            (item.name, item.candidate, str(item.num_trials), _number(item.geomean_speedup), *cells)
-        )
+    for group in groups:
+        shares = (group.faster, group.slower, group.failed, group.failed_nearer)
+        speedup = _number(group.geomean_speedup)
+        cells = (group.name, group.candidate, str(group.num_trials), speedup)
+        table.rows.append((*cells, *map(_per_cent, shares)))
     return table
 
 
@@ -94,10 +89,10 @@ def task_tables(trials: Iterable[Trial]) -> list[Table]:
     for task, graphs in by_task.items():
         table = Table(task, ("graph", "eager ms", *candidates))
         for graph, by_candidate in graphs.items():
-            known = [item.reference_ms for item in by_candidate.values() if item.reference_ms]
+            times_ms = (trial.reference_ms for trial in by_candidate.values())
+            eager_ms = _number(next((time_ms for time_ms in times_ms if time_ms), None))
             cells = [_cell(by_candidate.get(name)) for name in candidates]
-            name = graph.removeprefix(f"{task}-")
-            table.rows.append((name, f"{known[0]:.3f}" if known else "–", *cells))
+            table.rows.append((graph.removeprefix(f"{task}-"), eager_ms, *cells))
         tables.append(table)
     return tables
 
@@ -114,21 +109,17 @@ def _cell(trial: Trial | None) -> str:
 
 def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
     """One line for each kind of failure: how often, and the first in words."""
-    groups: Counter[tuple[str, str, str]] = Counter()
-    first: dict[tuple[str, str, str], Trial] = {}
+    kinds: dict[tuple[str, str, str], list[Trial]] = defaultdict(list)
     for trial in trials:
         if trial.status != "ok" or trial.smallest_t is None:
-            key = (trial.candidate, trial.task, trial.status)
-            groups[key] += 1
-            first.setdefault(key, trial)
+            kinds[trial.candidate, trial.task, trial.status].append(trial)
     lines = []
-    for key, count in groups.most_common(limit):
-        candidate, task, status = key
-        what = "wrong values" if status == "ok" else status
-        text = first[key].error or ""
-        lines.append(f"{candidate} on {task}: {count} × {what}: {text}")
-    if len(groups) > limit:
-        lines.append(f"… and {len(groups) - limit} more kinds of failure, see trials.jsonl")
+    for (candidate, task, status), failed in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
+        name = "wrong values" if status == "ok" else status
+        lines.append(f"{candidate} on {task}: {len(failed)} × {name}: {failed[0].error or ''}")
+    if len(lines) > limit:
+        more = f"… and {len(lines) - limit} more kinds of failure, see trials.jsonl"
+        return [*lines[:limit], more]
     return lines
 
 
@@ -136,36 +127,43 @@ def phase_table(trials: Iterable[Trial], wall_s: float) -> Table:
     """Where the judge's time went, each graph counted once; more than `wall_s` where several tasks
     were worked on at a time, or the run was resumed.
     """
-    phases: dict[str, float] = defaultdict(float)
-    seen: dict[str, dict[str, float]] = {}
+    of_graphs: dict[tuple[str, str], float] = {}
     for trial in trials:
         for name, seconds in trial.phases_s.items():
-            seen.setdefault(trial.graph, {}).setdefault(name, seconds)
-            seen[trial.graph][name] = max(seen[trial.graph][name], seconds)
-    for parts in seen.values():
-        for name, seconds in parts.items():
-            phases[name] += seconds
+            key = (trial.graph, name)
+            of_graphs[key] = max(of_graphs.get(key, seconds), seconds)
+    phases: dict[str, float] = defaultdict(float)
+    for (_, name), seconds in of_graphs.items():
+        phases[name] += seconds
     total = max(wall_s, sum(phases.values()))
     phases["start and rest"] = total - sum(phases.values())
-    table = Table("Where the time went", ("phase", "seconds", "share %"))
-    for name, seconds in sorted(phases.items(), key=lambda item: -item[1]):
-        table.rows.append((name, f"{seconds:.1f}", f"{100 * seconds / total:.0f}"))
-    return table
+    return Table(
+        "Where the time went",
+        ("phase", "seconds", "share %"),
+        [
+            (name, f"{seconds:.1f}", f"{100 * seconds / total:.0f}")
+            for name, seconds in sorted(phases.items(), key=lambda phase: -phase[1])
+        ],
+    )
 
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
 def print_table(console: Console, table: Table) -> None:
     """Print a table to a terminal; the first column to the left, the others to the right."""
-    shown = RichTable(title=table.title, title_justify="left", caption=table.note or None,
-                      caption_justify="left")  # fmt: skip
+    printed = RichTable(title=table.title, title_justify="left", caption=table.note or None,
+                        caption_justify="left")  # fmt: skip
     for index, head in enumerate(table.heads):
-        shown.add_column(head, justify="left" if index == 0 else "right", overflow="fold")
+        printed.add_column(head, justify="left" if index == 0 else "right", overflow="fold")
     for row in table.rows:
-        shown.add_row(*row)
-    console.print(shown)
+        printed.add_row(*row)
+    console.print(printed)
 
 
 def markdown(tables: Sequence[Table]) -> str:
