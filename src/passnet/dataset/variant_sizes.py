@@ -39,14 +39,14 @@ def published_sizes(axes: Sizes) -> tuple[Sizes, ...]:
         8
     """
     names = set(axes)
-    wanted: tuple[Sizes, ...] = ()
+    published: tuple[Sizes, ...] = ()
     if names == {"batch", "height", "width"}:
-        wanted = IMAGE
+        published = IMAGE
     elif {"batch", "sequence"} <= names and not names & {"height", "width"}:
-        wanted = TEXT
+        published = TEXT
     elif "batch" in names:
-        wanted = BATCH
-    return tuple(item for item in wanted if {**axes, **item} != dict(axes))
+        published = BATCH
+    return tuple(sizes for sizes in published if {**axes, **sizes} != dict(axes))
 
 
 def name_of(sizes: Sizes, dtype: str | None = None) -> str:

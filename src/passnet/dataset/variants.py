@@ -1,7 +1,8 @@
 """The variants of captured graphs: the same ops at other sizes and in other dtypes.
 
-A net is captured again at each size, and once in each dtype for the literals that follow it; what
-is made is checked, and what cannot be is a record that says why.
+A net is captured again at each size, and once in each dtype for the literals that follow it. Each
+variant is checked; for one that cannot be made there is a record that says why. No command calls
+this yet: `dataset.build` varies rows in dtype alone, from the graph without its net.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A variant that there is not, and why."""
+    """Why a variant could not be made."""
 
     number: int
     name: str
@@ -76,14 +77,14 @@ class Captures:
     """One graph of a net as it was captured in its own dtype, and in others by their names."""
 
     base: Graph
-    others: Mapping[str, Graph]
+    by_dtype: Mapping[str, Graph]
 
 
 def dtype_variants(
     graph: Graph,
     captures: Captures | None = None,
     dtypes: Sequence[str] = DTYPES,
-    kept: frozenset[str] = FLOAT32_NORMS,
+    float32_norms: frozenset[str] = FLOAT32_NORMS,
     sizes: Sizes | None = None,
     number: int = 0,
 ) -> Iterator[Variant | Failure]:
@@ -92,17 +93,18 @@ def dtype_variants(
     Args:
         graph: at any sizes.
         captures: of its net, for the literals that follow the dtype.
-        dtypes: those wanted.
-        kept: norms whose parameters stay float32; see `in_dtype`.
+        dtypes: in which to make it.
+        float32_norms: norms whose parameters stay float32; see `in_dtype`.
         sizes: how the graph differs from the original.
         number: of the graph among those of its net.
     """
     sizes = sizes or {}
+    captures = captures or Captures(graph, {})
     main = main_float(graph.tensors)
-    finite: list[torch.Tensor] | None = None
+    is_finite: list[torch.Tensor] | None = None
     try:
-        checked, finite = _checked(Variant(number, name_of(sizes), graph, False))
-        yield checked
+        original, is_finite = _checked(Variant(number, name_of(sizes), graph, False))
+        yield original
     except GraphError as error:
         yield _failure(number, name_of(sizes), "refused_by_op", error)
     for dtype in dtypes:
@@ -112,14 +114,12 @@ def dtype_variants(
         if main is None:
             yield Failure(number, name, "no_float", "no argument has a floating-point dtype")
             continue
-        follows = captures is not None and dtype in captures.others
+        capture = captures.by_dtype.get(dtype)
         try:
-            said = graph
-            if captures is not None and dtype in captures.others:
-                said = adopt_literals(graph, captures.base, captures.others[dtype])
-            made = in_dtype(said, dtype, kept)
-            variant = Variant(number, name, made, False, follows)
-            yield _checked(variant, finite is not None, finite)[0]
+            source = graph if capture is None else adopt_literals(graph, captures.base, capture)
+            cast = in_dtype(source, dtype, float32_norms)
+            variant = Variant(number, name, cast, False, capture is not None)
+            yield _checked(variant, is_finite is not None, is_finite)[0]
         except GraphError as error:
             yield _failure(number, name, "refused_by_op", error)
 
@@ -143,14 +143,14 @@ def _checked(
         return Failure(variant.number, variant.name, "too_large", text), None
     if not can_run or not size.is_small:
         return variant, None
-    found = finite_outputs(variant.graph)
+    actual = finite_outputs(variant.graph)
     if expected is not None and not all(
-        mine.shape == theirs.shape and bool((mine | ~theirs).all())
-        for mine, theirs in zip(found, expected, strict=True)
+        output.shape == original.shape and bool((output | ~original).all())
+        for output, original in zip(actual, expected, strict=True)
     ):
         text = "an output is not finite where that of the original is"
         return Failure(variant.number, variant.name, "not_finite", text), None
-    return replace(variant, was_run=True), found
+    return replace(variant, was_run=True), actual
 
 
 def net_variants(
@@ -159,7 +159,7 @@ def net_variants(
     train: bool = False,
     dtypes: Sequence[str] = DTYPES,
     shapes: bool = True,
-    kept: frozenset[str] = FLOAT32_NORMS,
+    float32_norms: frozenset[str] = FLOAT32_NORMS,
 ) -> Iterator[Variant | Failure]:
     """All variants of the graphs of a net: up to ten shapes, in three dtypes each.
 
@@ -167,65 +167,65 @@ def net_variants(
         entry: of the catalog.
         graphs: captured from it, each under its number among the net's graphs.
         train: they are those of the forward pass of training.
-        dtypes: those wanted.
-        shapes: whether other sizes are wanted, too.
-        kept: norms whose parameters stay float32; see `in_dtype`.
+        dtypes: in which to make them.
+        shapes: whether to make them at other sizes, too.
+        float32_norms: norms whose parameters stay float32; see `in_dtype`.
     """
     try:
         base = recapture(entry, {}, train=train)
     except _REFUSALS as error:
         for number, graph in graphs.items():
-            yield from dtype_variants(graph, None, dtypes, kept, {}, number)
+            yield from dtype_variants(graph, None, dtypes, float32_norms, {}, number)
             if shapes:
                 yield _failure(number, OTHER_SIZES, "refused_by_net", error)
         return
-    others = {dtype: _in_dtype(entry, dtype, train, graphs) for dtype in dtypes}
+    by_dtype = {dtype: _recaptured_graphs(entry, dtype, train, graphs) for dtype in dtypes}
+    captures = {
+        number: Captures(
+            base.graphs[number],
+            {dtype: cast[number] for dtype, cast in by_dtype.items() if number in cast},
+        )
+        for number, graph in graphs.items()
+        if _is_alike(base, number, graph)
+    }
     for number, graph in graphs.items():
-        captures = _captures(base, others, number, graph)
-        yield from dtype_variants(graph, captures, dtypes, kept, {}, number)
+        yield from dtype_variants(graph, captures.get(number), dtypes, float32_norms, {}, number)
     for sizes in published_sizes(base.axes) if shapes else ():
+        name = name_of(sizes)
         try:
-            made = recapture(entry, sizes, train=train)
+            sized = recapture(entry, sizes, train=train)
         except _REFUSALS as error:
-            yield from (
-                _failure(number, name_of(sizes), "refused_by_net", error) for number in graphs
-            )
+            yield from (_failure(number, name, "refused_by_net", error) for number in graphs)
             continue
         for number, graph in graphs.items():
-            if not _is_alike(made, number, graph):
+            if not _is_alike(sized, number, graph):
                 text = "other ops or another data flow than the original"
-                yield Failure(number, name_of(sizes), "other_graph", text)
+                yield Failure(number, name, "other_graph", text)
                 continue
-            captures = _captures(base, others, number, graph)
-            yield from dtype_variants(made.graphs[number], captures, dtypes, kept, sizes, number)
+            yield from dtype_variants(
+                sized.graphs[number], captures.get(number), dtypes, float32_norms, sizes, number
+            )
 
 
-def _captures(
-    base: Recaptured, others: Mapping[str, Mapping[int, Graph]], number: int, graph: Graph
-) -> Captures | None:
-    if not _is_alike(base, number, graph):
-        return None
-    known = {dtype: found[number] for dtype, found in others.items() if number in found}
-    return Captures(base.graphs[number], known)
-
-
-def _in_dtype(entry: str, dtype: str, train: bool, graphs: Mapping[int, Graph]) -> dict[int, Graph]:
+def _recaptured_graphs(
+    entry: str, dtype: str, train: bool, graphs: Mapping[int, Graph]
+) -> dict[int, Graph]:
     """Those graphs of a net, captured in a dtype, that have the ops of the originals."""
     if all(main_float(graph.tensors) in (dtype, None) for graph in graphs.values()):
         return {}
     try:
-        made = recapture(entry, {}, dtype, train)
+        cast = recapture(entry, {}, dtype, train)
     except _REFUSALS:
         return {}  # the net does not run in this dtype; its graphs may, with the literals they have
-    alike = {number for number, graph in graphs.items() if _is_alike(made, number, graph)}
-    return {number: made.graphs[number] for number in alike}
+    alike = {number for number, graph in graphs.items() if _is_alike(cast, number, graph)}
+    return {number: cast.graphs[number] for number in alike}
 
 
-def _is_alike(made: Recaptured, number: int, graph: Graph) -> bool:
-    """Whether a graph of a net has the ops and the data flow of another."""
-    if number >= len(made.graphs):
+def _is_alike(recaptured: Recaptured, number: int, graph: Graph) -> bool:
+    """Whether the graph of a number has the ops and the data flow of another."""
+    if number >= len(recaptured.graphs):
         return False
-    return fingerprints(made.graphs[number]).structure == fingerprints(graph).structure
+    return fingerprints(recaptured.graphs[number]).structure == fingerprints(graph).structure
 
 
 def _failure(number: int, name: str, cause: VariantFailure, error: Exception) -> Failure:
