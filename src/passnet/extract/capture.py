@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -54,13 +54,23 @@ def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]
 
 def capture_values(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[CapturedGraph]:
     """The same as `capture`, with the values that the arguments of each graph had."""
+    return trace_graphs(net, inputs, kwargs)
+
+
+def trace_graphs(
+    net: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    sample: Sampler | None = None,
+) -> list[CapturedGraph]:
+    """The graphs of a net; `sample` gives some values of a tensor that has none of its own."""
     graphs: list[CapturedGraph] = []
 
     def keep(segment: Segment) -> None:
-        graphs.append(module_graph(segment.module, segment.arguments))
+        graphs.append(module_graph(segment.module, segment.arguments, sample))
 
     try:
-        Trace(net, keep).run(inputs, kwargs)
+        Trace(net, keep).run(args, kwargs)
     finally:
         torch._dynamo.reset()
     return graphs

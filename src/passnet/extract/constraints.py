@@ -84,18 +84,11 @@ def check_outputs(
     constraints: Constraints,
     rebuild: Callable[[], Net],
 ) -> Constraints:
-    """Add whether the graphs compute what the net does.
+    """Add to constraints whether the graphs that a trace of the net gave compute what it does.
 
-    The net's fake weights are replaced by real ones, for good.
-
-    Args:
-        net: traced by `trace`.
-        trace: has run.
-        graphs: of the trace's segments.
-        sample: gives some values of a fake weight.
-        settings: how large a net may be, and how long this may take.
-        constraints: as far as they are known.
-        rebuild: makes the net anew.
+    The net's fake weights are replaced by real ones, for good, with `sample` giving some values of
+    each. `settings` say how large the net may be, and how long this may take; `rebuild` makes it
+    anew.
     """
     size = num_parameters(net.module)
     if size > settings.check_parameters:

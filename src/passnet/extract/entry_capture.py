@@ -17,14 +17,7 @@ from passnet.extract import constraints
 from passnet.extract.capture import CapturedGraph, module_graph
 from passnet.extract.catalog import build_entry, is_file, library, packages_of
 from passnet.extract.net import Net, input_values
-from passnet.extract.record import (
-    CaptureFailure,
-    CaptureSettings,
-    Flow,
-    GraphNote,
-    Mode,
-    NetRecord,
-)
+from passnet.extract.record import CaptureFailure, CaptureSettings, Flow, GraphNote, Mode, NetRecord
 from passnet.extract.store import GraphRow, GraphSource
 from passnet.extract.trace import Segment, Trace
 from passnet.extract.weights import FakeWeights
@@ -35,12 +28,9 @@ from passnet.records.serialise import encode
 MAX_ERROR_CHARACTERS = 600
 
 _DATA_DEPENDENT = (
-    "DataDependentOutput",
-    "GuardOnDataDependent",
-    "data-dependent",
-    "Cannot copy out of meta tensor",
-    "cannot be called on meta tensors",
-)
+    "DataDependentOutput", "GuardOnDataDependent", "data-dependent",
+    "Cannot copy out of meta tensor", "cannot be called on meta tensors",
+)  # fmt: skip
 """What an error says that comes of missing values."""
 
 
@@ -110,15 +100,7 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryR
     graphs = [*forward, *backward.values()]
     checks = [constraints.static_constraints(graph.graph) for graph in graphs]
     notes = tuple(
-        GraphNote(
-            row.structure,
-            row.literals,
-            row.full,
-            len(row.op_sequence),
-            len(graph.graph.tensors),
-            trace.segments[row.sources[0].number].num_calls,
-            is_kept=check.error is None,
-        )
+        _note(row, graph, trace, is_kept=check.error is None)
         for row, graph, check in zip(rows, graphs, checks, strict=True)
     )
     common = constraints.common_constraints(checks)
@@ -148,8 +130,15 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryR
         trace_s=traced - built,
         check_s=time.perf_counter() - traced,
     )
-    return EntryResult(
-        captured, [row for row, note in zip(rows, notes, strict=True) if note.is_kept]
+    sound = [row for row, note in zip(rows, notes, strict=True) if note.is_kept]
+    return EntryResult(captured, sound)
+
+
+def _note(row: GraphRow, graph: CapturedGraph, trace: Trace, is_kept: bool) -> GraphNote:
+    num_ops, num_arguments = len(row.op_sequence), len(graph.graph.tensors)
+    num_calls = trace.segments[row.sources[0].number].num_calls
+    return GraphNote(
+        row.structure, row.literals, row.full, num_ops, num_arguments, num_calls, is_kept
     )
 
 

@@ -14,10 +14,9 @@ from typing import Any
 import torch
 
 from passnet.errors import CaptureError, boundary
-from passnet.extract.capture import module_graph
+from passnet.extract.capture import trace_graphs
 from passnet.extract.catalog import build_entry
 from passnet.extract.net import Net, NetInput, input_values
-from passnet.extract.trace import Segment, Trace
 from passnet.extract.weights import FakeWeights, replace_weights
 from passnet.graph.spec import Graph
 
@@ -63,18 +62,9 @@ def recapture(
             net.module,
             lambda weight: weight.detach().to(kind) if weight.dtype is torch.float32 else None,
         )
-    graphs: list[Graph] = []
-
-    def keep(segment: Segment) -> None:
-        graphs.append(module_graph(segment.module, segment.arguments, weights.sample).graph)
-
-    try:
-        Trace(net.module, keep).run(
-            *input_values(net, lambda argument: resized_value(argument, sizes, kind))
-        )
-    finally:
-        torch._dynamo.reset()
-    return Recaptured(tuple(graphs), axis_sizes(net))
+    args, kwargs = input_values(net, lambda argument: resized_value(argument, sizes, kind))
+    graphs = trace_graphs(net.module, args, kwargs, weights.sample)
+    return Recaptured(tuple(captured.graph for captured in graphs), axis_sizes(net))
 
 
 def axis_sizes(net: Net) -> dict[str, int]:

@@ -43,17 +43,9 @@ def run_extract(
     """Capture entries into a folder, and merge their graphs without duplicates.
 
     `out/nets.jsonl` has a line for each net, `out/nets/` its graphs, both written when the net is
-    done. `out/graphs-*.parquet` and `out/manifest.json` are made at the end.
-
-    Args:
-        entries: of the catalog, in canonical form.
-        settings: how to capture.
-        out: the folder.
-        num_workers: how many nets at a time.
-        resume: go on with what `out` holds.
-        retry: capture again what failed before.
-        executor: where to capture.
-        progress: called with the record of every net.
+    done. `out/graphs-*.parquet` and `out/manifest.json` are made at the end. With `resume` it goes
+    on with what `out` holds, with `retry` capturing again what failed before. `num_workers` nets
+    are captured at a time, and `progress` is called with the record of each.
 
     Returns:
         The records of all nets in `out`, and what its shards hold.

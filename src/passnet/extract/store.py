@@ -67,11 +67,8 @@ def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> M
 
     Graphs are told apart by their full fingerprint, and sorted by structure, so that those that
     differ in shapes alone lie together; sources are merged. The order of files has no influence.
-
-    Args:
-        paths: the files.
-        out: the folder; shards that it has are replaced.
-        versions: of the packages that the graphs come from, for the manifest.
+    Shards that `out` has are replaced. `versions` are those of the packages that the graphs come
+    from, for the manifest.
     """
     merged: dict[str, GraphRow] = {}
     for path in sorted(paths):

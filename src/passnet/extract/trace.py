@@ -40,10 +40,12 @@ class Segment:
     It is what Dynamo calls in the graph's place. `replay`, once set, runs instead.
     """
 
-    def __init__(self, trace: Trace, number: int, module: torch.fx.GraphModule) -> None:
+    def __init__(
+        self, trace: Trace, number: int, module: torch.fx.GraphModule, arguments: list[Any]
+    ) -> None:
         self.module = module
         self.number = number
-        self.arguments: list[Any] = []
+        self.arguments = arguments
         self.num_calls = 0
         self.replay: Callable[..., Any] | None = None
         self._trace = trace
@@ -110,8 +112,7 @@ class Trace:
 
     def _backend(self, module: torch.fx.GraphModule, example_inputs: list[Any]) -> Segment:
         start = time.perf_counter()
-        segment = Segment(self, len(self.segments), module)
-        segment.arguments = list(example_inputs)
+        segment = Segment(self, len(self.segments), module, list(example_inputs))
         self.segments.append(segment)
         self._keep(segment)
         if self._keep_backward is not None:

@@ -69,20 +69,17 @@ class Library(Protocol):
 
 
 def library(name: str) -> Library:
-    """The library of that name.
+    """The library of that name, which need not be installed.
 
     Raises:
-        InputError: there is none, or what it needs is not installed.
+        InputError: there is none.
     """
     if name not in LIBRARIES:
         raise InputError(
             f"no library {name!r} in the catalog; it has {', '.join(LIBRARIES)}, "
             f"or give path/to/file.py:function, or hub/owner/name{did_you_mean(name, LIBRARIES)}"
         )
-    try:
-        return cast(Library, importlib.import_module(f"{__name__}.{name}"))
-    except ImportError as cause:
-        raise InputError(not_installed(name, cause)) from cause
+    return cast(Library, importlib.import_module(f"{__name__}.{name}"))
 
 
 def names_of(name: str) -> list[str]:
@@ -94,7 +91,10 @@ def names_of(name: str) -> list[str]:
     try:
         return [f"{name}/{entry}" for entry in library(name).names()]
     except ImportError as cause:
-        raise InputError(not_installed(name, cause)) from cause
+        raise InputError(
+            f"the nets of {name} cannot be imported ({cause}); "
+            f"install them with: pip install 'passnet[{name.replace('_', '-')}]'"
+        ) from cause
 
 
 def listed(
@@ -107,14 +107,6 @@ def listed(
         return list(entries)
 
     return names
-
-
-def not_installed(name: str, cause: ImportError) -> str:
-    """What to do about a library that cannot be imported."""
-    return (
-        f"the nets of {name} cannot be imported ({cause}); "
-        f"install them with: pip install 'passnet[{name.replace('_', '-')}]'"
-    )
 
 
 def unknown_entry(entry: str, entries: Iterable[str]) -> str:

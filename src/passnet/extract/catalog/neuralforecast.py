@@ -86,37 +86,30 @@ def build(name: str) -> Net:
     several = plain in MULTIVARIATE
     config: dict[str, Any] = {"h": HORIZON, "input_size": HISTORY}
     config |= {"n_series": SERIES} if several else {}
-    args = _history(SERIES if several else 1)
     if name != plain:
         config |= {
             "futr_exog_list": [f"future_{i}" for i in range(FUTURE)],
             "hist_exog_list": [f"past_{i}" for i in range(PAST)],
             "stat_exog_list": [f"static_{i}" for i in range(STATIC)],
         }
-        args += _exogenous_of_several() if several else _exogenous_of_one()
     net = WindowBatch(getattr(_load("neuralforecast.models"), plain)(**config)).eval()
+    args = _inputs(several, is_exogenous=name != plain)
     return Net(net, args, domain="other", task="time-series-forecasting")
 
 
-def _history(series: int) -> tuple[NetInput, ...]:
-    axes = ("batch", "time", str(series))
-    mask = ones(BATCH, HISTORY, series).value.float()
-    return floats(BATCH, HISTORY, series, axes=axes), NetInput(mask, axes)
-
-
-def _exogenous_of_one() -> tuple[NetInput, ...]:
+def _inputs(several: bool, is_exogenous: bool) -> tuple[NetInput, ...]:
+    """The past of one series or several, its mask, and the exogenous variables."""
+    series = SERIES if several else 1
+    past = floats(BATCH, HISTORY, series, axes=("batch", "time", str(series)))
+    history = (past, NetInput(ones(BATCH, HISTORY, series).value.float(), past.axes))
+    if not is_exogenous:
+        return history
+    if several:
+        axes = ("batch", "variable", "time", "series")
+        future = floats(BATCH, FUTURE, HISTORY + HORIZON, SERIES, axes=axes)
+        static = floats(SERIES, STATIC, axes=("series", "variable"))
+        return (*history, future, floats(BATCH, PAST, HISTORY, SERIES, axes=axes), static)
     axes = ("batch", "time", "variable")
-    return (
-        floats(BATCH, HISTORY + HORIZON, FUTURE, axes=axes),
-        floats(BATCH, HISTORY, PAST, axes=axes),
-        floats(BATCH, STATIC, axes=("batch", "variable")),
-    )
-
-
-def _exogenous_of_several() -> tuple[NetInput, ...]:
-    axes = ("batch", "variable", "time", "series")
-    return (
-        floats(BATCH, FUTURE, HISTORY + HORIZON, SERIES, axes=axes),
-        floats(BATCH, PAST, HISTORY, SERIES, axes=axes),
-        floats(SERIES, STATIC, axes=("series", "variable")),
-    )
+    future = floats(BATCH, HISTORY + HORIZON, FUTURE, axes=axes)
+    static = floats(BATCH, STATIC, axes=("batch", "variable"))
+    return (*history, future, floats(BATCH, HISTORY, PAST, axes=axes), static)

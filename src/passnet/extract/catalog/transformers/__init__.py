@@ -98,25 +98,23 @@ def net_of(net_class: Any, config: Any, changes: tuple[str, ...] = ()) -> Net:
 
 
 _COMPOSED = {
-    "EncoderDecoderModel": ("EncoderDecoderConfig", "from_encoder_decoder_configs",
-                            "BertConfig", "BertConfig"),
-    "SpeechEncoderDecoderModel": ("SpeechEncoderDecoderConfig", "from_encoder_decoder_configs",
-                                  "Wav2Vec2Config", "BertConfig"),
-    "VisionEncoderDecoderModel": ("VisionEncoderDecoderConfig", "from_encoder_decoder_configs",
-                                  "ViTConfig", "BertConfig"),
-    "VisionTextDualEncoderModel": ("VisionTextDualEncoderConfig", "from_vision_text_configs",
-                                   "ViTConfig", "BertConfig"),
-}  # fmt: skip
-"""Nets that are put together from two, which have no default: of which two, and by what."""
+    "EncoderDecoderModel": ("BertConfig", "BertConfig"),
+    "SpeechEncoderDecoderModel": ("Wav2Vec2Config", "BertConfig"),
+    "VisionEncoderDecoderModel": ("ViTConfig", "BertConfig"),
+    "VisionTextDualEncoderModel": ("ViTConfig", "BertConfig"),
+}
+"""Nets that are put together from two, which have no default: of which two."""
 
 
 def composed_config(name: str) -> Any:
     """A configuration of two small nets."""
     library = import_transformers()
-    config_class, factory, *parts = _COMPOSED[name]
     layers = reduced_configs.MAX_LAYERS
-    configs = [getattr(library, part)(num_hidden_layers=layers) for part in parts]
-    return getattr(getattr(library, config_class), factory)(*configs)
+    parts = [getattr(library, part)(num_hidden_layers=layers) for part in _COMPOSED[name]]
+    config_class = getattr(library, f"{name.removesuffix('Model')}Config")
+    if name == "VisionTextDualEncoderModel":
+        return config_class.from_vision_text_configs(*parts)
+    return config_class.from_encoder_decoder_configs(*parts)
 
 
 @functools.cache

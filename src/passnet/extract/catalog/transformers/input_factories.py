@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -46,33 +47,17 @@ def normal(axes: str, *sizes: AxisSize, scale: float = 1.0) -> InputMaker:
         sizes: of the axes in their order.
         scale: the standard deviation.
     """
-
-    def make(view: ConfigView) -> NetInput:
-        shape, names = _shape_and_axes(axes, sizes, view)
-        return floats(*shape, axes=names, scale=scale)
-
-    return make
+    return lambda view: _shaped(partial(floats, scale=scale), axes, sizes, view)
 
 
 def token_ids(axes: str, vocabulary: AxisSize, *sizes: AxisSize) -> InputMaker:
     """Random tokens of a vocabulary of that size; `axes` and `sizes` as for `normal`."""
-
-    def make(view: ConfigView) -> NetInput:
-        shape, names = _shape_and_axes(axes, sizes, view)
-        num_tokens = vocabulary if isinstance(vocabulary, int) else int(vocabulary(view))
-        return tokens(num_tokens, *shape, axes=names)
-
-    return make
+    return lambda view: _shaped(partial(tokens, *_numbers(vocabulary, view)), axes, sizes, view)
 
 
 def all_ones(axes: str, *sizes: AxisSize) -> InputMaker:
     """A mask that hides nothing; `axes` and `sizes` as for `normal`."""
-
-    def make(view: ConfigView) -> NetInput:
-        shape, names = _shape_and_axes(axes, sizes, view)
-        return ones(*shape, axes=names)
-
-    return make
+    return lambda view: _shaped(ones, axes, sizes, view)
 
 
 def ones_like(maker: InputMaker) -> InputMaker:
@@ -101,15 +86,15 @@ def by_class(pattern: str, maker: InputMaker, otherwise: InputMaker) -> InputMak
     return lambda view: (maker if re.search(pattern, view.class_name) else otherwise)(view)
 
 
-def _shape_and_axes(
-    axes: str, sizes: tuple[AxisSize, ...], view: ConfigView
-) -> tuple[list[int], tuple[str, ...]]:
-    shape: list[int] = []
-    for size in sizes:
-        number = size(view) if callable(size) else size
-        shape += map(int, number if isinstance(number, (tuple, list)) else (number,))
-    names = (
-        str(size) if name.startswith("*") else name
-        for name, size in zip(axes.split(), shape, strict=True)
-    )
-    return shape, tuple(names)
+def _shaped(
+    fill: Callable[..., NetInput], axes: str, sizes: tuple[AxisSize, ...], view: ConfigView
+) -> NetInput:
+    shape = [number for size in sizes for number in _numbers(size, view)]
+    pairs = zip(axes.split(), map(str, shape), strict=True)
+    names = tuple(digits if name.startswith("*") else name for name, digits in pairs)
+    return fill(*shape, axes=names)
+
+
+def _numbers(size: AxisSize, view: ConfigView) -> list[int]:
+    number = size(view) if callable(size) else size
+    return [int(part) for part in (number if isinstance(number, (tuple, list)) else (number,))]
