@@ -5,7 +5,9 @@ where it is there.
 from __future__ import annotations
 
 import os
+import shutil
 import tarfile
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +24,23 @@ collect_ignore = ["fuzz/atheris_parse.py"]  # a program of its own; atheris is n
 ROOT = Path(__file__).parents[1]
 CORPUS = Path(os.environ.get("PASSNET_CORPUS", ROOT.parent / "shared" / "data"))
 """Folder with `graphnet-375.tar.xz`, `passnet-5.tar.xz` and `es_vectors.json`."""
+
+
+if "PASSNET_TESTS_FOLDER" not in os.environ:  # nor is this one of the processes of a run
+    OWN_FOLDER: str | None = tempfile.mkdtemp(prefix="passnet-tests-")
+    os.environ["PASSNET_TESTS_FOLDER"] = os.environ["TMPDIR"] = OWN_FOLDER
+else:
+    OWN_FOLDER = None
+tempfile.tempdir = os.environ["TMPDIR"]
+# What Inductor compiled is kept over runs, where there is a place for it.
+if (ROOT / ".venv").is_dir():
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(ROOT / ".venv" / "inductor-cache"))
+
+
+def pytest_unconfigure() -> None:
+    """Remove what tests, and the processes they started, left in the temporary folder."""
+    if OWN_FOLDER is not None:
+        shutil.rmtree(OWN_FOLDER, ignore_errors=True)
 
 
 def _unpacked(name: str, target: Path) -> Path:
