@@ -92,7 +92,7 @@ def es(
         InputError: no trials, or b not within (0, 1], or p negative.
     """
     _check(trials, b, p)
-    return geometric_mean(factor(item, t, b, p) for item in trials)
+    return geometric_mean(factor(trial, t, b, p) for trial in trials)
 
 
 def es_closed_form(
@@ -107,14 +107,14 @@ def es_closed_form(
     """
     _check(trials, b, p)
     level = min(t, 1)
-    correct = [item.speedup or 1.0 for item in trials if item.is_correct(level)]
-    failed = [item for item in trials if not item.is_correct(level)]
-    slower = [value for value in correct if value < 1]
-    alpha = _geomean(correct)
-    beta = _geomean(slower)
+    correct = [trial.speedup or 1.0 for trial in trials if trial.is_correct(level)]
+    failed = [trial for trial in trials if not trial.is_correct(level)]
+    slower = [speedup for speedup in correct if speedup < 1]
+    alpha = geometric_mean(correct) if correct else 1.0
+    beta = geometric_mean(slower) if slower else 1.0
     share = len(correct) / len(trials)
     eta = len(slower) / len(correct) if correct else 0.0
-    severe = [item for item in failed if (c := TOLERATED_FROM[item.status]) is None or t < c]
+    severe = [trial for trial in failed if (c := TOLERATED_FROM[trial.status]) is None or t < c]
     gamma = b ** (len(severe) / len(failed)) if failed else 1.0
     return float(alpha**share * beta ** (share * eta * p) * gamma ** (1 - share))
 
@@ -134,7 +134,7 @@ def aggregate(by_t: Mapping[int, float], weights: Mapping[int, float] = WEIGHTS)
         0.9981
     """
     total = sum(weights.values())
-    return math.exp(sum(weights[t] * math.log(value) for t, value in by_t.items()) / total)
+    return math.exp(sum(weights[t] * math.log(es_t) for t, es_t in by_t.items()) / total)
 
 
 def _check(trials: Sequence[Score], b: float, p: float) -> None:
@@ -144,7 +144,3 @@ def _check(trials: Sequence[Score], b: float, p: float) -> None:
         raise InputError(f"b is {b}; it must lie within 0 (not included) and 1")
     if p < 0:
         raise InputError(f"p is {p}; it must not be negative")
-
-
-def _geomean(values: Sequence[float]) -> float:
-    return geometric_mean(values) if values else 1.0

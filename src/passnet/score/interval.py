@@ -50,29 +50,26 @@ def score_intervals(
         seed: of the resampling.
     """
     random = np.random.default_rng(seed)
-    num_tasks = len(tasks)
-    fixed = np.empty((num_tasks, NUM_RESAMPLES))
-    for index, trials in enumerate(tasks.values()):
-        fixed[index] = _log_as_draws(trials, b, p, random)
-    plain = np.array([_log_as(trials, b, p) for trials in tasks.values()])
-    picks = random.integers(0, num_tasks, (NUM_RESAMPLES, num_tasks))
+    by_task = np.array([_log_as_draws(trials, b, p, random) for trials in tasks.values()])
+    measured = np.array([_log_as(trials, b, p) for trials in tasks.values()])
+    picks = random.integers(0, len(tasks), (NUM_RESAMPLES, len(tasks)))
     draws = {
-        "tasks": plain[picks].mean(axis=1),
-        "repeats": fixed.mean(axis=0),
-        "both": fixed[picks.T, np.arange(NUM_RESAMPLES)].mean(axis=0),
+        "tasks": measured[picks].mean(axis=1),
+        "repeats": by_task.mean(axis=0),
+        "both": by_task[picks.T, np.arange(NUM_RESAMPLES)].mean(axis=0),
     }
     tail = (1 - CONFIDENCE) / 2
-    result = {}
-    for name, values in draws.items():
-        low, high = np.exp(np.quantile(values, [tail, 1 - tail]))
-        result[name] = Interval(float(low), float(high))
-    return result
+    intervals = {}
+    for name, log_scores in draws.items():
+        low, high = np.exp(np.quantile(log_scores, [tail, 1 - tail]))
+        intervals[name] = Interval(float(low), float(high))
+    return intervals
 
 
 def _log_as(trials: Sequence[Measured], b: float, p: float) -> float:
     total = sum(WEIGHTS.values())
     return math.fsum(
-        WEIGHTS[t] * math.fsum(math.log(factor(item.score, t, b, p)) for item in trials)
+        WEIGHTS[t] * math.fsum(math.log(factor(trial.score, t, b, p)) for trial in trials)
         for t in LEVELS
     ) / (total * len(trials))
 
@@ -87,14 +84,14 @@ def _log_as_draws(
     """
     total = sum(WEIGHTS.values())
     draws = np.full(NUM_RESAMPLES, _log_as(trials, b, p))
-    for item in trials:
-        if item.low is None or item.high is None or item.score.speedup is None:
+    for trial in trials:
+        if trial.low is None or trial.high is None or trial.score.speedup is None:
             continue
-        weight = sum(WEIGHTS[t] for t in LEVELS if item.score.is_correct(min(t, 1)))
-        middle = math.log(item.score.speedup)
-        spread = (math.log(item.high) - math.log(item.low)) / (2 * 1.96)
-        drawn = middle + spread * random.standard_normal(NUM_RESAMPLES)
-        gain = _penalised(drawn, p) - _penalised(np.array(middle), p)
+        weight = sum(WEIGHTS[t] for t in LEVELS if trial.score.is_correct(min(t, 1)))
+        middle = math.log(trial.score.speedup)
+        spread = (math.log(trial.high) - math.log(trial.low)) / (2 * 1.96)
+        log_speedups = middle + spread * random.standard_normal(NUM_RESAMPLES)
+        gain = _penalised(log_speedups, p) - _penalised(np.array(middle), p)
         draws += gain * weight / (total * len(trials))
     return draws
 

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 
 from passnet.errors import InputError
-from passnet.score.es import (
-    SEVERE_PENALTY,
-    SLOWDOWN_PENALTY,
-    Score,
-    aggregate,
-    es_by_t,
-)
+from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score, aggregate, es_by_t
 from passnet.score.tolerance import CORRECT_AT, LEVELS
 
 Tasks = Mapping[str, Sequence[Score]]
@@ -60,27 +54,28 @@ def score_suite(tasks: Tasks, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PEN
     if not tasks:
         raise InputError("there is no trial to score")
     by_task = {name: es_by_t(trials, b, p) for name, trials in tasks.items()}
-    scores = {name: aggregate(values) for name, values in by_task.items()}
-    pooled = es_by_t([item for trials in tasks.values() for item in trials], b, p)
+    scores = {name: aggregate(by_t) for name, by_t in by_task.items()}
+    pooled = es_by_t([trial for trials in tasks.values() for trial in trials], b, p)
     return SuiteScore(
         score=geometric_mean(list(scores.values())),
         score_pooled=aggregate(pooled),
-        es={t: geometric_mean([values[t] for values in by_task.values()]) for t in LEVELS},
+        es={t: geometric_mean([by_t[t] for by_t in by_task.values()]) for t in LEVELS},
         es_pooled=pooled,
-        columns=columns(tasks),
+        columns=_columns(tasks),
         tasks=scores,
     )
 
 
-def columns(tasks: Tasks) -> Columns:
-    """The shares and the mean speedup of the published table."""
-    trials = [item for items in tasks.values() for item in items]
-    correct = [item for item in trials if item.is_correct(CORRECT_AT)]
-    speedups = [item.speedup for item in correct if item.speedup is not None]
-    whole = [all(item.is_correct(CORRECT_AT) for item in items) for items in tasks.values()]
+def _columns(tasks: Tasks) -> Columns:
+    trials = [trial for its_trials in tasks.values() for trial in its_trials]
+    correct = [trial for trial in trials if trial.is_correct(CORRECT_AT)]
+    speedups = [trial.speedup for trial in correct if trial.speedup is not None]
+    num_correct_tasks = sum(
+        all(trial.is_correct(CORRECT_AT) for trial in its_trials) for its_trials in tasks.values()
+    )
     return Columns(
-        sample_correct=sum(whole) / len(whole),
+        sample_correct=num_correct_tasks / len(tasks),
         subgraph_correct=len(correct) / len(trials),
         geomean_speedup=geometric_mean(speedups) if speedups else None,
-        fast_1=sum(value >= 1 for value in speedups) / len(trials),
+        fast_1=sum(speedup >= 1 for speedup in speedups) / len(trials),
     )

@@ -68,10 +68,10 @@ def smallest_t(actual: Array, expected: Array, dtype: str) -> int | None:
     index = 0
     for start in range(0, expected.size, CHUNK_ELEMENTS):
         part = slice(start, start + CHUNK_ELEMENTS)
-        needed = _chunk_level(actual[part], expected[part], dtype, levels, index)
-        if needed is None:
+        level = _chunk_level(actual[part], expected[part], dtype, levels, index)
+        if level is None:
             return None
-        index = needed
+        index = level
     return LEVELS[index]
 
 
