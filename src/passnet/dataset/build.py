@@ -285,7 +285,7 @@ def _rows(parent: GraphRow, mined: _Mined, variant: str) -> list[SubgraphRow]:
     nets = sorted({source.entry for source in parent.sources})
     rows = []
     for full, subgraph in sorted(mined.items()):
-        places = [Occurrence(parent.full, start, stop) for start, stop in sorted(subgraph.ranges)]
+        occurrences = [Occurrence(parent.full, *ops) for ops in sorted(subgraph.ranges)]
         provenance = Provenance(
             kinds=tuple(sorted({kind for kinds in subgraph.ranges.values() for kind in kinds})),
             variant=variant,
@@ -293,8 +293,8 @@ def _rows(parent: GraphRow, mined: _Mined, variant: str) -> list[SubgraphRow]:
             domain=parent.domain,
             nets=tuple(nets[:MAX_PLACES]),
             num_graphs=1,
-            num_places=len(places),
-            places=tuple(places[:MAX_PLACES]),
+            num_places=len(occurrences),
+            places=tuple(occurrences[:MAX_PLACES]),
         )
         rows.append(row_of_graph(subgraph.graph, provenance, full[:16]))
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,24 +58,20 @@ def count_mined(records: Iterable[MinedRecord]) -> MinedCounts | None:
     records = list(records)
     if not records:
         return None
-    num_found: Counter[str] = Counter()
-    refused: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    for record in records:
-        num_found.update(record.found)
-        refused.update(record.refused)
-        reasons.update(record.reasons)
     return MinedCounts(
         num_graphs=len(records),
         num_ops=sum(record.num_ops for record in records),
         num_failed=sum(record.error is not None for record in records),
-        found=_sorted(num_found),
-        refused=_sorted(refused),
-        reasons=dict(reasons.most_common(TOP_REASONS)),
-        varied=_sorted(Counter(dtype for record in records for dtype in record.variants)),
-        unvaried=_sorted(Counter(dtype for record in records for dtype in record.unvaried)),
+        found=dict(sorted(_sum(record.found for record in records).items())),
+        refused=dict(sorted(_sum(record.refused for record in records).items())),
+        reasons=dict(_sum(record.reasons for record in records).most_common(TOP_REASONS)),
+        varied=dict(sorted(_sum([*record.variants] for record in records).items())),
+        unvaried=dict(sorted(_sum([*record.unvaried] for record in records).items())),
     )
 
 
-def _sorted(counts: Counter[str]) -> dict[str, int]:
-    return dict(sorted(counts.items()))
+def _sum(counts: Iterable[Mapping[str, int] | list[str]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for part in counts:
+        total.update(part)
+    return total

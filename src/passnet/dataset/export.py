@@ -69,11 +69,8 @@ def export_dataset(
 ) -> Exported:
     """Write the rows of a dataset in a layout that others read; `import_dataset` reads it back.
 
-    Args:
-        dataset: what to write.
-        out: the folder; must be empty or absent, and is there whole or not at all.
-        plan: what of it, and how.
-        announce: told how many rows there are; what it gives is called after each.
+    The folder `out` must be empty or absent, and is there whole or not at all. `announce` is told
+    how many rows there are; what it gives is called after each.
 
     Raises:
         InputError: the plan names no row; a row cannot be read, or is in no part of the split.
@@ -137,10 +134,7 @@ def _passnet(samples: RowSamples, out: Path, name: str) -> tuple[int, int]:
 def _write_task(out: Path, tasks: PurePosixPath, graphs: Mapping[str, list[PurePosixPath]]) -> None:
     """A task directory: the list of its graphs, a link to all graphs, a folder for passes.
 
-    Args:
-        out: the folder of the export.
-        tasks: the folder in it for tasks of this type.
-        graphs: paths in `out` by graph id.
+    It is made in the folder `tasks` of `out`, of graphs whose paths in `out` are given by id.
     """
     ids = sorted(graphs)
     name = hashlib.sha256("\n".join(ids).encode()).hexdigest()

@@ -135,13 +135,13 @@ def _merged(rows: list[SubgraphRow]) -> SubgraphRow:
         if len({replace(row, program="", tensors="") for row in rows}) > 1:
             raise InputError(f"directories of graph {rows[0].full[:16]} state different places")
         return rows[0]
-    places = sorted({place for row in rows for place in row.places})
+    occurrences = sorted({occurrence for row in rows for occurrence in row.places})
     return replace(
         rows[0],
         kinds=tuple(sorted({kind for row in rows for kind in row.kinds})),
         domain=min(rows, key=lambda row: row.nets).domain,
         nets=tuple(sorted({net for row in rows for net in row.nets})[:MAX_PLACES]),
-        num_graphs=len({place.graph for place in places}),
-        num_places=len(places),
-        places=tuple(places[:MAX_PLACES]),
+        num_graphs=len({occurrence.graph for occurrence in occurrences}),
+        num_places=len(occurrences),
+        places=tuple(occurrences[:MAX_PLACES]),
     )

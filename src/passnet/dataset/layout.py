@@ -65,8 +65,9 @@ def sample_of(row: SubgraphRow) -> GraphSample:
         FACTS_KEY: {"schema_version": SCHEMA_VERSION, **provenance},
     }
     sources: dict[str, Any] = {}
-    for place in row.places:
-        sources.setdefault(place.graph, []).append([place.start, place.stop])
+    for occurrence in row.places:
+        ops = [occurrence.start, occurrence.stop]
+        sources.setdefault(occurrence.graph, []).append(ops)
     return GraphSample(graph_of(row), info, "", row.full, sources)
 
 
@@ -132,9 +133,9 @@ def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
     facts = sample.info.get(FACTS_KEY)
     if facts is not None:
         return row_of_graph(sample.graph, _stated(facts, path), str(path))
-    net, places = _net_and_places(sample, path)
+    net, occurrences = _net_and_occurrences(sample, path)
     if sample.sources:
-        places = _sources(sample.sources, path)
+        occurrences = _sources(sample.sources, path)
     kinds = {
         kind
         for kind, folder in TYPE_FOLDERS.items()
@@ -149,13 +150,13 @@ def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
             original="",
             domain=DOMAIN_TAGS.get(tag) or next((name for name in DOMAINS if name == tag), "other"),
             nets=(net,),
-            num_graphs=len({place.graph for place in places}),
-            num_places=len(places),
-            places=tuple(places),
+            num_graphs=len({occurrence.graph for occurrence in occurrences}),
+            num_places=len(occurrences),
+            places=tuple(occurrences),
         ),
         str(path),
     )
-    if places or sample.sources:
+    if occurrences or sample.sources:
         return row
     whole = Occurrence(row.full, 0, row.num_ops)
     return replace(row, num_graphs=1, num_places=1, places=(whole,))
@@ -175,7 +176,7 @@ def _stated(facts: Any, path: PurePosixPath) -> Provenance:
     )
 
 
-def _net_and_places(sample: GraphSample, path: PurePosixPath) -> tuple[str, list[Occurrence]]:
+def _net_and_occurrences(sample: GraphSample, path: PurePosixPath) -> tuple[str, list[Occurrence]]:
     """The net by the names of a directory, under its library; and its ops in it, if a name tells
     them.
 

@@ -87,11 +87,8 @@ class SuiteKeys:
 def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ()) -> Side:
     """The side of an op sequence; the same for the same sequence, whatever else there is.
 
-    Args:
-        ops: the sequence.
-        share: of all sequences that are evaluation, from 0 to 1.
-        seed: other seeds choose others.
-        evaluation: sequences that are evaluation in any case.
+    A share of all sequences, from 0 to 1, is evaluation; other seeds choose others. Those of
+    `evaluation` are on that side in any case.
 
     Examples:
         >>> side_of(("torch.relu",), 0.0, 0), side_of(("torch.relu",), 1.0, 0)
@@ -105,10 +102,7 @@ def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ())
 def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
     """The rows to train on that evaluation, or a suite, gives away.
 
-    Args:
-        rows: all of them.
-        sides: of each row, by its full fingerprint.
-        suites: to keep apart from training as well.
+    `sides` has the side of each row by its full fingerprint.
 
     Raises:
         InputError: a row has no side.
@@ -164,13 +158,9 @@ def num_near(train: Collection[Ops], evaluation: Collection[Ops]) -> int:
 def split(
     rows: Sequence[RowKeys], share: float, seed: int, suites: SuiteKeys
 ) -> tuple[dict[str, Side], SplitManifest]:
-    """A side for each row, checked for leaks, and the manifest without its files.
+    """A side for each row, checked for leaks, and the manifest without its files; see `side_of`.
 
-    Args:
-        rows: all of them.
-        share: of op sequences that are evaluation, besides those of suites.
-        seed: other seeds choose others.
-        suites: whose op sequences are evaluation.
+    The op sequences of suites are evaluation, besides the share.
 
     Raises:
         InputError: there are no rows, the share is none, or the sides leak.

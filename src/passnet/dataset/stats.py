@@ -34,10 +34,10 @@ class LibraryCount:
 class Stats:
     """A dataset in numbers.
 
-    A row with several kinds is counted in each. `variants` counts rows by what was changed, ""
-    where nothing was. `sizes` and `multiplicity` count rows by their number of ops and of places,
-    from the first of these numbers to the second. `num_repeated` rows have more than one place.
-    `mined` is None for a dataset that was not mined in its folder.
+    A row with several kinds is counted in each. `variants` counts rows by the dtype that they were
+    made in, "" for those captured. `sizes` and `multiplicity` count rows by their number of ops and
+    of places, from the first of these numbers to the second. `num_repeated` rows have more than one
+    place. `mined` is None for a dataset that was not mined in its folder.
     """
 
     num_rows: int
@@ -65,26 +65,17 @@ def stats(dataset: Dataset) -> Stats:
     Raises:
         InputError: it has no rows.
     """
-    [counts] = dataset.run_sql(
+    [(num_rows, *counts)] = dataset.run_sql(
         "SELECT count(*), count(DISTINCT literals), count(DISTINCT structure),"
-        " count(DISTINCT op_sequence), sum(num_ops)::BIGINT, sum(num_places)::BIGINT,"
-        " count(*) FILTER (num_places > 1) FROM subgraphs"
+        " count(DISTINCT op_sequence), sum(num_ops)::BIGINT,"
+        " (SELECT count(DISTINCT op) FROM (SELECT unnest(op_sequence) AS op FROM subgraphs)),"
+        " sum(num_places)::BIGINT, count(*) FILTER (num_places > 1) FROM subgraphs"
     )
-    num_rows, num_literals, num_structures, num_sequences, num_ops, num_places, repeated = counts
     if not num_rows:
         raise InputError(f"{dataset.folder}: the dataset has no rows")
-    [(distinct_ops,)] = dataset.run_sql(
-        "SELECT count(DISTINCT op) FROM (SELECT unnest(op_sequence) AS op FROM subgraphs)"
-    )
     return Stats(
-        num_rows=num_rows,
-        num_literals=num_literals,
-        num_structures=num_structures,
-        num_op_sequences=num_sequences,
-        num_ops=num_ops,
-        num_distinct_ops=distinct_ops,
-        num_places=num_places,
-        num_repeated=repeated,
+        num_rows,
+        *counts,
         kinds=_counts(dataset, "unnest(kinds)"),
         domains=_counts(dataset, "domain"),
         dtypes=_counts(dataset, "dtype"),

@@ -74,9 +74,9 @@ def verify(
 
     Args:
         folder: of the dataset.
-        num_runs: how many rows to build and run, drawn by `seed`, with recorded inputs.
-        num_processes: how many at a time.
-        seed: of the draw, and of the inputs.
+        num_runs: how many rows to build and run, with recorded inputs.
+        num_processes: how many rows at a time.
+        seed: of the choice of rows to run, and of their inputs.
         announce: told what is done and how often; what it gives is called after each.
 
     Raises:
@@ -134,17 +134,14 @@ def _rows(folder: Path, manifest: DatasetManifest, errors: list[str]) -> Iterato
             errors.append(str(cause))
 
 
-def _differences(stated: DatasetManifest, counted: DatasetManifest) -> list[str]:
+def _differences(stated: DatasetManifest, actual: DatasetManifest) -> list[str]:
     """What a manifest states otherwise than its files have it, in words."""
-    values = {
-        field.name: (getattr(stated, field.name), getattr(counted, field.name))
-        for field in fields(DatasetManifest)
-        if field.name != "versions"
-    }
+    names = [field.name for field in fields(DatasetManifest) if field.name != "versions"]
+    values = {name: (getattr(stated, name), getattr(actual, name)) for name in names}
     return [
-        f"{MANIFEST_FILE}: {name} is {value}, the files have {actual}"
-        for name, (value, actual) in values.items()
-        if value != actual
+        f"{MANIFEST_FILE}: {name} is {value}, the files have {counted}"
+        for name, (value, counted) in values.items()
+        if value != counted
     ]
 
 
@@ -200,8 +197,8 @@ def row_error(row: SubgraphRow) -> str | None:
 
 
 def _places_agree(row: SubgraphRow) -> bool:
-    graphs = {place.graph for place in row.places}
-    ranges_agree = all(0 <= place.start < place.stop for place in row.places)
+    graphs = {occurrence.graph for occurrence in row.places}
+    ranges_agree = all(0 <= ops.start < ops.stop for ops in row.places)
     return ranges_agree and len(row.places) <= row.num_places and len(graphs) <= row.num_graphs
 
 
