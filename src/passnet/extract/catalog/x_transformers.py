@@ -18,112 +18,67 @@ SHAPE: dict[str, Any] = {"dim": DIM, "depth": 4}
 TEXT = {"num_tokens": VOCABULARY, "max_seq_len": LENGTH}
 IMAGE_SIZE = 224
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "flash": {"attn_flash": True},
-    "rmsnorm": {"use_rmsnorm": True},
-    "simple-rmsnorm": {"use_simple_rmsnorm": True},
-    "scalenorm": {"use_scalenorm": True},
-    "dynamic-tanh": {"use_dynamic_tanh": True},
-    "derf": {"use_derf": True},
-    "sandwich-norm": {"sandwich_norm": True},
-    "pre-and-post-norm": {"pre_and_post_norm": True},
-    "post-norm": {"pre_norm": False},
-    "glu": {"ff_glu": True},
-    "swiglu": {"ff_glu": True, "ff_swish": True},
-    "swiglu-no-bias": {"ff_glu": True, "ff_swish": True, "ff_no_bias": True, "use_rmsnorm": True},
-    "glu-mult-bias": {"ff_glu": True, "ff_glu_mult_bias": True},
-    "relu-squared": {"ff_relu_squared": True},
-    "solu": {"ff_solu": True},
-    "ff-post-act-norm": {"ff_post_act_ln": True},
-    "rotary": {"rotary_pos_emb": True},
-    "rotary-xpos": {"rotary_pos_emb": True, "rotary_xpos": True},
-    "polar": {"polar_pos_emb": True},
+OPTIONS: dict[str, str | dict[str, Any]] = {
+    "plain": "", "flash": "attn_flash", "rmsnorm": "use_rmsnorm",
+    "simple-rmsnorm": "use_simple_rmsnorm", "scalenorm": "use_scalenorm",
+    "dynamic-tanh": "use_dynamic_tanh", "derf": "use_derf", "sandwich-norm": "sandwich_norm",
+    "pre-and-post-norm": "pre_and_post_norm", "post-norm": {"pre_norm": False}, "glu": "ff_glu",
+    "swiglu": "ff_glu ff_swish", "swiglu-no-bias": "ff_glu ff_swish ff_no_bias use_rmsnorm",
+    "glu-mult-bias": "ff_glu ff_glu_mult_bias", "relu-squared": "ff_relu_squared",
+    "solu": "ff_solu", "ff-post-act-norm": "ff_post_act_ln", "rotary": "rotary_pos_emb",
+    "rotary-xpos": "rotary_pos_emb rotary_xpos", "polar": "polar_pos_emb",
     "alibi": {"alibi_pos_bias": True, "alibi_num_heads": 4},
-    "data-dependent-alibi": {"attn_data_dependent_alibi": True},
-    "t5-bias": {"rel_pos_bias": True},
-    "dynamic-bias": {"dynamic_pos_bias": True},
-    "dynamic-bias-log": {"dynamic_pos_bias": True, "dynamic_pos_bias_log_distance": True},
-    "projected-bias": {"attn_use_rel_proj_pos_bias": True},
-    "cope": {"attn_use_cope": True},
-    "memory-kv": {"attn_num_mem_kv": 16},
-    "zero-kv": {"attn_add_zero_kv": True},
-    "learned-sink": {"attn_head_learned_sink": True},
-    "talking-heads": {"attn_pre_talking_heads": True, "attn_post_talking_heads": True},
-    "head-scale": {"attn_head_scale": True},
-    "topk": {"attn_sparse_topk": 8},
-    "attn-on-attn": {"attn_on_attn": True},
-    "gate-values": {"attn_gate_values": True},
-    "gate-value-heads": {"attn_gate_value_heads": True},
-    "output-gate": {"attn_output_gate": True},
-    "swiglu-values": {"attn_swiglu_values": True},
-    "qk-norm": {"attn_qk_norm": True, "attn_qk_norm_dim_scale": True},
-    "qk-rmsnorm": {"attn_qk_rmsnorm": True},
-    "value-rmsnorm": {"attn_value_rmsnorm": True},
-    "l2-distance": {"attn_l2_distance": True},
-    "sigmoid": {"attn_sigmoid": True},
-    "selective": {"attn_selective": True},
-    "cog-signed": {"attn_cog_signed": True},
-    "softclamp": {"attn_softclamp_logits": True},
-    "laser": {"attn_laser": True},
-    "multi-query": {"attn_one_kv_head": True},
-    "grouped-query": {"attn_kv_heads": 2},
+    "data-dependent-alibi": "attn_data_dependent_alibi", "t5-bias": "rel_pos_bias",
+    "dynamic-bias": "dynamic_pos_bias",
+    "dynamic-bias-log": "dynamic_pos_bias dynamic_pos_bias_log_distance",
+    "projected-bias": "attn_use_rel_proj_pos_bias", "cope": "attn_use_cope",
+    "memory-kv": {"attn_num_mem_kv": 16}, "zero-kv": "attn_add_zero_kv",
+    "learned-sink": "attn_head_learned_sink",
+    "talking-heads": "attn_pre_talking_heads attn_post_talking_heads",
+    "head-scale": "attn_head_scale", "topk": {"attn_sparse_topk": 8},
+    "attn-on-attn": "attn_on_attn", "gate-values": "attn_gate_values",
+    "gate-value-heads": "attn_gate_value_heads", "output-gate": "attn_output_gate",
+    "swiglu-values": "attn_swiglu_values", "qk-norm": "attn_qk_norm attn_qk_norm_dim_scale",
+    "qk-rmsnorm": "attn_qk_rmsnorm", "value-rmsnorm": "attn_value_rmsnorm",
+    "l2-distance": "attn_l2_distance", "sigmoid": "attn_sigmoid", "selective": "attn_selective",
+    "cog-signed": "attn_cog_signed", "softclamp": "attn_softclamp_logits", "laser": "attn_laser",
+    "multi-query": "attn_one_kv_head", "grouped-query": {"attn_kv_heads": 2},
     "latent-kv": {"attn_use_latent_kv": True, "attn_dim_latent_kv": 128},
-    "latent-q-kv": {
-        "attn_use_latent_q": True, "attn_dim_latent_q": 128,
-        "attn_use_latent_kv": True, "attn_dim_latent_kv": 128,
-    },
-    "orthogonal-values": {"attn_orthog_projected_values": True},
-    "max-past": {"attn_max_attend_past": 64},
-    "residual-attn": {"residual_attn": True},
-    "value-residual": {"add_value_residual": True},
-    "gate-residual": {"gate_residual": True},
-    "orthogonal-residual": {"orthog_residual": True},
-    "scale-residual": {"scale_residual": True},
-    "layerscale": {"use_layerscale": True},
+    "latent-q-kv": {"attn_use_latent_q": True, "attn_dim_latent_q": 128,
+                    "attn_use_latent_kv": True, "attn_dim_latent_kv": 128},
+    "orthogonal-values": "attn_orthog_projected_values", "max-past": {"attn_max_attend_past": 64},
+    "residual-attn": "residual_attn", "value-residual": "add_value_residual",
+    "gate-residual": "gate_residual", "orthogonal-residual": "orthog_residual",
+    "scale-residual": "scale_residual", "layerscale": "use_layerscale",
     "hyper-connections": {"num_residual_streams": 4},
     "hyper-connections-qkv": {"num_residual_streams": 4, "qkv_receive_diff_residuals": True},
-    "aggregated-residuals": {"attn_aggregated_residuals": True},
-    "integrate-layers": {"integrate_layers": True},
-    "unet-skips": {"unet_skips": True},
-    "reinject-input": {"reinject_input": True, "learned_reinject_input_gate": True},
-    "shift-tokens": {"shift_tokens": 1},
-    "macaron": {"macaron": True},
-    "sandwich-order": {"sandwich_coef": 2},
-    "par-order": {"par_ratio": 4},
-    "weight-tied": {"weight_tie_layers": True},
-    "softclamp-output": {"softclamp_output": True},
-    "only-attention": {"only_attn": True},
-    "llama": {
-        "use_rmsnorm": True, "ff_glu": True, "ff_swish": True, "ff_no_bias": True,
-        "rotary_pos_emb": True, "attn_kv_heads": 2, "attn_flash": True,
-    },
-    "gemma": {
-        "use_rmsnorm": True, "pre_and_post_norm": True, "ff_glu": True, "rotary_pos_emb": True,
-        "attn_softclamp_logits": True, "softclamp_output": True, "attn_one_kv_head": True,
-    },
+    "aggregated-residuals": "attn_aggregated_residuals", "integrate-layers": "integrate_layers",
+    "unet-skips": "unet_skips", "reinject-input": "reinject_input learned_reinject_input_gate",
+    "shift-tokens": {"shift_tokens": 1}, "macaron": "macaron",
+    "sandwich-order": {"sandwich_coef": 2}, "par-order": {"par_ratio": 4},
+    "weight-tied": "weight_tie_layers", "softclamp-output": "softclamp_output",
+    "only-attention": "only_attn",
+    "llama": {"use_rmsnorm": True, "ff_glu": True, "ff_swish": True, "ff_no_bias": True,
+              "rotary_pos_emb": True, "attn_kv_heads": 2, "attn_flash": True},
+    "gemma": "use_rmsnorm pre_and_post_norm ff_glu rotary_pos_emb attn_softclamp_logits "
+             "softclamp_output attn_one_kv_head",
 }  # fmt: skip
-"""Options of the layers of a decoder on tokens."""
+"""Options of the layers of a decoder on tokens: those that are switched on, or their values."""
 
 ENCODERS = ("plain", "flash", "t5-bias", "rotary", "sandwich-norm", "qk-norm", "talking-heads")
 """Of `OPTIONS`, those that are an encoder on tokens, too."""
 
-HEADS: dict[str, dict[str, Any]] = {
-    "memory-tokens": {"num_memory_tokens": 20},
-    "sinusoidal": {"scaled_sinu_pos_emb": True},
-    "no-positions": {"use_abs_pos_emb": False},
-    "l2norm-embed": {"l2norm_embed": True},
-    "post-emb-norm": {"post_emb_norm": True},
-    "tie-embedding": {"tie_embedding": True},
-    "mixture-of-softmax": {"mixture_of_softmax": True},
-    "sigsoftmax": {"mixture_of_softmax": True, "sigsoftmax_logits": True},
-    "two-heads": {"num_output_heads": 2},
+HEADS: dict[str, str | dict[str, Any]] = {
+    "memory-tokens": {"num_memory_tokens": 20}, "sinusoidal": "scaled_sinu_pos_emb",
+    "no-positions": {"use_abs_pos_emb": False}, "l2norm-embed": "l2norm_embed",
+    "post-emb-norm": "post_emb_norm", "tie-embedding": "tie_embedding",
+    "mixture-of-softmax": "mixture_of_softmax",
+    "sigsoftmax": "mixture_of_softmax sigsoftmax_logits", "two-heads": {"num_output_heads": 2},
     "cls": {"use_cls_token": True, "logits_dim": 10},
     "average-pool": {"average_pool_embed": True, "logits_dim": 10},
-    "attention-pool": {"attn_pool": True, "logits_dim": 10},
-    "deep-embed": {"ff_deep_embed": True},
-}
-"""Options of what is around an encoder on tokens."""
+    "attention-pool": {"attn_pool": True, "logits_dim": 10}, "deep-embed": "ff_deep_embed",
+}  # fmt: skip
+"""Options of what is around an encoder on tokens, as in `OPTIONS`."""
 
 VITS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": ({}, {}),
@@ -170,14 +125,18 @@ def build(name: str) -> Net:
         return _vit(library, *VITS[option])
     if kind == "layers":
         return _layers(library, STACKS[option])
-    layers = SHAPE | (OPTIONS[option] if kind != "wrapper" else {})
-    around = HEADS[option] if kind == "wrapper" else {}
+    layers = SHAPE | _values(OPTIONS[option] if kind != "wrapper" else "")
+    around = _values(HEADS[option] if kind == "wrapper" else "")
     attn_layers = (library.Decoder if kind == "decoder" else library.Encoder)(**layers)
     net = library.TransformerWrapper(**TEXT, attn_layers=attn_layers, **around)
     task = "text-generation" if kind == "decoder" else "fill-mask"
     if "logits_dim" in around:
         task = "text-classification"
     return Net(net.eval(), (tokens(VOCABULARY, 1, LENGTH),), domain="nlp", task=task)
+
+
+def _values(options: str | dict[str, Any]) -> dict[str, Any]:
+    return dict.fromkeys(options.split(), True) if isinstance(options, str) else options
 
 
 def _vit(library: Any, layers: dict[str, Any], around: dict[str, Any]) -> Net:
