@@ -25,8 +25,6 @@ ATTEMPTS_FILE = "attempts.jsonl"
 UNCHANGED_SCORE = 1.0
 """The AS of leaving the graphs of a task alone."""
 
-MessageRole: TypeAlias = Literal["system", "user", "assistant", "tool"]
-
 Ending: TypeAlias = Literal[
     "submitted", "turns", "tokens", "time", "cost", "messages", "stalled", "error"
 ]
@@ -46,7 +44,7 @@ class ToolCall:
 class Message:
     """A message of the chat, as the OpenAI format has it."""
 
-    role: MessageRole
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None

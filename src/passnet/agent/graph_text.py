@@ -18,8 +18,6 @@ from passnet.mine.cut import Parent, cut_range, inferred_specs, parent_of, singl
 from passnet.mine.fusion import fusion_plan
 from passnet.suite.suite import SuiteGraph, Task
 
-_PROBE_BYTES = 32 * 2**20
-
 
 def graph_text(graph: SuiteGraph, number: int, total: int) -> str:
     """A graph of a task for an author to read.
@@ -92,7 +90,8 @@ def _shape_text(value: ValueShape | TensorSpec) -> str:
 @cache
 def bytes_per_us() -> float:
     """How many bytes this machine writes in a microsecond on one thread, at best."""
-    return _PROBE_BYTES / (write_ms(_PROBE_BYTES) * 1e3)
+    num_bytes = 32 * 2**20
+    return num_bytes / (write_ms(num_bytes) * 1e3)
 
 
 def variants_table(task: Task) -> str:

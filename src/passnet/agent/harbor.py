@@ -49,7 +49,6 @@ SCHEMA_VERSION = "1.4"
 
 WORK_FOLDER = "/app"
 PASSES = f"{WORK_FOLDER}/passes"
-AGENT_USER = "agent"
 
 
 @dataclass(frozen=True)
@@ -59,32 +58,20 @@ class HarborPlan:
     Args:
         settings: how the verifier judges; its sandbox is the best that the container allows.
         call: how the rewritten graph is called.
-        organisation: the first half of Harbor's names of the tasks.
         base_image: with Python and g++, for the agent and for the verifier; one with a digest
             stays the same.
         torch: what pip installs in both; None for the version here.
         wheel: of passnet, which the verifier installs.
         passnet: what pip installs there instead, from an index that has it. One of both is needed:
             on PyPI the name is nobody's, and whoever took it would write the rewards.
-        agent_timeout_s: for the agent.
-        verifier_timeout_s: for judging a task.
-        num_cpus: of each container.
-        memory_mib: of each container.
-        storage_mib: of each container.
     """
 
     settings: RunSettings = field(default_factory=RunSettings)
     call: CallMode = "compiled"
-    organisation: str = "passnet"
     base_image: str = "python:3.12-bookworm"
     torch: str | None = None
     wheel: Path | None = None
     passnet: str | None = None
-    agent_timeout_s: float = 3600.0
-    verifier_timeout_s: float = 3600.0
-    num_cpus: int = 2
-    memory_mib: int = 16384
-    storage_mib: int = 20480
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +116,7 @@ def export_harbor(
             unseen = held_out_graphs(held_out, task.name)
             solution = _solution(solutions, task.name)
             _write(folder / "instruction.md", _instruction(task, plan.settings))
-            _write(folder / "task.toml", _task_toml(suite, task, folder.name, plan))
+            _write(folder / "task.toml", _task_toml(suite, task, folder.name))
             _write_environment(folder / "environment", task, plan, torch)
             _write_tests(folder / "tests", task, unseen, plan, (torch, passnet))
             if solution is not None:
@@ -184,16 +171,16 @@ def _instruction(task: Task, settings: RunSettings) -> str:
     return f"{text}\n\n{where.substitute(work=WORK_FOLDER, list_file=LIST_FILE)}"
 
 
-def _task_toml(suite: Suite, task: Task, name: str, plan: HarborPlan) -> str:
+def _task_toml(suite: Suite, task: Task, name: str) -> str:
     resources: dict[str, object] = {
         "build_timeout_sec": 1800.0,
-        "cpus": plan.num_cpus,
-        "memory_mb": plan.memory_mib,
-        "storage_mb": plan.storage_mib,
+        "cpus": 2,
+        "memory_mb": 16384,
+        "storage_mb": 20480,
     }
     tables: dict[str, dict[str, object]] = {
         "task": {
-            "name": f"{plan.organisation}/{name}",
+            "name": f"passnet/{name}",
             "description": f"Write compiler passes for a sequence of {len(task.ops)} op(s), in "
             f"{len(task.graphs)} graph(s), that are correct and faster than eager torch.",
             "keywords": ["compilers", "kernels", "pytorch"],
@@ -205,9 +192,9 @@ def _task_toml(suite: Suite, task: Task, name: str, plan: HarborPlan) -> str:
             "num_graphs": len(task.graphs),
             "ops": list(task.ops),
         },
-        "agent": {"timeout_sec": plan.agent_timeout_s, "user": AGENT_USER},
+        "agent": {"timeout_sec": 3600.0, "user": "agent"},
         "environment": {**resources, "workdir": WORK_FOLDER},
-        "verifier": {"timeout_sec": plan.verifier_timeout_s, "environment_mode": "separate"},
+        "verifier": {"timeout_sec": 3600.0, "environment_mode": "separate"},
         "verifier.environment": {**resources, "network_mode": "no-network"},
     }
     lines = [f"schema_version = {_toml(SCHEMA_VERSION)}", f"artifacts = {_toml([PASSES])}"]
@@ -224,12 +211,12 @@ def _toml(value: object) -> str:
 _ENVIRONMENT = Template("""\
 FROM $image
 
-RUN pip install --no-cache-dir $torch $numpy && useradd --create-home $user
+RUN pip install --no-cache-dir $torch $numpy && useradd --create-home agent
 
 WORKDIR $work
 
 COPY files/ $work/
-RUN mkdir -p $passes && chown $user $passes
+RUN mkdir -p $passes && chown agent $passes
 """)
 
 _TESTS = Template("""\
@@ -265,7 +252,6 @@ def _write_environment(folder: Path, task: Task, plan: HarborPlan, torch: str) -
         image=plan.base_image,
         work=WORK_FOLDER,
         passes=PASSES,
-        user=AGENT_USER,
         torch=shlex.quote(torch),
         numpy=f"numpy=={version('numpy')}",
     )

@@ -6,15 +6,7 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
-from inspect_ai.model import (
-    GenerateConfig,
-    Model,
-    ModelCost,
-    ModelInfo,
-    get_model,
-    get_model_info,
-    set_model_info,
-)
+from inspect_ai import model as ai
 from rich.text import Text
 
 from passnet.agent.scripted_llm import SCRIPTED_LLM
@@ -26,13 +18,13 @@ NO_KEY = "none"
 """Sent to an endpoint of one's own that asks for no key."""
 
 
-def open_llm(settings: LlmSettings) -> Model:
+def open_llm(settings: LlmSettings) -> ai.Model:
     """The llm that settings name.
 
     Raises:
         AuthorError: no such provider, no key, or no package for it.
     """
-    config = GenerateConfig(
+    config = ai.GenerateConfig(
         temperature=settings.temperature,
         max_tokens=settings.max_output_tokens,
         max_retries=settings.num_retries,
@@ -55,7 +47,7 @@ def open_llm(settings: LlmSettings) -> Model:
             api_key = api_key or os.environ.get(KEY_VARIABLE) or NO_KEY
     try:
         with boundary(AuthorError, f"llm {settings.name}"):
-            return get_model(
+            return ai.get_model(
                 name,
                 config=config,
                 base_url=settings.base_url,
@@ -71,7 +63,7 @@ def open_llm(settings: LlmSettings) -> Model:
         raise AuthorError(f"llm {settings.name}: {text}") from cause
 
 
-def check_price(llm: Model, settings: LlmSettings) -> None:
+def check_price(llm: ai.Model, settings: LlmSettings) -> None:
     """See that the cost of what an llm says can be known.
 
     Raises:
@@ -79,12 +71,12 @@ def check_price(llm: Model, settings: LlmSettings) -> None:
     """
     if settings.price is not None:
         per_input, per_output = settings.price
-        cost = ModelCost(
+        cost = ai.ModelCost(
             input=per_input, output=per_output,
             input_cache_read=per_input, input_cache_write=per_input,
         )  # fmt: skip
-        set_model_info(str(llm), ModelInfo(cost=cost))
-    info = get_model_info(llm)
+        ai.set_model_info(str(llm), ai.ModelInfo(cost=cost))
+    info = ai.get_model_info(llm)
     if info is None or info.cost is None:
         raise InputError(
             f"the prices of {settings.name} are not known, so its cost cannot be limited; give "

@@ -10,21 +10,11 @@ from typing import Any
 
 from anyio import to_thread
 from inspect_ai import Task as InspectTask
+from inspect_ai import model as ai
 from inspect_ai.agent import AgentState, AgentSubmit, react
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import transcript
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageTool,
-    ChatMessageUser,
-    ContentReasoning,
-    GenerateConfig,
-    Model,
-    get_model,
-)
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolDef, ToolParams
@@ -32,12 +22,10 @@ from inspect_ai.util import LimitExceededError
 
 from passnet.agent.attempt import Attempt, Ending, Message, ToolCall
 from passnet.agent.attempt_record import attempt_record
-from passnet.agent.evaluator import Evaluator
 from passnet.agent.prompt import system_prompt, task_prompt
-from passnet.agent.session import Session
+from passnet.agent.session import Session, new_session
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.agent.tools import tool_schemas
-from passnet.bench.run import held_out_graphs
 from passnet.errors import AuthorError, PassnetError, boundary
 from passnet.records.serialise import encode
 from passnet.suite.suite import Suite
@@ -106,19 +94,17 @@ def _author(
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         task = tasks[state.metadata["task"]]
-        evaluator = Evaluator(settings.run, settings.call)
-        unseen = held_out_graphs(held_out, task.name)
-        session = Session(task, evaluator, unseen, settings.is_guarded)
+        session = new_session(task, settings, held_out)
         with ExitStack() as stack:
-            await to_thread.run_sync(stack.enter_context, evaluator)
-            stack.callback(evaluator.close)
+            await to_thread.run_sync(stack.enter_context, session.evaluator)
+            stack.callback(session.evaluator.close)
             stack.callback(_note_usage, session)
             sessions[state.uuid] = session
-            await to_thread.run_sync(evaluator.prepare, task)
+            await to_thread.run_sync(session.evaluator.prepare, task)
             prompt = await to_thread.run_sync(task_prompt, task, settings.run)
             state.messages = [
-                ChatMessageSystem(content=system_prompt(settings.run, settings.limits.turns)),
-                ChatMessageUser(content=prompt),
+                ai.ChatMessageSystem(content=system_prompt(settings.run, settings.limits.turns)),
+                ai.ChatMessageUser(content=prompt),
             ]
             await _converse(state, session, settings.seed + int(state.metadata["number"]))
         return state
@@ -132,8 +118,8 @@ async def _converse(state: TaskState, session: Session, seed: int) -> None:
     Raises:
         LimitExceededError: a limit of Inspect's.
     """
-    llm = get_model()
-    llm = Model(llm.api, llm.config.merge(GenerateConfig(seed=seed)), llm.model_args)
+    llm = ai.get_model()
+    llm = ai.Model(llm.api, llm.config.merge(ai.GenerateConfig(seed=seed)), llm.model_args)
     agent_state = AgentState(messages=list(state.messages))
     tools = _tools(session)
     agent = react(
@@ -160,7 +146,7 @@ async def _converse(state: TaskState, session: Session, seed: int) -> None:
         session.messages = [_message(message) for message in state.messages]
         session.num_turns = sum(message.role == "assistant" for message in state.messages)
         session.num_bad_actions += sum(
-            isinstance(message, ChatMessageTool) and message.error is not None
+            isinstance(message, ai.ChatMessageTool) and message.error is not None
             for message in state.messages
         )
 
@@ -173,7 +159,7 @@ async def _go_on(session: Session, state: AgentState) -> bool | str:
     turns = [
         [(call.function, str(call.arguments)) for call in message.tool_calls or ()]
         for message in state.messages
-        if isinstance(message, ChatMessageAssistant)
+        if isinstance(message, ai.ChatMessageAssistant)
     ]
     last, same = turns[-MAX_SILENT_TURNS:], turns[-MAX_SAME_TURNS:]
     if len(last) == MAX_SILENT_TURNS and not any(last):
@@ -228,14 +214,14 @@ def _note_usage(session: Session) -> None:
                 session.cost = (session.cost or 0.0) + usage.total_cost
 
 
-def _message(message: ChatMessage) -> Message:
+def _message(message: ai.ChatMessage) -> Message:
     """A message of Inspect's as one of ours."""
-    if isinstance(message, ChatMessageTool):
+    if isinstance(message, ai.ChatMessageTool):
         text = message.text if message.error is None else f"error: {message.error.message}"
         return Message("tool", text, tool_call_id=message.tool_call_id)
-    calls = message.tool_calls if isinstance(message, ChatMessageAssistant) else None
+    calls = message.tool_calls if isinstance(message, ai.ChatMessageAssistant) else None
     parts = [] if isinstance(message.content, str) else message.content
-    thoughts = [part.reasoning for part in parts if isinstance(part, ContentReasoning)]
+    thoughts = [part.reasoning for part in parts if isinstance(part, ai.ContentReasoning)]
     return Message(
         message.role,
         message.text,
@@ -256,7 +242,7 @@ def _recorder(
     """What makes the record of an attempt that ended, and scores it by its AS."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        llm = settings.llm or LlmSettings(str(get_model()))  # Inspect's own command names it
+        llm = settings.llm or LlmSettings(str(ai.get_model()))  # Inspect's own command names it
         attempt = await to_thread.run_sync(
             attempt_record,
             sessions.pop(state.uuid),

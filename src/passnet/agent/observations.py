@@ -16,8 +16,6 @@ from passnet.judge.trial import Trial
 from passnet.suite.suite import Task
 
 MAX_PROBLEM = 400
-HELD_OUT = "hard_coded_shape"
-HELD_OUT_TEXT = "wrong on other shapes of this task than those shown"
 
 
 def variant_result(trial: Trial, root: str) -> VariantResult:
@@ -39,8 +37,8 @@ def variant_result(trial: Trial, root: str) -> VariantResult:
 
 def _rejection(finding: Finding) -> str:
     """What is said of a finding: of the text of a file where it is and what; else its name."""
-    if finding.name == HELD_OUT:
-        return f"rejected: {HELD_OUT_TEXT}"
+    if finding.name == "hard_coded_shape":
+        return "rejected: wrong on other shapes of this task than those shown"
     if finding.place is not None:
         return f"rejected at {finding.place}: {finding.name}: {finding.evidence}"
     return f"rejected: {finding.name}"

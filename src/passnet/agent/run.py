@@ -7,16 +7,15 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
 from passnet.agent.attempt_record import attempt_record
-from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import write_files
-from passnet.agent.session import Session
+from passnet.agent.session import Session, new_session
 from passnet.agent.settings import AgentSettings
-from passnet.bench.run import held_out_graphs
 from passnet.errors import AuthorError, InputError
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.judge.protocol.device import find_device
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 RUN_FILE = "agent.json"
-LOGS_FOLDER = "logs"
 PASSES_FOLDER = "passes"
 
 Author: TypeAlias = Callable[[Session, int], None]
@@ -79,17 +77,10 @@ def run_agent(
     """
     find_device(settings.run.judge.device)
     llm = _open_llm(settings) if settings.author == "llm" else None
-    held_out_hash = held_out.content_hash if held_out else None
-    settings = replace(settings, run=replace(settings.run, held_out=held_out_hash))
-    run = RunFolder(
-        out,
-        RUN_FILE,
-        AgentRun,
-        ATTEMPTS_FILE,
-        Attempt,
-        lambda attempt: (attempt.task, attempt.number),
-        "attempts",
-    )
+    content_hash = held_out.content_hash if held_out else None
+    settings = replace(settings, run=replace(settings.run, held_out=content_hash))
+    key = attrgetter("task", "number")
+    run = RunFolder(out, RUN_FILE, AgentRun, ATTEMPTS_FILE, Attempt, key, "attempts")
     complaint = f"{out}: was made with another suite or other settings; choose another --out"
     info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
     run.begin(info, resume, unchanged(complaint))
@@ -166,7 +157,7 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
     logs = inspect_ai.eval(
         task,
         model=llm,
-        log_dir=str(out / LOGS_FOLDER),
+        log_dir=str(out / "logs"),
         display="none",
         max_samples=num_workers,
         max_connections=num_workers,
@@ -185,10 +176,8 @@ def _let_program(
     """An attempt of an author that is a program."""
     module, function = AUTHORS[settings.author].split(":")
     author: Author = getattr(import_module(module), function)
-    evaluator = Evaluator(settings.run, settings.call)
-    unseen = held_out_graphs(held_out, task.name)
-    session = Session(task, evaluator, unseen, settings.is_guarded)
-    with evaluator:
+    session = new_session(task, settings, held_out)
+    with session.evaluator:
         try:
             author(session, settings.seed + number)
         except AuthorError as cause:

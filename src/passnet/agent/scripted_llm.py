@@ -13,16 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
-    GenerateConfig,
-    ModelAPI,
-    ModelOutput,
-    ModelUsage,
-    modelapi,
-)
+from inspect_ai import model as ai
 from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
 
 from passnet.errors import InputError
@@ -69,8 +60,8 @@ def read_script(path: Path) -> Script:
         raise InputError(f"{path}: not a script of an llm: {cause}") from cause
 
 
-@modelapi(name="passnet")
-class ScriptedLlm(ModelAPI):
+@ai.modelapi(name="passnet")
+class ScriptedLlm(ai.ModelAPI):
     """Plays a script. It is a class because Inspect wants one."""
 
     def __init__(
@@ -78,7 +69,7 @@ class ScriptedLlm(ModelAPI):
         model_name: str,
         base_url: str | None = None,
         api_key: str | None = None,
-        config: GenerateConfig = GenerateConfig(),  # noqa: B008 (the signature is Inspect's)
+        config: ai.GenerateConfig = ai.GenerateConfig(),  # noqa: B008 (the signature is Inspect's)
         script: str = str(DEFAULT_SCRIPT),
         **_: Any,
     ) -> None:
@@ -87,22 +78,22 @@ class ScriptedLlm(ModelAPI):
 
     async def generate(
         self,
-        input: list[ChatMessage],  # noqa: A002 (the name is Inspect's)
+        input: list[ai.ChatMessage],  # noqa: A002 (the name is Inspect's)
         tools: list[ToolInfo],
         tool_choice: ToolChoice,
-        config: GenerateConfig,
-    ) -> ModelOutput:
+        config: ai.GenerateConfig,
+    ) -> ai.ModelOutput:
         """The next turn of the script; after the last one it has nothing to say."""
-        number = sum(isinstance(message, ChatMessageAssistant) for message in input)
+        number = sum(isinstance(message, ai.ChatMessageAssistant) for message in input)
         turn = ScriptedTurn("I have nothing more to say.")
         if number < len(self._script.turn):
             turn = self._script.turn[number]
         calls = [_tool_call(f"call-{number}-{index}", call) for index, call in enumerate(turn.call)]
-        message = ChatMessageAssistant(content=turn.text, tool_calls=calls)
-        choice = ChatCompletionChoice(
+        message = ai.ChatMessageAssistant(content=turn.text, tool_calls=calls)
+        choice = ai.ChatCompletionChoice(
             message=message, stop_reason="tool_calls" if calls else "stop"
         )
-        return ModelOutput(model=self.model_name, choices=[choice], usage=ModelUsage())
+        return ai.ModelOutput(model=self.model_name, choices=[choice], usage=ai.ModelUsage())
 
 
 def _tool_call(identity: str, call: ScriptedCall) -> ToolCall:

@@ -13,11 +13,13 @@ from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import Files, created, deleted, replaced, view
 from passnet.agent.graph_text import graph_text
 from passnet.agent.observations import evaluation_text, match_text, plain, variant_result
+from passnet.agent.settings import AgentSettings
+from passnet.bench.run import held_out_graphs
 from passnet.bench.scores import Row, score_rows
 from passnet.errors import ActionError, InputError, PassFolderError
 from passnet.judge.trial import Trial
 from passnet.records.serialise import decode, encode
-from passnet.suite.suite import SuiteGraph, Task
+from passnet.suite.suite import Suite, SuiteGraph, Task
 
 CANDIDATE_PHASES = ("reference", "compile", "compare", "timing", "waiting")
 """Phases of a trial that are not our own work: candidate and reference run, or others do."""
@@ -159,6 +161,12 @@ class Session:
             return "submitted: nothing; no state was evaluated, or none won"
         score = self.evaluations[self.best].score
         return f"submitted: the state of evaluation {self.best}, with score {score:.3f}"
+
+
+def new_session(task: Task, settings: AgentSettings, held_out: Suite | None) -> Session:
+    """The session of an attempt that begins; its evaluator is still to be entered."""
+    evaluator = Evaluator(settings.run, settings.call)
+    return Session(task, evaluator, held_out_graphs(held_out, task.name), settings.is_guarded)
 
 
 def _foreign_s(trial: Trial) -> float:

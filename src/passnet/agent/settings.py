@@ -7,15 +7,9 @@ from typing import Literal, TypeAlias
 
 from passnet.bench.run import RunSettings
 from passnet.judge.candidate import CallMode
-from passnet.judge.inspection.rules import RulesName
 from passnet.judge.trial import JudgeSettings
 
 AuthorName: TypeAlias = Literal["llm", "compiler", "search"]
-
-MAX_TURNS = 50
-"""The published number of turns."""
-
-AGENT_RULES: RulesName = "strict"
 
 
 @dataclass(frozen=True)
@@ -23,13 +17,14 @@ class AgentLimits:
     """What an attempt may take; None is no limit.
 
     Args:
-        turns: times that the llm speaks; evaluations of an author that is none.
+        turns: times that the llm speaks, by default as many as published; evaluations of an
+            author that is none.
         tokens: of input and output together.
         seconds: of the attempt as a whole.
         cost: in dollars, where the provider's prices are known.
     """
 
-    turns: int = MAX_TURNS
+    turns: int = 50
     tokens: int | None = None
     seconds: int | None = None
     cost: float | None = None
@@ -80,7 +75,7 @@ class AgentSettings:
 
     author: AuthorName
     llm: LlmSettings | None = None
-    run: RunSettings = field(default_factory=lambda: RunSettings(JudgeSettings(rules=AGENT_RULES)))
+    run: RunSettings = field(default_factory=lambda: RunSettings(JudgeSettings(rules="strict")))
     call: CallMode = "compiled"
     limits: AgentLimits = AgentLimits()
     seed: int = 0

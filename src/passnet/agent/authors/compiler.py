@@ -83,8 +83,7 @@ def range_source(lowered: LoweredRange, plan: CompilePlan) -> RangeSource:
     """A lowered range with the source that computes it, in the language of its device."""
     if lowered.code.device == "cpu":
         return RangeSource(lowered, cpp_source(lowered.code, plan.pragmas))
-    source = triton_source(lowered.code, plan.blocks)
-    return RangeSource(lowered, source.text, source.functions)
+    return RangeSource(lowered, *triton_source(lowered.code, plan.blocks))
 
 
 class TaskCompiler:
@@ -117,10 +116,8 @@ class TaskCompiler:
 
     def sources(self, number: int, plan: CompilePlan) -> list[RangeSource]:
         """The ranges of a graph by a plan, with their source, but for those that cannot be made."""
-        options = self._options(plan)
-        ranges = [
-            self.lowerings[number].lowered(span, options) for span in self.spans(number, plan)
-        ]
+        lowering, options = self.lowerings[number], self._options(plan)
+        ranges = [lowering.lowered(span, options) for span in self.spans(number, plan)]
         return [
             range_source(lowered, plan)
             for lowered in ranges
@@ -215,12 +212,8 @@ class TaskCompiler:
             for pattern in self._patterns(number):
                 before = self.dropped
                 self.dropped = before | {pattern}
-                all_have_passes = all(self._patterns(graph) for graph in range(len(self.graphs)))
-                if (
-                    all_have_passes
-                    and self.evaluate(self.plans)
-                    and len(self.failing()) < len(failing)
-                ):
+                is_left = all(self._patterns(graph) for graph in range(len(self.graphs)))
+                if is_left and self.evaluate(self.plans) and len(self.failing()) < len(failing):
                     failing = self.failing()
                 else:
                     self.dropped = before

@@ -17,21 +17,9 @@ ENTRY = "launch"
 PREFIX = "#include <torch/csrc/inductor/cpp_prefix.h>"
 LINKAGE = re.compile(r'extern "C"\s+void\s+kernel\(')
 
-LOCAL = "static void kernel("
-"""What stands for it in a source that holds several."""
-
-CPP_TYPES = {
-    "float64": "double",
-    "float32": "float",
-    "float16": "at::Half",
-    "bfloat16": "at::BFloat16",
-    "int64": "int64_t",
-    "int32": "int32_t",
-    "int16": "int16_t",
-    "int8": "int8_t",
-    "uint8": "uint8_t",
-    "bool": "bool",
-}
+CPP_TYPES = {"float64": "double", "float32": "float", "bool": "bool"}
+CPP_TYPES |= {"float16": "at::Half", "bfloat16": "at::BFloat16"}
+CPP_TYPES |= {name: f"{name}_t" for name in ("int64", "int32", "int16", "int8", "uint8")}
 """The C++ type of a dtype's values."""
 
 
@@ -71,7 +59,7 @@ def _kernel_text(kernel: GeneratedKernel, has_no_alias: bool) -> str:
     params, _, body = after.partition(")")
     if has_no_alias:
         params = re.sub(r"\*\s*(\w+)(?=,|$)", r"* __restrict__ \1", params)
-    lines = f"{before}{LOCAL}{params}){body}".splitlines()
+    lines = f"{before}static void kernel({params}){body}".splitlines()
     dedented = [_dedent(line) for line in lines if not line.lstrip().startswith("//")]
     return "\n".join([f"namespace {kernel.name} {{", *dedented, "}", ""])
 

@@ -7,9 +7,9 @@ Nothing is compiled or run: for a CPU it takes no C++ compiler, for CUDA neither
 from __future__ import annotations
 
 import ast
-import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -116,6 +116,7 @@ def generate(
             no tensor; or a result is none of its own memory.
     """
     from torch._inductor import config
+    from torch.utils import _triton
 
     if any(param.annotation == SYMBOL_ANNOTATION for param in graph.program.params):
         raise AuthorError(f"{where}: an argument is a number, and code is made for tensors only")
@@ -127,13 +128,14 @@ def generate(
         for spec in graph.tensors
     }
     mode = DevicelessMode()
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         stack.enter_context(boundary(AuthorError, f"{where}: Inductor cannot lower it"))
         stack.enter_context(torch.no_grad())
         stack.enter_context(config.patch(SETTINGS | DEVICE_SETTINGS[device] | dict(options or {})))
         if device == "cuda":
             stack.enter_context(answering_for_gpu())
-            stack.enter_context(_without_triton())
+            # It does not ask Triton's driver of a GPU for the key of a cache.
+            stack.enter_context(patch.object(_triton, "triton_hash_with_backend", lambda: ""))
         module = build(retarget(graph, device, None if device == "cpu" else 0).program, where)
         with mode, torch.device(device if device == "cpu" else "cuda:0"):
             fakes = [
@@ -188,15 +190,6 @@ def _check_outputs(code: GeneratedCode, expected: Sequence[torch.Tensor], where:
         ]
         if actual.shape != layout.shape or actual.dtype != dtype or differing:
             raise AuthorError(f"{where}: Inductor returns {actual} where torch returns {layout}")
-
-
-@contextlib.contextmanager
-def _without_triton() -> Iterator[None]:
-    """Inside, Inductor does not ask Triton's driver of a GPU for the key of a cache."""
-    from torch.utils import _triton
-
-    with patch.object(_triton, "triton_hash_with_backend", lambda: ""):
-        yield
 
 
 _IGNORED = ("AssertSizeStrideLine", "CommentLine", "FreeIfNotReusedLine", "FreeLine")

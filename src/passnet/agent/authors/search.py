@@ -163,32 +163,32 @@ class _Search:
         if self.folder_key(after) in self.evaluated or not compiler.evaluate(after):
             return
         self._record_speedups(after)
+        keys = self.folder_key(before), self.folder_key(after)
         for numbers in self._groups(move.is_shared):
-            if self._is_better(numbers, before, after):
+            if self._is_better(numbers, *keys):
                 for number in numbers:
                     compiler.plans[number] = after[number]
 
     def folder_key(self, plans: Sequence[CompilePlan]) -> FolderKey:
         """What tells the folder of some plans from others."""
-        return tuple(self._range_keys(number, plan) for number, plan in enumerate(plans))
+        sources = [self.compiler.sources(number, plan) for number, plan in enumerate(plans)]
+        return tuple(
+            tuple(f"{source.lowered.span}\n{source.text}" for source in ranges)
+            for ranges in sources
+        )
 
     def _valid(self, number: int, plan: CompilePlan, before: CompilePlan) -> CompilePlan:
         """A plan, or the one before where not all of its ranges can be made."""
         sources = self.compiler.sources(number, plan)
         return plan if sources and len(sources) == len(plan.spans or ()) else before
 
-    def _range_keys(self, number: int, plan: CompilePlan) -> tuple[str, ...]:
-        """What tells the ranges of a graph by some plan from those by others."""
-        sources = self.compiler.sources(number, plan)
-        return tuple(f"{source.lowered.span}\n{source.text}" for source in sources)
-
     def _record_speedups(self, plans: Sequence[CompilePlan]) -> None:
         """Note the speedups of the last evaluation, which was of these plans."""
-        self.evaluated.add(self.folder_key(plans))
+        key = self.folder_key(plans)
+        self.evaluated.add(key)
         for number, result in enumerate(self.compiler.results()):
-            key = (number, self._range_keys(number, plans[number]))
             if result.is_correct and result.speedup is not None:
-                self.speedups.setdefault(key, []).append(result.speedup)
+                self.speedups.setdefault((number, key[number]), []).append(result.speedup)
 
     def _groups(self, is_shared: bool) -> list[list[int]]:
         """The graphs for which a move is kept or dropped together."""
@@ -198,14 +198,12 @@ class _Search:
             groups.setdefault(program or number, []).append(number)
         return list(groups.values())
 
-    def _is_better(
-        self, numbers: Sequence[int], before: Sequence[CompilePlan], after: Sequence[CompilePlan]
-    ) -> bool:
+    def _is_better(self, numbers: Sequence[int], before: FolderKey, after: FolderKey) -> bool:
         """Whether some graphs are all correct and faster on the whole than they were."""
         gains = []
         for number in numbers:
-            old = self.speedups.get((number, self._range_keys(number, before[number])))
-            new = self.speedups.get((number, self._range_keys(number, after[number])))
+            old = self.speedups.get((number, before[number]))
+            new = self.speedups.get((number, after[number]))
             if not new:
                 return False
             gains.append(log(median(new)) - (log(median(old)) if old else -10.0))

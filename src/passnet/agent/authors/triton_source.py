@@ -33,16 +33,11 @@ MATH |= frozenset(["sqrt", "sqrt_rn", "div_rn"])
 """Functions of libdevice that `triton.language` has by the same name."""
 
 
-@dataclass(frozen=True, slots=True)
-class TritonSource:
-    """The text, and which of our functions it uses."""
-
-    text: str
-    functions: frozenset[str]
-
-
-def triton_source(code: GeneratedCode, blocks: BlockSizes | None = None) -> TritonSource:
-    """The Triton of what Inductor generated, with `ENTRY` as the only function to call.
+def triton_source(
+    code: GeneratedCode, blocks: BlockSizes | None = None
+) -> tuple[str, frozenset[str]]:
+    """The Triton of what Inductor generated, with `ENTRY` as the only function to call, and which
+    of our functions it uses.
 
     Raises:
         AuthorError: a kernel has another form than known, or uses a function that we have not.
@@ -61,9 +56,7 @@ def triton_source(code: GeneratedCode, blocks: BlockSizes | None = None) -> Trit
             definitions += _definitions(kernel, name, offsets, functions)
         name = names[call.kernel, offsets]
         lines.append(_launch_line(code, kernel, call, name, blocks or BlockSizes()))
-    return TritonSource(
-        "\n\n\n".join([*definitions, "\n".join(lines)]) + "\n", frozenset(functions)
-    )
+    return "\n\n\n".join([*definitions, "\n".join(lines)]) + "\n", frozenset(functions)
 
 
 def functions_text(names: Iterable[str]) -> str:
