@@ -40,25 +40,26 @@ def agent() -> None:
               help="The sampling temperature; the provider's default without it.")  # fmt: skip
 @click.option("--max-output-tokens", type=opt.COUNT,
               help="The most tokens of one answer; the provider's default without it.")  # fmt: skip
-@click.option("--emulate-tools", is_flag=True,
+@click.option("--emulate-tools", "emulates_tools", is_flag=True,
               help="Describe the tools in the text, for endpoints without tool calls.")  # fmt: skip
-@click.option("--retries", default=3, type=opt.COUNT_OR_ZERO,
+@click.option("--retries", "num_retries", default=3, type=opt.COUNT_OR_ZERO,
               help="How often a failed request to the llm is repeated.")  # fmt: skip
 @click.option("--turns", default=50, type=opt.COUNT,
               help="The most answers of an llm, or evaluations of a program.")  # fmt: skip
 @click.option("--tokens", type=opt.COUNT,
               help="The most tokens of an attempt, in and out; no limit without it.")  # fmt: skip
-@click.option("--time", "seconds_limit", type=opt.COUNT,
+@click.option("--time", "max_seconds", type=opt.COUNT,
               help="The most seconds of an attempt; no limit without it.")  # fmt: skip
 @click.option("--cost", type=opt.POSITIVE,
               help="The most US dollars of an attempt; no limit without it.")  # fmt: skip
 @click.option("--price", nargs=2, type=float,
               help="The price in US dollars of a million tokens of input, and of output, where "
               "Inspect does not know it.")  # fmt: skip
-@click.option("--attempts", default=1, type=opt.COUNT, help="The number of attempts at each task.")
+@click.option("--attempts", "num_attempts", default=1, type=opt.COUNT,
+              help="The number of attempts at each task.")  # fmt: skip
 @click.option("--jobs", default=1, type=opt.COUNT,
               help="Attempts of an llm to run at a time; only one measures at a time.")  # fmt: skip
-@click.option("--guarded", is_flag=True,
+@click.option("--guarded", "is_guarded", is_flag=True,
               help="Submit only what scores better than leaving the graph alone.")  # fmt: skip
 @click.option("--call", type=click.Choice(["compiled", "direct"]), default="compiled",
               help="How rewritten graphs are called: by torch.compile, or directly.")  # fmt: skip
@@ -109,27 +110,16 @@ def _settings(
         raise InputError("who is to write? give --llm provider/name, or --author compiler")
     if llm is not None and author != "llm":
         raise InputError(f"--llm does not go with --author {author}")
+    asked = ("base_url", "temperature", "max_output_tokens", "num_retries", "price",
+             "emulates_tools")  # fmt: skip
+    limits = (options[name] for name in ("turns", "tokens", "max_seconds", "cost"))
+    attempt = ("call", "seed", "num_attempts", "is_guarded")
     return AgentSettings(
         author=author,
-        llm=None
-        if llm is None
-        else LlmSettings(
-            llm,
-            options["base_url"],
-            options["temperature"],
-            options["max_output_tokens"],
-            options["retries"],
-            price=options["price"],
-            emulates_tools=options["emulate_tools"],
-        ),
+        llm=LlmSettings(llm, **opt.picked(options, asked)) if llm else None,
         run=opt.run_settings(sandbox, options),
-        call=options["call"],
-        limits=AgentLimits(
-            options["turns"], options["tokens"], options["seconds_limit"], options["cost"]
-        ),
-        seed=options["seed"],
-        num_attempts=options["attempts"],
-        is_guarded=options["guarded"],
+        limits=AgentLimits(*limits),
+        **opt.picked(options, attempt),
     )
 
 
@@ -239,7 +229,7 @@ def agent_harbor(suite: Suite, out: Path, wheel: Path | None, requirement: str |
     """Write the tasks of a suite as a Harbor dataset, judged by a separate verifier."""
     from passnet.agent.harbor import HarborPlan, export_harbor
     from passnet.bench.run import RunSettings
-    from passnet.judge.trial import JudgeSettings
+    from passnet.judge.settings import JudgeSettings
 
     settings = RunSettings(
         JudgeSettings(rules=rules), threads, held_out=held_out.content_hash if held_out else None

@@ -38,7 +38,7 @@ def judge_audit(
     from passnet.judge.audit import audit, find_cases
     from passnet.judge.processes.parent_pool import ParentPool
     from passnet.judge.protocol.device import find_device
-    from passnet.judge.trial import JudgeSettings
+    from passnet.judge.settings import JudgeSettings
     from passnet.report.progress import progress
 
     find_device(device)

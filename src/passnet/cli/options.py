@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +16,6 @@ import click
 
 if TYPE_CHECKING:
     from passnet.bench.run import RunSettings
-    from passnet.jobs.executors import Executor
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.suite.suite import Suite
 
@@ -29,23 +29,17 @@ KINDS = ("classical", "fusible", "single")
 DTYPES = ("float32", "float16", "bfloat16")
 
 
-def open_suite(_: click.Context, __: click.Parameter, name: str | None) -> Suite | None:
-    """The suite that an option names; None without the option."""
-    from passnet.suite.suite import load_suite
+def _opened_by(function: str) -> Callable[..., Any]:
+    """A callback: what "module:function", imported on use, gives for the word of an option."""
 
-    return load_suite(name) if name else None
+    def callback(_: click.Context, __: click.Parameter, word: str | None) -> Any:
+        module, name = function.split(":")
+        return None if word is None else getattr(import_module(module), name)(word)
 
-
-def _open_sandbox(_: click.Context, __: click.Parameter, name: str) -> Sandbox:
-    from passnet.judge.processes.sandbox import find_sandbox
-
-    return find_sandbox(name)
+    return callback
 
 
-def _open_executor(_: click.Context, __: click.Parameter, name: str) -> Executor:
-    from passnet.jobs.executors import executor
-
-    return executor(name)
+open_suite = _opened_by("passnet.suite.suite:load_suite")
 
 
 def _num_processes(_: click.Context, __: click.Parameter, jobs: int) -> int:
@@ -76,10 +70,9 @@ paths = click.argument("paths", nargs=-1, required=True, type=PATH)
 json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 resume = click.option("--resume", is_flag=True,
                       help="Continue an interrupted run; what it finished is kept.")  # fmt: skip
-executor = click.option("--executor", default="local", callback=_open_executor,
-                        type=click.Choice(["local", "ray"]),
-                        help="Where to work: in processes of this machine, or on a Ray "
-                        "cluster.")  # fmt: skip
+executor = click.option("--executor", default="local", type=click.Choice(["local", "ray"]),
+                        callback=_opened_by("passnet.jobs.executors:executor"),
+                        help="Work in processes of this machine, or on a Ray cluster.")  # fmt: skip
 task = click.option("--task", "tasks", multiple=True, metavar="NAME",
                     help="Only this task of the suite (repeatable).")  # fmt: skip
 held_out = click.option("--held-out", callback=open_suite, metavar="SUITE",
@@ -89,8 +82,9 @@ device = click.option("--device", default="cpu", type=click.Choice(["cpu", "cuda
                       help="The device that graphs run on.")  # fmt: skip
 threads = click.option("--threads", default=1, type=COUNT,
                        help="Threads of the reference and of each candidate.")  # fmt: skip
-sandbox = click.option("--sandbox", default="auto", callback=_open_sandbox,
+sandbox = click.option("--sandbox", default="auto",
                        type=click.Choice(["auto", "bubblewrap", "unshare", "none"]),
+                       callback=_opened_by("passnet.judge.processes.sandbox:find_sandbox"),
                        help="What confines candidate code; auto takes the best that works here, "
                        "or else none.")  # fmt: skip
 self_tolerance = click.option(
@@ -139,9 +133,14 @@ def judging(rules_default: str, seed: str) -> Callable[[Command], Command]:
 def run_settings(sandbox: Sandbox, options: dict[str, Any], **judge: Any) -> RunSettings:
     """The settings of a run from the options of `judging`, and more of its judge."""
     from passnet.bench.run import RunSettings
-    from passnet.judge.timing.clock import TimingPlan
-    from passnet.judge.trial import JudgeSettings
+    from passnet.judge.settings import TimingPlan
+    from passnet.judge.settings import JudgeSettings
 
-    judge |= {name: options[name] for name in ("device", "seed", "self_tolerance", "rules")}
+    judge |= picked(options, ("device", "seed", "self_tolerance", "rules"))
     settings = JudgeSettings(timing=TimingPlan(seconds=options["seconds"]), **judge)
     return RunSettings(settings, options["threads"], sandbox.name)
+
+
+def picked(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Some options by their names, which are those of fields that they are for."""
+    return {name: options[name] for name in names}

@@ -38,7 +38,7 @@ def pass_check(folder: Path, suite: Suite, sandbox: Sandbox, as_json: bool) -> N
     from passnet.bench.candidates import parse_candidate
     from passnet.judge.match_check import check_matches
     from passnet.judge.processes.parent_pool import ParentPool
-    from passnet.judge.trial import JudgeSettings
+    from passnet.judge.settings import JudgeSettings
 
     entry = parse_candidate(str(folder), suite.tasks)
     print_notes(entry.notes, sandbox)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,6 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.jobs.executors import Executor
-    from passnet.mine.subgraphs import SubgraphKind
     from passnet.suite.suite import Suite
 
 svg_option = click.option("--svg", type=opt.PATH,
@@ -127,9 +126,9 @@ def check_command(suite: Suite, distribution: str, as_json: bool) -> None:
 @opt.resume
 @opt.executor
 @opt.json
-def make_command(folder: Path, out: Path, work: Path | None, kind: SubgraphKind, num_tasks: int,
-                 min_graphs: int, max_graphs: int, max_gflops: float, max_mib: float, jobs: int,
-                 resume: bool, executor: Executor, as_json: bool) -> None:  # fmt: skip
+def make_command(folder: Path, out: Path, work: Path | None, max_gflops: float, jobs: int,
+                 resume: bool, executor: Executor, as_json: bool,
+                 **selection: Any) -> None:  # fmt: skip
     """Make a suite of the dataset in FOLDER.
 
     The tasks are those that add the most pairs of ops and are rare; each has one graph for every
@@ -143,10 +142,7 @@ def make_command(folder: Path, out: Path, work: Path | None, kind: SubgraphKind,
 
     if out.suffix != ".parquet":
         raise InputError(f"{out}: a suite is a .parquet file; its stem is the suite's name")
-    selection = SelectionPlan(
-        kind, num_tasks, min_graphs=min_graphs, max_graphs=max_graphs, max_mib=max_mib
-    )
-    plan = AssemblyPlan(selection, max_gflops)
+    plan = AssemblyPlan(SelectionPlan(**selection), max_gflops)
     work = work or out.with_suffix(".work")
     announce = partial(progress, "admitting subgraphs")
     assembled = assemble(folder, plan, out, work, jobs, resume, executor, announce)
