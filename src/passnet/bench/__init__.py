@@ -1,1 +1,9 @@
-"""Runs of candidates over suites: planned, resumable, recorded trial by trial."""
+"""Runs of candidates over suites: resumable, recorded trial by trial, and scored.
+
+    candidates   what a word of the command line names: a baseline, or pass folders
+    run          every candidate on every graph, each trial on disk as soon as it is known
+    files        the names of the files of a run folder
+    environment  the hardware and versions that a run was measured with
+    scores       the scores of a run folder, or of any file of trials
+    groups       the graphs on which a candidate wins and loses
+"""

@@ -1,4 +1,20 @@
-"""The command line: one file a group of commands; what takes time to import, commands import."""
+"""The command line: a file for each group of commands, which import what takes time when they run.
+
+    commands       the command `passnet`, its groups, and the exit code of each error
+    options        options and arguments that several commands share
+    output         how commands print tables, JSON and notes
+    extract        `passnet extract`
+    dataset        `passnet dataset merge|build|sample`
+    dataset_rows   `passnet dataset query|stats|show`
+    dataset_files  `passnet dataset verify|export|import`
+    dataset_split  `passnet dataset split|leaks`
+    graph          `passnet graph check|show`
+    suite          `passnet suite make|list|show|check`
+    passes         `passnet pass check`
+    bench          `passnet bench run|score|show`
+    judge          `passnet judge audit`
+    agent          `passnet agent run|stats|export|harbor`
+"""
 
 from passnet.cli.commands import main
 

@@ -1,1 +1,8 @@
-"""From trials to scores: factors, ES_t, AS, the columns of the published table, intervals."""
+"""Scores as pure arithmetic, which imports no folder but records.
+
+    tolerance    the smallest level t at which two tensors agree
+    status       how a trial can end, and what of it is tolerated
+    es           ES_t of some trials, and its aggregate AS
+    interval     bootstrap intervals of AS
+    suite_score  the score of a candidate over the tasks of a suite
+"""
