@@ -24,8 +24,7 @@ from passnet.agent.stats import summarise
 from passnet.agent.stats_tables import overhead_tables
 from passnet.bench.run import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings
+from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.report.tables import Table, print_table
 from passnet.suite.suite import load_suite, only_tasks
 

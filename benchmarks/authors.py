@@ -31,8 +31,8 @@ from passnet.bench.scores import Row, score_rows
 from passnet.jobs.run_folder import last_records
 from passnet.judge.candidate import CallMode
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.trial import Trial
 from passnet.records.serialise import LineWriter, decode, encode, make_folder
 from passnet.report.tables import print_table, task_overview, total_table
 from passnet.suite.suite import Suite, load_suite

@@ -24,7 +24,8 @@ from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.worker_process import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
-from passnet.judge.timing.clock import TimingPlan, interleave
+from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.timing.clock import interleave
 from passnet.judge.timing.estimate import low_mean
 from passnet.judge.timing.fresh_inputs import FreshInputs
 from passnet.judge.timing.timed_worker import TimedWorker
@@ -126,8 +127,18 @@ def _judged_us(parent: WorkerParent, folder: Path) -> float:
     problem = prepare_graph(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
     spinning = Candidate("spin", "passes", str(folder), "direct")
     with (
-        LoadedWorker(parent, problem, REFERENCE, WorkerLimits(1024), 60, 10) as first,
-        LoadedWorker(parent, problem, spinning, WorkerLimits(1024), 60, 10) as second,
+        LoadedWorker(
+            parent,
+            problem,
+            REFERENCE,
+            JudgeSettings(limits=WorkerLimits(1024), compile_timeout_s=60, call_timeout_s=10),
+        ) as first,
+        LoadedWorker(
+            parent,
+            problem,
+            spinning,
+            JudgeSettings(limits=WorkerLimits(1024), compile_timeout_s=60, call_timeout_s=10),
+        ) as second,
     ):
         workers = []
         for subject in (first, second):

@@ -20,7 +20,8 @@ from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.device import find_device
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.settings import JudgeSettings
+from passnet.judge.trial import Trial
 from passnet.report.tables import Table, print_table
 from passnet.suite.suite import SuiteGraph
 

@@ -19,8 +19,7 @@ from rich.console import Console
 
 from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import RunSettings, run_suite
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings
+from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.report.tables import Table, print_table
 from passnet.suite.suite import Suite, load_suite
 

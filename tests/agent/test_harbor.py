@@ -14,8 +14,7 @@ from passnet.agent.harbor import HarborExport, HarborPlan, export_harbor
 from passnet.agent.prompt import instruction
 from passnet.bench.run import RunSettings, run_folder
 from passnet.errors import InputError, PassFolderError
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings
+from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.passes.folder import LIST_FILE
 from passnet.suite.suite import Suite, SuiteGraph, load_suite, make_suite
 from tests.agent.attempts import SUITE

@@ -17,8 +17,7 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings
+from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder
 from passnet.score.tolerance import CORRECT_AT

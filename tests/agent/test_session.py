@@ -13,8 +13,8 @@ from passnet.agent.session import Session
 from passnet.bench.run import RunSettings
 from passnet.judge.findings import Finding
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.trial import Trial
 from passnet.suite.suite import Task
 from tests.judge.folders import GOOD, PATTERN, small_graph
 

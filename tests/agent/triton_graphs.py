@@ -8,7 +8,7 @@ from passnet.agent.files import Files
 from passnet.agent.session import Session
 from passnet.bench.run import RunSettings
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.judge.trial import JudgeSettings
+from passnet.judge.settings import JudgeSettings
 from passnet.suite.suite import SuiteGraph, Task
 from tests.graph.programs import program_of
 

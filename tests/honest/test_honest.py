@@ -7,8 +7,7 @@ import pytest
 from passnet.judge.audit import audit_case, find_cases
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.messages import WorkerLimits
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings
+from passnet.judge.settings import JudgeSettings, TimingPlan
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 

@@ -15,8 +15,8 @@ from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.messages import WorkerLimits
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.trial import Trial
 from passnet.suite.suite import load_suite, only_tasks
 from tests.judge.folders import GOOD, small_graph, write_passes
 

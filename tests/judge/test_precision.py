@@ -13,7 +13,8 @@ from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.precision import Accuracy, not_finite, precision_findings, relative_error
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.settings import JudgeSettings
+from passnet.judge.trial import Trial
 from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import write_passes
 

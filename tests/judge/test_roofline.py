@@ -8,6 +8,7 @@ from passnet.judge.check import KINDS, Expected
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.worker_process import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
+from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.roofline import Roofline, measure_roofline, peak_gflops, write_ms
 
 
@@ -46,7 +47,12 @@ class GraphModule(torch.nn.Module):
             specs = (TensorSpec("x", (64, 128), dtype), TensorSpec("w", (256, 128), dtype))
             graph = Graph(parse_program(program), specs)
             problem = prepare_graph(graph, [make_inputs(graph, kind, 0) for kind in KINDS])
-            with LoadedWorker(parent, problem, REFERENCE, WorkerLimits(1024), 60, 10) as subject:
+            with LoadedWorker(
+                parent,
+                problem,
+                REFERENCE,
+                JudgeSettings(limits=WorkerLimits(1024), compile_timeout_s=60, call_timeout_s=10),
+            ) as subject:
                 assert Expected(problem, subject).flops == flops
 
 

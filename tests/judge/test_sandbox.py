@@ -21,8 +21,7 @@ from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import WorkerLimits
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings
+from passnet.judge.settings import JudgeSettings, TimingPlan
 from tests.judge.folders import GOOD, small_graph, write_passes
 from tests.judge.sandboxes import TRIED, name_of, works
 from tests.processes import wait_until
@@ -64,7 +63,12 @@ def ask(pool: ParentPool, root: Path) -> Ask:
         body = f"import json, os\n{text}\nraise RuntimeError('@' + json.dumps(answer) + '@')\n"
         folder = write_passes(Path(tempfile.mkdtemp(dir=root)), body)
         candidate = Candidate(name, "passes", str(folder), "direct", root=str(root))
-        subject = LoadedWorker(pool.of(candidate), problem, candidate, limits, 60, 10)
+        subject = LoadedWorker(
+            pool.of(candidate),
+            problem,
+            candidate,
+            JudgeSettings(limits=limits, compile_timeout_s=60, call_timeout_s=10),
+        )
         try:
             with pytest.raises(WorkerFailureError) as caught, subject:
                 pass
@@ -382,7 +386,10 @@ def test_processor_time_has_an_end(pool: ParentPool, root: Path) -> None:
     problem = prepare_graph(graph, [make_inputs(graph, "fresh", 0)])
     candidate = Candidate("x", "passes", str(folder), "direct", root=str(root))
     subject = LoadedWorker(
-        pool.of(candidate), problem, candidate, WorkerLimits(1024, cpu_s=1), 30, 10
+        pool.of(candidate),
+        problem,
+        candidate,
+        JudgeSettings(limits=WorkerLimits(1024, cpu_s=1), compile_timeout_s=30, call_timeout_s=10),
     )
     start = time.monotonic()
     with pytest.raises(WorkerFailureError) as caught, subject:

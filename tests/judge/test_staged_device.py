@@ -17,8 +17,9 @@ from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import STAGED
 from passnet.judge.protocol.messages import WorkerLimits
-from passnet.judge.timing.clock import EARLY_WORK, LATE_WORK, TimingPlan, _late_work
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.timing.clock import EARLY_WORK, LATE_WORK, _late_work
+from passnet.judge.trial import Trial
 from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, small_graph, write_passes
 
@@ -89,7 +90,12 @@ def test_strided_outputs_views_and_written_arguments_come_back(parents: ParentPo
     graph = Graph(parse_program(STRIDED), specs)
     problem = prepare_graph(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
     with LoadedWorker(
-        parents.reference(), problem, REFERENCE, WorkerLimits(1024), 30, 10, STAGED
+        parents.reference(),
+        problem,
+        REFERENCE,
+        JudgeSettings(
+            device=STAGED, limits=WorkerLimits(1024), compile_timeout_s=30, call_timeout_s=10
+        ),
     ) as subject:
         for number in range(2):
             x, y = make_inputs(graph, "fresh", number)

@@ -8,8 +8,7 @@ from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.messages import WorkerLimits
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings
+from passnet.judge.settings import JudgeSettings, TimingPlan
 from tests.judge.folders import small_graph
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns

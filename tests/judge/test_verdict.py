@@ -9,8 +9,8 @@ from passnet.judge.compare import Comparison
 from passnet.judge.findings import Finding, finding
 from passnet.judge.precision import Accuracy
 from passnet.judge.processes.worker_process import WorkerFailureError
+from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.clock import WorkerTiming
-from passnet.judge.trial import JudgeSettings
 from passnet.judge.verdict import Evidence, decide
 from passnet.score.status import STATUSES
 

@@ -17,7 +17,8 @@ from passnet.judge.processes.worker_process import WorkerFailureError, WorkerPar
 from passnet.judge.protocol.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
 from passnet.judge.protocol.messages import Fetch, Fetched, Ran, Reply, Run, WorkerLimits
 from passnet.judge.protocol.shared_memory import SharedMemory
-from passnet.judge.timing.clock import Measurement, TimingPlan, interleave
+from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.timing.clock import Measurement, interleave
 from passnet.judge.timing.fresh_inputs import FreshInputs
 from passnet.judge.timing.timed_worker import TimedWorker
 from tests.judge.folders import small_graph, write_passes
@@ -37,7 +38,12 @@ def reference(
 ) -> LoadedWorker:
     graph = small_graph(shape).graph
     problem = prepare_graph(graph, [make_inputs(graph, "fresh", seed) for seed in range(sets)])
-    return LoadedWorker(parent, problem, REFERENCE, WorkerLimits(1024), 30, 10)
+    return LoadedWorker(
+        parent,
+        problem,
+        REFERENCE,
+        JudgeSettings(limits=WorkerLimits(1024), compile_timeout_s=30, call_timeout_s=10),
+    )
 
 
 def test_a_worker_computes_on_the_inputs_it_was_given(parent: WorkerParent) -> None:
@@ -80,7 +86,12 @@ def test_workers_of_a_warm_parent_compile_with_inductor_and_it_stays_single_thre
         graph = small_graph().graph
         problem = prepare_graph(graph, [make_inputs(graph, "fresh", 0)])
         candidate = Candidate("inductor", "inductor")
-        with LoadedWorker(parent, problem, candidate, WorkerLimits(4096), 120, 10) as subject:
+        with LoadedWorker(
+            parent,
+            problem,
+            candidate,
+            JudgeSettings(limits=WorkerLimits(4096), compile_timeout_s=120, call_timeout_s=10),
+        ) as subject:
             x, y = make_inputs(graph, "fresh", 0)
             outcome = subject.outcome(subject.run(0), 0)
             np.testing.assert_array_equal(outcome.outputs[0], np.maximum(x + y, 0))

@@ -12,8 +12,7 @@ from passnet.judge.candidate import CallMode
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import find_device
-from passnet.judge.timing.clock import TimingPlan
-from passnet.judge.trial import JudgeSettings
+from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.suite.suite import load_suite, only_tasks
 
 __all__ = ["ScriptedLlm", "passbench"]

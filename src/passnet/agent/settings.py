@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from passnet.bench.run import RunSettings
 from passnet.judge.candidate import CallMode
-from passnet.judge.trial import JudgeSettings
+from passnet.judge.settings import JudgeSettings
 
 AuthorName: TypeAlias = Literal["llm", "compiler", "search"]
 

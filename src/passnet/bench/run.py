@@ -26,7 +26,8 @@ from passnet.judge.limitations import NOT_COVERED
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import SandboxName, find_sandbox
 from passnet.judge.protocol.device import find_device, kind_of
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.settings import JudgeSettings
+from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
 from passnet.records.serialise import (
     SCHEMA_VERSION,

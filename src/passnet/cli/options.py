@@ -133,8 +133,7 @@ def judging(rules_default: str, seed: str) -> Callable[[Command], Command]:
 def run_settings(sandbox: Sandbox, options: dict[str, Any], **judge: Any) -> RunSettings:
     """The settings of a run from the options of `judging`, and more of its judge."""
     from passnet.bench.run import RunSettings
-    from passnet.judge.settings import TimingPlan
-    from passnet.judge.settings import JudgeSettings
+    from passnet.judge.settings import JudgeSettings, TimingPlan
 
     judge |= picked(options, ("device", "seed", "self_tolerance", "rules"))
     settings = JudgeSettings(timing=TimingPlan(seconds=options["seconds"]), **judge)

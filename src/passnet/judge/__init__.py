@@ -2,14 +2,15 @@
 
 Two rules of trust hold everywhere in it. Expected values, the clock, the comparison and the verdict
 live in the judging process, which runs no candidate code, does not import torch, and unpickles
-nothing that a candidate wrote. And nothing that a worker says is evidence: its outputs are read from
-outside it, and its time is what the judge's clock says.
+nothing that a candidate wrote. And nothing that a worker says is evidence: its outputs are read
+from outside it, and its time is what the judge's clock says.
 
 The story, in the order in which it is told:
 
     judge           one graph: reference and candidates compared, then timed together
     candidate       what is judged: a baseline or a pass folder, and how it is called
-    trial           the settings of judging, and the record that comes of it
+    settings        how graphs are judged: limits, tolerance, rules, how long to measure
+    trial           the record of one candidate on one graph
     check           whether a candidate computes what the reference does, before it is timed
     compare         outputs against the reference's: form first, then values
     precision       how far outputs are from float64, beside eager torch's own

@@ -21,7 +21,8 @@ from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.settings import JudgeSettings
+from passnet.judge.trial import Trial
 from passnet.records.serialise import read_json
 from passnet.score.tolerance import CORRECT_AT
 from passnet.suite.suite import SuiteGraph

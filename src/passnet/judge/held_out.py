@@ -11,7 +11,8 @@ from passnet.judge.findings import Finding, finding
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.settings import JudgeSettings
+from passnet.judge.trial import Trial
 from passnet.score.status import Status
 from passnet.suite.suite import SuiteGraph
 

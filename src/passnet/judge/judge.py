@@ -25,7 +25,8 @@ from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.protocol.messages import Profiled
-from passnet.judge.timing.clock import HOT_CALLS, Measurement, TimingPlan, interleave
+from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.timing.clock import HOT_CALLS, Measurement, interleave
 from passnet.judge.timing.fresh_inputs import FreshInputs
 from passnet.judge.timing.measurement_findings import (
     company_findings,
@@ -34,7 +35,7 @@ from passnet.judge.timing.measurement_findings import (
 )
 from passnet.judge.timing.roofline import NO_ROOFLINE, Roofline, measure_roofline
 from passnet.judge.timing.timed_worker import TimedWorker
-from passnet.judge.trial import JudgeSettings, Trial
+from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
 from passnet.score.status import Status
 from passnet.suite.suite import SuiteGraph
@@ -168,18 +169,7 @@ class _TrialSession:
         return evidence
 
     def _load(self, parent: WorkerParent, candidate: Candidate, stack: ExitStack) -> LoadedWorker:
-        settings = self._settings
-        return stack.enter_context(
-            LoadedWorker(
-                parent,
-                self._prepared,
-                candidate,
-                settings.limits,
-                settings.compile_timeout_s,
-                settings.call_timeout_s,
-                settings.device,
-            )
-        )
+        return stack.enter_context(LoadedWorker(parent, self._prepared, candidate, self._settings))
 
     def _compare(
         self, candidate: Candidate, stack: ExitStack

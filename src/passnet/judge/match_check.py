@@ -13,7 +13,8 @@ from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.protocol.messages import CheckMatches, MatchesChecked, MissText
-from passnet.judge.trial import MAX_TEXT, JudgeSettings
+from passnet.judge.settings import JudgeSettings
+from passnet.judge.trial import MAX_TEXT
 from passnet.suite.suite import SuiteGraph
 
 

@@ -5,47 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from passnet.judge.findings import Finding
-from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.sandbox import SandboxName
-from passnet.judge.protocol.messages import Profiled, WorkerLimits
-from passnet.judge.timing.clock import Rounds, TimingPlan
+from passnet.judge.protocol.messages import Profiled
+from passnet.judge.timing.clock import Rounds
 from passnet.score.status import Status
 
 MAX_TEXT = 600
 """Most characters of a trial's error."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeSettings:
-    """How graphs are judged."""
-
-    device: str = "cpu"
-    """"cpu", "cuda", or for tests `protocol.device.STAGED`."""
-
-    seed: int = 0
-    """Seed of the inputs."""
-
-    timing: TimingPlan | None = field(default_factory=TimingPlan)
-    """How long to measure; None compares only, and gives no speedup."""
-
-    limits: WorkerLimits = WorkerLimits(8192)
-    """What a worker may use."""
-
-    compile_timeout_s: float = 180.0
-    """Seconds for loading, and for the first call."""
-
-    call_timeout_s: float = 30.0
-    """Seconds for every later call."""
-
-    self_tolerance: float = 0.1
-    """How far the reference may be from itself, and be held up waiting for a processor, before a
-    measurement is repeated."""
-
-    max_repeats: int = 3
-    """How often a measurement is repeated before its trials are `unstable`."""
-
-    rules: RulesName = "open"
-    """What code outside patterns may use: "strict", own kernels only, or "open"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from passnet.judge.check import CheckResult
 from passnet.judge.compare import worse
 from passnet.judge.findings import Finding
 from passnet.judge.processes.sandbox import SandboxName
+from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.clock import WorkerTiming
 from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
-from passnet.judge.trial import MAX_TEXT, JudgeSettings, Trial
+from passnet.judge.trial import MAX_TEXT, Trial
 from passnet.score.status import Status
 
 BUSY = "the reference differs from itself, or waits for a processor; the machine is too busy"

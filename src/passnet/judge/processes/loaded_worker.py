@@ -26,9 +26,9 @@ from passnet.judge.protocol.messages import (
     Profiled,
     Ran,
     Run,
-    WorkerLimits,
 )
 from passnet.judge.protocol.shared_memory import SharedMemory, aligned, lay_out
+from passnet.judge.settings import JudgeSettings
 from passnet.records.dtypes import Array, storage
 
 MAX_OUTPUT_BYTES = 8 * 2**30
@@ -89,10 +89,8 @@ class LoadedWorker:
         parent: who forks.
         prepared: what to compute.
         candidate: under what.
-        limits: what it may use; the inputs' memory is granted beyond them.
-        compile_timeout_s: for loading and for the first call, which compiles.
-        call_timeout_s: for every later call.
-        device: where the graph runs; "cuda" grants `limits.memory_mib` of its memory.
+        settings: how it is judged. The inputs' memory is granted beyond its limits; on "cuda",
+            `limits.memory_mib` of the device's memory is granted too.
 
     Raises:
         WorkerFailureError: the worker could not load.
@@ -103,32 +101,30 @@ class LoadedWorker:
         parent: WorkerParent,
         prepared: PreparedGraph,
         candidate: Candidate,
-        limits: WorkerLimits,
-        compile_timeout_s: float,
-        call_timeout_s: float,
-        device: str = "cpu",
+        settings: JudgeSettings,
     ) -> None:
         self.prepared = prepared
-        self.device = device
+        self.device = settings.device
         self.matches: tuple[MissText, ...] = ()
         self.forms: tuple[OutputForm, ...] = ()
         self.load_s = 0.0
         self.first_call_s = 0.0
         self._candidate = candidate
-        self._limits = limits
+        self._settings = settings
         self._addresses: tuple[int, ...] = ()
-        self._timeouts_s = (compile_timeout_s, call_timeout_s)
         self._output_memory: SharedMemory | None = None
         self._num_calls = 0
         num_bytes = prepared.content.nbytes
         self._memory = SharedMemory(INPUT_MEMORY, num_bytes)
-        granted = limits.memory_mib + (num_bytes >> 20)
-        if candidate.kind == "inductor" and kind_of(device) == "cpu":
+        is_cpu = kind_of(settings.device) == "cpu"
+        if candidate.kind == "inductor" and is_cpu:
             parent.warm_inductor()
-        granted_limits = msgspec.structs.replace(
-            limits, memory_mib=granted, is_address_space_bound=kind_of(device) == "cpu"
+        limits = msgspec.structs.replace(
+            settings.limits,
+            memory_mib=settings.limits.memory_mib + (num_bytes >> 20),
+            is_address_space_bound=is_cpu,
         )
-        self.worker: Worker = parent.fork(granted_limits)
+        self.worker: Worker = parent.fork(limits)
 
     def __enter__(self) -> LoadedWorker:
         self._fill()
@@ -141,10 +137,12 @@ class LoadedWorker:
             self._candidate.call,
             self._candidate.residual,
             self.device,
-            self._limits.memory_mib,
+            self._settings.limits.memory_mib,
         )
         try:
-            reply = self.worker.ask(request, Loaded, self._timeouts_s[0], (self._memory.fd,))
+            reply = self.worker.ask(
+                request, Loaded, self._settings.compile_timeout_s, (self._memory.fd,)
+            )
         except BaseException:
             self.close()
             raise
@@ -210,7 +208,9 @@ class LoadedWorker:
         Raises:
             WorkerFailureError: the call failed.
         """
-        timeout_s = self._timeouts_s[0 if self._num_calls == 0 else 1]
+        timeout_s = self._settings.call_timeout_s
+        if self._num_calls == 0:
+            timeout_s = self._settings.compile_timeout_s
         reply = self.worker.ask(Run(input_set, seed), Ran, timeout_s)
         if self._num_calls == 0:
             self.first_call_s = reply.seconds
@@ -226,7 +226,7 @@ class LoadedWorker:
             WorkerFailureError: the worker ended.
         """
         try:
-            reply = self.worker.ask(Run(input_set, exact=True), Ran, self._timeouts_s[1])
+            reply = self.worker.ask(Run(input_set, exact=True), Ran, self._settings.call_timeout_s)
             return Float64Result(self._fetched(reply.outputs), reply.flops)
         except WorkerFailureError as failure:
             if failure.status in ("crash", "timeout"):
@@ -236,7 +236,7 @@ class LoadedWorker:
     def profile(self, num_calls: int) -> Profiled | None:
         """What a GPU is busy with in a call, as the worker says; None where it cannot tell."""
         try:
-            return self.worker.ask(Profile(num_calls), Profiled, self._timeouts_s[0])
+            return self.worker.ask(Profile(num_calls), Profiled, self._settings.compile_timeout_s)
         except WorkerFailureError:
             return None
 
@@ -258,7 +258,9 @@ class LoadedWorker:
                 self._output_memory.close()
             self._output_memory = SharedMemory("passnet-outputs", num_bytes)
         memory = self._output_memory
-        self.worker.ask(Fetch(memory.num_bytes), Fetched, self._timeouts_s[1], (memory.fd,))
+        self.worker.ask(
+            Fetch(memory.num_bytes), Fetched, self._settings.call_timeout_s, (memory.fd,)
+        )
         return tuple(
             None if offset is None else memory.array(form.dtype, form.shape, offset).copy()
             for form, offset in zip(forms, offsets, strict=True)

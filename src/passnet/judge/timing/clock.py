@@ -19,6 +19,7 @@ from passnet.judge.compare import Comparison, compare_values, worse
 from passnet.judge.findings import Finding, finding
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import Observed, OutputForm
+from passnet.judge.settings import TimingPlan
 from passnet.judge.timing.estimate import self_ratio
 from passnet.judge.timing.fresh_inputs import FreshInputs
 from passnet.judge.timing.probes import SharedPair, compare_places, draw_places
@@ -66,34 +67,6 @@ HOT_CALLS = 20
 STALE_SHARE = 0.125
 """Share of calls whose inputs are replaced at the last moment, after the worker has read them. They
 do not count, as they find their inputs in another core's cache."""
-
-
-@dataclass(frozen=True, slots=True)
-class TimingPlan:
-    """How long to measure.
-
-    Args:
-        seconds: time to spend on calls, for each worker.
-        min_rounds: rounds to make in any case.
-        max_rounds: rounds after which the measurement ends.
-        burst_ms: time that a worker is called for in one round.
-        min_calls: counted calls of a worker in one round at least.
-        max_calls: and at most.
-        slow_ms: of calls of this length and more there are fewer, see `SLOW_ROUNDS`.
-        audit_share: share of turns in which all outputs of one call are read, and in another call
-            the torch ops of replacements observed. One more turn, after the last that counts, is
-            audited in any case, and outputs are held in it: held memory would make later calls
-            slower or faster.
-    """
-
-    seconds: float = 0.4
-    min_rounds: int = 6
-    max_rounds: int = 16
-    burst_ms: float = 2.0
-    min_calls: int = 3
-    max_calls: int = 50
-    slow_ms: float = 20.0
-    audit_share: float = 0.02
 
 
 T = TypeVar("T")

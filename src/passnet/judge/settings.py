@@ -1,0 +1,69 @@
+"""How graphs are judged: limits, tolerance, rules, and how long to measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from passnet.judge.inspection.rules import RulesName
+from passnet.judge.protocol.messages import WorkerLimits
+
+
+@dataclass(frozen=True, slots=True)
+class TimingPlan:
+    """How long to measure.
+
+    Args:
+        seconds: time to spend on calls, for each worker.
+        min_rounds: rounds to make in any case.
+        max_rounds: rounds after which the measurement ends.
+        burst_ms: time that a worker is called for in one round.
+        min_calls: counted calls of a worker in one round at least.
+        max_calls: and at most.
+        slow_ms: of calls of this length and more there are fewer, see `SLOW_ROUNDS`.
+        audit_share: share of turns in which all outputs of one call are read, and in another call
+            the torch ops of replacements observed. One more turn, after the last that counts, is
+            audited in any case, and outputs are held in it: held memory would make later calls
+            slower or faster.
+    """
+
+    seconds: float = 0.4
+    min_rounds: int = 6
+    max_rounds: int = 16
+    burst_ms: float = 2.0
+    min_calls: int = 3
+    max_calls: int = 50
+    slow_ms: float = 20.0
+    audit_share: float = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """How graphs are judged."""
+
+    device: str = "cpu"
+    """"cpu", "cuda", or for tests `protocol.device.STAGED`."""
+
+    seed: int = 0
+    """Seed of the inputs."""
+
+    timing: TimingPlan | None = field(default_factory=TimingPlan)
+    """How long to measure; None compares only, and gives no speedup."""
+
+    limits: WorkerLimits = WorkerLimits(8192)
+    """What a worker may use."""
+
+    compile_timeout_s: float = 180.0
+    """Seconds for loading, and for the first call."""
+
+    call_timeout_s: float = 30.0
+    """Seconds for every later call."""
+
+    self_tolerance: float = 0.1
+    """How far the reference may be from itself, and be held up waiting for a processor, before a
+    measurement is repeated."""
+
+    max_repeats: int = 3
+    """How often a measurement is repeated before its trials are `unstable`."""
+
+    rules: RulesName = "open"
+    """What code outside patterns may use: "strict", own kernels only, or "open"."""
