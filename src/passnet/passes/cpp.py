@@ -17,8 +17,8 @@ Python callable::
 The source may include `passnet_kernel.h`, which holds conversions of bfloat16, rounding as eager
 torch rounds between ops, and `exp`, `tanh`, `erf` that a compiler can vectorise. More headers,
 `inductor_kernel.h` and `inductor_vector.h`, are for code that Inductor generated. No header of
-torch is needed, so that a kernel compiles in well under a second where torch's own extension
-builder takes 6 to 22; a call costs about a microsecond.
+torch is needed (`design/009-own-vector-headers.md` compares), so that a kernel compiles in well
+under a second where torch's own extension builder takes 6 to 22; a call costs about a microsecond.
 """
 
 from __future__ import annotations

@@ -165,6 +165,6 @@ def as_module(pattern: Pattern) -> torch.fx.GraphModule:
     graph = torch.fx.Graph()
     copied = {param: graph.placeholder(param.name) for param in pattern.params}
     for node in pattern.body:
-        copied[node] = graph.node_copy(node, copied.__getitem__)
+        copied[node] = graph.node_copy(node, lambda value: copied[value])
     graph.output(tuple(copied[output] for output in pattern.outputs))
     return torch.fx.GraphModule(torch.nn.Module(), graph)

@@ -130,9 +130,9 @@ def _arguments(pass_: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph) -> t
         elif node.op == "output":
             result = node.args[0]
         else:
-            values[node] = graph.node_copy(node, values.__getitem__)
+            values[node] = graph.node_copy(node, lambda value: values[value])
     args = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    return torch.fx.map_arg(args, values.__getitem__)
+    return torch.fx.map_arg(args, lambda value: values[value])
 
 
 def _results(pattern: Pattern, call: torch.fx.Node, graph: torch.fx.Graph) -> list[torch.fx.Node]:
