@@ -6,4 +6,6 @@
     environment  the hardware and versions that a run was measured with
     scores       the scores of a run folder, or of any file of trials
     groups       the graphs on which a candidate wins and loses
+
+A trial of a run never changes; what is made of trials can be made again from the run folder.
 """

@@ -14,6 +14,8 @@
     bench          `passnet bench run|score|show`
     judge          `passnet judge audit`
     agent          `passnet agent run|stats|export|harbor`
+
+Errors of passnet end a command with one sentence and exit code 2 (wrong use) or 1.
 """
 
 from passnet.cli.commands import main

@@ -8,4 +8,6 @@
     listing   graphs and tasks as lines of text
     drawing   a graph as a picture
     progress  bars on the terminal
+
+Nothing here measures or decides; a table is made from records alone.
 """

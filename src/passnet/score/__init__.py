@@ -5,4 +5,6 @@
     es           ES_t of some trials, and its aggregate AS
     interval     bootstrap intervals of AS
     suite_score  the score of a candidate over the tasks of a suite
+
+Nothing here reads a file, a clock or a device.
 """
