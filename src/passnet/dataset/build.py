@@ -93,7 +93,7 @@ def build_dataset(
     Args:
         folders: sets of captured graphs; see `extract.store`.
         out: the folder of the dataset.
-        settings: how.
+        settings: how to make it.
         num_workers: how many graphs at a time.
         resume: go on with what `out` holds.
         executor: where to mine.

@@ -62,10 +62,7 @@ class Exported:
 
 
 def export_dataset(
-    dataset: Dataset,
-    out: Path,
-    plan: ExportPlan,
-    announce: Callable[[int], ProgressStep] = silent,
+    dataset: Dataset, out: Path, plan: ExportPlan, announce: Callable[[int], ProgressStep] = silent
 ) -> Exported:
     """Write the rows of a dataset in a layout that others read; `import_dataset` reads it back.
 
@@ -165,7 +162,7 @@ def _hugging_face(
     num_files = 0
     (out / DATA_FOLDER).mkdir()
     for side in numbers:
-        shards = list(split_rows(numbers[side], num_bytes.__getitem__))
+        shards = list(split_rows(numbers[side], lambda number: num_bytes[number]))
         for number, shard in enumerate(shards):
             name = f"{side}-{number:05}-of-{len(shards):05}.parquet"
             SUBGRAPHS.write_table(out / DATA_FOLDER / name, table.take(shard))

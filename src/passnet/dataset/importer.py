@@ -10,13 +10,7 @@ from pathlib import Path, PurePosixPath
 from passnet.dataset.layout import FACTS_KEY, row_of
 from passnet.dataset.origins import Origin, origin_of, shortened, write_origins
 from passnet.dataset.progress import ProgressStep, silent
-from passnet.dataset.store import (
-    MAX_PLACES,
-    SUBGRAPHS,
-    DatasetManifest,
-    SubgraphRow,
-    write_dataset,
-)
+from passnet.dataset.store import MAX_PLACES, SUBGRAPHS, DatasetManifest, SubgraphRow, write_dataset
 from passnet.errors import InputError
 from passnet.graph.files import find_graphs, read_sample
 from passnet.graph.targets import check_targets
@@ -44,10 +38,7 @@ class Imported:
 
 
 def import_dataset(
-    folder: Path,
-    out: Path,
-    strict: bool = False,
-    announce: Callable[[int], ProgressStep] = silent,
+    folder: Path, out: Path, strict: bool = False, announce: Callable[[int], ProgressStep] = silent
 ) -> Imported:
     """Make a dataset of the graph directories at and below a folder, or of an exported dataset.
 

@@ -90,7 +90,7 @@ class Admission:
 
 
 def admit_suite(
-    suite: Suite, progress: Callable[[str], None] | None = None, seed: int = 0
+    suite: Suite, progress: Callable[[str], None] = lambda _: None, seed: int = 0
 ) -> list[Admission]:
     """The admission of every graph of a suite, in order.
 
@@ -104,8 +104,7 @@ def admit_suite(
     admissions = []
     for graph in suite.graphs:
         admissions.append(admit_graph(graph, seed))
-        if progress is not None:
-            progress(graph.name)
+        progress(graph.name)
     return admissions
 
 
@@ -203,25 +202,21 @@ def _right_runs(
         and not _same_bits(argument, run_values[num_outputs + index].array)
     }
     compared = [*range(num_outputs), *sorted(written)]
-    runs = []
-    for index, kind in enumerate(INPUT_KINDS):
-        other_values = run_program(programs, other_inputs[index])
-        runs.append(
-            _RightRun(
-                kind,
-                inputs[index],
-                [values[index][number] for number in compared],
-                [other_values[number] for number in compared],
-                None if written else record_values(programs, inputs[index]),
-            )
+    other_values = [run_program(programs, arguments) for arguments in other_inputs]
+    return [
+        _RightRun(
+            kind,
+            inputs[index],
+            [values[index][number] for number in compared],
+            [other_values[index][number] for number in compared],
+            None if written else record_values(programs, inputs[index]),
         )
-    return runs
+        for index, kind in enumerate(INPUT_KINDS)
+    ]
 
 
 def _same_bits(first: Array, second: Array | None) -> bool:
-    return (
-        second is not None and first.shape == second.shape and first.tobytes() == second.tobytes()
-    )
+    return second is not None and (first.shape, first.tobytes()) == (second.shape, second.tobytes())
 
 
 def agrees(actual: Array, expected: Array, dtype: str) -> bool:
@@ -291,16 +286,13 @@ def _passed_through(graph: Graph, runs: Sequence[_RightRun]) -> list[tuple[str, 
         (output.name, spec.name)
         for number, output in enumerate(runs[0].outputs)
         for argument, spec in enumerate(graph.tensors)
-        if all(_is(run.inputs[argument], run.outputs[number], spec.dtype) for run in runs)
+        if output.dtype == spec.dtype
+        and all(_is_same(run.inputs[argument], run.outputs[number]) for run in runs)
     ]
 
 
-def _is(argument: InputValue, output: Value, dtype: str) -> bool:
-    return (
-        not isinstance(argument, int)
-        and output.dtype == dtype
-        and _same_bits(argument, output.array)
-    )
+def _is_same(argument: InputValue, output: Value) -> bool:
+    return not isinstance(argument, int) and _same_bits(argument, output.array)
 
 
 def _computed(runs: Sequence[_RightRun]) -> set[str]:

@@ -108,7 +108,7 @@ def assemble(
     executor: Executor = run_local,
     announce: Announce = lambda _: nullcontext(lambda _: None),
 ) -> Assembled:
-    """Make a suite of a dataset, and store it.
+    """Make a suite of the dataset in a folder, and store it.
 
     Args:
         folder: of the dataset.
