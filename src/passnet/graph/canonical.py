@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from operator import itemgetter
 
 from passnet.errors import GraphError
 from passnet.graph.spec import (
@@ -85,8 +86,8 @@ class _Numbering:
 
     def _joined(self, opening: str, args: tuple[Arg, ...]) -> tuple[str, str]:
         pairs = [self.texts(arg) for arg in args]
-        bare = " ".join(bare for bare, _ in pairs if bare)
-        return bare, f"{opening}{','.join(full for _, full in pairs)})"
+        bare = " ".join([bare for bare, _ in pairs if bare])
+        return bare, f"{opening}{','.join([full for _, full in pairs])})"
 
 
 def canonical_lines(program: Program) -> tuple[list[str], list[str], list[str]]:
@@ -108,12 +109,12 @@ def canonical_lines(program: Program) -> tuple[list[str], list[str], list[str]]:
             numbering.alias(statement.output, statement.source)
         elif isinstance(statement, Op):
             pairs = [numbering.texts(arg) for arg in statement.args]
-            for name, arg in sorted(statement.kwargs, key=lambda kwarg: kwarg[0]):
+            for name, arg in sorted(statement.kwargs, key=itemgetter(0)):
                 bare, full = numbering.texts(arg)
                 pairs.append((f"{name}={bare}" if bare else "", f"{name}={full}"))
             numbering.add_op(statement.output)
-            structure.append(f"{statement.target} {' '.join(bare for bare, _ in pairs if bare)}")
-            literals.append(f"{statement.target} {' '.join(full for _, full in pairs)}")
+            structure.append(f"{statement.target} {' '.join([bare for bare, _ in pairs if bare])}")
+            literals.append(f"{statement.target} {' '.join([full for _, full in pairs])}")
     pairs = [numbering.texts(arg) for arg in program.outputs]
     structure.append("return " + " ".join(bare for bare, _ in pairs))
     literals.append("return " + " ".join(full for _, full in pairs))

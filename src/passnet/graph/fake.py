@@ -164,4 +164,4 @@ def restored_state() -> Iterator[None]:
         while maybe_current_level() != level:
             pop_dynamic_layer_stack()
         torch.set_autocast_enabled("cpu", autocast)
-        torch._C._set_grad_enabled(grad)
+        torch.set_grad_enabled(grad)

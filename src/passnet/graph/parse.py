@@ -202,13 +202,12 @@ class _Parser:
         return Op(output, target, args, tuple(kwargs.items()), line)
 
     def _callee(self, func: ast.expr) -> tuple[str, Ref | None]:
-        if isinstance(func, ast.Name) and func.id == "getattr":
-            return "getattr", None
-        root, _, path = (dotted_name(func) or "").partition(".")
-        if root in self._bound and path and "." not in path:
-            return "Tensor." + path, Ref(root)
-        if root in ("torch", "operator") and path:
-            return f"{root}.{path}", None
+        match func:
+            case ast.Attribute(ast.Name(name), method) if name in self._bound:
+                return "Tensor." + method, Ref(name)
+        name = dotted_name(func) or ""
+        if name == "getattr" or name.startswith(("torch.", "operator.")):
+            return name, None
         raise self._error(func, "only torch functions, operators and methods of values are called")
 
     def _check_operands(self, node: ast.expr, name: str, args, has_keywords: bool) -> None:
