@@ -19,11 +19,7 @@ def trace_backward(
 
     Nothing is handed on if no argument needs a gradient. Its arguments are the values that the
     forward pass keeps and the gradients of its outputs; its outputs the gradients of the arguments.
-
-    Args:
-        module: as Dynamo found it; it stays as it is.
-        inputs: what it is called with.
-        keep: called with the backward graph and what its arguments look like.
+    `keep` is called with it and what its arguments look like; `module` stays as it is.
     """
     from torch._functorch import config
     from torch._functorch.aot_autograd import aot_module_simplified

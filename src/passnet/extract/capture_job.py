@@ -7,14 +7,7 @@ from pathlib import Path
 
 from passnet.extract.catalog import is_file
 from passnet.extract.record import CaptureFailure, CaptureSettings, NetRecord
-from passnet.jobs.process import (
-    RECORD_FILE,
-    ROWS_FILE,
-    Job,
-    JobOutcome,
-    JobResult,
-    JobRunner,
-)
+from passnet.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobOutcome, JobResult, JobRunner
 from passnet.records.serialise import decode, encode, write_json
 
 MAX_LOG_CHARACTERS = 400

@@ -67,12 +67,9 @@ def common_constraints(graphs: Sequence[Constraints]) -> Constraints:
 
 def custom_ops(graph: Graph) -> tuple[str, ...]:
     """The operators of other libraries than torch that a graph calls."""
-    prefix = "torch.ops."
-    targets = {op.target for op in graph.program.ops if op.target.startswith(prefix)}
-    own = ("aten", "prims", "higher_order")
-    return tuple(
-        sorted(name for name in targets if name.removeprefix(prefix).split(".")[0] not in own)
-    )
+    own = ("torch.ops.aten.", "torch.ops.prims.", "torch.ops.higher_order.")
+    targets = {op.target for op in graph.program.ops if op.target.startswith("torch.ops.")}
+    return tuple(sorted(target for target in targets if not target.startswith(own)))
 
 
 def check_outputs(
@@ -97,8 +94,8 @@ def check_outputs(
         with _time_limit(settings.check_seconds):
             outputs, expected = _outputs(net, trace, graphs, sample, rebuild)
     except _TooSlowError:
-        text = f"two runs take more than {settings.check_seconds:g} s"
-        return replace(constraints, unchecked=text)
+        seconds = settings.check_seconds
+        return replace(constraints, unchecked=f"two runs take more than {seconds:g} s")
     except Exception as cause:  # noqa: BLE001 (boundary: the net or torch raises anything)
         text = f"{type(cause).__name__}: {cause}"[:300]
         return replace(constraints, runnable=False, error=constraints.error or text)

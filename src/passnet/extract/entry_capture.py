@@ -135,11 +135,9 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryR
 
 
 def _note(row: GraphRow, graph: CapturedGraph, trace: Trace, is_kept: bool) -> GraphNote:
-    num_ops, num_arguments = len(row.op_sequence), len(graph.graph.tensors)
+    num_ops, num_args = len(row.op_sequence), len(graph.graph.tensors)
     num_calls = trace.segments[row.sources[0].number].num_calls
-    return GraphNote(
-        row.structure, row.literals, row.full, num_ops, num_arguments, num_calls, is_kept
-    )
+    return GraphNote(row.structure, row.literals, row.full, num_ops, num_args, num_calls, is_kept)
 
 
 def _build(entry: str, weights: FakeWeights | None, train: bool) -> Net:

@@ -52,8 +52,7 @@ def _matching(pattern: str, names: dict[str, list[str]]) -> list[str]:
         )
     if prefix == HUB:
         hub: Any = library(HUB)
-        repositories = hub.repositories(name) if name.endswith(".txt") else [name]
-        return [f"{HUB}/{repository}" for repository in repositories]
+        return [f"{HUB}/{repository}" for repository in hub.repositories(name)]
     if prefix not in names:
         names[prefix] = names_of(prefix)
     if pattern in names[prefix]:

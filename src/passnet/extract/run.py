@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 from passnet.errors import InputError
@@ -58,9 +59,7 @@ def run_extract(
     complaint = f"{out}: was captured with other settings; choose another --out, or give those"
     run.begin(ExtractRunInfo(SCHEMA_VERSION, settings), resume, unchanged(complaint))
     records = run.records()
-    finished = {
-        entry for entry, record in records.items() if record.status == "captured" or not retry
-    }
+    finished = {entry for entry, net in records.items() if net.status == "captured" or not retry}
     missing = [entry for entry in dict.fromkeys(entries) if entry not in finished]
     outcomes = executor(missing, partial(capture_isolated, settings=settings), num_workers)
     num_before = len(records)
@@ -94,22 +93,15 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
 
 def read_all_records(folders: Sequence[Path]) -> list[NetRecord]:
     """The records of several runs, each entry once: the last that has it."""
-    records = {
-        entry: record for folder in folders for entry, record in read_records(folder).items()
-    }
+    records: dict[str, NetRecord] = {}
+    for folder in folders:
+        records |= read_records(folder)
     return [records[entry] for entry in sorted(records)]
 
 
 def _run_folder(out: Path) -> RunFolder[ExtractRunInfo, NetRecord, str]:
-    return RunFolder(
-        out,
-        RUN_FILE,
-        ExtractRunInfo,
-        RECORDS_FILE,
-        NetRecord,
-        lambda record: record.entry,
-        "captured nets",
-    )
+    entry = attrgetter("entry")
+    return RunFolder(out, RUN_FILE, ExtractRunInfo, RECORDS_FILE, NetRecord, entry, "captured nets")
 
 
 def read_records(out: Path) -> dict[str, NetRecord]:

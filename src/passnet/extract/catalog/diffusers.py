@@ -224,24 +224,20 @@ def _axes(key: str, kind: str, shape: Sequence[int]) -> tuple[str, ...]:
     """What the axes of an input mean, by the conventions of the library."""
     text = "text" if key.startswith(("encoder", "txt", "text", "cap")) else "sequence"
     channels, last = str(shape[min(1, len(shape) - 1)]), str(shape[-1])
-    if kind == "ids":
-        return (text, last)
     if kind in ("ones", "mask"):
-        return ("batch", *("1" for _ in shape[2:]), text) if text == "text" or len(shape) < 4 else (
-            "batch", "frames", "height", "width")  # fmt: skip
+        if text == "sequence" and len(shape) > 3:
+            return ("batch", "frames", "height", "width")
+        return ("batch", *["1"] * (len(shape) - 2), text)
+    if kind == "ids" or (kind == "bare" and len(shape) == 2):
+        return (text, last)
     if kind == "audio":
         return ("batch", channels, "sequence")
     if kind == "video":
         return ("batch", "frames", str(shape[2]), "height", "width")
     if kind == "bare":
-        named = {2: (text, last), 4: (str(shape[0]), "frames", "height", "width")}
-    else:
-        named = {
-            1: ("batch",),
-            2: ("batch", last),
-            3: ("batch", text, last),
-            4: ("batch", channels, "height", "width"),
-            5: ("batch", channels, "frames", "height", "width"),
-        }
-    axes = named[len(shape)]
-    return ("frames", *axes[1:]) if kind == "frames" else axes
+        return (str(shape[0]), "frames", "height", "width")
+    last_axes = {
+        1: (), 2: (last,), 3: (text, last), 4: (channels, "height", "width"),
+        5: (channels, "frames", "height", "width"),
+    }  # fmt: skip
+    return ("frames" if kind == "frames" else "batch", *last_axes[len(shape)])

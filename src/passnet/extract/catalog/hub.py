@@ -30,7 +30,7 @@ def names() -> list[str]:
 
 
 def repositories(path_or_name: str) -> list[str]:
-    """The repositories that a text file lists, one a line; or the one that is named.
+    """The repositories that a .txt file lists, one a line; or the one that is named.
 
     What follows a `#` is a comment.
 
@@ -42,10 +42,10 @@ def repositories(path_or_name: str) -> list[str]:
         ['google-bert/bert-base-uncased']
     """
     path = Path(path_or_name)
-    if not path.is_file():
-        if path.suffix == ".txt":
-            raise InputError(f"no file {path_or_name}; give a list of repositories, one a line")
+    if path.suffix != ".txt":
         return [path_or_name]
+    if not path.is_file():
+        raise InputError(f"no file {path_or_name}; give a list of repositories, one a line")
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as cause:
@@ -85,12 +85,9 @@ def _fetch(repository: str) -> Path:
     from huggingface_hub import constants, errors, hf_hub_download
 
     endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
+    cache = os.environ.get("HF_HUB_CACHE")
     try:
-        return Path(
-            hf_hub_download(
-                repository, CONFIG, endpoint=endpoint, cache_dir=os.environ.get("HF_HUB_CACHE")
-            )
-        )
+        return Path(hf_hub_download(repository, CONFIG, endpoint=endpoint, cache_dir=cache))
     except errors.HFValidationError as cause:
         raise InputError(f"{repository!r} is no name of a repository; give owner/name") from cause
     except errors.GatedRepoError as cause:
@@ -123,9 +120,8 @@ def _transformers_net(
             f"{CONFIG} of {repository} has model_type {family!r}, which the transformers that is "
             "installed does not know; a newer one may"
         )
-    config = library.AutoConfig.from_pretrained(
-        path.parent, trust_remote_code=False, local_files_only=True
-    )
+    options = {"trust_remote_code": False, "local_files_only": True}
+    config = library.AutoConfig.from_pretrained(path.parent, **options)
     changes: tuple[str, ...] = ()
     if reduce_layers:
         config, changes = reduced_configs.reduce_layers(config)

@@ -24,6 +24,7 @@ KorniaEntry = tuple[str, Callable[[Any], Any], tuple[int, ...], str]
 PATCHES, GRAY = (8, 1, 32, 32), (1, 1, 256, 256)
 PHOTO, SMALL_PHOTO = (1, 3, 256, 256), (1, 3, 224, 224)
 DESCRIBE, DETECT, ENLARGE = "patch-description", "keypoint-detection", "super-resolution"
+EFFICIENT = "models.efficient_vit.backbone"
 CLASSIFY, FEATURES = "image-classification", "image-feature-extraction"
 
 ENTRIES: dict[str, KorniaEntry] = {
@@ -56,10 +57,8 @@ ENTRIES: dict[str, KorniaEntry] = {
     "VisionTransformer": ("models.vit", lambda k: k.VisionTransformer(), SMALL_PHOTO, FEATURES),
     "MobileViT-xxs": ("models.vit_mobile", lambda k: k.MobileViT("xxs"), PHOTO, FEATURES),
     "MobileViT-s": ("models.vit_mobile", lambda k: k.MobileViT("s"), PHOTO, FEATURES),
-    "EfficientViT-b1": ("models.efficient_vit.backbone", lambda k: k.efficientvit_backbone_b1(),
-                        SMALL_PHOTO, FEATURES),
-    "EfficientViT-l1": ("models.efficient_vit.backbone", lambda k: k.efficientvit_backbone_l1(),
-                        SMALL_PHOTO, FEATURES),
+    "EfficientViT-b1": (EFFICIENT, lambda k: k.efficientvit_backbone_b1(), SMALL_PHOTO, FEATURES),
+    "EfficientViT-l1": (EFFICIENT, lambda k: k.efficientvit_backbone_l1(), SMALL_PHOTO, FEATURES),
 }  # fmt: skip
 
 

@@ -85,7 +85,8 @@ def build(name: str) -> Net:
     plain = name.removesuffix(EXOGENOUS)
     several = plain in MULTIVARIATE
     config: dict[str, Any] = {"h": HORIZON, "input_size": HISTORY}
-    config |= {"n_series": SERIES} if several else {}
+    if several:
+        config["n_series"] = SERIES
     if name != plain:
         config |= {
             "futr_exog_list": [f"future_{i}" for i in range(FUTURE)],

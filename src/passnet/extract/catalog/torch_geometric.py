@@ -123,39 +123,32 @@ def build(name: str) -> Net:
     """A stack of layers on a graph as large as Cora, or a ready model on a graph or molecule."""
     library = importlib.import_module("torch_geometric.nn")
     make, inputs = row_of(LAYERS | MODELS, name)
-    if name in LAYERS:
-        stack = Stack([make(library) for _ in range(3)])
-        return _net(stack, (*_graph(), *_edge_inputs(inputs)), "node-classification")
-    net = make(library)
-    if inputs == "molecule":
-        return _net(net, _molecule(), "molecular-property-prediction")
-    if inputs == "edges only":
-        return _net(net, _graph()[1:], "link-prediction")
-    args = _graph()
-    args += _edge_inputs("features") if "edges" in inputs else ()
-    batch = NetInput(torch.arange(NODES) * 8 // NODES, ("node",))
-    return _net(net, (*args, batch) if "batch" in inputs else args, "node-classification")
+    net = Stack([make(library) for _ in range(3)]) if name in LAYERS else make(library)
+    tasks = {"molecule": "molecular-property-prediction", "edges only": "link-prediction"}
+    task = tasks.get(inputs, "node-classification")
+    return Net(net.eval(), _inputs(inputs), domain="other", task=task)
 
 
-def _net(net: nn.Module, args: tuple[NetInput, ...], task: str) -> Net:
-    return Net(net.eval(), args, domain="other", task=task)
-
-
-def _graph() -> tuple[NetInput, ...]:
-    """Features of nodes, and edges sorted by their target, as aggregation by an LSTM asks."""
+def _inputs(kind: str) -> tuple[NetInput, ...]:
+    """Features of nodes, and edges sorted by their target, as aggregation by an LSTM asks; then
+    what the edges carry, and the number of the graph that each node is of.
+    """
+    if kind == "molecule":
+        return _molecule()
     ends = integers(NODES, 2, EDGES).value
-    ends = ends[:, ends[1].argsort(stable=True)]
-    return floats(NODES, WIDTH, axes=("node", "channel")), NetInput(ends, ("2", "edge"))
-
-
-def _edge_inputs(edges: str) -> tuple[NetInput, ...]:
-    if edges == "weight":
-        return (NetInput(floats(EDGES).value.abs(), ("edge",)),)
-    if edges == "kind":
-        return (integers(RELATIONS, EDGES, axes=("edge",)),)
-    if edges == "features":
-        return (floats(EDGES, EDGE_WIDTH, axes=("edge", "channel")),)
-    return ()
+    ends = NetInput(ends[:, ends[1].argsort(stable=True)], ("2", "edge"))
+    if kind == "edges only":
+        return (ends,)
+    args = (floats(NODES, WIDTH, axes=("node", "channel")), ends)
+    if kind == "weight":
+        args += (NetInput(floats(EDGES).value.abs(), ("edge",)),)
+    elif kind == "kind":
+        args += (integers(RELATIONS, EDGES, axes=("edge",)),)
+    elif kind in ("features", "edges in a batch"):
+        args += (floats(EDGES, EDGE_WIDTH, axes=("edge", "channel")),)
+    if "batch" in kind:
+        args += (NetInput(torch.arange(NODES) * 8 // NODES, ("node",)),)
+    return args
 
 
 def _molecule() -> tuple[NetInput, ...]:

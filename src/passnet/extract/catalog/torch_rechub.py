@@ -81,10 +81,8 @@ class _Columns:
         self.ids = [SparseFeature(name, VOCABULARY, WIDTH) for name in names]
         self.numbers = [DenseFeature(f"number_{i}") for i in range(0 if history else NUM_NUMBERS)]
         self.all = self.ids + self.numbers
-        self.target = [SparseFeature("item", VOCABULARY, WIDTH)]
-        self.past = [
-            SequenceFeature("items", VOCABULARY, WIDTH, pooling="concat", shared_with="item")
-        ]
+        past = SequenceFeature("items", VOCABULARY, WIDTH, pooling="concat", shared_with="item")
+        self.target, self.past = [SparseFeature("item", VOCABULARY, WIDTH)], [past]
 
 
 names = listed("torch_rechub", [*RANKING, *HISTORIES, *TASKS], importlib.import_module)
@@ -99,8 +97,8 @@ def build(name: str) -> Net:
     inputs = {column.name: _ids() for column in columns.ids}
     inputs |= {column.name: floats(BATCH, axes=("batch",)) for column in columns.numbers}
     if name in HISTORIES:
-        items = integers(VOCABULARY, BATCH, HISTORY, low=1, axes=("batch", "sequence"))
-        inputs |= {"items": items, "item": _ids()}
+        history = integers(VOCABULARY, BATCH, HISTORY, low=1, axes=("batch", "sequence"))
+        inputs |= {"items": history, "item": _ids()}
     args = tuple(inputs.values())
     task = "multi-task-ranking" if name in TASKS else "click-prediction"
     return Net(FeatureColumns(net, tuple(inputs)).eval(), args, domain="other", task=task)

@@ -140,12 +140,9 @@ def _values(options: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def _vit(library: Any, layers: dict[str, Any], around: dict[str, Any]) -> Net:
+    encoder = library.Encoder(**SHAPE, **layers)
     net = library.ViTransformerWrapper(
-        image_size=IMAGE_SIZE,
-        patch_size=16,
-        num_classes=1000,
-        attn_layers=library.Encoder(**SHAPE, **layers),
-        **around,
+        image_size=IMAGE_SIZE, patch_size=16, num_classes=1000, attn_layers=encoder, **around
     )
     picture = image(1, 3, IMAGE_SIZE, IMAGE_SIZE)
     return Net(net.eval(), (picture,), domain="cv", task="image-classification")

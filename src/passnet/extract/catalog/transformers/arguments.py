@@ -77,10 +77,8 @@ def pixel_values(view: ConfigView) -> NetInput | None:
 
 
 _NUM_FRAMES = make.first_setting("num_frames", "frames_per_clip", part="vision", default=FRAMES)
-
-video = make.normal(
-    "batch frames *channels height width", 1, _NUM_FRAMES, make.CHANNELS, make.IMAGE_SIZE
-)
+_FRAME = (make.CHANNELS, make.IMAGE_SIZE)
+video = make.normal("batch frames *channels height width", 1, _NUM_FRAMES, *_FRAME)
 """A video of as many frames as the configuration says."""
 
 
@@ -178,12 +176,8 @@ def past_values_padding(view: ConfigView) -> NetInput:
     return NetInput(torch.from_numpy(np.zeros(past.value.shape, np.int64)), past.axes)
 
 
-qformer_input_ids = make.token_ids(
-    "batch sequence",
-    make.first_setting("vocab_size", part="qformer", default=1000),
-    1,
-    TEXT_LENGTH,
-)
+_QUESTION_TOKENS = make.first_setting("vocab_size", part="qformer", default=1000)
+qformer_input_ids = make.token_ids("batch sequence", _QUESTION_TOKENS, 1, TEXT_LENGTH)
 """The question, as the part that asks the image reads it."""
 
 
@@ -206,12 +200,12 @@ def _width(view: ConfigView) -> int:
 embeddings = make.normal("batch sequence *width", 1, TEXT_LENGTH, _width)
 """Features of the width of a net."""
 
-latents = make.normal("batch *width frames", 1, make.setting("hidden_size"), TEXT_LENGTH)
+_HIDDEN_SIZE = make.setting("hidden_size")
+latents = make.normal("batch *width frames", 1, _HIDDEN_SIZE, TEXT_LENGTH)
 """A sound as its encoder gives it."""
 
-retrieved_ids = make.token_ids(
-    "batch sequence", vocabulary, make.setting("n_docs"), 2 * TEXT_LENGTH
-)
+_NUM_DOCUMENTS = make.setting("n_docs")
+retrieved_ids = make.token_ids("batch sequence", vocabulary, _NUM_DOCUMENTS, 2 * TEXT_LENGTH)
 """The documents that were found, each before the question."""
 
 MAKERS: dict[str, make.InputMaker] = {
@@ -232,16 +226,12 @@ MAKERS: dict[str, make.InputMaker] = {
 }
 """Arguments that are always given where forward takes them."""
 
-_FIRST = make.constant([[0]], "batch 1")
-
 REQUIRED: dict[str, make.InputMaker] = {
     "pixel_values_videos": video,
     "hidden_states": hidden_states,
     "inputs_embeds": embeddings,
     # what asks an image
-    "query_embeds": make.normal(
-        "batch queries *width", 1, TEXT_LENGTH, make.setting("hidden_size")
-    ),
+    "query_embeds": make.normal("batch queries *width", 1, TEXT_LENGTH, _HIDDEN_SIZE),
     "input_features_mask": input_features_mask,
     "inputs": input_ids,
     # a mel spectrogram that is to become a sound
@@ -254,9 +244,7 @@ REQUIRED: dict[str, make.InputMaker] = {
     "audio_mel_mask": make.constant(np.zeros((1, MEL_FRAMES), np.bool_), "batch frames"),
     # how many patches along each side become one
     "merge_sizes": make.constant([1], "images"),
-    "freq": _FIRST,
-    "spkr_id": _FIRST,
-    "lang_id": _FIRST,
+    **dict.fromkeys(("freq", "spkr_id", "lang_id"), make.constant([[0]], "batch 1")),
     # sound tokens, of all codebooks
     "codes": make.token_ids("batch *books sequence", make.setting("codebook_size"), 1,
                             make.setting("num_quantizers"), TEXT_LENGTH),

@@ -95,11 +95,10 @@ def episode(width: make.AxisSize) -> make.InputMaker:
     return make.normal("batch time *width", 1, usual.TEXT_LENGTH, width)
 
 
-def step_codes(vocabulary_key: str, num_books: make.AxisSize) -> make.InputMaker:
-    """Sound tokens of each step, the codebooks last."""
-    return make.token_ids(
-        "batch sequence *books", make.setting(vocabulary_key), 1, usual.TEXT_LENGTH, num_books
-    )
+def step_codes(key: str, num_books: make.AxisSize) -> make.InputMaker:
+    """Sound tokens of each step, the codebooks last; the setting is the size of the vocabulary."""
+    sizes = (1, usual.TEXT_LENGTH, num_books)
+    return make.token_ids("batch sequence *books", make.setting(key), *sizes)
 
 
 _TEXT_ONLY = (
