@@ -94,7 +94,7 @@ def build_dataset(
         folders: sets of captured graphs; see `extract.store`.
         out: the folder of the dataset.
         settings: how to make it.
-        num_workers: how many graphs at a time.
+        num_workers: how many graphs to mine at a time.
         resume: go on with what `out` holds.
         executor: where to mine.
         announce: told how many graphs there are; what it gives is called after each.

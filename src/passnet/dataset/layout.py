@@ -42,8 +42,8 @@ TYPE_FOLDERS: dict[SubgraphKind, str] = {
 NO_TYPE_FOLDER = "full_graphs"
 """The folder for rows of no kind: graphs as captured."""
 
-DOMAIN_TAGS: dict[str, Domain] = {"computer_vision": "cv"}
-"""Domains that GraphNet's `heuristic_tag` spells in another way."""
+DOMAIN_TAGS: dict[str, Domain] = {**{name: name for name in DOMAINS}, "computer_vision": "cv"}
+"""Domains as GraphNet's `heuristic_tag` spells them."""
 
 _RANGE = re.compile(r"(?P<net>.+)_start(?P<start>\d+)_end(?P<stop>\d+)(_\d+)?")
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
@@ -87,7 +87,7 @@ def plain_name(name: str) -> str:
     """A name as that of a folder: runs of odd characters as one "_", no dots before.
 
     Examples:
-        >>> plain("../a b/c"), plain("resnet18.a1_in1k")
+        >>> plain_name("../a b/c"), plain_name("resnet18.a1_in1k")
         ('_a_b_c', 'resnet18.a1_in1k')
     """
     return _ODD.sub("_", name).lstrip(".")
@@ -122,10 +122,7 @@ def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
     """The row that a graph directory is: as it says under `FACTS_KEY`, else by its names.
 
     The row names all places of a directory without that key, be they more than a row may have.
-
-    Args:
-        sample: its content.
-        path: where it stands in the folder that is read.
+    `path` is relative to the folder that is read.
 
     Raises:
         InputError: it says what no row can have, or holds numbers that cannot be stored.
@@ -141,14 +138,13 @@ def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
         for kind, folder in TYPE_FOLDERS.items()
         if any(part.endswith(folder) for part in path.parts)
     }
-    tag = str(sample.info.get("heuristic_tag", "other"))
     row = row_of_graph(
         sample.graph,
         Provenance(
             kinds=tuple(sorted(kinds)),
             variant="",
             original="",
-            domain=DOMAIN_TAGS.get(tag) or next((name for name in DOMAINS if name == tag), "other"),
+            domain=DOMAIN_TAGS.get(str(sample.info.get("heuristic_tag")), "other"),
             nets=(net,),
             num_graphs=len({occurrence.graph for occurrence in occurrences}),
             num_places=len(occurrences),

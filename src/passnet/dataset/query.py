@@ -28,9 +28,6 @@ class Dataset:
     The files are those that the manifest names, with as many rows as it says, and of this version;
     their checksums are not computed (see `verification.verify`).
 
-    Args:
-        folder: of the dataset.
-
     Raises:
         InputError: it holds no dataset, or a file is missing, damaged or of another version.
 
@@ -68,12 +65,8 @@ class Dataset:
     def table(
         self, where: str | None = None, columns: Sequence[str] = COLUMNS, limit: int | None = None
     ) -> pa.Table:
-        """Rows in the order of the dataset, as a table.
-
-        Args:
-            where: an expression of SQL over the columns; all rows without one.
-            columns: their names.
-            limit: the most rows.
+        """Rows in the order of the dataset, as a table; those for which an expression of SQL over
+        the columns is true, or the first of these.
 
         Raises:
             InputError: the expression is none, asks for other files, or names no column; or a

@@ -27,10 +27,8 @@ def published_sizes(axes: Sizes) -> tuple[Sizes, ...]:
     """The published shapes for a net, without the one that it has.
 
     Images are two-dimensional and come alone: videos, volumes, and images beside text change their
-    batch. A net without a batch (of graphs, say) has no other shapes.
-
-    Args:
-        axes: the sizes of all axes that the net's inputs name.
+    batch. A net without a batch (of graphs, say) has no other shapes. `axes` are the sizes of all
+    axes that the net's inputs name.
 
     Examples:
         >>> published_sizes({"batch": 16, "sequence": 256, "text": 8})[-1]

@@ -127,12 +127,9 @@ def dtype_variants(
 def _checked(
     variant: Variant, can_run: bool = True, expected: list[torch.Tensor] | None = None
 ) -> tuple[Variant | Failure, list[torch.Tensor] | None]:
-    """The variant, and where its outputs are finite if it was run.
+    """The variant, and where its outputs are finite if it was run, which it is if it is small.
 
-    Args:
-        variant: unchecked.
-        can_run: run it where it is small.
-        expected: where the outputs of the original are finite, which it is to be as well.
+    It is to be finite where the outputs of the original are, if that was run.
 
     Raises:
         GraphError: an op refuses its shapes or dtypes, or fails when it runs.

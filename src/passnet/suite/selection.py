@@ -112,10 +112,7 @@ def tasks_of(
 ) -> list[TaskRows]:
     """The tasks that a plan allows, in the order of their op sequences.
 
-    Args:
-        rows: those that are eligible.
-        plan: how large a task is.
-        left_out: full fingerprints of subgraphs that must not be used.
+    Rows whose full fingerprint is among those left out are not used.
     """
     groups: dict[tuple[str, ...], dict[Bucket, SubgraphRow]] = defaultdict(dict)
     for candidate in rows:

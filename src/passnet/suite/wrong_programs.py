@@ -76,11 +76,8 @@ class WrongPrograms:
 
 
 def make_wrong_programs(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> WrongPrograms:
-    """The edits of every op of a graph, less those that give the op's own result to the bit.
-
-    Args:
-        graph: what to make wrong.
-        input_sets: an edit is no wrong program if its op's result is bit-equal on all of these.
+    """The edits of every op of a graph, less those that give the op's own result to the bit on all
+    of some sets of inputs.
 
     Raises:
         GraphError: the graph cannot be built or run.
@@ -111,19 +108,22 @@ def record_values(programs: WrongPrograms, inputs: Sequence[InputValue]) -> Node
     for op in programs.graph.program.ops:
         if writes_first(op.target, dict(op.kwargs)) or is_random(op.target) or has_state(op.target):
             return None
-    recorder = _Recorder(programs.module)
+    interpreter = torch.fx.Interpreter(programs.module)
+    interpreter.args_iter = iter(_arguments(programs.graph, inputs))
+    num_bytes = 0
     with torch.no_grad(), boundary(GraphError, "running the graph"):
-        recorder.run(*_arguments(programs.graph, inputs))
-    return recorder.values
+        for node in list(programs.module.graph.nodes)[:-1]:  # the last is the output
+            value = interpreter.env[node] = interpreter.run_node(node)
+            if isinstance(value, torch.Tensor):
+                num_bytes += value.untyped_storage().nbytes()
+            if num_bytes > MAX_KEPT_BYTES:
+                return None
+    return interpreter.env
 
 
 def run_edit(programs: WrongPrograms, edit: Edit, values: NodeValues) -> Iterator[Value]:
-    """The outputs that an edit can change, each as soon as it is computed.
-
-    Args:
-        programs: a graph and its edits.
-        edit: what is done wrong.
-        values: those of a right run.
+    """The outputs that an edit can change, each as soon as it is computed; `values` are those of a
+    right run.
 
     Raises:
         GraphError: an op cannot be run so.
@@ -170,14 +170,13 @@ def run_program(
 
 
 def _arguments(graph: Graph, inputs: Sequence[InputValue]) -> list[Any]:
-    return [_tensor(value, spec.dtype) for value, spec in zip(inputs, graph.tensors, strict=True)]
-
-
-def _tensor(value: InputValue, dtype: str) -> Any:
-    """A tensor of its own memory; a SymInt stays a number."""
-    if isinstance(value, int):
-        return value
-    return torch.from_numpy(value.copy()).view(getattr(torch, dtype))
+    """Tensors of their own memory; a SymInt stays a number."""
+    return [
+        value
+        if isinstance(value, int)
+        else torch.from_numpy(value.copy()).view(getattr(torch, spec.dtype))
+        for value, spec in zip(inputs, graph.tensors, strict=True)
+    ]
 
 
 def _address(value: Any) -> int | None:
@@ -238,25 +237,6 @@ class EditedRun(torch.fx.Interpreter):
         if self._edit is None or _number(n) != self._edit.op:
             return super().run_node(n)
         return _wrong_result(self, n, self._edit)
-
-
-class _Recorder(torch.fx.Interpreter):
-    """Runs a graph as it is, and keeps the values of its nodes if they are not too many."""
-
-    def __init__(self, module: torch.fx.GraphModule) -> None:
-        super().__init__(module)
-        self.values: dict[torch.fx.Node, Any] | None = {}
-        self._num_bytes = 0
-
-    def run_node(self, n: torch.fx.Node) -> Any:
-        value = super().run_node(n)
-        if self.values is not None and n.op != "output":
-            if isinstance(value, torch.Tensor):
-                self._num_bytes += value.untyped_storage().nbytes()
-            self.values[n] = value
-            if self._num_bytes > MAX_KEPT_BYTES:
-                self.values = None
-        return value
 
 
 class _EditObserver(torch.fx.Interpreter):
