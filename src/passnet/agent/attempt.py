@@ -182,11 +182,9 @@ def num_flips(evaluations: tuple[Evaluation, ...]) -> int:
 def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
     """The attempts of runs, in the order of the paths and of their lines.
 
-    Of an attempt that a file holds more than once the last record counts. A torn last line, a
-    write that was killed, is left out.
-
-    Args:
-        paths: run folders, or files of attempts; one that is given twice counts once.
+    A path is a run folder, or a file of attempts; one that is given twice counts once. Of an
+    attempt that a file holds more than once the last record counts. A torn last line, a write that
+    was killed, is left out.
 
     Raises:
         InputError: nothing there, a line that is no attempt (its number is named), or one of

@@ -20,8 +20,6 @@ from passnet.suite.suite import Suite
 MAX_MESSAGE_CHARACTERS = 400_000
 """What is longer in a message is cut in the record."""
 
-PACKAGES = ("passnet", "torch", "inspect-ai", "openai")
-
 
 def attempt_record(session: Session, suite: Suite, settings: AgentSettings, number: int) -> Attempt:
     """The record of an attempt that has ended, the `number`th at its task, from 0.
@@ -54,7 +52,7 @@ def attempt_record(session: Session, suite: Suite, settings: AgentSettings, numb
         ending=session.ending or ("submitted" if session.is_submitted else "stalled"),
         settings=settings.run,
         environment=describe_environment(kind_of(settings.run.judge.device) == "cuda"),
-        versions={package: _version(package) for package in PACKAGES},
+        versions={name: _version(name) for name in ("passnet", "torch", "inspect-ai", "openai")},
         started=session.started.isoformat(timespec="seconds"),
         seconds=round((datetime.now(UTC) - session.started).total_seconds(), 3),
         num_turns=session.num_turns,

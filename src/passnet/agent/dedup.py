@@ -22,17 +22,11 @@ def code_digest(files: Files) -> str:
 
 def chat_digest(messages: Iterable[Message]) -> str:
     """SHA-256 of a chat, without the ids of its calls, which are made up anew each time."""
-    return _digest(
-        [
-            (
-                message.role,
-                message.content,
-                [(call.name, call_arguments(call.arguments)) for call in message.tool_calls],
-                message.reasoning,
-            )
-            for message in messages
-        ]
-    )
+    rows = []
+    for message in messages:
+        calls = [(call.name, call_arguments(call.arguments)) for call in message.tool_calls]
+        rows.append((message.role, message.content, calls, message.reasoning))
+    return _digest(rows)
 
 
 def normal_text(name: str, text: str) -> str:

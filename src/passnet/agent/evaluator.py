@@ -103,8 +103,7 @@ class Evaluator:
         judge = self.settings.judge
         with self._written(files) as folder:
             inspected = InspectedFolders(judge.rules)
-            refused = self._refused(inspected, folder)
-            if refused:
+            if refused := self._refused(inspected, folder):
                 return [
                     decide(Evidence(task.name, graph.name, NAME, findings=refused), judge)
                     for graph in task.graphs

@@ -35,7 +35,7 @@ from passnet.agent import harbor_verifier
 from passnet.agent.files import read_files, write_files
 from passnet.agent.graph_text import graph_text
 from passnet.agent.harbor_verifier import HELD_OUT_FILE, SETTINGS_FILE, SUITE_FILE
-from passnet.agent.prompt import PROMPTS, instruction
+from passnet.agent.prompt import filled, instruction
 from passnet.bench.run import RunSettings, held_out_graphs
 from passnet.errors import InputError
 from passnet.judge.candidate import CallMode
@@ -43,9 +43,6 @@ from passnet.passes.folder import LIST_FILE, inspect_folder, is_pass_folder
 from passnet.records.atomic_folder import atomic_folder
 from passnet.records.serialise import write_json
 from passnet.suite.suite import Suite, SuiteGraph, Task, make_suite, write_suite
-
-SCHEMA_VERSION = "1.4"
-"""Of Harbor's task.toml."""
 
 WORK_FOLDER = "/app"
 PASSES = f"{WORK_FOLDER}/passes"
@@ -60,7 +57,7 @@ class HarborPlan:
         call: how the rewritten graph is called.
         base_image: with Python and g++, for the agent and for the verifier; one with a digest
             stays the same.
-        torch: what pip installs in both; None for the version here.
+        torch: what pip installs in both, by default the version here.
         wheel: of passnet, which the verifier installs.
         passnet: what pip installs there instead, from an index that has it. One of both is needed:
             on PyPI the name is nobody's, and whoever took it would write the rewards.
@@ -69,7 +66,7 @@ class HarborPlan:
     settings: RunSettings = field(default_factory=RunSettings)
     call: CallMode = "compiled"
     base_image: str = "python:3.12-bookworm"
-    torch: str | None = None
+    torch: str = field(default_factory=lambda: f"torch=={version('torch').split('+')[0]}")
     wheel: Path | None = None
     passnet: str | None = None
 
@@ -92,12 +89,9 @@ def export_harbor(
 ) -> HarborExport:
     """Write every task of a suite as a task of Harbor.
 
-    Args:
-        suite: the tasks.
-        out: the folder; must be empty or absent, and is there whole or not at all.
-        plan: how tasks are written.
-        held_out: shapes of the same tasks that agents do not see.
-        solutions: a pass folder for every task, or a folder with one a task under its name.
+    The folder `out` must be empty or absent, and is there whole or not at all. `held_out` are
+    shapes of the same tasks that agents do not see; `solutions` is a pass folder for every task, or
+    a folder with one a task under its name.
 
     Raises:
         InputError: two tasks have the same name for Harbor, the plan does not say where passnet
@@ -108,17 +102,18 @@ def export_harbor(
     if plan.settings.judge.timing is None:
         raise InputError("the settings measure no time, and a reward needs it")
     folders = _folders(suite.tasks)
-    torch, passnet = _requirements(plan)
     num_held_out = num_solutions = 0
     with atomic_folder(out) as partial:
         for task in suite.tasks:
             folder = partial / folders[task.name]
             unseen = held_out_graphs(held_out, task.name)
             solution = _solution(solutions, task.name)
-            _write(folder / "instruction.md", _instruction(task, plan.settings))
+            where = filled("harbor.md", work=WORK_FOLDER, list_file=LIST_FILE)
+            text = instruction(task, plan.settings).rstrip()
+            _write(folder / "instruction.md", f"{text}\n\n{where}")
             _write(folder / "task.toml", _task_toml(suite, task, folder.name))
-            _write_environment(folder / "environment", task, plan, torch)
-            _write_tests(folder / "tests", task, unseen, plan, (torch, passnet))
+            _write_environment(folder / "environment", task, plan)
+            _write_tests(folder / "tests", task, unseen, plan)
             if solution is not None:
                 _write_solution(folder / "solution", solution)
             num_held_out += bool(unseen)
@@ -139,11 +134,10 @@ def _folders(tasks: Sequence[Task]) -> dict[str, str]:
     return folders
 
 
-def _requirements(plan: HarborPlan) -> tuple[str, str]:
-    """What pip installs: torch, and passnet."""
-    torch = plan.torch or f"torch=={version('torch').split('+')[0]}"
+def _passnet(plan: HarborPlan) -> str:
+    """What pip installs as passnet."""
     if plan.passnet is not None and plan.wheel is None:
-        return torch, plan.passnet
+        return plan.passnet
     if plan.wheel is None:
         raise InputError(
             "say where the verifier has passnet from: give a wheel (pip wheel --no-deps makes one "
@@ -151,7 +145,7 @@ def _requirements(plan: HarborPlan) -> tuple[str, str]:
         )
     if not plan.wheel.is_file():
         raise InputError(f"{plan.wheel}: no such wheel")
-    return torch, f"/tests/{plan.wheel.name}"
+    return f"/tests/{plan.wheel.name}"
 
 
 def _solution(solutions: Path | None, task: str) -> Path | None:
@@ -162,13 +156,6 @@ def _solution(solutions: Path | None, task: str) -> Path | None:
         return None
     inspect_folder(folder)
     return folder
-
-
-def _instruction(task: Task, settings: RunSettings) -> str:
-    """The text of a task, with where things are and how to answer."""
-    where = Template((PROMPTS / "harbor.md").read_text(encoding="utf-8"))
-    text = instruction(task, settings).rstrip()
-    return f"{text}\n\n{where.substitute(work=WORK_FOLDER, list_file=LIST_FILE)}"
 
 
 def _task_toml(suite: Suite, task: Task, name: str) -> str:
@@ -197,7 +184,7 @@ def _task_toml(suite: Suite, task: Task, name: str) -> str:
         "verifier": {"timeout_sec": 3600.0, "environment_mode": "separate"},
         "verifier.environment": {**resources, "network_mode": "no-network"},
     }
-    lines = [f"schema_version = {_toml(SCHEMA_VERSION)}", f"artifacts = {_toml([PASSES])}"]
+    lines = [f"schema_version = {_toml('1.4')}", f"artifacts = {_toml([PASSES])}"]
     for head, values in tables.items():
         lines += ["", f"[{head}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
     return "\n".join(lines) + "\n"
@@ -247,12 +234,12 @@ cp "$$(dirname "$$0")"/passes/* "$$passes"/
 """)
 
 
-def _write_environment(folder: Path, task: Task, plan: HarborPlan, torch: str) -> None:
+def _write_environment(folder: Path, task: Task, plan: HarborPlan) -> None:
     text = _ENVIRONMENT.substitute(
         image=plan.base_image,
         work=WORK_FOLDER,
         passes=PASSES,
-        torch=shlex.quote(torch),
+        torch=shlex.quote(plan.torch),
         numpy=f"numpy=={version('numpy')}",
     )
     _write(folder / "Dockerfile", text)
@@ -261,16 +248,14 @@ def _write_environment(folder: Path, task: Task, plan: HarborPlan, torch: str) -
         _write(folder / "files" / "graphs" / f"graph_{number}.txt", text)
 
 
-def _write_tests(
-    folder: Path,
-    task: Task,
-    unseen: Sequence[SuiteGraph],
-    plan: HarborPlan,
-    requirements: tuple[str, str],
-) -> None:
-    torch, passnet = map(shlex.quote, requirements)
-    values = {"image": plan.base_image, "work": WORK_FOLDER}
-    _write(folder / "Dockerfile", _TESTS.substitute(values, torch=torch, passnet=passnet))
+def _write_tests(folder: Path, task: Task, unseen: Sequence[SuiteGraph], plan: HarborPlan) -> None:
+    text = _TESTS.substitute(
+        image=plan.base_image,
+        work=WORK_FOLDER,
+        torch=shlex.quote(plan.torch),
+        passnet=shlex.quote(_passnet(plan)),
+    )
+    _write(folder / "Dockerfile", text)
     if plan.wheel is not None:
         (folder / plan.wheel.name).write_bytes(plan.wheel.read_bytes())
     _write(folder / "verify.py", Path(harbor_verifier.__file__).read_text(encoding="utf-8"))

@@ -27,7 +27,6 @@ from passnet.suite.suite import load_suite
 SUITE_FILE = "task.parquet"
 HELD_OUT_FILE = "held-out.parquet"
 SETTINGS_FILE = "settings.json"
-RUN_FOLDER = "run"
 REWARD_FILES = ("reward.txt", "reward.json")
 """Harbor 0.25 takes the second before the first, older versions the other way round."""
 
@@ -35,11 +34,8 @@ REWARD_FILES = ("reward.txt", "reward.json")
 def verify(tests: Path, passes: Path, logs: Path, call: str) -> None:
     """Write the reward of a pass folder; there is none where this raises.
 
-    Args:
-        tests: the folder with the suite of the one task, and how to judge.
-        passes: what the agent left.
-        logs: the folder for the reward, and for the run as it was measured.
-        call: how the rewritten graph is called, "compiled" or "direct".
+    The folder `tests` has the suite of the one task, and how to judge; `logs` is for the reward,
+    and for the run as it was measured. The rewritten graph is called "compiled" or "direct".
 
     Raises:
         InputError: suite or settings cannot be read, or this machine lacks the device.
@@ -47,7 +43,7 @@ def verify(tests: Path, passes: Path, logs: Path, call: str) -> None:
     """
     logs.mkdir(parents=True, exist_ok=True)
     try:
-        score = _score(tests, passes, logs / RUN_FOLDER, call)
+        score = _score(tests, passes, logs / "run", call)
     finally:
         for name in REWARD_FILES:  # also what a candidate may have put there
             (logs / name).unlink(missing_ok=True)

@@ -36,15 +36,14 @@ def open_llm(settings: LlmSettings) -> ai.Model:
     if provider == "scripted":
         name = SCRIPTED_LLM
         arguments = {"script": llm} if llm else {}
-    elif settings.base_url is not None:
-        if provider == "openai":
-            arguments["responses_api"] = False
-            if not os.environ.get(KEY_VARIABLE) and _is_local(settings.base_url):
-                api_key = NO_KEY
-        if settings.emulates_tools:
-            name = f"openai-api/passnet/{llm}"
-            arguments = {"emulate_tools": True}
-            api_key = api_key or os.environ.get(KEY_VARIABLE) or NO_KEY
+    elif settings.base_url is not None and settings.emulates_tools:
+        name = f"openai-api/passnet/{llm}"
+        arguments = {"emulate_tools": True}
+        api_key = os.environ.get(KEY_VARIABLE) or NO_KEY
+    elif settings.base_url is not None and provider == "openai":
+        arguments = {"responses_api": False}
+        if not os.environ.get(KEY_VARIABLE) and _is_local(settings.base_url):
+            api_key = NO_KEY
     try:
         with boundary(AuthorError, f"llm {settings.name}"):
             return ai.get_model(

@@ -69,12 +69,8 @@ def passbench(
         rules=rules,
     )
     unseen = load_suite(held_out) if held_out else None
-    run = RunSettings(
-        judge,
-        threads,
-        find_sandbox(sandbox).name,  # type: ignore[arg-type]
-        unseen.content_hash if unseen else None,
-    )
+    held_out_hash = unseen.content_hash if unseen else None
+    run = RunSettings(judge, threads, find_sandbox(sandbox).name, held_out_hash)
     settings = AgentSettings(
         author="llm",
         run=run,

@@ -36,16 +36,8 @@ MAX_SILENT_TURNS = 3
 MAX_SAME_TURNS = 6
 """How often in a row it may make the same calls."""
 
-GO_ON = "Call a tool. When you are done, call `submit`."
-
-ENDINGS: dict[str, Ending] = {
-    "turn": "turns",
-    "message": "messages",
-    "token": "tokens",
-    "time": "time",
-    "working": "time",
-    "cost": "cost",
-}
+ENDINGS: dict[str, Ending] = {"turn": "turns", "message": "messages", "token": "tokens"}
+ENDINGS |= {"time": "time", "working": "time", "cost": "cost"}
 """Endings by the names of Inspect's limits."""
 
 
@@ -166,7 +158,7 @@ async def _go_on(session: Session, state: AgentState) -> bool | str:
         return False
     if len(same) == MAX_SAME_TURNS and all(calls == same[0] for calls in same):
         return False
-    return True if turns and turns[-1] else GO_ON
+    return True if turns and turns[-1] else "Call a tool. When you are done, call `submit`."
 
 
 def _tools(session: Session) -> dict[str, ToolDef]:

@@ -19,7 +19,7 @@ EXAMPLES = {"cpu": "example_cpp", "cuda": "example_triton"}
 
 def system_prompt(settings: RunSettings, num_turns: int) -> str:
     """Who the llm is, what passes are, the rules in force, and what is rewarded."""
-    return _filled("system.md", passes=_passes(settings), turns=str(num_turns))
+    return filled("system.md", passes=_passes(settings), turns=str(num_turns))
 
 
 def instruction(task: Task, settings: RunSettings) -> str:
@@ -29,12 +29,12 @@ def instruction(task: Task, settings: RunSettings) -> str:
         GraphError: shapes of the first graph cannot be inferred.
     """
     task_text = task_prompt(task, settings).rstrip()
-    return _filled("instruction.md", passes=_passes(settings), task=task_text)
+    return filled("instruction.md", passes=_passes(settings), task=task_text)
 
 
 def _passes(settings: RunSettings) -> str:
     kind = settings.judge.device.split(":")[0]
-    text = _filled(
+    text = filled(
         "passes.md",
         rules=rules_text(settings.judge.rules, held_out=settings.held_out is not None),
         language=_text(f"language_{kind}.md").strip(),
@@ -51,7 +51,7 @@ def task_prompt(task: Task, settings: RunSettings) -> str:
         GraphError: shapes of the first graph cannot be inferred.
     """
     nets = {graph.source.net for graph in task.graphs if graph.source}
-    return _filled(
+    return filled(
         "task.md",
         task=task.name,
         num_graphs=str(len(task.graphs)),
@@ -70,7 +70,7 @@ def _example(kind: str) -> str:
         f"`{path.name}`:\n\n```python\n{path.read_text(encoding='utf-8').rstrip()}\n```"
         for path in sorted(folder.glob("*.py"))
     ]
-    return _filled(
+    return filled(
         "example.md",
         graph=_text(f"{EXAMPLES[kind]}/graph.txt").rstrip(),
         names=_text(f"{EXAMPLES[kind]}/{LIST_FILE}").rstrip(),
@@ -82,5 +82,6 @@ def _text(name: str) -> str:
     return (PROMPTS / name).read_text(encoding="utf-8")
 
 
-def _filled(name: str, **values: str) -> str:
+def filled(name: str, **values: str) -> str:
+    """A template of `prompts` with its places filled."""
     return Template(_text(name)).substitute(values)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from inspect_ai import Task as InspectTask
     from inspect_ai.model import Model
 
-RUN_FILE = "agent.json"
 PASSES_FOLDER = "passes"
 
 Author: TypeAlias = Callable[[Session, int], None]
@@ -60,15 +59,11 @@ def run_agent(
 ) -> list[Attempt]:
     """All attempts of an author at the tasks of a suite, made or found finished in `out`.
 
-    Args:
-        suite: the tasks.
-        settings: author, limits, and how states are judged.
-        out: the folder of the run: the attempts, the best pass folder of each task under `passes`,
-            and for an llm Inspect's logs under `logs`.
-        resume: go on with what `out` holds; attempts that ended in an error are made again.
-        num_workers: attempts of an llm at a time; nothing else runs while one is timed.
-        held_out: shapes of the same tasks that no author sees.
-        progress: told about every attempt.
+    The folder gets the attempts, the best pass folder of each task under `passes`, and for an llm
+    Inspect's logs under `logs`. With `resume` a run goes on with what `out` holds; attempts that
+    ended in an error are made again. An llm makes `num_workers` attempts at a time, but nothing
+    else runs while one is timed. `held_out` are shapes of the same tasks that no author sees;
+    `progress` is told about every attempt.
 
     Raises:
         InputError: `out` holds a run and `resume` is off, or another run; this machine lacks the
@@ -80,7 +75,7 @@ def run_agent(
     content_hash = held_out.content_hash if held_out else None
     settings = replace(settings, run=replace(settings.run, held_out=content_hash))
     key = attrgetter("task", "number")
-    run = RunFolder(out, RUN_FILE, AgentRun, ATTEMPTS_FILE, Attempt, key, "attempts")
+    run = RunFolder(out, "agent.json", AgentRun, ATTEMPTS_FILE, Attempt, key, "attempts")
     complaint = f"{out}: was made with another suite or other settings; choose another --out"
     info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
     run.begin(info, resume, unchanged(complaint))

@@ -99,17 +99,11 @@ class ScriptedLlm(ai.ModelAPI):
 def _tool_call(identity: str, call: ScriptedCall) -> ToolCall:
     """A call as a server gives it, which may be broken."""
     arguments: Any = call.arguments
-    problem = None
     try:
         if isinstance(arguments, str):
             arguments = json.loads(arguments or "{}")
-        if not isinstance(arguments, dict):
-            problem = "not an object"
+        problem = None if isinstance(arguments, dict) else "not an object"
     except json.JSONDecodeError as cause:
         problem = f"not JSON: {cause}"
-    return ToolCall(
-        id=identity,
-        function=call.tool,
-        arguments={} if problem else arguments,
-        parse_error=problem,
-    )
+    arguments = {} if problem else arguments
+    return ToolCall(id=identity, function=call.tool, arguments=arguments, parse_error=problem)

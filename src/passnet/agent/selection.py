@@ -102,14 +102,8 @@ def select(
     """The attempts to learn from, in an order that does not depend on that of the input.
 
     A task is of evaluation if its op sequence, or the structure of one of its graphs, is in a suite
-    of evaluation, whatever its name is, or if its name is in `filters`.
-
-    Args:
-        attempts: to choose from.
-        suites: that the attempts were made on.
-        evaluation: what must not be learned from; see `suite.suite_keys.read_suites`.
-        filters: what to keep.
-        form: what is learned from.
+    of evaluation, whatever its name is, or if its name is in `filters`; `evaluation` is from
+    `suite.suite_keys.read_suite_keys`.
 
     Raises:
         InputError: the suite of an attempt is not among those given, so that nobody can tell

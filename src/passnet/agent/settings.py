@@ -17,8 +17,7 @@ class AgentLimits:
     """What an attempt may take; None is no limit.
 
     Args:
-        turns: times that the llm speaks, by default as many as published; evaluations of an
-            author that is none.
+        turns: times that the llm speaks (50 as published); evaluations of an author that is none.
         tokens: of input and output together.
         seconds: of the attempt as a whole.
         cost: in dollars, where the provider's prices are known.
@@ -61,11 +60,9 @@ class AgentSettings:
     """How attempts are made and judged.
 
     Args:
-        author: who writes the passes.
         llm: which one, for the author "llm".
         run: how states are judged.
         call: how the rewritten graph is called.
-        limits: of one attempt.
         seed: of the first attempt at a task; the others have the numbers after it.
         num_attempts: how many at each task.
         is_guarded: submit nothing that scores no better than leaving the graph alone.

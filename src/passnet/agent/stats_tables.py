@@ -79,10 +79,9 @@ def curve_table(stats: Sequence[AuthorStats]) -> Table:
     numbers = doublings(max((len(author.curve) for author in stats), default=0))
     rows: list[tuple[str, ...]] = []
     for author in stats:
-        scores = [
-            author.curve[min(number, len(author.curve)) - 1] for number in numbers if author.curve
-        ]
-        rows.append((author.name, *map(_number, scores or [None] * len(numbers))))
+        curve = author.curve or (None,)
+        scores = [curve[min(number, len(curve)) - 1] for number in numbers]
+        rows.append((author.name, *map(_number, scores)))
     note = "Geometric mean over attempts; who has ended keeps the last."
     return Table("Best AS after so many evaluations", ("author", *map(str, numbers)), rows, note)
 

@@ -141,10 +141,7 @@ class TaskCompiler:
         return pass_folder(sources) if sources else {}
 
     def evaluate(self, plans: Sequence[CompilePlan]) -> bool:
-        """Write the folder of some plans, one for each graph, and have it judged.
-
-        Returns:
-            Whether there was anything to judge.
+        """Write the folder of some plans and have it judged; False where nothing is to be judged.
 
         Raises:
             AuthorError: what was generated fits no folder.

@@ -14,7 +14,6 @@ from passnet.errors import AuthorError
 ENTRY = "launch"
 """Name of the function that runs all kernels: pointers to the inputs, then to the outputs."""
 
-PREFIX = "#include <torch/csrc/inductor/cpp_prefix.h>"
 LINKAGE = re.compile(r'extern "C"\s+void\s+kernel\(')
 
 CPP_TYPES = {"float64": "double", "float32": "float", "bool": "bool"}
@@ -52,7 +51,8 @@ def _kernel_text(kernel: GeneratedKernel, has_no_alias: bool) -> str:
 
     If no two of its arguments share memory (`has_no_alias`), the compiler is told.
     """
-    text = kernel.text.replace(PREFIX, "").replace("std::", "inductor::").strip()
+    text = kernel.text.replace("#include <torch/csrc/inductor/cpp_prefix.h>", "")
+    text = text.replace("std::", "inductor::").strip()
     if len(LINKAGE.findall(text)) != 1 or "#include" in text:
         raise AuthorError(f"{kernel.name}: the generated C++ has another form than known")
     before, after = LINKAGE.split(text)

@@ -12,17 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from passnet.graph.spec import (
-    Arg,
-    Graph,
-    Op,
-    Program,
-    Ref,
-    Sequence,
-    Statement,
-    TensorSpec,
-    TorchName,
-)
+from passnet.graph.spec import Arg, Graph, Op, Program, Ref, Sequence, TensorSpec, TorchName
 from passnet.mine.schedule import TargetDevice
 
 LOW_FLOATS = ("bfloat16", "float16")
@@ -40,7 +30,7 @@ def in_eager_steps(
 
     `specs` are those of the values of the graph, which is in single-assignment form.
     """
-    body: list[Statement] = []
+    body: list[Op] = []
     for op in graph.program.ops:
         steps = _cube(op, specs)
         if device == "cpu":

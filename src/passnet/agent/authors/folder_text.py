@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from passnet.agent.authors import triton_source
 from passnet.agent.authors.inductor_code import TensorLayout, contiguous
-from passnet.agent.authors.language import FUNCTIONS_IMPORT, LANGUAGES, Language
+from passnet.agent.authors.language import LANGUAGES, Language
 from passnet.agent.authors.lowered_ranges import LoweredRange
 from passnet.agent.authors.parameter_order import ParameterOrder
 from passnet.agent.files import MAX_FILE_CHARACTERS, Files
@@ -23,7 +23,7 @@ from passnet.graph.render import render_statement
 from passnet.graph.spec import Graph, refs
 from passnet.passes.folder import LIST_FILE
 
-HEAD = '''\
+PASS = '''\
 """{num_ops} ops in kernels that Inductor generated, for {num_forms} forms of their arguments."""
 
 {imports}
@@ -37,10 +37,7 @@ def replacement_args({params}):
     return {params},
 
 
-'''
-
-TAIL = """\
-FORMS = {{
+{forms}FORMS = {{
 {table}
 }}
 
@@ -55,7 +52,7 @@ def replacement({params}):
 
 def replacement_func():
     return replacement
-"""
+'''
 
 PATTERN_IMPORTS = {
     "import operator": "operator.",
@@ -99,7 +96,8 @@ def pass_folder(sources: Sequence[RangeSource]) -> Files:
     groups = sorted(by_pattern.items(), key=lambda group: -group[1][0].num_ops)
     language = LANGUAGES[sources[0].lowered.code.device]
     functions = frozenset(name for source in sources for name in source.functions)
-    head = language.head.format(functions=FUNCTIONS_IMPORT if functions else "")
+    imported = f"from pass_dir import {triton_source.FUNCTIONS}\n" if functions else ""
+    head = language.head.format(functions=imported)
     modules, names = _source_modules([source.text for source in sources], language, head)
     if functions:
         modules[f"{triton_source.FUNCTIONS}.py"] = triton_source.functions_text(functions)
@@ -113,24 +111,20 @@ def _source_modules(
     sources: Sequence[str], language: Language, head: str
 ) -> tuple[Files, dict[str, str]]:
     """Modules that hold sources, each below a head, and the dotted name of each source."""
-    texts: list[list[str]] = []
+    files: Files = {}
     names: dict[str, str] = {}
-    room = 0
+    module, room = "", 0
     for number, source in enumerate(dict.fromkeys(sources)):
         numbered = source.replace(triton_source.NUMBER, f"_{number}")
         text = language.source.format(number=number, text=numbered)
         if '"""' in source or len(text) > MAX_FILE_CHARACTERS // 2:
             raise AuthorError(f"a generated source of {len(source)} characters fits no file")
         if len(text) > room:
-            texts.append([head])
-            room = MAX_FILE_CHARACTERS // 2
-        texts[-1].append(text)
+            module, room = f"{language.modules}_{len(files)}", MAX_FILE_CHARACTERS // 2
+            files[f"{module}.py"] = head
+        files[f"{module}.py"] += f"\n{text}"
         room -= len(text)
-        module = f"{language.modules}_{len(texts) - 1}"
         names[source] = f"{module}.{language.source_name.format(number=number)}"
-    files = {
-        f"{language.modules}_{number}.py": "\n".join(parts) for number, parts in enumerate(texts)
-    }
     return files, names
 
 
@@ -145,21 +139,21 @@ def _pass_text(
     params = [param.name for param in sources[0].lowered.cut.program.params]
     modules = sorted({names[source.text].split(".")[0] for source in sources})
     imports = "\n".join(f"from pass_dir import {name}" for name in modules)
-    head = HEAD.format(
+    forms = [
+        _form_text(number, source.lowered, order, names[source.text])
+        for number, (source, order) in enumerate(by_key.values())
+    ]
+    return PASS.format(
         num_ops=sources[0].num_ops,
         num_forms=len(by_key),
         imports=language.imports.format(modules=imports),
         prelude=language.prelude,
         params=", ".join(params),
         pattern="\n".join(f"    {line}" for line in pattern.splitlines()),
+        forms="".join(forms),
+        table="\n".join(f"    ({key}): form_{number}," for number, key in enumerate(by_key)),
+        key=", ".join(f"{name}.shape, {name}.dtype" for name in params),
     )
-    forms = [
-        _form_text(number, source.lowered, order, names[source.text])
-        for number, (source, order) in enumerate(by_key.values())
-    ]
-    table = "\n".join(f"    ({key}): form_{number}," for number, key in enumerate(by_key))
-    key = ", ".join(f"{name}.shape, {name}.dtype" for name in params)
-    return head + "".join(forms) + TAIL.format(table=table, params=", ".join(params), key=key)
 
 
 def _form_key(lowered: LoweredRange, order: ParameterOrder) -> str:

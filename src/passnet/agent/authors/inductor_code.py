@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
 from typing import Any
 from unittest.mock import patch
@@ -102,14 +103,10 @@ def generate(
     where: str = "graph",
     device: TargetDevice = "cpu",
 ) -> GeneratedCode:
-    """What Inductor generates for a graph: C++ for a CPU, Triton for CUDA.
+    """What Inductor generates for a graph: C++ for a CPU, Triton for CUDA, which need not be there.
 
-    Args:
-        graph: with the specs of its arguments.
-        strides: of arguments that are not contiguous.
-        options: settings of Inductor (`torch._inductor.config`) by name, beside `SETTINGS`.
-        where: named in errors.
-        device: what the code is for; it need not be there.
+    `strides` are those of arguments that are not contiguous, `options` settings of Inductor
+    (`torch._inductor.config`) by name, beside `SETTINGS`; `where` is named in errors.
 
     Raises:
         AuthorError: Inductor cannot lower it, or calls a library for a part of it; an argument is
@@ -120,13 +117,10 @@ def generate(
 
     if any(param.annotation == SYMBOL_ANNOTATION for param in graph.program.params):
         raise AuthorError(f"{where}: an argument is a number, and code is made for tensors only")
-    strides = strides or {}
-    inputs = {
-        spec.name: TensorLayout(
-            spec.shape, strides.get(spec.name, contiguous(spec.shape)), spec.dtype
-        )
-        for spec in graph.tensors
-    }
+    inputs = {}
+    for spec in graph.tensors:
+        stride = (strides or {}).get(spec.name, contiguous(spec.shape))
+        inputs[spec.name] = TensorLayout(spec.shape, stride, spec.dtype)
     mode = DevicelessMode()
     with ExitStack() as stack:
         stack.enter_context(boundary(AuthorError, f"{where}: Inductor cannot lower it"))
@@ -134,7 +128,7 @@ def generate(
         stack.enter_context(config.patch(SETTINGS | DEVICE_SETTINGS[device] | dict(options or {})))
         if device == "cuda":
             stack.enter_context(answering_for_gpu())
-            # It does not ask Triton's driver of a GPU for the key of a cache.
+            # Inductor then does not ask Triton's driver of a GPU for the key of a cache.
             stack.enter_context(patch.object(_triton, "triton_hash_with_backend", lambda: ""))
         module = build(retarget(graph, device, None if device == "cpu" else 0).program, where)
         with mode, torch.device(device if device == "cpu" else "cuda:0"):
@@ -143,9 +137,8 @@ def generate(
                 for layout in inputs.values()
             ]
             expected = _fake_results(module, fakes, where)
-        reader = lower(
-            module, fakes, mode, lambda lowering: _ModuleReader(lowering, inputs, where, device)
-        )
+        read = partial(_ModuleReader, inputs=inputs, where=where, device=device)
+        reader = lower(module, fakes, mode, read)
         if reader is None:
             raise AuthorError(f"{where}: there is nothing to compute")
     code = reader.code()
@@ -160,11 +153,7 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
         >>> contiguous((2, 3, 4))
         (12, 4, 1)
     """
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
+    return torch.empty(tuple(shape), device="meta").stride()
 
 
 def _fake_results(module: torch.fx.GraphModule, fakes: list[Any], where: str) -> list[torch.Tensor]:

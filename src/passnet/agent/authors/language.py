@@ -8,8 +8,6 @@ from passnet.agent.authors import cpp_source, triton_source
 from passnet.errors import AuthorError
 from passnet.mine.schedule import TargetDevice
 
-FUNCTIONS_IMPORT = f"from pass_dir import {triton_source.FUNCTIONS}\n"
-
 CPP_PRELUDE = f'''\
 @functools.cache
 def kernel(source, num_pointers):

@@ -101,10 +101,8 @@ class Move:
 def search_author(session: Session, seed: int = 0, budget: int = BUDGET) -> None:
     """Write what Inductor generates, improve it, and submit.
 
-    Args:
-        session: of the attempt.
-        seed: of the order of moves, and of where ranges are divided.
-        budget: evaluations, at most, but for those that it takes to be correct.
+    The seed is that of the order of moves, and of where ranges are divided; the budget that of
+    evaluations, besides those that it takes to be correct.
 
     Raises:
         AuthorError: as the compiler.
