@@ -154,12 +154,14 @@ BODIES = {
     ),
     "work that is put off until the outputs are delivered": (
         "cheat",
+        "import time\n"
         "import passnet.judge.worker.worker as worker\n"
         "copy, todo = worker.copy_out, []\n"
         "def copy_out(outputs, memory):\n"
         "    while todo:\n"
         "        x, y, out = todo.pop()\n"
-        "        for _ in range(20):\n"
+        "        end = time.perf_counter() + 0.03\n"  # longer than a busy machine lets wait
+        "        while time.perf_counter() < end:\n"
         "            out.copy_(torch.relu(x + y))\n"
         "    copy(outputs, memory)\n"
         "worker.copy_out = copy_out\n"

@@ -101,21 +101,23 @@ HANGS = """
 import os, sys, threading, time
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import Candidate
-from passnet.judge.protocol.messages import Limits
+from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.processes.worker_process import WorkerParent
-from passnet.judge.processes.loaded_worker import Problem, Subject, make_problem
+from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
+from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.timed_worker import TimedWorker
 from tests.judge.folders import small_graph
 
 graph = small_graph().graph
-problem = make_problem(graph, [make_inputs(graph, "fresh", 0)])
+prepared = prepare_graph(graph, [make_inputs(graph, "fresh", 0)])
 parent = WorkerParent().__enter__()
 candidate = Candidate("x", "passes", sys.argv[1], "direct")
-subject = Subject(parent, problem, candidate, Limits(512), 60, 60)
-threading.Thread(target=subject.__enter__, daemon=True).start()
+settings = JudgeSettings(limits=WorkerLimits(512))
+loaded = LoadedWorker(parent, prepared, candidate, settings)
+threading.Thread(target=loaded.__enter__, daemon=True).start()
 while not os.path.exists(sys.argv[2]):
     time.sleep(0.01)
-print(subject.worker._pid, parent._process.pid, flush=True)
+print(loaded.worker._pid, parent._process.pid, flush=True)
 os.kill(os.getpid(), 9)
 """
 
