@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from passnet.graph.files import GraphSample, write_sample
-from tests.bench.runs import passnet
-from tests.judge.folders import GOOD, small_graph, write_passes
+from tests.bench.runs import passnet, write_small_suite
+from tests.conftest import ROOT
+from tests.judge.folders import small_graph
 
 
 @pytest.fixture
@@ -64,27 +65,32 @@ def test_graph_show_prints_arguments_and_shapes(folder: Path) -> None:
     assert "tmp_1 = torch.relu(tmp_0)   # float32[64, 64]" in done.stdout
 
 
-def test_pass_check_shows_matches_and_the_nearest_miss(folder: Path, tmp_path: Path) -> None:
-    good = write_passes(tmp_path / "passes", GOOD)
-    done = passnet("pass", "check", good, "--suite", folder)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Fuse matches 1 times") == 3
-    path = good / "Fuse.py"
-    path.write_text(path.read_text().replace("torch.relu(x + y)", "torch.relu(x - y)"))
-    done = passnet("pass", "check", good, "--suite", folder, "--json")
-    record = json.loads(done.stdout.splitlines()[0])
-    assert record["num_matches"] == 0
-    assert "expected operator.sub, found operator.add" in record["miss"]
-
-
-def test_bench_list_and_show(tmp_path: Path) -> None:
-    listed = passnet("bench", "list", "demo", "--json")
+def test_suites_are_listed_shown_and_drawn_also_by_their_aliases(tmp_path: Path) -> None:
+    listed = passnet("suite", "list", "demo", "--json")
     assert len(json.loads(listed.stdout)) >= 12
-    done = passnet("bench", "show", tmp_path)
-    assert done.returncode == 2 and "holds no trials.jsonl of a run, and no suite" in done.stderr
-    shown = passnet("bench", "show", "demo", "--task", "rms_norm", "--svg", tmp_path / "svg")
+    assert passnet("bench", "list", "demo", "--json").stdout == listed.stdout
+    words = ("show", "demo", "--task", "rms_norm")
+    shown = passnet("suite", *words, "--svg", tmp_path / "svg")
     assert shown.returncode == 0 and "rsqrt" in shown.stdout
     assert len(list((tmp_path / "svg").glob("rms_norm-*.svg"))) == 6
+    assert shown.stdout.startswith(passnet("bench", *words).stdout)
+
+
+def test_bench_show_prints_the_tables_of_a_run(tmp_path: Path) -> None:
+    shown = passnet("bench", "show", ROOT / "baselines" / "demo", "--task", "rms_norm")
+    assert shown.returncode == 0 and "AS by task" in shown.stdout
+    done = passnet("bench", "show", tmp_path)
+    assert done.returncode == 2 and "holds no trials.jsonl of a run, and no suite" in done.stderr
+
+
+def test_a_check_names_the_graphs_on_which_a_wrong_program_passes(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 1)
+    done = passnet("suite", "check", suite)
+    assert done.stdout.splitlines()[-1] == (
+        "0 of 2 graphs of small let a wrong program pass at t = -5 on recorded and fresh inputs"
+    )
+    found = json.loads(passnet("suite", "check", suite, "--task", "mul_relu", "--json").stdout)
+    assert [graph["graph"] for graph in found] == ["mul_relu-0"]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -1,0 +1,129 @@
+"""What every command says of itself, and that its choices are those of the code behind it."""
+
+from collections.abc import Iterator
+from typing import get_args
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from passnet.agent.selection import TrainingForm
+from passnet.agent.settings import AuthorName
+from passnet.bench.groups import GROUPINGS
+from passnet.cli import main
+from passnet.cli.options import DTYPES, KINDS
+from passnet.dataset.export import Layout
+from passnet.jobs.executors import EXECUTORS
+from passnet.judge.inspection.rules import RULES
+from passnet.judge.processes.sandbox import SandboxName
+from passnet.mine import dtypes, subgraphs
+from passnet.suite.admission import INPUT_KINDS
+
+
+def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name)
+
+
+def command_of(path: tuple[str, ...]) -> click.Command:
+    command: click.Command = main
+    for name in path:
+        assert isinstance(command, click.Group)
+        command = command.commands[name]
+    return command
+
+
+def options_of(path: tuple[str, ...]) -> dict[str, click.Option]:
+    parameters = [item for item in command_of(path).params if isinstance(item, click.Option)]
+    return {name: option for option in parameters for name in option.opts}
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_every_option_is_described_in_a_whole_sentence(path: tuple[str, ...]) -> None:
+    for name, option in options_of(path).items():
+        assert option.help and option.help[0].isupper() and option.help.endswith("."), name
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_help_names_every_default(path: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, [*path, "--help"])
+    assert result.exit_code == 0
+    text = " ".join(result.stdout.split())
+    for option in options_of(path).values():
+        if isinstance(option.default, str | int | float) and not option.is_flag:
+            assert f"[default: {option.default}" in text, option.name
+
+
+CHOICES = {
+    "bench run --sandbox": ("auto", *get_args(SandboxName)),
+    "bench run --rules": RULES,
+    "bench score --by": GROUPINGS,
+    "suite make --executor": EXECUTORS,
+    "suite make --kind": subgraphs.SUBGRAPH_KINDS,
+    "suite check --distribution": (*INPUT_KINDS, "both"),
+    "dataset build --dtype": (*dtypes.DTYPES, "none"),
+    "dataset export --layout": get_args(Layout),
+    "agent run --author": get_args(AuthorName),
+    "agent export --form": get_args(TrainingForm),
+}
+
+
+@pytest.mark.parametrize("words", CHOICES)
+def test_choices_are_those_of_the_code(words: str) -> None:
+    *path, name = words.split()
+    assert sorted(options_of(tuple(path))[name].type.choices) == sorted(CHOICES[words])  # type: ignore[attr-defined]
+
+
+def test_kinds_and_dtypes_are_those_that_are_mined() -> None:
+    assert (subgraphs.SUBGRAPH_KINDS, dtypes.DTYPES) == (KINDS, DTYPES)
+
+
+@pytest.mark.parametrize(("old", "new"), [("list", "list"), ("make", "make"), ("admit", "check")])
+def test_an_alias_says_what_it_stands_for_and_is_not_listed(old: str, new: str) -> None:
+    command = command_of(("bench", old))
+    assert command.hidden and f"An alias of `passnet suite {new}`" in (command.help or "")
+    assert command.callback is command_of(("suite", new)).callback
+    listed = CliRunner().invoke(main, ["bench", "--help"]).stdout
+    assert f"\n  {old} " not in listed and "\n  run " in listed
+
+
+MISSPELT = {
+    "a command": (("bench", "rn"), "'run'"),
+    "a group": (("suit", "list"), "'suite'"),
+    "an option": (("bench", "score", "x", "--jsn"), "--json"),
+    "a suite": (("suite", "list", "demo-smal"), "; did you mean demo-small or"),
+    "a held-out suite": (("bench", "run", "--held-out", "demo-held"), "demo-held-out"),
+    "a task": (("suite", "show", "demo", "--task", "rms_nrm"), "; did you mean rms_norm?"),
+    "a baseline": (("bench", "run", "--candidate", "inductr"), "; did you mean inductor?"),
+    "a flag": (("bench", "run", "--candidate", "null@drect"), "; did you mean direct?"),
+    "a library": (("extract", "--list", "tim/resnet18"), "; did you mean timm?"),
+    "a bare library": (("extract", "--list", "torchvison"), "; did you mean torchvision?"),
+    "a library of --all": (("extract", "--list", "--all", "kornja"), "; did you mean kornia?"),
+}
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_what_is_misspelt_is_asked_back(name: str) -> None:
+    words, question = MISSPELT[name]
+    out = ("--out", "unused") if words[:2] == ("bench", "run") else ()
+    result = CliRunner().invoke(main, [*words, *out])
+    assert result.exit_code == 2
+    assert question in result.stderr and "did you mean" in result.stderr.lower()
+
+
+def test_a_misspelt_path_is_asked_back(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep" / "passes").mkdir(parents=True)
+    words = ["bench", "run", "--out", "unused", "--candidate", "deep/pases"]
+    assert "; did you mean deep/passes?" in CliRunner().invoke(main, words).stderr
+    (tmp_path / "deep" / "mine.parquet").touch()
+    result = CliRunner().invoke(main, ["suite", "list", "deep/mne.parquet"])
+    assert "; did you mean deep/mine.parquet?" in result.stderr
+
+
+def test_nothing_is_asked_where_nothing_is_near() -> None:
+    result = CliRunner().invoke(main, ["suite", "show", "demo", "--task", "zzz"])
+    assert "did you mean" not in result.stderr and "it has " in result.stderr

@@ -1,0 +1,79 @@
+"""`passnet pass check`: what it prints of matches and misses, and where the code of passes runs."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from passnet.cli import main
+from tests.bench.runs import write_small_suite
+from tests.judge.folders import GOOD, write_passes
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """Two graphs of `add_relu`, where the pass of these tests matches, and one of `mul_relu`."""
+    return write_small_suite(tmp_path / "small.parquet", 2)
+
+
+def check(folder: Path, suite: Path, *words: str) -> Result:
+    return CliRunner().invoke(main, ["pass", "check", str(folder), "--suite", str(suite), *words])
+
+
+def test_matches_are_counted_and_misses_explained(suite: Path, tmp_path: Path) -> None:
+    folder = write_passes(tmp_path / "passes", GOOD)
+    result = check(folder, suite)
+    assert result.exit_code == 0, result.stderr
+    first, second, miss = result.stdout.splitlines()
+    assert first == "add_relu-0: Fuse matches 1 times"
+    assert second == "add_relu-1: Fuse matches 1 times"
+    assert miss.startswith("mul_relu-0: no match; Fuse: ") and " of 2 calls agree" in miss
+    assert "expected operator.add, found operator.mul" in miss
+    records = [json.loads(line) for line in check(folder, suite, "--json").stdout.splitlines()]
+    assert [record["num_matches"] for record in records] == [1, 1, 0]
+    assert records[2]["task"] == "mul_relu" and records[2]["graph"] == "mul_relu-0"
+    assert records[2]["pass"] == "Fuse" and records[0]["miss"] is None
+    assert "found operator.mul" in records[2]["miss"]
+
+
+def test_the_code_of_passes_runs_in_no_process_of_ours(suite: Path, tmp_path: Path) -> None:
+    """A folder that ends its process, that says which it is, and that kills its parent."""
+    marker = tmp_path / "pid"
+    for line in (
+        f"open({str(marker)!r}, 'a').write(str(os.getpid()))",
+        "os._exit(3)",
+        "os.kill(os.getppid(), 9)",
+    ):
+        folder = write_passes(tmp_path / "passes", f"import os\n{line}\n" + GOOD)
+        result = check(folder, suite, "--task", "mul_relu", "--sandbox", "none")
+        assert result.exit_code in (0, 1), result.stderr
+        assert "matches 1 times" not in result.stdout
+    assert marker.exists() and marker.read_text() != str(os.getpid())
+
+
+def test_a_sandbox_keeps_the_code_of_passes_from_writing_outside(
+    suite: Path, tmp_path: Path
+) -> None:
+    from passnet.judge.processes.sandbox import find_sandbox
+
+    if find_sandbox().name == "none":
+        pytest.skip("nothing on this machine confines a process")
+    marker = Path(__file__).with_name("written")
+    folder = write_passes(tmp_path / "passes", f"open({str(marker)!r}, 'w')\n" + GOOD)
+    result = check(folder, suite, "--task", "add_relu")
+    assert not marker.exists()
+    assert result.exit_code == 0 and "Read-only file system" in result.stdout
+
+
+def test_a_folder_that_cannot_be_loaded_is_an_error_of_its_task_alone(
+    suite: Path, tmp_path: Path
+) -> None:
+    write_passes(tmp_path / "passes" / "add_relu", "raise ValueError('not today')\n" + GOOD)
+    write_passes(tmp_path / "passes" / "mul_relu", GOOD)
+    result = check(tmp_path / "passes", suite)
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["add_relu-0", "add_relu-1", "mul_relu-0"]
+    assert "not today" in lines[0] and "no match" in lines[2]
