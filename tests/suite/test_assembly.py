@@ -3,12 +3,16 @@ import json
 import pytest
 
 import passnet.suite.assembly as assemble_module
-from passnet.dataset.store import Occurrence, SubgraphRow, main_dtype, write_dataset
+from passnet.dataset.store import (
+    Occurrence,
+    Provenance,
+    SubgraphRow,
+    row_of_graph,
+    write_dataset,
+)
 from passnet.errors import InputError
-from passnet.graph.canonical import fingerprints, op_sequence
-from passnet.graph.render import render_program
+from passnet.graph.canonical import fingerprints
 from passnet.jobs.process import JobLimits
-from passnet.records.serialise import encode
 from passnet.suite.assembly import (
     RECORDS_FILE,
     AssemblyPlan,
@@ -25,14 +29,10 @@ LIMITS = JobLimits(60.0, 2048)
 
 
 def row(body: str, net: str = "timm/a", **shapes: tuple[int, ...]) -> SubgraphRow:
-    made = graph(body, **shapes)
-    prints = fingerprints(made)
-    ops = op_sequence(made.program)
-    return SubgraphRow(
-        prints.full or "", prints.literals, prints.structure, ("fusible",),
-        render_program(made.program), encode(made.tensors).decode(), ops, len(ops),
-        main_dtype(made.tensors), "", "", "cv", (net,), 1, 1, (Occurrence("g", 3, 3 + len(ops)),),
-    )  # fmt: skip
+    target = graph(body, **shapes)
+    occurrence = Occurrence("g", 3, 3 + len(target.program.ops))
+    provenance = Provenance(("fusible",), "", "", "cv", (net,), 1, 1, (occurrence,))
+    return row_of_graph(target, provenance, "test")
 
 
 ADD_RELU = "a = x + y\nb = torch.relu(a)\nreturn (b,)\n"
@@ -48,8 +48,7 @@ HEAVY = row("a = x @ x\nb = torch.relu(a)\nreturn (b,)\n", x=(1024, 1024))
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dataset")
-    rows = sorted([*GOOD, DEGENERATE, HEAVY], key=lambda item: item.full)
-    write_dataset(folder, rows, {"timm": ["1.0", "1.1"]})
+    write_dataset(folder, [*GOOD, DEGENERATE, HEAVY], {"timm": ["1.0", "1.1"]})
     return folder
 
 
@@ -59,18 +58,18 @@ def plan(num_tasks: int) -> AssemblyPlan:
 
 def test_a_suite_holds_what_is_admitted_and_says_where_it_is_from(dataset, tmp_path):
     path = tmp_path / "made.parquet"
-    made = assemble(dataset, plan(2), path, tmp_path / "work")
+    assembled = assemble(dataset, plan(2), path, tmp_path / "work")
     suite = load_suite(str(path))
-    assert suite == made.suite
+    assert suite == assembled.suite
     assert {len(task.graphs) for task in suite.tasks} == {1, 2}
     source = suite.tasks[0].graphs[0].source
     assert source is not None
     assert (source.library, source.version, source.start, source.domain) == ("timm", "1.1", 3, "cv")
-    full = {fingerprints(item.graph).full for task in suite.tasks for item in task.graphs}
-    assert full == {item.full for item in GOOD}
-    known = {item.full: item for item in made.admissions}
-    assert not known[DEGENERATE.full].is_admitted and known[DEGENERATE.full].wrong
-    assert known[HEAVY.full].error == "too much work"
+    full = {fingerprints(graph.graph).full for task in suite.tasks for graph in task.graphs}
+    assert full == {row.full for row in GOOD}
+    admissions = {record.full: record for record in assembled.admissions}
+    assert not admissions[DEGENERATE.full].is_admitted and admissions[DEGENERATE.full].wrong
+    assert admissions[HEAVY.full].error == "too much work"
 
 
 @pytest.mark.slow
@@ -107,16 +106,16 @@ def test_a_subgraph_that_does_not_run_is_an_error_and_not_a_crash():
 @pytest.mark.slow
 def test_the_command_makes_a_suite_and_counts(dataset, tmp_path):
     out = tmp_path / "made.parquet"
-    args = ("bench", "make", dataset, "--out", out, "--tasks", "2", "--max-gflops", "1")
-    done = passnet(*args, "--jobs", "2", "--json")
-    assert done.returncode == 0, done.stderr
-    facts = json.loads(done.stdout)
+    args = ("suite", "make", dataset, "--out", out, "--tasks", "2", "--max-gflops", "1")
+    process = passnet(*args, "--jobs", "2", "--json")
+    assert process.returncode == 0, process.stderr
+    facts = json.loads(process.stdout)
     assert (facts["tasks"], facts["graphs"], facts["nets"]) == (2, 3, 2)
     assert (facts["degenerate"], facts["not_run"]) == (1, 1)
-    shown = passnet("bench", "show", out, "--svg", tmp_path / "svg")
+    shown = passnet("suite", "show", out, "--svg", tmp_path / "svg")
     assert shown.returncode == 0 and "torch.tanh" in shown.stdout
     assert len(list((tmp_path / "svg").glob("*.svg"))) == 3
-    bad = passnet("bench", "make", dataset, "--out", tmp_path / "x.txt")
+    bad = passnet("suite", "make", dataset, "--out", tmp_path / "x.txt")
     assert bad.returncode != 0 and "is a .parquet file" in bad.stderr
 
 
@@ -124,10 +123,10 @@ def test_ops_that_compute_nothing_are_not_tried_again_and_again(tmp_path, monkey
     monkeypatch.setattr(assemble_module, "ENOUGH_TRIES", 2)
     body = "a = x.contiguous()\nreturn (a,)\n"
     idle = [row(body, x=(2, 16**power)) for power in range(1, 5)]
-    write_dataset(tmp_path, sorted([GOOD[0], *idle], key=lambda item: item.full), {})
-    asked = AssemblyPlan(SelectionPlan(num_tasks=2, max_graphs=1), 1.0, LIMITS)
+    write_dataset(tmp_path, [GOOD[0], *idle], {})
+    assembly_plan = AssemblyPlan(SelectionPlan(num_tasks=2, max_graphs=1), 1.0, LIMITS)
     work = tmp_path / "work"
     with pytest.raises(InputError, match="1 tasks"):
-        assemble(tmp_path, asked, tmp_path / "made.parquet", work)
+        assemble(tmp_path, assembly_plan, tmp_path / "made.parquet", work)
     tried = [record.wrong for record in read_admissions(work).values() if record.computes_nothing]
     assert len(tried) == 2
