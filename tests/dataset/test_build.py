@@ -56,7 +56,7 @@ SETTINGS = BuildSettings(folding=FoldingPlan(None, None, 3, 64, bounded=True))
 
 def captured(folder, rows=TWO):
     folder.mkdir()
-    write_set(folder, sorted(rows, key=lambda item: item.full), {})
+    write_set(folder, sorted(rows, key=lambda row: row.full), {})
     return folder
 
 
@@ -65,46 +65,46 @@ def test_the_same_subgraph_is_one_row_with_all_its_places():
     record, rows = mine(job)
     assert record.found == {"classical": 2, "fusible": 3, "single": 9}
     assert not record.refused and record.error is None
-    by_ops = {item.op_sequence: item for item in rows if len(item.op_sequence) == 1}
+    by_ops = {row.op_sequence: row for row in rows if len(row.op_sequence) == 1}
     assert by_ops["torch.matmul",].num_places == 3
-    assert [(item.start, item.stop) for item in by_ops["torch.matmul",].places] == [
+    assert [(row.start, row.stop) for row in by_ops["torch.matmul",].places] == [
         (0, 1),
         (3, 4),
         (6, 7),
     ]
-    [block] = [item for item in rows if len(item.op_sequence) == 3]
+    [block] = [row for row in rows if len(row.op_sequence) == 3]
     assert block.kinds == ("classical",) and block.num_places == 2
 
 
 def test_a_range_of_two_kinds_is_one_place():
     _, rows = mine(MiningJob(TWO[0], ((1, 3),), SUBGRAPH_KINDS))
-    [fused] = [item for item in rows if item.op_sequence == ("torch.relu", "operator.mul")]
+    [fused] = [row for row in rows if row.op_sequence == ("torch.relu", "operator.mul")]
     assert fused.kinds == ("classical", "fusible")
     assert fused.num_places == 3
 
 
 def test_a_union_adds_places_and_keeps_the_first():
-    def made(name, count):
-        places = tuple(Occurrence(name, k, k + 1) for k in range(count))
-        what = ("f", "l", "s", ("single",), "", "[]", ("a",), 1, "none", "", "", "cv")
-        return SubgraphRow(*what, (name,), 1, count, places)
+    def row_of(name, count):
+        occurrences = tuple(Occurrence(name, k, k + 1) for k in range(count))
+        fields = ("f", "l", "s", ("single",), "", "[]", ("a",), 1, "none", "", "", "cv")
+        return SubgraphRow(*fields, (name,), 1, count, occurrences)
 
-    both = union(made("b", 7), made("a", 3))
+    both = union(row_of("b", 7), row_of("a", 3))
     assert (both.num_places, both.num_graphs, both.nets) == (10, 2, ("a", "b"))
     assert len(both.places) == 8 and both.places[0] == Occurrence("a", 0, 1)
-    assert both == union(made("a", 3), made("b", 7))
+    assert both == union(row_of("a", 3), row_of("b", 7))
 
 
 def test_every_range_comes_in_the_other_dtypes_too_and_names_its_original():
     record, rows = mine(MiningJob(TWO[0], ((0, 3), (3, 6)), SUBGRAPH_KINDS, DTYPES))
-    originals = {item.full for item in rows if not item.variant}
+    originals = {row.full for row in rows if not row.variant}
     assert record.variants == {"float16": len(originals), "bfloat16": len(originals)}
     for dtype in record.variants:
-        made = [item for item in rows if item.variant == dtype]
-        assert {item.dtype for item in made} == {dtype}
-        assert {item.original for item in made} == originals
-    blocks = [item for item in rows if len(item.op_sequence) == 3]
-    assert [item.num_places for item in blocks] == [2, 2, 2]
+        variants = [row for row in rows if row.variant == dtype]
+        assert {row.dtype for row in variants} == {dtype}
+        assert {row.original for row in variants} == originals
+    blocks = [row for row in rows if len(row.op_sequence) == 3]
+    assert [row.num_places for row in blocks] == [2, 2, 2]
 
 
 def test_a_graph_that_cannot_be_in_a_dtype_is_still_mined():
@@ -112,16 +112,16 @@ def test_a_graph_that_cannot_be_in_a_dtype_is_still_mined():
     mixed = row(graph(body, x=(4, 4)), "lib/mixed")
     record, rows = mine(MiningJob(mixed, (), ("single",), ("bfloat16",)))
     assert "bfloat16" in record.unvaried and not record.variants
-    assert rows and not any(item.variant for item in rows)
+    assert rows and not any(row.variant for row in rows)
 
 
 def test_what_was_captured_goes_before_what_was_made():
-    what = ("f", "l", "s", ("single",), "", "[]", ("a",), 1, "float16")
+    fields = ("f", "l", "s", ("single",), "", "[]", ("a",), 1, "float16")
     where = (("n",), 1, 1, (Occurrence("g", 0, 1),))
-    found = SubgraphRow(*what, "", "", "cv", *where)
-    made = SubgraphRow(*what, "float16", "o", "cv", *where)
-    assert union(found, made) == union(made, found) == found
-    twice = union(made, replace(made, original="b"))
+    captured_row = SubgraphRow(*fields, "", "", "cv", *where)
+    variant = SubgraphRow(*fields, "float16", "o", "cv", *where)
+    assert union(captured_row, variant) == union(variant, captured_row) == captured_row
+    twice = union(variant, replace(variant, original="b"))
     assert (twice.num_places, twice.original) == (2, "b")
 
 
@@ -135,7 +135,7 @@ def test_a_graph_that_cannot_be_mined_is_a_record():
 def test_a_build_gives_the_same_bytes_whatever_happened_on_the_way(tmp_path):
     source = captured(tmp_path / "in")
     records, whole = build_dataset([source], tmp_path / "one", SETTINGS, 2)
-    assert [item.error for item in records] == [None, None]
+    assert [record.error for record in records] == [None, None]
     assert whole.kinds.keys() == {"classical", "fusible", "single"}
     assert whole.num_op_sequences >= 4
     with pytest.raises(InputError, match="--resume"):
@@ -162,9 +162,9 @@ def test_the_command_makes_the_dtypes_that_are_asked_for(tmp_path):
     refused = passnet("dataset", "build", folder, "--out", tmp_path / "no", "--dtype", "float8")
     assert refused.returncode == 2 and "'bfloat16', 'none'" in refused.stderr
     assert not (tmp_path / "no").exists()
-    for asked, expected in (("none", {""}), ("bfloat16", {"", "bfloat16"})):
-        out = tmp_path / asked
-        done = passnet("dataset", "build", folder, "--out", out, "--dtype", asked)
-        assert done.returncode == 0, done.stderr
+    for dtype, expected in (("none", {""}), ("bfloat16", {"", "bfloat16"})):
+        out = tmp_path / dtype
+        process = passnet("dataset", "build", folder, "--out", out, "--dtype", dtype)
+        assert process.returncode == 0, process.stderr
         _, files = read_dataset(out)
-        assert {item.variant for file in files for item in SUBGRAPHS.read(file)} == expected
+        assert {row.variant for file in files for row in SUBGRAPHS.read(file)} == expected

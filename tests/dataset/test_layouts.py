@@ -40,10 +40,10 @@ def rows_of(folder: Path) -> list[SubgraphRow]:
 @pytest.mark.parametrize("layout", get_args(Layout))
 def test_what_is_exported_is_imported_as_the_same_rows(tmp_path: Path, layout: Layout):
     folder = write(tmp_path / "data")
-    done = export(folder, tmp_path / "out", ExportPlan(layout))
-    assert done.num_rows == 6
-    found = import_dataset(tmp_path / "out", tmp_path / "back", strict=True)
-    assert rows_of(tmp_path / "back") == in_order(ROWS) and not found.left_out
+    exported = export(folder, tmp_path / "out", ExportPlan(layout))
+    assert exported.num_rows == 6
+    imported = import_dataset(tmp_path / "out", tmp_path / "back", strict=True)
+    assert rows_of(tmp_path / "back") == in_order(ROWS) and not imported.left_out
     assert verify(tmp_path / "back").ok
     export(tmp_path / "back", tmp_path / "again", ExportPlan(layout))
     assert files_of(tmp_path / "again") == files_of(tmp_path / "out")
@@ -56,8 +56,8 @@ def files_of(root: Path) -> dict[str, bytes]:
 
 def test_only_the_rows_wanted_are_exported(tmp_path: Path):
     folder = write(tmp_path / "data")
-    done = export(folder, tmp_path / "out", ExportPlan("graphnet", "domain = 'audio'"))
-    assert done == Exported(1, 1)
+    exported = export(folder, tmp_path / "out", ExportPlan("graphnet", "domain = 'audio'"))
+    assert exported == Exported(1, 1)
     with pytest.raises(InputError, match="has no rows with num_ops > 99, nothing to export"):
         export(folder, tmp_path / "none", ExportPlan("hf", "num_ops > 99"))
     assert not (tmp_path / "none").exists()
@@ -76,8 +76,8 @@ def test_a_graph_directory_says_what_graphnet_asks_for(tmp_path: Path):
 
 
 def test_a_task_is_the_graphs_of_one_op_sequence_and_type(tmp_path: Path):
-    done = export(write(tmp_path / "data"), tmp_path / "out", ExportPlan("passnet", name="set"))
-    assert (done.num_written, done.num_tasks) == (7, 4)
+    exported = export(write(tmp_path / "data"), tmp_path / "out", ExportPlan("passnet", name="set"))
+    assert (exported.num_written, exported.num_tasks) == (7, 4)
     lists = sorted((tmp_path / "out").glob("samples/set/*/??/??/*/graph_list.txt"))
     assert len(lists) == 4
     for path in lists:
@@ -90,7 +90,7 @@ def test_a_task_is_the_graphs_of_one_op_sequence_and_type(tmp_path: Path):
         assert (task / "pass_dir").is_dir() and (task / "graphs").is_symlink()
         graphs = [read_sample(task / line).graph for line in path.read_text().splitlines()]
         assert len(graphs) == len(ids)
-        assert len({tuple(op.target for op in item.program.ops) for item in graphs}) == 1
+        assert len({tuple(op.target for op in graph.program.ops) for graph in graphs}) == 1
     [fusible] = [path for path in lists if "fusible_subgraphs" in path.parts]
     assert "/fusible_subgraphs/bfloat16/" in fusible.read_text()
 
@@ -120,18 +120,18 @@ def test_datasets_reads_the_layout_for_hugging_face(tmp_path: Path):
         "found = datasets.load_dataset(sys.argv[1], cache_dir=sys.argv[2])\n"
         "print(json.dumps({name: part[:] for name, part in found.items()}))\n"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "out"), str(tmp_path / "cache")],
         env={**os.environ, "HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1",
              "HF_HOME": str(tmp_path / "home")},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "Ignoring" not in done.stderr and "malformed" not in done.stderr
-    found = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    assert "Ignoring" not in process.stderr and "malformed" not in process.stderr
+    splits = json.loads(process.stdout)
     with Dataset(tmp_path / "data") as dataset:
-        assert found["eval"] == dataset.table("num_ops = 1").to_pydict()
-        assert found["train"] == dataset.table("num_ops > 1").to_pydict()
+        assert splits["eval"] == dataset.table("num_ops = 1").to_pydict()
+        assert splits["train"] == dataset.table("num_ops > 1").to_pydict()
 
 
 def test_the_card_tells_of_every_column_and_names_the_size():
@@ -151,10 +151,10 @@ def foreign(folder: Path, name: str, **changes) -> GraphSample:
 
 
 def test_a_directory_from_elsewhere_is_read_for_what_its_names_say(tmp_path: Path):
-    place = "graphs/s/fusible_subgraphs/float32/0/samples/timm/net/_decomposed/net_start3_end5_0"
+    name = "graphs/s/fusible_subgraphs/float32/0/samples/timm/net/_decomposed/net_start3_end5_0"
     info = {"model_name": "net_start3_end5_0", "heuristic_tag": "computer_vision"}
-    foreign(tmp_path / "in", place, info=info)
-    foreign(tmp_path / "in", place.replace("fusible", "typical"), info=info)
+    foreign(tmp_path / "in", name, info=info)
+    foreign(tmp_path / "in", name.replace("fusible", "typical"), info=info)
     foreign(tmp_path / "in", "lib/whole", graph=graph_of(CHAIN), info={"heuristic_tag": "nlp"})
     sources = {"p": [[4, 5], [1, 2], [4, 5]], "o": [[0, 1]]}
     foreign(tmp_path / "in", "lib/part", graph=graph_of(TANH), sources=sources)
@@ -173,34 +173,34 @@ def test_a_directory_from_elsewhere_is_read_for_what_its_names_say(tmp_path: Pat
 
 def test_directories_of_one_graph_keep_what_they_differ_in(tmp_path: Path):
     spec = graph_of(RELU).tensors
-    other = replace(
+    renamed = replace(
         graph_of(RELU), tensors=(replace(spec[0], mean=3.0, keys=(*spec[0].keys,)), spec[1])
     )
     samples = {
         "lib/one": foreign(tmp_path / "in", "lib/one"),
-        "lib/two": foreign(tmp_path / "in", "lib/two", graph=other, graph_hash="f" * 64),
+        "lib/two": foreign(tmp_path / "in", "lib/two", graph=renamed, graph_hash="f" * 64),
     }
-    done = import_dataset(tmp_path / "in", tmp_path / "out")
-    assert done.num_read == 2 and done.dataset.num_subgraphs == 1
+    imported = import_dataset(tmp_path / "in", tmp_path / "out")
+    assert imported.num_read == 2 and imported.dataset.num_subgraphs == 1
     export(tmp_path / "out", tmp_path / "back", ExportPlan("graphnet"))
-    found = {str(path.relative_to(tmp_path / "back")): read_sample(path)
+    exported = {str(path.relative_to(tmp_path / "back")): read_sample(path)
              for path in find_graphs(tmp_path / "back")}  # fmt: skip
-    assert found == samples
+    assert exported == samples
     export(tmp_path / "out", tmp_path / "tasks", ExportPlan("passnet"))
     assert sorted(read_sample(path) == samples["lib/one"]
                   for path in find_graphs(tmp_path / "tasks")) == [False, True]  # fmt: skip
 
 
-def check_corpus(corpus: Path, place: Path) -> Imported:
+def check_corpus(corpus: Path, out: Path) -> Imported:
     """Import and export of graphs from elsewhere gives equal directories."""
-    done = import_dataset(corpus, place / "data", strict=True)
-    export(place / "data", place / "back", ExportPlan("graphnet"))
+    imported = import_dataset(corpus, out / "data", strict=True)
+    export(out / "data", out / "back", ExportPlan("graphnet"))
     paths = [path.relative_to(corpus) for path in find_graphs(corpus)]
-    assert paths == [path.relative_to(place / "back") for path in find_graphs(place / "back")]
+    assert paths == [path.relative_to(out / "back") for path in find_graphs(out / "back")]
     for path in paths:
-        assert read_sample(place / "back" / path) == read_sample(corpus / path)
-    assert done.num_read == len(paths)
-    return done
+        assert read_sample(out / "back" / path) == read_sample(corpus / path)
+    assert imported.num_read == len(paths)
+    return imported
 
 
 def test_the_public_subgraphs_go_through_unchanged(passnet_samples: Path, tmp_path: Path):
@@ -225,15 +225,15 @@ def test_a_directory_that_cannot_be_read_is_left_out_with_its_reason(tmp_path: P
     foreign(tmp_path / "in", "lib/wrong")
     path = tmp_path / "in/lib/wrong/model.py"
     path.write_text(path.read_text().replace("torch.relu", "torch.nonsense"))
-    done = import_dataset(tmp_path / "in", tmp_path / "out")
-    assert done.num_read == 1 and done.left_out[0].path == "lib/wrong"
-    assert "model.py:6: torch.nonsense is not on the list" in done.left_out[0].reason
+    imported = import_dataset(tmp_path / "in", tmp_path / "out")
+    assert imported.num_read == 1 and imported.left_out[0].path == "lib/wrong"
+    assert "model.py:6: torch.nonsense is not on the list" in imported.left_out[0].reason
     with pytest.raises(GraphError, match="torch.nonsense is not on the list"):
         import_dataset(tmp_path / "in", tmp_path / "strict", strict=True)
     shutil.rmtree(tmp_path / "in/lib/good")
     with pytest.raises(InputError, match="holds no graph that can be read; .*nonsense"):
         import_dataset(tmp_path / "in", tmp_path / "strict")
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["in", "out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path):
@@ -259,7 +259,7 @@ def test_what_fails_half_way_leaves_nothing(tmp_path: Path):
     for layout in ("graphnet", "passnet"):
         with pytest.raises(InputError, match="the arguments of forward and their specs differ"):
             export(folder, tmp_path / "out", ExportPlan(layout))
-    assert [item.name for item in tmp_path.iterdir()] == ["data"]
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
 @pytest.mark.parametrize("facts", [{"kinds": 3}, [], {"schema_version": 99}])
@@ -300,7 +300,7 @@ def test_an_origin_cannot_leave_the_folder(tmp_path: Path, path: str):
     write_origins(folder, [origin])
     with pytest.raises(InputError, match="not a path within a folder"):
         export(folder, tmp_path / "out", ExportPlan("graphnet"))
-    assert [item.name for item in tmp_path.iterdir()] == ["data"]
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
 def test_names_of_folders_are_plain(tmp_path: Path):
@@ -310,7 +310,7 @@ def test_names_of_folders_are_plain(tmp_path: Path):
     for layout in ("graphnet", "passnet"):
         export(folder, tmp_path / layout, ExportPlan(layout))
         assert len(list(find_graphs(tmp_path / layout))) == (2 if layout == "passnet" else 1)
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["data", "graphnet", "passnet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "graphnet", "passnet"]
     assert plain_name("..") == "" and plain_name("a/b") == "a_b"
 
 

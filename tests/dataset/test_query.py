@@ -19,19 +19,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_filter_gives_the_rows_for_which_it_is_true(folder: Path):
-    wanted = [row for row in in_order(ROWS) if "fusible" in row.kinds and row.domain == "cv"]
+    expected = [row for row in in_order(ROWS) if "fusible" in row.kinds and row.domain == "cv"]
     with Dataset(folder) as dataset:
-        assert list(dataset.rows("'fusible' in kinds and domain = 'cv'")) == wanted
-        assert list(dataset.rows("list_contains(kinds, 'fusible') and domain = 'cv'")) == wanted
-        assert dataset.count("'fusible' in kinds and domain = 'cv'") == len(wanted) == 2
+        assert list(dataset.rows("'fusible' in kinds and domain = 'cv'")) == expected
+        assert list(dataset.rows("list_contains(kinds, 'fusible') and domain = 'cv'")) == expected
+        assert dataset.count("'fusible' in kinds and domain = 'cv'") == len(expected) == 2
         assert list(dataset.rows()) == in_order(ROWS)
         assert dataset.count("num_ops between 2 and 3 and op_sequence[1] = 'torch.tanh'") == 1
 
 
 def test_columns_and_limit_are_those_asked_for(folder: Path):
     with Dataset(folder) as dataset:
-        found = dataset.table("num_ops = 2", ("nets", "full"), 2)
-        assert found.column_names == ["nets", "full"] and found.num_rows == 2
+        table = dataset.table("num_ops = 2", ("nets", "full"), 2)
+        assert table.column_names == ["nets", "full"] and table.num_rows == 2
         assert dataset.table(columns=BRIEF).column("full").to_pylist() == [
             row.full for row in in_order(ROWS)
         ]

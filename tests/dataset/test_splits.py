@@ -78,13 +78,13 @@ def test_a_shared_structure_is_a_leak_whatever_the_op_sequence_says():
 def test_a_split_made_without_a_suite_leaks_it():
     suites = SuiteKeys({"s": "h"}, {("op0", "b"): "s"}, {})
     sides, _ = split(PARTS, 0.0, 0, NONE)
-    assert [item.row for item in leaks(PARTS, sides, suites)] == ["r0", "r1"]
+    assert [leak.row for leak in leaks(PARTS, sides, suites)] == ["r0", "r1"]
     with pytest.raises(InputError, match="row r7 is in no part of the split"):
         leaks(PARTS, {name: side for name, side in sides.items() if name != "r7"}, NONE)
 
 
 def test_sides_that_share_a_structure_are_not_made():
-    parts = [replace(item, structure="same") for item in PARTS]
+    parts = [replace(row, structure="same") for row in PARTS]
     with pytest.raises(InputError, match="rows to train on leak"):
         split(parts, 0.25, 0, NONE)
 
@@ -110,8 +110,8 @@ def test_no_rows_are_not_split():
 
 def test_a_split_is_read_back(tmp_path: Path):
     sides, manifest = split(PARTS, 0.25, 0, NONE)
-    written = write_split(tmp_path / "split", sides, manifest)
-    assert read_split(tmp_path / "split") == (written, sides)
+    stored = write_split(tmp_path / "split", sides, manifest)
+    assert read_split(tmp_path / "split") == (stored, sides)
     (tmp_path / "split" / "split-000.parquet").write_bytes(b"")
     with pytest.raises(InputError, match=r"not the file that split\.json describes"):
         read_split(tmp_path / "split")
@@ -120,12 +120,12 @@ def test_a_split_is_read_back(tmp_path: Path):
 def test_suites_give_their_sequences_and_structures(tmp_path: Path):
     suite = make_suite("own", [SuiteGraph("t", "g", graph_of(RELU))])
     write_suite(tmp_path / "own.parquet", suite)
-    found = read_suite_keys([str(tmp_path / "own.parquet")] * 2)
-    assert found.hashes == {"own": suite.content_hash}
-    assert found.sequences == {("torch.relu", "operator.add"): "own"}
-    assert found.structures == {fingerprints(graph_of(RELU)).structure: "own"}
+    keys = read_suite_keys([str(tmp_path / "own.parquet")] * 2)
+    assert keys.hashes == {"own": suite.content_hash}
+    assert keys.sequences == {("torch.relu", "operator.add"): "own"}
+    assert keys.structures == {fingerprints(graph_of(RELU)).structure: "own"}
     (tmp_path / "deep").mkdir()
-    other = make_suite("own", [SuiteGraph("t", "g", graph_of(CHAIN))])
-    write_suite(tmp_path / "deep" / "own.parquet", other)
+    second = make_suite("own", [SuiteGraph("t", "g", graph_of(CHAIN))])
+    write_suite(tmp_path / "deep" / "own.parquet", second)
     with pytest.raises(InputError, match="two suites are named own"):
         read_suite_keys([str(tmp_path / "own.parquet"), str(tmp_path / "deep" / "own.parquet")])

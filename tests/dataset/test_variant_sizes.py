@@ -6,14 +6,14 @@ from passnet.dataset.variant_sizes import BATCH, IMAGE, TEXT, published_sizes
 
 
 def test_each_published_set_has_nine_shapes():
-    assert [len(item) for item in (TEXT, IMAGE, BATCH)] == [9, 9, 9]
+    assert [len(published) for published in (TEXT, IMAGE, BATCH)] == [9, 9, 9]
     assert {"batch": 128, "height": 384, "width": 384} in IMAGE
     assert {"batch": 256, "sequence": 16} in TEXT
-    assert [item["batch"] for item in BATCH] == [1, 2, 4, 16, 32, 64, 128, 256, 512]
+    assert [sizes["batch"] for sizes in BATCH] == [1, 2, 4, 16, 32, 64, 128, 256, 512]
 
 
 @pytest.mark.parametrize(
-    ("axes", "known"),
+    ("axes", "expected"),
     [
         ({"batch": 1, "sequence": 32}, TEXT),
         ({"batch": 1, "sequence": 32, "source": 64}, TEXT),
@@ -24,10 +24,10 @@ def test_each_published_set_has_nine_shapes():
         ({"node": 3, "edge": 9}, ()),
     ],
 )
-def test_axes_choose_the_set(axes, known):
-    assert published_sizes(axes) == known
+def test_axes_choose_the_set(axes, expected):
+    assert published_sizes(axes) == expected
 
 
 def test_the_shape_that_a_net_has_is_left_out():
-    found = published_sizes({"batch": 1, "height": 224, "width": 224})
-    assert len(found) == 8 and {"batch": 1, "height": 224, "width": 224} not in found
+    published = published_sizes({"batch": 1, "height": 224, "width": 224})
+    assert len(published) == 8 and {"batch": 1, "height": 224, "width": 224} not in published

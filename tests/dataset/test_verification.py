@@ -16,8 +16,8 @@ ROW = ROWS[0]
 
 
 def test_a_dataset_as_it_was_written_is_right(tmp_path: Path):
-    found = verify(write(tmp_path / "data"))
-    assert found.ok and (found.num_rows, found.num_wrong) == (6, 0)
+    verification = verify(write(tmp_path / "data"))
+    assert verification.ok and (verification.num_rows, verification.num_wrong) == (6, 0)
 
 
 CHANGES: dict[str, tuple[Callable[[SubgraphRow], SubgraphRow], str]] = {
@@ -81,25 +81,25 @@ def test_a_row_that_does_not_follow_from_its_text_is_named(name: str):
 
 def test_wrong_rows_are_counted_and_the_rest_is_read(tmp_path: Path):
     rows = [*ROWS[1:], replace(ROW, num_ops=9)]
-    found = verify(write(tmp_path / "data", rows))
-    assert not found.ok and (found.num_rows, found.num_wrong) == (6, 1)
-    assert found.rows == (f"{ROW.full[:16]}: wrong num_ops",)
+    verification = verify(write(tmp_path / "data", rows))
+    assert not verification.ok and (verification.num_rows, verification.num_wrong) == (6, 1)
+    assert verification.rows == (f"{ROW.full[:16]}: wrong num_ops",)
 
 
 def test_a_row_that_stands_twice_is_wrong(tmp_path: Path):
-    found = verify(write(tmp_path / "data", [*ROWS, ROW]))
-    assert found.rows == (f"{ROW.full[:16]}: stands 2 times",)
+    verification = verify(write(tmp_path / "data", [*ROWS, ROW]))
+    assert verification.rows == (f"{ROW.full[:16]}: stands 2 times",)
 
 
 def test_files_that_are_not_those_of_the_manifest_are_named(tmp_path: Path):
     folder = write(tmp_path / "data")
-    other = write(tmp_path / "other", ROWS[1:])
+    fewer = write(tmp_path / "other", ROWS[1:])
     file = folder / "subgraphs-000.parquet"
     whole = file.read_bytes()
-    file.write_bytes((other / file.name).read_bytes())
-    found = verify(folder)
-    assert "not the file that dataset.json describes" in found.files[0]
-    assert "dataset.json: num_subgraphs is 6, the files have 5" in found.files
+    file.write_bytes((fewer / file.name).read_bytes())
+    verification = verify(folder)
+    assert "not the file that dataset.json describes" in verification.files[0]
+    assert "dataset.json: num_subgraphs is 6, the files have 5" in verification.files
     file.write_bytes(whole[:4] + bytes(60) + whole[64:])
     assert any("damaged" in text for text in verify(folder).files)
     file.unlink()
@@ -109,8 +109,11 @@ def test_files_that_are_not_those_of_the_manifest_are_named(tmp_path: Path):
 def test_a_manifest_that_counts_otherwise_is_named(tmp_path: Path):
     folder = write(tmp_path / "data")
     edit_manifest(folder, num_places=1, kinds={"single": 6})
-    found = verify(folder)
-    assert len(found.files) == 2 and "num_places is 1, the files have 27" in found.files[0]
+    verification = verify(folder)
+    assert (
+        len(verification.files) == 2
+        and "num_places is 1, the files have 27" in verification.files[0]
+    )
     edit_manifest(folder, schema_version=99)
     with pytest.raises(InputError, match="schema version 99"):
         verify(folder)
@@ -122,7 +125,7 @@ def test_rows_are_run_in_processes_and_those_that_fail_are_named(tmp_path: Path)
     folder = tmp_path / "data"
     folder.mkdir()
     write_dataset(folder, in_order([*ROWS[:1], replace(ROWS[1], program=broken), *ROWS[2:]]), {})
-    found = verify(folder, num_runs=100, num_processes=2)
-    assert (found.num_run, found.num_failed, found.num_wrong) == (6, 1, 1)
-    assert found.runs[0].startswith(ROWS[1].full[:16]) and "relu" in found.runs[0]
+    verification = verify(folder, num_runs=100, num_processes=2)
+    assert (verification.num_run, verification.num_failed, verification.num_wrong) == (6, 1, 1)
+    assert verification.runs[0].startswith(ROWS[1].full[:16]) and "relu" in verification.runs[0]
     assert verify(folder, num_runs=2, num_processes=2).num_run == 2

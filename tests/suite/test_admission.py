@@ -32,41 +32,41 @@ def spec(name: str, mean: float = 0.0, std: float = 5.0, dtype: str = "float32")
     return TensorSpec(name, (16, 8), dtype, mean=mean, std=std)
 
 
-def graph_of(lines: Sequence[str], given: tuple[TensorSpec, ...], returns: str) -> Graph:
-    params = ", ".join(item.name for item in given)
+def graph_of(lines: Sequence[str], specs: tuple[TensorSpec, ...], returns: str) -> Graph:
+    params = ", ".join(spec.name for spec in specs)
     body = "\n".join(f"        {line}" for line in (*lines, f"return ({returns},)"))
     text = (
         "import torch\n\nclass GraphModule(torch.nn.Module):\n"
         f"    def forward(self, {params}):\n{body}\n"
     )
-    return Graph(parse_program(text), given)
+    return Graph(parse_program(text), specs)
 
 
 def admit(
-    *lines: str, given: tuple[TensorSpec, ...] = (spec("in_0"), spec("in_1")), returns: str
+    *lines: str, specs: tuple[TensorSpec, ...] = (spec("in_0"), spec("in_1")), returns: str
 ) -> Admission:
-    item = SuiteGraph("task", "graph", graph_of(lines, given, returns))
-    admission = admit_graph(item)
-    brief = admit_graph(item, is_brief=True)
+    candidate = SuiteGraph("task", "graph", graph_of(lines, specs, returns))
+    admission = admit_graph(candidate)
+    brief = admit_graph(candidate, is_brief=True)
     assert set(brief.degenerate) <= set(admission.degenerate)
     assert (bool(brief.degenerate), brief.partial) == (bool(admission.degenerate), ())
     return admission
 
 
-def found(admission: Admission, program: str) -> set[tuple[str, tuple[InputKind, ...]]]:
+def passes(admission: Admission, program: str) -> set[tuple[str, tuple[InputKind, ...]]]:
     """Where a wrong program passes, and on what."""
     reasons = (*admission.degenerate, *admission.partial)
-    return {(item.place, item.kinds) for item in reasons if item.program == program}
+    return {(reason.place, reason.kinds) for reason in reasons if reason.program == program}
 
 
 def notes(admission: Admission, name: str) -> list[tuple[str, tuple[InputKind, ...]]]:
-    return [(item.place, item.kinds) for item in admission.notes if item.name == name]
+    return [(note.place, note.kinds) for note in admission.notes if note.name == name]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_no_wrong_program_passes_on_a_sound_graph(dtype: str) -> None:
-    given = (spec("in_0", dtype=dtype), spec("in_1", dtype=dtype))
-    admission = admit("a = in_0 + in_1", "b = torch.relu(a)", given=given, returns="b")
+    specs = (spec("in_0", dtype=dtype), spec("in_1", dtype=dtype))
+    admission = admit("a = in_0 + in_1", "b = torch.relu(a)", specs=specs, returns="b")
     assert (admission.degenerate, admission.partial, admission.notes) == ((), (), ())
 
 
@@ -91,50 +91,50 @@ def test_outputs_of_whole_numbers_must_be_equal(dtype: str) -> None:
 def test_a_graph_on_which_made_up_outputs_pass_is_degenerate(
     program: str, lines: tuple[str, ...]
 ) -> None:
-    admission = admit(*lines, given=(spec("in_0"),), returns="a")
-    assert ("output 0", BOTH) in found(admission, program)
+    admission = admit(*lines, specs=(spec("in_0"),), returns="a")
+    assert ("output 0", BOTH) in passes(admission, program)
     assert admission.degenerate
 
 
 def test_one_output_that_is_zeros_makes_a_graph_degenerate() -> None:
     admission = admit("a = in_0 + in_1", "b = a * 0.0", returns="a, b")
-    assert found(admission, "zeros") == {("output 1", BOTH)}
+    assert passes(admission, "zeros") == {("output 1", BOTH)}
 
 
 def test_relu_of_negative_recorded_values_is_zeros_and_of_positive_ones_its_input() -> None:
-    negative = admit("a = torch.relu(in_0)", given=(spec("in_0", -5.0, 1.0),), returns="a")
-    assert found(negative, "zeros") == {("output 0", ("recorded",))}
-    positive = admit("a = torch.relu(in_0)", given=(spec("in_0", 5.0, 1.0),), returns="a")
-    assert found(positive, "identity") == {("output 0: in_0", ("recorded",))}
+    negative = admit("a = torch.relu(in_0)", specs=(spec("in_0", -5.0, 1.0),), returns="a")
+    assert passes(negative, "zeros") == {("output 0", ("recorded",))}
+    positive = admit("a = torch.relu(in_0)", specs=(spec("in_0", 5.0, 1.0),), returns="a")
+    assert passes(positive, "identity") == {("output 0: in_0", ("recorded",))}
     for admission in (negative, positive):
         assert not admission.degenerate
         assert admission.reasons(("recorded",)) and not admission.reasons(("fresh",))
 
 
 def test_softmax_of_recorded_values_without_spread_is_constant() -> None:
-    given = (spec("in_0", 0.5, 0.0),)
-    admission = admit("a = torch.softmax(in_0, -1)", given=given, returns="a")
-    assert found(admission, "constant") == {("output 0", ("recorded",))}
-    assert found(admission, "previous_outputs") == {("output 0", ("recorded",))}
+    specs = (spec("in_0", 0.5, 0.0),)
+    admission = admit("a = torch.softmax(in_0, -1)", specs=specs, returns="a")
+    assert passes(admission, "constant") == {("output 0", ("recorded",))}
+    assert passes(admission, "previous_outputs") == {("output 0", ("recorded",))}
     assert notes(admission, "constant_input") == [("in_0", ("recorded",))]
 
 
 def test_attention_that_does_not_look_at_its_queries_passes_on_small_recorded_ones() -> None:
-    given = (spec("in_0", std=1e-3), spec("in_1", std=1e-3), spec("in_2"))
+    specs = (spec("in_0", std=1e-3), spec("in_1", std=1e-3), spec("in_2"))
     line = "a = torch.nn.functional.scaled_dot_product_attention(in_0, in_1, in_2)"
-    admission = admit(line, given=given, returns="a")
-    what = "op 0 torch.nn.functional.scaled_dot_product_attention: zeros for"
-    assert found(admission, "ignored_argument") == {
-        (f"{what} in_0", ("recorded",)),
-        (f"{what} in_1", ("recorded",)),
+    admission = admit(line, specs=specs, returns="a")
+    op = "op 0 torch.nn.functional.scaled_dot_product_attention: zeros for"
+    assert passes(admission, "ignored_argument") == {
+        (f"{op} in_0", ("recorded",)),
+        (f"{op} in_1", ("recorded",)),
     }
-    assert found(admission, "mean") == {("output 0", ("recorded",))}
+    assert passes(admission, "mean") == {("output 0", ("recorded",))}
 
 
 def test_skipped_and_zeroed_ops_that_pass_are_named() -> None:
     admission = admit("a = in_0 * 1e-9", "b = in_1 + a", "c = b + 1.0", returns="c")
-    assert found(admission, "skipped_op") == {("op 1 operator.add: its in_1 instead", BOTH)}
-    assert found(admission, "zeroed_op") == {("op 0 operator.mul: zeros instead", BOTH)}
+    assert passes(admission, "skipped_op") == {("op 1 operator.add: its in_1 instead", BOTH)}
+    assert passes(admission, "zeroed_op") == {("op 0 operator.mul: zeros instead", BOTH)}
 
 
 def test_memory_that_is_filled_later_is_not_made_wrong() -> None:
@@ -143,10 +143,10 @@ def test_memory_that_is_filled_later_is_not_made_wrong() -> None:
 
 
 def test_every_argument_of_the_right_form_is_tried_for_a_skipped_op() -> None:
-    given = (spec("in_0", 1.0, 0.0), spec("in_1"))
-    admission = admit("a = in_1 + 1.0", "b = in_0 * a", given=given, returns="b")
-    place = "op 1 operator.mul: its a instead"
-    assert found(admission, "skipped_op") == {(place, ("recorded",))}
+    specs = (spec("in_0", 1.0, 0.0), spec("in_1"))
+    admission = admit("a = in_1 + 1.0", "b = in_0 * a", specs=specs, returns="b")
+    location = "op 1 operator.mul: its a instead"
+    assert passes(admission, "skipped_op") == {(location, ("recorded",))}
 
 
 def test_ops_that_do_nothing_are_noted_and_not_held_against_a_graph() -> None:
@@ -159,7 +159,7 @@ def test_ops_that_do_nothing_are_noted_and_not_held_against_a_graph() -> None:
         returns="e",
     )
     assert (admission.degenerate, admission.partial) == ((), ())
-    assert [place.split(":")[0] for place, _ in notes(admission, "idle_op")] == [
+    assert [location.split(":")[0] for location, _ in notes(admission, "idle_op")] == [
         "op 0 Tensor.contiguous",
         "op 1 torch.nn.functional.dropout",
         "op 2 Tensor.to",
@@ -175,8 +175,8 @@ def test_an_op_that_writes_is_skipped_where_it_writes(lines: tuple[str, ...]) ->
 
 def test_a_wrong_result_is_written_where_the_right_one_would_be() -> None:
     admission = admit("a = in_0 * 1e-9", "b = a.add_(in_1)", returns="a")
-    assert ("op 1 Tensor.add_: its in_1 instead", BOTH) in found(admission, "skipped_op")
-    assert ("op 1 Tensor.add_: zeros for a", BOTH) in found(admission, "ignored_argument")
+    assert ("op 1 Tensor.add_: its in_1 instead", BOTH) in passes(admission, "skipped_op")
+    assert ("op 1 Tensor.add_: zeros for a", BOTH) in passes(admission, "ignored_argument")
 
 
 def test_what_one_wrong_program_writes_is_not_seen_by_the_next() -> None:
@@ -190,25 +190,25 @@ def test_an_output_that_is_a_number_is_compared() -> None:
     assert (sound.degenerate, sound.partial) == ((), ())
     assert not admit("a = in_0.sum()", "b = a.item()", returns="b").degenerate
     fixed = admit("b = in_0.size(0)", returns="b")
-    assert found(fixed, "nothing_to_compute") == {("all outputs", BOTH)}
+    assert passes(fixed, "nothing_to_compute") == {("all outputs", BOTH)}
 
 
 def test_a_statement_without_a_value_is_left_out() -> None:
     admission = admit("a = in_0 * 1e-9", "a[0] = 0.0", "b = a + in_1", returns="b")
-    assert ("op 1 operator.setitem: left out", BOTH) in found(admission, "skipped_op")
+    assert ("op 1 operator.setitem: left out", BOTH) in passes(admission, "skipped_op")
 
 
 def test_an_argument_written_to_is_compared_like_an_output() -> None:
     sound = admit("a = in_0.mul_(2.0)", "b = in_1 + 1.0", returns="b")
     assert (sound.degenerate, sound.partial) == ((), ())
     zeroed = admit("a = in_0.mul_(0.0)", "b = in_1 + 1.0", returns="b")
-    assert ("argument in_0", BOTH) in found(zeroed, "zeros")
+    assert ("argument in_0", BOTH) in passes(zeroed, "zeros")
 
 
 def test_an_argument_written_to_on_some_inputs_only_is_compared_on_all() -> None:
-    given = (spec("in_0", 100.0, 1.0), spec("in_1"))
-    admission = admit("a = in_0.clamp_(max=50.0)", "b = in_1 + 1.0", given=given, returns="b")
-    assert found(admission, "identity") == {("argument in_0: in_0", ("fresh",))}
+    specs = (spec("in_0", 100.0, 1.0), spec("in_1"))
+    admission = admit("a = in_0.clamp_(max=50.0)", "b = in_1 + 1.0", specs=specs, returns="b")
+    assert passes(admission, "identity") == {("argument in_0: in_0", ("fresh",))}
     assert not admission.degenerate
 
 
@@ -216,27 +216,27 @@ def test_an_output_that_is_an_argument_is_noted_unless_it_is_all() -> None:
     some = admit("a = in_0 + in_1", returns="in_0, a")
     assert notes(some, "passed_through") == [("output 0: in_0", BOTH)]
     assert (some.degenerate, some.partial) == ((), ())
-    assert found(admit(returns="in_0"), "nothing_to_compute") == {("all outputs", BOTH)}
+    assert passes(admit(returns="in_0"), "nothing_to_compute") == {("all outputs", BOTH)}
 
 
 def test_views_of_arguments_are_nothing_to_compute_unless_one_is_written_to() -> None:
     views = admit("a = in_0.transpose(0, 1)", "b = in_1[1:]", returns="a, b")
-    assert found(views, "nothing_to_compute") == {("all outputs", BOTH)}
+    assert passes(views, "nothing_to_compute") == {("all outputs", BOTH)}
     copied = admit("a = in_0.transpose(0, 1)", "b = a.contiguous()", returns="b")
     assert (copied.degenerate, copied.partial) == ((), ())
-    written = admit("a = in_0.mul_(2.0)", "b = a.transpose(0, 1)", returns="b")
-    assert not found(written, "nothing_to_compute")
+    views_written_to = admit("a = in_0.mul_(2.0)", "b = a.transpose(0, 1)", returns="b")
+    assert not passes(views_written_to, "nothing_to_compute")
 
 
 def test_a_wrong_program_that_cannot_run_fails() -> None:
     square = (TensorSpec("in_0", (8, 8), "float32", mean=0.0, std=5.0),)
-    admission = admit("a = torch._C._linalg.linalg_inv(in_0)", given=square, returns="a")
+    admission = admit("a = torch._C._linalg.linalg_inv(in_0)", specs=square, returns="a")
     assert (admission.degenerate, admission.partial) == ((), ())
 
 
 def test_a_graph_that_cannot_run_is_degenerate() -> None:
     admission = admit("a = in_0 @ in_1", returns="a")
-    assert [item.program for item in admission.degenerate] == ["reference_error"]
+    assert [reason.program for reason in admission.degenerate] == ["reference_error"]
 
 
 def test_an_output_that_is_not_finite_is_noted() -> None:
@@ -246,31 +246,34 @@ def test_an_output_that_is_not_finite_is_noted() -> None:
 
 def test_admissions_are_records_and_come_in_the_order_of_the_suite() -> None:
     graphs = [replace(small_graph((8, size)), name=f"graph-{size}") for size in (4, 8)]
-    seen: list[str] = []
-    admissions = admit_suite(make_suite("small", graphs), seen.append)
-    assert seen == [item.graph for item in admissions] == ["graph-4", "graph-8"]
-    for item in admissions:
-        assert decode(encode(item), Admission) == item
+    announced: list[str] = []
+    admissions = admit_suite(make_suite("small", graphs), announced.append)
+    assert announced == [admission.graph for admission in admissions] == ["graph-4", "graph-8"]
+    for admission in admissions:
+        assert decode(encode(admission), Admission) == admission
 
 
 def programs(admissions: list[Admission], *kinds: InputKind) -> dict[str, set[str]]:
     """The graphs on which wrong programs pass on all of some input sets, and which."""
-    by_graph = {item.graph: {one.program for one in item.reasons(kinds)} for item in admissions}
-    return {name: found for name, found in by_graph.items() if found}
+    by_graph = {
+        admission.graph: {reason.program for reason in admission.reasons(kinds)}
+        for admission in admissions
+    }
+    return {name: passing for name, passing in by_graph.items() if passing}
 
 
 def test_recorded_inputs_let_wrong_programs_pass_on_real_subgraphs(passnet_samples: Path) -> None:
     admissions = admit_suite(load_suite(str(passnet_samples)))
     recorded = programs(admissions, "recorded")
-    by_net = {Path(name).name.split("_start")[0]: found for name, found in recorded.items()}
+    by_net = {Path(name).name.split("_start")[0]: passing for name, passing in recorded.items()}
     assert by_net == {
         "transformers_electra-khmer": {"ignored_argument"},
         "timm_coat_lite_medium_0": {"ignored_argument"},
         "transformers_robbertje": {"ignored_argument", "mean"},
     }
-    attention = next(item for item in admissions if "robbertje" in item.graph)
-    blind = {place for place, _ in found(attention, "ignored_argument")}
-    assert {place.rpartition(" ")[2] for place in blind} == {"in_0", "in_2", "in_4", "in_5"}
+    attention = next(admission for admission in admissions if "robbertje" in admission.graph)
+    blind = {location for location, _ in passes(attention, "ignored_argument")}
+    assert {location.rpartition(" ")[2] for location in blind} == {"in_0", "in_2", "in_4", "in_5"}
     assert not programs(admissions, "fresh")
 
 
@@ -320,32 +323,34 @@ def wrong_programs(*lines: str, returns: str) -> tuple[WrongPrograms, list[Input
 
 def test_an_edit_that_begins_with_kept_values_gives_what_it_gives_from_the_start() -> None:
     programs, values = wrong_programs(*BRANCHES, returns="f, b, in_0")
-    kept = record_values(programs, values)
-    assert kept is not None and len(programs.edits) > 10
-    right = {item.name: item.array for item in run_program(programs, values)}
+    node_values = record_values(programs, values)
+    assert node_values is not None and len(programs.edits) > 10
+    right = {value.name: value.array for value in run_program(programs, values)}
     for edit in programs.edits:
-        changed = {item.name: item.array for item in run_edit(programs, edit, kept)}
-        whole = {item.name: item.array for item in run_program(programs, values, edit)}
+        changed = {value.name: value.array for value in run_edit(programs, edit, node_values)}
+        whole = {value.name: value.array for value in run_program(programs, values, edit)}
         for name, array in whole.items():
             np.testing.assert_array_equal((right | changed)[name], array)
-    assert {item.name for item in run_edit(programs, programs.edits[0], kept)} == {
+    assert {value.name for value in run_edit(programs, programs.edits[0], node_values)} == {
         "output 0",
         "output 1",
     }
-    for item in run_program(programs, values):
-        np.testing.assert_array_equal(right[item.name], item.array)  # no edit changed what was kept
+    for value in run_program(programs, values):
+        np.testing.assert_array_equal(
+            right[value.name], value.array
+        )  # no edit changed what was kept
 
 
 def test_an_edit_runs_no_more_once_an_output_is_known_to_be_wrong() -> None:
     programs, values = wrong_programs(*BRANCHES, "g = torch.exp(f)", returns="a, g")
-    kept = record_values(programs, values)
-    assert kept is not None
+    node_values = record_values(programs, values)
+    assert node_values is not None
     zeroed = next(edit for edit in programs.edits if edit.kind == "zeroed_op" and edit.op == 0)
     with patch.object(EditedRun, "run_node", autospec=True, side_effect=EditedRun.run_node) as ran:
-        outputs = run_edit(programs, zeroed, kept)
+        outputs = run_edit(programs, zeroed, node_values)
         assert next(outputs).name == "output 0"
         assert ran.call_count == 1
-        assert [item.name for item in outputs] == ["output 1"]
+        assert [value.name for value in outputs] == ["output 1"]
         assert ran.call_count > 5
 
 

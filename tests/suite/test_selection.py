@@ -20,13 +20,13 @@ from passnet.suite.selection import (
 
 
 def row(
-    full: str, ops: str, *shapes: tuple[int, ...], dtype: str = "float32", places: int = 1
+    full: str, ops: str, *shapes: tuple[int, ...], dtype: str = "float32", num_places: int = 1
 ) -> SubgraphRow:
     specs = tuple(TensorSpec(f"in_{k}", shape, dtype) for k, shape in enumerate(shapes))
     sequence = tuple(ops)
     return SubgraphRow(
         full, full, full, ("fusible",), "", encode(specs).decode(), sequence, len(sequence),
-        dtype, "", "", "cv", (f"timm/{full}",), 1, places, (Occurrence("g", 0, len(sequence)),),
+        dtype, "", "", "cv", (f"timm/{full}",), 1, num_places, (Occurrence("g", 0, len(sequence)),),
     )  # fmt: skip
 
 
@@ -45,14 +45,14 @@ def test_sizes_within_four_powers_of_two_share_a_bucket():
 
 
 def test_a_task_has_one_graph_of_each_bucket_the_one_at_most_places():
-    found = tasks(
+    selected = tasks(
         row("b", "xy", (2, 3)),
-        row("a", "xy", (4, 5), places=3),  # in the same bucket
+        row("a", "xy", (4, 5), num_places=3),  # in the same bucket
         row("c", "xy", (64, 3)),
         row("d", "xy", (2, 3), dtype="bfloat16"),
         row("e", "yx", (2, 3)),
     )
-    assert [(task.ops, [item.full for item in task.rows]) for task in found] == [
+    assert [(task.ops, [row.full for row in task.rows]) for task in selected] == [
         (("x", "y"), ["a", "c", "d"]),
         (("y", "x"), ["e"]),
     ]
@@ -65,10 +65,10 @@ def test_what_a_plan_does_not_allow_is_no_part_of_a_task():
         row("long", "xxxx", (1,)),
         row("large", "xy", (1024, 1024)),
         row("alone", "yx", (1,)),
-        *[row(f"kept{k}", "xyx", (16**k,), places=k) for k in range(1, 4)],
+        *[row(f"kept{k}", "xyx", (16**k,), num_places=k) for k in range(1, 4)],
     ]
     [task] = tasks(*rows, plan=plan)
-    assert [item.full for item in task.rows] == ["kept3", "kept2"]
+    assert [row.full for row in task.rows] == ["kept3", "kept2"]
     assert tasks(*rows, plan=plan, left_out=["kept1", "kept2"]) == []
 
 
@@ -92,21 +92,21 @@ def test_equal_sequences_are_equally_rare():
     assert rarities([]) == []
 
 
-def plainly(found: list[TaskRows], num_tasks: int) -> list[TaskRows]:
+def plainly(candidates: list[TaskRows], num_tasks: int) -> list[TaskRows]:
     """The same selection, by looking at all tasks each time."""
-    weights = [1 + item for item in rarities([task.ops for task in found])]
+    weights = [1 + rarity for rarity in rarities([task.ops for task in candidates])]
     covered: set = set()
     chosen: list[int] = []
     while len(chosen) < num_tasks:
-        left = [k for k in range(len(found)) if k not in chosen]
-        gains = {k: len(set(op_pairs(found[k].ops)) - covered) * weights[k] for k in left}
+        remaining = [k for k in range(len(candidates)) if k not in chosen]
+        gains = {k: len(set(op_pairs(candidates[k].ops)) - covered) * weights[k] for k in remaining}
         if not any(gains.values()):
             covered = set()
             continue
-        best = min(left, key=lambda k: (-gains[k], -len(found[k].rows), k))
+        best = min(remaining, key=lambda k: (-gains[k], -len(candidates[k].rows), k))
         chosen.append(best)
-        covered |= set(op_pairs(found[best].ops))
-    return [found[k] for k in chosen]
+        covered |= set(op_pairs(candidates[best].ops))
+    return [candidates[k] for k in chosen]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -116,9 +116,9 @@ def test_tasks_are_taken_as_a_plain_greedy_takes_them(seed: int):
         row(f"{seed}.{k}", "".join(draw.choices("abcd", k=draw.randint(1, 6))), (16 ** (k % 3),))
         for k in range(60)
     ]
-    found = tasks(*rows)
-    number = draw.randint(1, len(found))
-    assert list(select_tasks(found, number)) == plainly(found, number)
+    candidates = tasks(*rows)
+    number = draw.randint(1, len(candidates))
+    assert list(select_tasks(candidates, number)) == plainly(candidates, number)
 
 
 def test_too_few_tasks_are_refused():
@@ -127,6 +127,6 @@ def test_too_few_tasks_are_refused():
 
 
 def test_the_order_of_rows_has_no_influence():
-    rows = [row(f"{k:02}", "abc"[: 1 + k % 3], (4**k,), places=k % 2 + 1) for k in range(30)]
+    rows = [row(f"{k:02}", "abc"[: 1 + k % 3], (4**k,), num_places=k % 2 + 1) for k in range(30)]
     mixed = random.Random(0).sample(rows, len(rows))
     assert tasks(*rows) == tasks(*mixed)

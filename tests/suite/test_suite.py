@@ -35,12 +35,12 @@ TANH = program_of("x = torch.tanh(a)", returns="(x,)")
 def suite() -> Suite:
     """Two tasks, the first with two graphs."""
     spec = TensorSpec("a", (2,), "int64", "cuda:0", None, None, 0, 3, (1, 2), "L_a_")
-    other = TensorSpec("b", (), "bfloat16", mean=0.5, std=0.25, role="input")
+    scalar = TensorSpec("b", (), "bfloat16", mean=0.5, std=0.25, role="input")
     return make_suite(
         "small",
         [
             SuiteGraph(
-                "first", "g0", Graph(RELU, (spec, other)), NetSource("net", "lib", "1", 3, 5)
+                "first", "g0", Graph(RELU, (spec, scalar)), NetSource("net", "lib", "1", 3, 5)
             ),
             SuiteGraph("first", "g1", graph_of(RELU_AGAIN, dtype="float16")),
             SuiteGraph("second", "g2", graph_of(TANH)),
@@ -53,9 +53,9 @@ def test_a_shipped_suite_loads_and_its_graphs_have_inputs(name: str):
     suite = load_suite(name)
     assert suite.name == name and suite.tasks
     for task in suite.tasks:
-        assert {op_sequence(item.graph.program) for item in task.graphs} == {task.ops}
+        assert {op_sequence(graph.graph.program) for graph in task.graphs} == {task.ops}
     smallest = min(
-        (item.graph for task in suite.tasks for item in task.graphs),
+        (graph.graph for task in suite.tasks for graph in task.graphs),
         key=lambda graph: sum(spec.num_elements for spec in graph.tensors),
     )
     assert len(make_inputs(smallest, "fresh", 0)) == len(smallest.tensors)
@@ -63,10 +63,12 @@ def test_a_shipped_suite_loads_and_its_graphs_have_inputs(name: str):
 
 def test_the_demo_suite_is_as_broad_as_it_says():
     suite = load_suite("demo")
-    graphs = [item for task in suite.tasks for item in task.graphs]
+    graphs = [graph for task in suite.tasks for graph in task.graphs]
     assert len(suite.tasks) >= 12 and len(graphs) >= 40
-    assert len({item.source.net for item in graphs if item.source}) >= 8
-    assert {"float32", "bfloat16"} <= {spec.dtype for item in graphs for spec in item.graph.tensors}
+    assert len({graph.source.net for graph in graphs if graph.source}) >= 8
+    assert {"float32", "bfloat16"} <= {
+        spec.dtype for graph in graphs for spec in graph.graph.tensors
+    }
 
 
 def test_a_suite_written_is_read_back_equal(suite: Suite, tmp_path: Path):
@@ -78,12 +80,12 @@ def test_a_suite_written_is_read_back_equal(suite: Suite, tmp_path: Path):
 
 def test_graphs_keep_their_order_and_tasks_that_of_their_first_graph(suite: Suite):
     assert [task.name for task in suite.tasks] == ["first", "second"]
-    assert [item.name for item in suite.tasks[0].graphs] == ["g0", "g1"]
+    assert [graph.name for graph in suite.tasks[0].graphs] == ["g0", "g1"]
     assert suite.tasks[0].ops == ("torch.relu", "operator.add")
 
 
 def test_the_content_hash_sees_names_and_graphs_and_nothing_else(suite: Suite):
-    graphs = [item for task in suite.tasks for item in task.graphs]
+    graphs = [graph for task in suite.tasks for graph in task.graphs]
     assert make_suite("other", graphs).content_hash == suite.content_hash
     assert (
         make_suite("small", [replace(graphs[0], source=None), *graphs[1:]]).content_hash
@@ -96,7 +98,7 @@ def test_the_content_hash_sees_names_and_graphs_and_nothing_else(suite: Suite):
         [*graphs[:2], replace(graphs[2], graph=graph_of(TANH, (3, 3)))],
         [graphs[2], *graphs[:2]],
     ]
-    hashes = {make_suite("small", item).content_hash for item in changed}
+    hashes = {make_suite("small", edited).content_hash for edited in changed}
     assert len(hashes) == len(changed) and suite.content_hash not in hashes
 
 
@@ -112,7 +114,9 @@ def test_two_graphs_of_one_name_are_refused():
 
 
 def test_graphs_of_one_task_with_other_ops_are_refused():
-    graphs = [SuiteGraph("task", name, graph_of(item)) for name, item in (("r", RELU), ("t", TANH))]
+    graphs = [
+        SuiteGraph("task", name, graph_of(program)) for name, program in (("r", RELU), ("t", TANH))
+    ]
     with pytest.raises(SuiteError, match="task task: t has another op sequence than r"):
         make_suite("small", graphs)
 
@@ -130,9 +134,9 @@ def edited(column: str, change: Callable[[str], object]) -> Callable[[pa.Table],
     """An edit of one column of every row of a stored suite."""
 
     def edit(table: pa.Table) -> pa.Table:
-        values = [change(item) for item in table.column(column).to_pylist()]
-        place = table.column_names.index(column)
-        return table.set_column(place, column, pa.array(values))
+        values = [change(text) for text in table.column(column).to_pylist()]
+        index = table.column_names.index(column)
+        return table.set_column(index, column, pa.array(values))
 
     return edit
 
@@ -217,12 +221,12 @@ def test_a_folder_of_graphs_is_a_suite_with_a_task_for_each_op_sequence(tmp_path
         write_sample(tmp_path / name, GraphSample(graph_of(program)))
     suite = load_suite(str(tmp_path))
     assert suite.name == tmp_path.name
-    assert {task.ops: [item.name for item in task.graphs] for task in suite.tasks} == {
+    assert {task.ops: [graph.name for graph in task.graphs] for task in suite.tasks} == {
         ("torch.relu", "operator.add"): ["a", "c"],
         ("torch.tanh",): ["b/tanh"],
     }
     [task] = load_suite(str(tmp_path / "b" / "tanh")).tasks
-    assert [item.name for item in task.graphs] == ["tanh"]
+    assert [graph.name for graph in task.graphs] == ["tanh"]
 
 
 def test_a_folder_without_graphs_is_refused(tmp_path: Path):
