@@ -7,7 +7,7 @@ device are copied by the worker, at the judge's command, to memory that both sha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TypeAlias
 
 import msgspec
 
@@ -20,45 +20,7 @@ from passnet.records.dtypes import Array
 NS_PER_MS = 1_000_000
 
 
-class OutputReader(Protocol):
-    """Reads outputs while the worker holds them."""
-
-    def delivered_ms(self, pointers: list[int]) -> float | None:
-        """A call has ended; its outputs lie there. The milliseconds that their delivery took."""
-
-    def places(self, probes: Sequence[ProbedPlaces]) -> list[bytes]:
-        """What some places of them hold, as `probe.read_places` gives it."""
-
-    def whole(self) -> list[bytes]:
-        """All of them as they are now, one after the other, and what was made of the arguments."""
-
-    def hold(self) -> None:
-        """The worker will hold these over the next call."""
-
-    def held(self) -> list[bytes]:
-        """Those that were held, as they are now."""
-
-    def arrays(self, whole: Sequence[bytes]) -> list[Array | None]:
-        """What `whole` gave, as arrays; None for what is no tensor."""
-
-
-def output_reader(
-    loaded: LoadedWorker, memory: SharedMemory | None, order: Callable[[int], int]
-) -> OutputReader:
-    """How the judge sees a worker's outputs.
-
-    Args:
-        loaded: whose outputs they are.
-        memory: where they are delivered to, if they lie on a device.
-        order: gives a command of the control page, waits for its end, and returns the nanoseconds
-            between.
-    """
-    if memory is None:
-        return _InMemory(loaded)
-    return _Delivered(loaded, memory, order)
-
-
-class _InMemory:
+class _MemoryOutputs:
     """Outputs in the worker's memory."""
 
     def __init__(self, loaded: LoadedWorker) -> None:
@@ -67,27 +29,38 @@ class _InMemory:
         self._held: list[int] = []
 
     def delivered_ms(self, pointers: list[int]) -> float | None:
+        """A call has ended, and its outputs lie there; the milliseconds that their delivery took,
+        None where there is none.
+        """
         self._pointers = pointers
         return None
 
     def places(self, probes: Sequence[ProbedPlaces]) -> list[bytes]:
+        """What some places of them hold, as `probes.read_places` gives it."""
         return read_places(self._loaded.worker, self._pointers, self._loaded.forms, probes)
 
     def whole(self) -> list[bytes]:
+        """All of them as they are now, one after the other."""
         return read_whole(self._loaded.worker, self._pointers, self._loaded.forms)
 
     def hold(self) -> None:
+        """The worker will hold these over the next call."""
         self._held = self._pointers
 
     def held(self) -> list[bytes]:
+        """Those that were held, as they are now."""
         return read_whole(self._loaded.worker, self._held, self._loaded.forms)
 
     def arrays(self, whole: Sequence[bytes]) -> list[Array | None]:
+        """What `whole` gave, as arrays; None for what is no tensor."""
         return as_arrays(whole, self._loaded.forms)
 
 
-class _Delivered:
-    """Outputs on a device; see `output_reader`."""
+class _DeliveredOutputs:
+    """Outputs on a device, which are read as `_MemoryOutputs` are; see `output_reader`.
+
+    `whole` also brings back what was made of the arguments.
+    """
 
     def __init__(
         self, loaded: LoadedWorker, memory: SharedMemory, order: Callable[[int], int]
@@ -135,6 +108,26 @@ class _Delivered:
                 window[probe.axis] = slice(index[probe.axis], index[probe.axis] + probe.run)
             parts.append(array[tuple(window)].tobytes())
         return b"".join(parts)
+
+
+OutputReader: TypeAlias = _MemoryOutputs | _DeliveredOutputs
+"""Reads outputs while the worker holds them."""
+
+
+def output_reader(
+    loaded: LoadedWorker, memory: SharedMemory | None, order: Callable[[int], int]
+) -> OutputReader:
+    """How the judge sees a worker's outputs.
+
+    Args:
+        loaded: whose outputs they are.
+        memory: where they are delivered to, if they lie on a device.
+        order: gives a command of the control page, waits for its end, and returns the nanoseconds
+            between.
+    """
+    if memory is None:
+        return _MemoryOutputs(loaded)
+    return _DeliveredOutputs(loaded, memory, order)
 
 
 def _dense(form: OutputForm) -> OutputForm:

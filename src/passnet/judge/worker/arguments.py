@@ -12,7 +12,7 @@ import ctypes
 import mmap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -26,32 +26,11 @@ FLUSHED_SHARE = 2
 (reference: measuring, cold L2 by default on a GPU)."""
 
 
-class WorkerArguments(Protocol):
-    """Where arguments lie, and how they get there.
-
-    `wait` returns when the device has done all it was given; None where there is nothing to wait
-    for.
-    """
-
-    wait: Callable[[], None] | None
-
-    def give(self, number: int) -> list[Any]:
-        """The arguments of a set, with the values that the judge wrote."""
-
-    def settle(self, number: int) -> None:
-        """Let the judge see what a call made of the arguments of a set."""
-
-    def warm(self) -> None:
-        """Get the arguments of a timed call, the last set, ready for it."""
-
-    def addresses(self) -> tuple[int, ...]:
-        """Where the arguments of timed calls lie, 0 for numbers; nothing if the judge knows."""
-
-
-class _InPlace:
+class _SharedArguments:
     """Arguments that lie in the shared memory itself."""
 
     wait: Callable[[], None] | None = None
+    """Returns when a device has done all it was given; None where there is nothing to wait for."""
 
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, num_bytes: int) -> None:
         self._sets = _host_arguments(layouts, memory)
@@ -59,20 +38,23 @@ class _InPlace:
         self._timed = np.frombuffer(memory, np.uint64, (num_bytes - first) // 8, first)
 
     def give(self, number: int) -> list[Any]:
+        """The arguments of a set, with the values that the judge wrote."""
         return self._sets[number]
 
     def settle(self, number: int) -> None:
-        pass
+        """Let the judge see what a call made of the arguments of a set."""
 
     def warm(self) -> None:
+        """Get the arguments of a timed call, the last set, ready for it."""
         np.bitwise_xor.reduce(self._timed)  # one reading of all, into the cache
 
     def addresses(self) -> tuple[int, ...]:
+        """Where the arguments of timed calls lie, 0 for numbers; nothing if the judge knows."""
         return ()
 
 
-class _OnDevice:
-    """Arguments in a device's memory, one copy for all sets.
+class _DeviceArguments:
+    """Arguments in a device's memory, one copy for all sets; used as `_SharedArguments` are.
 
     Args:
         layouts: of the arguments.
@@ -122,13 +104,17 @@ class _OnDevice:
         )
 
 
+WorkerArguments: TypeAlias = _SharedArguments | _DeviceArguments
+"""Where arguments lie, and how they get there."""
+
+
 def place_arguments(
     layouts: Sequence[InputLayout], memory: mmap.mmap, num_bytes: int, device: str
 ) -> WorkerArguments:
     """Where the arguments of a graph lie on a device."""
     if device == "cpu":
-        return _InPlace(layouts, memory, num_bytes)
-    return _OnDevice(layouts, memory, device)
+        return _SharedArguments(layouts, memory, num_bytes)
+    return _DeviceArguments(layouts, memory, device)
 
 
 def _host_arguments(layouts: Sequence[InputLayout], memory: mmap.mmap) -> list[list[Any]]:
