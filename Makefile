@@ -7,7 +7,7 @@ PIP_ARGS ?=
 BIN := .venv/bin
 RUN := OMP_NUM_THREADS=1 $(BIN)
 
-.PHONY: demo test test-all lint bench gpu clean
+.PHONY: demo test-quick test test-all lint bench gpu clean
 
 # With torch fixed, no other package can replace it by a larger build.
 .venv/core: pyproject.toml
@@ -29,6 +29,17 @@ demo: .venv/core
 	$(BIN)/passnet bench run --suite demo-small --out runs/demo-small --seconds 0.2 --brief \
 	  --candidate eager --candidate inductor --candidate inductor@direct \
 	  --candidate examples/passes --candidate examples/passes@direct
+
+# Three tiers: in seconds, at each save; in at most five minutes on two quiet cores, for each change;
+# and everything, those marked slow too.
+QUICK := tests/test_layers.py tests/test_replay.py tests/records tests/score tests/report \
+  tests/graph/test_parse.py tests/graph/test_roundtrip.py tests/graph/test_meta_files.py \
+  tests/passes/test_match.py tests/passes/test_rewrite.py tests/passes/test_normalise.py \
+  tests/judge/test_verdict.py tests/judge/test_findings.py tests/judge/test_compare.py \
+  tests/judge/test_estimate.py tests/jobs/test_run_folder.py
+
+test-quick: .venv/dev
+	$(RUN)/python -m pytest -n 0 -m "not slow" $(QUICK)
 
 test: .venv/dev
 	$(RUN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
