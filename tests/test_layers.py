@@ -136,10 +136,10 @@ def test_no_two_public_types_share_a_name() -> None:
 def test_every_folder_opens_with_a_map_of_its_files() -> None:
     for folder in {path.parent for path in source_files()} - {SOURCE}:
         text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
-        lines = [line.split()[0] for line in (text or "").splitlines() if line.startswith("    ")]
+        lines = re.findall(r"^ *(\w+) {2,}\S", text or "", re.MULTILINE)
         files = [path.stem for path in folder.glob("*.py") if not path.stem.startswith("__")]
         rooms = [path.parent.name for path in folder.glob("*/__init__.py")]
-        assert sorted(set(lines)) == sorted([*files, *rooms]), folder
+        assert sorted(lines) == sorted([*files, *rooms]), folder
 
 
 def test_parser_judge_and_score_need_no_torch() -> None:
