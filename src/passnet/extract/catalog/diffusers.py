@@ -175,7 +175,6 @@ NETS: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
 }  # fmt: skip
 """Entry -> class, what to construct it with, what to call it with, and task."""
 
-
 names = listed("diffusers", NETS)
 
 

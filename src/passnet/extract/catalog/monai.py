@@ -146,7 +146,6 @@ NETS: dict[str, tuple[str, dict[str, Any], str]] = {
 SLICES = ("hovernet", "quicknat")
 CHANNELS = {"torchvision-fc-2d": 3, "voxelmorph-unet-3d": 2}
 
-
 names = listed("monai", NETS)
 
 

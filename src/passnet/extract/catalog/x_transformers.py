@@ -97,7 +97,6 @@ STACKS: dict[str, dict[str, Any]] = {
 WRAPPERS = ("continuous", "translation", "xval", "multi-input")
 """Nets of which there is one each."""
 
-
 names = listed(
     "x_transformers",
     [

@@ -1,12 +1,14 @@
 """transformers: every net class that the library exports, base nets and task heads alike.
 
-inputs            what a net is called with
-arguments         how each argument is made, by its name
-families          what some families take otherwise than the names of their arguments say
-input_factories   makers of inputs from the names and sizes of axes
-config_view       a net's configuration and arguments, as the makers ask for them
-config_defaults   settings that some default configurations lack
-reduced_configs   configurations with few layers
+    inputs            what a net is called with
+    arguments         how each argument is made, by its name
+    families          what some families take otherwise than the names of their arguments say
+    input_factories   makers of inputs from the names and sizes of axes
+    config_view       a net's configuration and arguments, as the makers ask for them
+    config_defaults   settings that some default configurations lack
+    reduced_configs   configurations with few layers
+
+Nets have their default configuration, but for a few layers in each stack.
 """
 
 from __future__ import annotations
