@@ -7,14 +7,12 @@ of tensors.
 from __future__ import annotations
 
 import random
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, fields
 from functools import partial
-from itertools import islice
-from multiprocessing import get_context
+from itertools import count, islice, takewhile
 from pathlib import Path
+from typing import Any
 
 from passnet.dataset.layout import TYPE_FOLDERS
 from passnet.dataset.progress import ProgressStep, silent
@@ -32,13 +30,16 @@ from passnet.errors import InputError
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.targets import check_targets
 from passnet.jobs.executors import run_local
-from passnet.jobs.process import Job, JobLimits, JobRunner
+from passnet.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.records.parquet import check_shards
-from passnet.records.serialise import decode, encode
+from passnet.records.serialise import decode, encode, write_json
 
 MAX_SHOWN = 20
 MAX_REASON_CHARACTERS = 200
-ROWS_A_TASK = 128
+ROWS_A_JOB = 128
+BATCH_LIMITS = JobLimits(600.0, 8192)
+"""What the check of a batch of rows may use."""
+
 RUN_LIMITS = JobLimits(120.0, 16384)
 """What a run of one row may use."""
 
@@ -98,13 +99,14 @@ def verify(
             step()
             yield row
 
-    wrong = [text for text in _row_errors(rows(), num_processes) if text]
+    wrong = _row_errors(rows(), num_processes)
     wrong += [f"{name[:16]}: stands {n} times" for name, n in counts.names.items() if n > 1]
     errors += _differences(manifest, counts.manifest(manifest.versions, manifest.shards))
     failed = []
     if sample:
         step = announce("running rows", len(sample))
-    for text in _run(sample, num_processes, seed):
+    jobs = {row.full: (row, seed) for row in sample}
+    for text in run_local(list(jobs), partial(_run_isolated, jobs=jobs), num_processes):
         failed += [text] if text else []
         step()
     return Verification(
@@ -145,23 +147,31 @@ def _differences(stated: DatasetManifest, actual: DatasetManifest) -> list[str]:
     ]
 
 
-def _row_errors(rows: Iterator[SubgraphRow], num_processes: int) -> Iterator[str | None]:
-    """What is wrong with each row, in order; a few batches are under way at a time."""
+def _row_errors(rows: Iterator[SubgraphRow], num_processes: int) -> list[str]:
+    """What is wrong with rows, in their order; batches of them are checked side by side."""
     if num_processes <= 1:
-        yield from map(row_error, rows)
-        return
-    pending: deque[Future[list[str | None]]] = deque()
-    with ProcessPoolExecutor(num_processes, mp_context=get_context("spawn")) as pool:
-        while batch := list(islice(rows, ROWS_A_TASK)):
-            pending.append(pool.submit(_batch_errors, batch))
-            if len(pending) > 2 * num_processes:
-                yield from pending.popleft().result()
-        while pending:
-            yield from pending.popleft().result()
+        return [text for text in map(row_error, rows) if text]
+    batches = takewhile(bool, (list(islice(rows, ROWS_A_JOB)) for _ in count()))
+    payloads = (encode(numbered).decode() for numbered in enumerate(batches))
+    errors = dict(run_local(payloads, _batch_errors, num_processes))
+    return [text for number in sorted(errors) for text in errors[number]]
 
 
-def _batch_errors(rows: list[SubgraphRow]) -> list[str | None]:
-    return [row_error(row) for row in rows]
+def _batch_errors(runner: JobRunner, payload: str) -> tuple[int, list[str]]:
+    """The number of a batch, and what is wrong with its rows."""
+    module = "passnet.dataset.verification"
+    result = runner.run(Job(f"{module}:batch_errors_to", payload, BATCH_LIMITS, f"{module}:ready"))
+    if outcome := result.outcome(list[str]):
+        return decode(payload, tuple[int, list[Any]])[0], outcome.record
+    number, batch = decode(payload, tuple[int, list[SubgraphRow]])
+    names = f"{batch[0].full[:16]} to {batch[-1].full[:16]}"
+    return number, [f"rows {names} could not be checked: {result.failure}"]
+
+
+def batch_errors_to(payload: str, folder: Path) -> None:
+    """What runs in the process: leave what is wrong with the rows of a batch in a folder."""
+    _, batch = decode(payload, tuple[int, list[SubgraphRow]])
+    write_json(folder / RECORD_FILE, [text for text in map(row_error, batch) if text])
 
 
 def row_error(row: SubgraphRow) -> str | None:
@@ -188,11 +198,10 @@ def row_error(row: SubgraphRow) -> str | None:
             ("kinds", row.kinds, tuple(sorted({*row.kinds} & {*TYPE_FOLDERS}))),
             ("nets", row.nets, tuple(sorted({*row.nets}))),
             ("original", bool(row.original), bool(row.variant)),
+            ("places", True, _places_agree(row)),
         )
         if stored != actual
     ]
-    if not _places_agree(row):
-        wrong.append("places")
     return f"{where}: wrong {', '.join(wrong)}" if wrong else None
 
 
@@ -202,15 +211,10 @@ def _places_agree(row: SubgraphRow) -> bool:
     return ranges_agree and len(row.places) <= row.num_places and len(graphs) <= row.num_graphs
 
 
-def _run(rows: list[SubgraphRow], num_processes: int, seed: int) -> Iterator[str | None]:
-    """How the run of each row failed, in any order; None where it did not."""
-    jobs = {row.full: (row, seed) for row in rows}
-    return run_local(list(jobs), partial(_run_isolated, jobs=jobs), num_processes)
-
-
 def _run_isolated(
     worker: JobRunner, name: str, jobs: dict[str, tuple[SubgraphRow, int]]
 ) -> str | None:
+    """How the run of a row failed, in words; None where it did not."""
     module = "passnet.dataset.verification"
     payload = encode(jobs[name]).decode()
     result = worker.run(Job(f"{module}:run_row", payload, RUN_LIMITS, f"{module}:ready"))

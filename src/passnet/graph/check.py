@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 
 from passnet.errors import GraphError, PassnetError
@@ -14,6 +13,12 @@ from passnet.graph.canonical import fingerprints
 from passnet.graph.files import read_sample
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
+from passnet.jobs.executors import run_local
+from passnet.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
+from passnet.records.serialise import decode, encode, write_json
+
+LIMITS = JobLimits(300.0, 8192)
+"""What the check of one directory may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +72,30 @@ def check_all(paths: Sequence[Path], build: bool, num_processes: int) -> Iterato
     if num_processes <= 1 or len(paths) <= 1:
         yield from (check_graph(path, build) for path in paths)
         return
-    remaining = list(paths)
-    while remaining:
-        with ProcessPoolExecutor(num_processes, mp_context=get_context("spawn")) as pool:
-            for future in [pool.submit(check_graph, path, build) for path in remaining]:
-                if isinstance(future.exception(), BrokenProcessPool):
-                    break
-                yield future.result()
-                del remaining[0]
-        # Which graph broke the pool is seen by checking those that may have in processes of their
-        # own; where it was a later one, the next pool breaks too.
-        for path in remaining[:num_processes]:
-            yield _check_alone(path, build)
-        del remaining[:num_processes]
+    names = [str(path) for path in paths]
+    pending, checks = deque(names), {}
+    for check in run_local(names, partial(_check_isolated, build=build), num_processes):
+        checks[check.path] = check
+        while pending and pending[0] in checks:
+            yield checks.pop(pending.popleft())
 
 
-def _check_alone(path: Path, build: bool) -> Check:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        try:
-            return pool.submit(check_graph, path, build).result()
-        except BrokenProcessPool as cause:
-            text = f"{path}: the checking process ended ({type(cause).__name__})"
-            return Check(str(path), False, None, 0, text, crashed=True)
+def _check_isolated(runner: JobRunner, name: str, build: bool) -> Check:
+    module = "passnet.graph.check"
+    payload = encode((name, build)).decode()
+    result = runner.run(Job(f"{module}:check_to", payload, LIMITS, f"{module}:ready"))
+    if outcome := result.outcome(Check):
+        return outcome.record
+    text = f"{name}: the checking process ended: {result.failure}"
+    return Check(name, False, None, 0, text, crashed=True)
+
+
+def ready(_: str) -> None:
+    """Import what a check needs, so that a fork of this process is quick."""
+    import passnet.graph.fake  # noqa: F401
+
+
+def check_to(payload: str, folder: Path) -> None:
+    """What runs in the process: check one directory, and leave the record in a folder."""
+    name, build = decode(payload, tuple[str, bool])
+    write_json(folder / RECORD_FILE, check_graph(Path(name), build))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
@@ -45,14 +45,14 @@ def executor(name: str) -> Executor:
 
 
 def run_local(
-    names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
+    names: Iterable[str], work: Callable[[JobRunner, str], R], num_workers: int
 ) -> Iterator[R]:
     """Work on this machine; each worker takes the next name when it is free."""
     waiting = iter(names)
     lock = threading.Lock()
     finished: SimpleQueue[tuple[R | None, BaseException | None] | None] = SimpleQueue()
     stopping = threading.Event()
-    runners = [JobRunner() for _ in range(min(num_workers, len(names)))]
+    runners = [JobRunner() for _ in range(num_workers)]
 
     def serve(runner: JobRunner) -> None:
         try:

@@ -99,7 +99,8 @@ class JobResult:
         """Why the job did not return, in words."""
         if self.end.timed_out:
             return f"not done in {self.job.limits.seconds:g} s"
-        return self.log[-MAX_REASON_CHARACTERS:] or f"ended by signal {self.end.signal}"
+        ending = f"signal {self.end.signal}" if self.end.signal else f"status {self.end.status}"
+        return self.log[-MAX_REASON_CHARACTERS:] or f"ended by {ending}"
 
     def outcome(self, kind: type[R]) -> JobOutcome[R] | None:
         """The record of type `kind` that it left, with its rows; None where it left none."""
