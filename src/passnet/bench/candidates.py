@@ -81,18 +81,16 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
             f"{did_you_mean(word, [*BASELINES, *neighbours(path)])}"
         )
     folders, broken = _pass_folders(path, tasks)
-    digest = hashlib.sha256()
-    for name, folder in sorted(folders.items()):
-        digest.update(f"{name}\0{folder.code_hash}\n".encode())
-    for name in sorted(broken):
-        digest.update(f"{name}\0{hash_folders([path / name])}\n".encode())
+    hashes = [f"{name}\0{folder.code_hash}\n" for name, folder in sorted(folders.items())]
+    hashes += [f"{name}\0{hash_folders([path / name])}\n" for name in sorted(broken)]
+    code_hash = hashlib.sha256("".join(hashes).encode()).hexdigest()
     notes = tuple(
         f"{folder.path}: {name}.py looks like a pass but is not on the list, so it is not applied"
         for folder in folders.values()
         for name in folder.unlisted
     ) + tuple(f"task {task}: {error}" for task, error in broken.items())
     template = Candidate(text, "passes", None, call, residual, str(path.resolve()))
-    return CandidateEntry(template, path.resolve(), digest.hexdigest(), notes)
+    return CandidateEntry(template, path.resolve(), code_hash, notes)
 
 
 def _pass_folders(

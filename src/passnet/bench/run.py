@@ -29,11 +29,7 @@ from passnet.judge.protocol.device import find_device, kind_of
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
-from passnet.records.serialise import (
-    SCHEMA_VERSION,
-    LineWriter,
-    read_json,
-)
+from passnet.records.serialise import SCHEMA_VERSION, LineWriter, read_json
 from passnet.suite.suite import Suite, SuiteGraph, Task, load_suite, shipped_suites
 
 T = TypeVar("T")
@@ -169,16 +165,9 @@ def judge_task(
     finished: Collection[tuple[str, str]],
     inspected: InspectedFolders,
 ) -> Iterator[tuple[SuiteGraph, list[Trial]]]:
-    """The trials of a task that are not finished, graph by graph.
+    """The trials of a task, graph by graph, but for those whose graph and candidate are finished.
 
-    Args:
-        parents: of the workers.
-        task: whose graphs.
-        entries: the candidates.
-        settings: how to measure.
-        unseen: held-out graphs of the task; what candidates do on them counts in every trial.
-        finished: graph and candidate of the trials that need not be made.
-        inspected: the pass folders whose text was inspected before.
+    What candidates do on the unseen graphs, which were held out, counts in all their trials.
     """
     missing = {
         graph.name: [entry for entry in entries if (graph.name, entry.name) not in finished]

@@ -127,7 +127,9 @@ def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> Candida
     )
 
 
-def as_json(scores: list[CandidateScore], b: float, p: float) -> dict[str, Any]:
+def as_json(
+    scores: list[CandidateScore], b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
+) -> dict[str, Any]:
     """The scores for a program to read: one candidate flat, several under `candidates`."""
     records = {score.candidate: _record(score, b, p) for score in scores}
     if len(scores) == 1:

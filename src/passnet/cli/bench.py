@@ -65,7 +65,6 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
     from passnet.report.progress import progress
     from passnet.report.results import write_results
     from passnet.report.tables import phase_table
-    from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
 
     entries = [parse_candidate(text, suite.tasks) for text in candidates]
     if require_sandbox and sandbox.name == "none":
@@ -85,7 +84,7 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
     wall_s = time.monotonic() - start
     scores = write_results(out)
     if as_json:
-        print_json(to_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY))
+        print_json(to_json(scores))
         return
     _print_run(scores, trials, brief)
     print_tables([phase_table(trials, wall_s)])

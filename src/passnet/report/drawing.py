@@ -21,6 +21,7 @@ CHARACTER_WIDTH = 6.7
 BOLD_WIDTH = 7.2
 LINE_HEIGHT = 14
 PADDING = 8
+BOLD = ' font-weight="bold"'
 GAP_X = 18
 GAP_Y = 30
 MAX_CHARACTERS = 44
@@ -31,8 +32,6 @@ COLOURS: Mapping[NodeKind, tuple[str, str]] = {
     "output": ("#e9f5ec", "#5a9e6f"),
 }
 """Fill and stroke."""
-
-FIRST_LINE = ' font-weight="bold"'
 
 
 @dataclass(slots=True)
@@ -81,8 +80,8 @@ def _nodes(graph: Graph) -> list[_Node]:
         forms = [
             f"{value.dtype} {_shape(value.shape)}" for value in values if value.shape is not None
         ]
-        lines = (op.target, *_literals(op), *forms[:3], *(["..."] if len(forms) > 3 else []))
-        node = _Node("op", tuple(_short(line) for line in lines))
+        lines = (op.target, _literals(op), *forms[:3], "..." if len(forms) > 3 else "")
+        node = _Node("op", tuple(_short(line) for line in lines if line))
         node.above = [makers[name] for name in dict.fromkeys(op_refs(op)) if name in makers]
         if op.output is not None:
             makers[op.output] = node
@@ -97,11 +96,11 @@ def _shape(shape: Sequence[int]) -> str:
     return "×".join(map(str, shape)) or "scalar"
 
 
-def _literals(op: Op) -> list[str]:
+def _literals(op: Op) -> str:
     """The arguments that are no values, in one line."""
     literals = [render_arg(arg) for arg in op.args if not isinstance(arg, Ref)]
     literals += [f"{name}={render_arg(arg)}" for name, arg in op.kwargs if not isinstance(arg, Ref)]
-    return [", ".join(literals)] if literals else []
+    return ", ".join(literals)
 
 
 def _short(line: str) -> str:
@@ -202,7 +201,7 @@ def _svg(rows: Sequence[Sequence[_Node]], title: str) -> str:
         '<rect width="100%" height="100%" fill="white"/>',
     ]
     if title:
-        parts.append(f'<text x="{PADDING}" y="18" font-weight="bold">{escape(title)}</text>')
+        parts.append(f'<text x="{PADDING}" y="18"{BOLD}>{escape(title)}</text>')
     parts += [_edge(source, node, tops) for node in nodes for source in node.above]
     parts += [_box(node, tops[id(node)]) for node in nodes if node.lines]
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -219,7 +218,7 @@ def _box(node: _Node, top: float) -> str:
     fill, stroke = COLOURS[node.kind]
     texts = "".join(
         f'<text x="{node.x:.1f}" y="{top + 13 + index * LINE_HEIGHT:.1f}" text-anchor="middle"'
-        f"{'' if index else FIRST_LINE}>{escape(line)}</text>"
+        f"{'' if index else BOLD}>{escape(line)}</text>"
         for index, line in enumerate(node.lines)
     )
     return (

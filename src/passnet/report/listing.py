@@ -11,12 +11,7 @@ from passnet.suite.suite import Task
 
 
 def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
-    """Lines that show a graph.
-
-    Args:
-        graph: what to show.
-        where: its file, for error messages.
-        shapes: infer what every op makes (needs torch).
+    """Lines that show a graph; with shapes, which need torch, also what every op makes.
 
     Raises:
         GraphError: the shapes cannot be inferred.

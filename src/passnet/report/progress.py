@@ -18,11 +18,8 @@ from rich.progress import (
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[..., None]]:
-    """A bar with rate and expected end; the block gets a function that counts one more.
-
-    Args:
-        title: shown before the bar.
-        total: how often the function will be called.
+    """A bar with a title, rate and expected end; the block gets the function that counts up to the
+    total, one by one, and is told what is worked on.
     """
     console = Console(stderr=True)
     columns = (

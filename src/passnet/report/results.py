@@ -10,7 +10,6 @@ from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
 from passnet.records.serialise import write_json
 from passnet.report.figures import draw_es
 from passnet.report.tables import markdown, task_overview, task_tables, total_table
-from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
 
 
 def write_results(out: Path) -> list[CandidateScore]:
@@ -23,7 +22,7 @@ def write_results(out: Path) -> list[CandidateScore]:
     scores = score_rows(read_rows(out))
     tables = [total_table(scores), task_overview(scores)]
     tables += task_tables(list(run_folder(out).records().values()))
-    write_json(out / SCORES_FILE, as_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY))
+    write_json(out / SCORES_FILE, as_json(scores))
     (out / TABLES_FILE).write_text(markdown(tables), encoding="utf-8")
     draw_es(scores, out / FIGURE_FILE)
     return scores

@@ -41,13 +41,7 @@ def score_intervals(
     """Intervals of AS over the choice of tasks, over the repeats of the measurement, and of both.
 
     `tasks` resamples tasks; `repeats` keeps the tasks and redraws each speedup from the log-normal
-    that its interval describes; `both` does both.
-
-    Args:
-        tasks: the trials of every task.
-        b: penalty of a severe error.
-        p: penalty of a slow-down.
-        seed: of the resampling.
+    that its interval describes; `both` does both. The same seed gives the same intervals.
     """
     random = np.random.default_rng(seed)
     by_task = np.array([_log_as_draws(trials, b, p, random) for trials in tasks.values()])
