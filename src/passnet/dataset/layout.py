@@ -9,20 +9,13 @@ Source: GraphNet and PassNet, as released (directory layouts of graphs and of sa
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from passnet.dataset.store import (
-    Occurrence,
-    Provenance,
-    SubgraphRow,
-    graph_of,
-    provenance_of,
-    row_of_graph,
-)
+from passnet.dataset.store import Occurrence, Provenance, SubgraphRow, graph_of, row_of_graph
 from passnet.errors import InputError
 from passnet.extract.domain import DOMAINS, Domain
 from passnet.graph.files import GraphSample
@@ -55,14 +48,14 @@ def sample_of(row: SubgraphRow) -> GraphSample:
     Raises:
         InputError: its text or arguments cannot be read.
     """
-    provenance = msgspec.to_builtins(provenance_of(row))
+    provenance = {field.name: getattr(row, field.name) for field in fields(Provenance)}
     info = {
         "framework": "torch",
         "num_devices_required": 1,
         "num_nodes_required": 1,
         "dynamic": False,
         "model_name": name_of(row),
-        FACTS_KEY: {"schema_version": SCHEMA_VERSION, **provenance},
+        FACTS_KEY: msgspec.to_builtins({"schema_version": SCHEMA_VERSION, **provenance}),
     }
     sources: dict[str, Any] = {}
     for occurrence in row.places:

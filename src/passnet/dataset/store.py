@@ -111,11 +111,6 @@ def row_of_graph(graph: Graph, provenance: Provenance, where: str) -> SubgraphRo
     )
 
 
-def provenance_of(row: SubgraphRow) -> Provenance:
-    """What a row says beside its graph."""
-    return Provenance(*(getattr(row, field.name) for field in fields(Provenance)))
-
-
 def graph_of(row: SubgraphRow) -> Graph:
     """The graph that a row describes.
 

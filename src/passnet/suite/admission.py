@@ -215,8 +215,10 @@ def _right_runs(
     ]
 
 
-def _same_bits(first: Array, second: Array | None) -> bool:
-    return second is not None and (first.shape, first.tobytes()) == (second.shape, second.tobytes())
+def _same_bits(first: InputValue, second: Array | None) -> bool:
+    if isinstance(first, int) or second is None:
+        return False
+    return first.shape == second.shape and first.tobytes() == second.tobytes()
 
 
 def agrees(actual: Array, expected: Array, dtype: str) -> bool:
@@ -287,12 +289,8 @@ def _passed_through(graph: Graph, runs: Sequence[_RightRun]) -> list[tuple[str, 
         for number, output in enumerate(runs[0].outputs)
         for argument, spec in enumerate(graph.tensors)
         if output.dtype == spec.dtype
-        and all(_is_same(run.inputs[argument], run.outputs[number]) for run in runs)
+        and all(_same_bits(run.inputs[argument], run.outputs[number].array) for run in runs)
     ]
-
-
-def _is_same(argument: InputValue, output: Value) -> bool:
-    return not isinstance(argument, int) and _same_bits(argument, output.array)
 
 
 def _computed(runs: Sequence[_RightRun]) -> set[str]:

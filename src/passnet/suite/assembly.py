@@ -12,7 +12,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
+from passnet.dataset.progress import ProgressStep
 from passnet.dataset.store import SUBGRAPHS, SubgraphRow, graph_of, read_dataset
 from passnet.errors import InputError
 from passnet.extract.catalog import packages_of
@@ -94,7 +96,7 @@ class Assembled:
     admissions: tuple[AdmissionRecord, ...]
 
 
-Announce = Callable[[int], AbstractContextManager[Callable[..., None]]]
+Announce: TypeAlias = Callable[[int], AbstractContextManager[ProgressStep]]
 """Shows how far it is: told how many subgraphs are to be tried, gives what is called after each."""
 
 
