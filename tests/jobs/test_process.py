@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import InputError, WorkerError
-from passnet.jobs.process import Job, JobLimits, JobRunner, prepare_nothing
+from passnet.jobs.process import Job, JobLimits, JobRunner
 
 HERE = "tests.jobs.failing_jobs"
 SHORT = JobLimits(1.0, 512)
@@ -68,4 +68,3 @@ def test_a_job_leaves_no_folder_behind(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     runner.run(job("dies"))
     assert list(tmp_path.iterdir()) == []
-    prepare_nothing("")

@@ -29,7 +29,7 @@ from passnet.judge.protocol.device import find_device, kind_of
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
-from passnet.records.serialise import SCHEMA_VERSION, LineWriter, read_json
+from passnet.records.serialise import SCHEMA_VERSION, LineWriter
 from passnet.suite.suite import Suite, SuiteGraph, Task, load_suite, shipped_suites
 
 T = TypeVar("T")
@@ -221,10 +221,9 @@ def _repeated(parents: ParentPool, subject: str, action: Callable[[], T]) -> T:
 
 def suite_of_run(out: Path) -> Suite | None:
     """The suite that was measured in a run folder; None where only a name of it is known."""
-    path = out / RUN_FILE
-    if not path.exists():
+    if not (out / RUN_FILE).exists():
         return None
-    info = read_json(path, BenchRunInfo)
+    info = run_folder(out).read_info()
     if info.suite not in shipped_suites():
         return None
     suite = load_suite(info.suite)
