@@ -45,12 +45,12 @@ class Choosing(Small):
 class Caching(Small):
     """Keeps a product of its weights when it is called first."""
 
-    kept = None
+    product = None
 
     def forward(self, x):
-        if self.kept is None:
-            self.kept = self.first.weight * 2
-        return x @ self.kept.T
+        if self.product is None:
+            self.product = self.first.weight * 2
+        return x @ self.product.T
 
 
 def caching():

@@ -32,12 +32,12 @@ def rms():
 class Table(torch.nn.Module):
     """Keeps a table of the size of its first input."""
 
-    kept = None
+    cached = None
 
     def forward(self, x):
-        if self.kept is None:
-            self.kept = torch.arange(x.shape[1], dtype=torch.float32)
-        return x + self.kept[:, None]
+        if self.cached is None:
+            self.cached = torch.arange(x.shape[1], dtype=torch.float32)
+        return x + self.cached[:, None]
 
 
 def table():

@@ -28,20 +28,22 @@ def rerun(captured: CapturedGraph) -> tuple[Any, ...]:
     """What the graph gives on its captured values, after it went through its text."""
     program = parse_program(render_program(captured.graph.program))
     assert program == captured.graph.program
-    assert [item.name for item in captured.graph.tensors] == [item.name for item in program.params]
+    assert [spec.name for spec in captured.graph.tensors] == [
+        param.name for param in program.params
+    ]
     with torch.no_grad():
         return build(program)(*captured.values)
 
 
-def assert_same(found: Any, expected: Any) -> None:
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+def assert_same(actual: Any, expected: Any) -> None:
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_parameters_and_inputs_become_arguments():
     net, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
     [captured] = capture_values(net, x)
     assert targets(captured.graph) == ["torch._C._nn.linear"]
-    assert {item.shape for item in captured.graph.tensors} == {(3, 4), (2, 4), (2,)}
+    assert {spec.shape for spec in captured.graph.tensors} == {(3, 4), (2, 4), (2,)}
     assert_same(rerun(captured), (net(x),))
 
 
@@ -50,9 +52,9 @@ def test_a_net_with_norm_in_place_operator_and_index_assignment_is_captured_whol
     with torch.no_grad():
         expected = net(x)
     [captured] = capture_values(net, x)
-    found = targets(captured.graph)
-    assert {"operator.setitem", "Tensor.mul_", "torch.nn.functional.batch_norm"} <= set(found)
-    assert "operator.iadd" in found
+    called = targets(captured.graph)
+    assert {"operator.setitem", "Tensor.mul_", "torch.nn.functional.batch_norm"} <= set(called)
+    assert "operator.iadd" in called
     assert_same(rerun(captured), expected)
 
 
@@ -74,7 +76,7 @@ def test_a_graph_break_gives_several_graphs_in_the_order_they_ran():
         torch._dynamo.graph_break()
         return torch.tanh(y)
 
-    assert [targets(item) for item in capture(net, torch.ones(2))] == [
+    assert [targets(graph) for graph in capture(net, torch.ones(2))] == [
         ["torch.relu"],
         ["torch.tanh"],
     ]
@@ -95,7 +97,7 @@ def test_constant_tensors_become_arguments():
         return first_constant() * x + second_constant() + first_constant()
 
     [captured] = capture_values(net, torch.ones(2))
-    shapes = [item.shape for item in captured.graph.tensors]
+    shapes = [spec.shape for spec in captured.graph.tensors]
     assert shapes[0] == (2,) and (2, 1) in shapes and len(shapes) > 2
     assert_same(rerun(captured), (torch.tensor([[12.0, 14.0], [22.0, 24.0]]),))
 

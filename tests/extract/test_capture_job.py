@@ -20,19 +20,19 @@ SETTINGS = replace(CaptureSettings(), limits=JobLimits(60.0, 4096))
 
 
 def children(pid: int) -> list[int]:
-    return [int(item) for item in os.popen(f"ps -o pid= --ppid {pid}").read().split()]
+    return [int(child) for child in os.popen(f"ps -o pid= --ppid {pid}").read().split()]
 
 
 @pytest.fixture(scope="module")
 def worker():
-    with JobRunner() as made:
-        yield made
+    with JobRunner() as runner:
+        yield runner
 
 
 def test_a_net_is_captured_with_time_and_memory(worker):
-    found = capture_isolated(worker, f"{HERE}:small", SETTINGS)
-    assert found.record.status == "captured" and found.rows
-    assert found.record.wall_s and found.record.peak_mib and found.record.peak_mib > 50
+    outcome = capture_isolated(worker, f"{HERE}:small", SETTINGS)
+    assert outcome.record.status == "captured" and outcome.rows
+    assert outcome.record.wall_s and outcome.record.peak_mib and outcome.record.peak_mib > 50
 
 
 def test_a_crash_is_a_record(worker):

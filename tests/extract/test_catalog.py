@@ -40,8 +40,8 @@ def installed(name):
 
 def test_every_library_says_what_it_adds_and_needs():
     for name in LIBRARIES:
-        known = library(name)
-        assert len(known.ADDS) > 20 and known.PACKAGES
+        module = library(name)
+        assert len(module.ADDS) > 20 and module.PACKAGES
         assert name == "hub" or name in SMALL
 
 
@@ -84,7 +84,7 @@ def test_an_unknown_entry_lists_near_names():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "libraries", "text"),
+    ("patterns", "libraries", "text"),
     [
         (["nolib/net"], [], "no library 'nolib'"),
         (["timm"], [], "--all timm"),
@@ -93,9 +93,9 @@ def test_an_unknown_entry_lists_near_names():
         ([], ["hub"], "cannot be captured as a whole"),
     ],
 )
-def test_what_cannot_be_meant_says_what_to_do(wanted, libraries, text):
+def test_what_cannot_be_meant_says_what_to_do(patterns, libraries, text):
     with pytest.raises(InputError, match=text):
-        resolve(wanted, libraries)
+        resolve(patterns, libraries)
 
 
 def test_a_library_that_is_missing_says_what_to_install(monkeypatch):

@@ -33,8 +33,8 @@ def test_a_net_is_captured_with_fake_weights_and_checked():
     [note], [row] = record.graphs, result.rows
     assert note.full == row.full and note.num_ops == len(row.op_sequence)
     assert record.constraints == Constraints(True, True, True, True, (), 0.0)
-    tensors = {item["name"]: item for item in msgspec.json.decode(row.tensors)}
-    [weight] = [item for name, item in tensors.items() if "second" in name and "weight" in name]
+    tensors = {spec["name"]: spec for spec in msgspec.json.decode(row.tensors)}
+    [weight] = [spec for name, spec in tensors.items() if "second" in name and "weight" in name]
     assert abs(weight["mean"] - 0.5) < 0.03 and abs(weight["std"] - 0.25) < 0.02
 
 
@@ -94,16 +94,16 @@ def test_a_failure_is_a_record_with_its_cause(name, cause):
 
 
 def test_a_net_that_is_too_large_to_run_is_not_checked():
-    found = capture("small", check_parameters=10).record.constraints
-    assert found is not None and found.runnable is None
-    assert found.unchecked == "128 parameters are too many to run"
-    asked = capture("small", check=False).record.constraints
-    assert asked is not None and asked.unchecked == "not asked for"
+    checked = capture("small", check_parameters=10).record.constraints
+    assert checked is not None and checked.runnable is None
+    assert checked.unchecked == "128 parameters are too many to run"
+    unchecked_run = capture("small", check=False).record.constraints
+    assert unchecked_run is not None and unchecked_run.unchecked == "not asked for"
 
 
 def test_a_check_stops_after_its_time():
-    found = capture("small", check_seconds=1e-6).record.constraints
-    assert found is not None and "1e-06 s" in str(found.unchecked)
+    checked = capture("small", check_seconds=1e-6).record.constraints
+    assert checked is not None and "1e-06 s" in str(checked.unchecked)
 
 
 def test_a_graph_that_computes_something_else_is_found_out():
@@ -112,25 +112,26 @@ def test_a_graph_that_computes_something_else_is_found_out():
     trace = Trace(
         net.module, lambda segment: graphs.append(module_graph(segment.module, segment.arguments))
     )
-    trace.run([item.value for item in net.args], {})
+    trace.run([argument.value for argument in net.args], {})
 
-    def altered(item):
+    def altered(captured):
         body = tuple(
             replace(op, target="Tensor.sigmoid")
             if isinstance(op, Op) and op.target == "Tensor.relu"
             else op
-            for op in item.graph.program.body
+            for op in captured.graph.program.body
         )
         return replace(
-            item, graph=replace(item.graph, program=replace(item.graph.program, body=body))
+            captured,
+            graph=replace(captured.graph, program=replace(captured.graph.program, body=body)),
         )
 
-    known = constraints.static_constraints(graphs[0].graph)
+    static = constraints.static_constraints(graphs[0].graph)
     settings = CaptureSettings()
 
-    def compare(found):
+    def compare(captured):
         again = lambda: as_net((own.Small(), torch.ones(2, 4)), "here")  # noqa: E731
-        return constraints.check_outputs(net, trace, found, None, settings, known, again)
+        return constraints.check_outputs(net, trace, captured, None, settings, static, again)
 
     right = compare(graphs)
     assert right.runnable and right.error is None
@@ -155,9 +156,9 @@ def test_a_graph_that_cannot_be_read_again_is_no_row_and_the_others_are():
     record = result.record
     assert (record.status, len(result.rows)) == ("captured", 1)
     assert [note.is_kept for note in record.graphs] == [False, True]
-    found = record.constraints
-    assert found is not None and not found.serialisable and found.runnable is None
-    assert found.unchecked == "a graph cannot be read again"
+    checked = record.constraints
+    assert checked is not None and not checked.serialisable and checked.runnable is None
+    assert checked.unchecked == "a graph cannot be read again"
     alone = capture("foreign")
     assert (alone.record.status, alone.record.cause) == ("failed", "unsupported_graph")
     assert not alone.rows
@@ -198,15 +199,15 @@ def test_gradients_are_graphs_of_their_own():
 
 def test_a_backward_graph_computes_the_gradients():
     net, x = torch.nn.Linear(4, 3), torch.randn(2, 4)
-    kept = []
-    Trace(net, lambda segment: None, lambda *item: kept.append(item)).run([x], {})
-    [(number, module, values)] = kept
+    backward = []
+    Trace(net, lambda segment: None, lambda *call: backward.append(call)).run([x], {})
+    [(number, module, values)] = backward
     assert number == 0
     graph = module_graph(module, values).graph
     gradient = torch.randn(2, 3)
-    given = [x if item.shape == (2, 4) else gradient for item in graph.tensors]
+    inputs = [x if spec.shape == (2, 4) else gradient for spec in graph.tensors]
     with torch.no_grad():
-        found = build(parse_program(render_program(graph.program))).forward(*given)
-    by_shape = {tuple(item.shape): item for item in found if item is not None}
+        gradients = build(parse_program(render_program(graph.program))).forward(*inputs)
+    by_shape = {tuple(value.shape): value for value in gradients if value is not None}
     torch.testing.assert_close(by_shape[(3, 4)], gradient.T @ x)
     torch.testing.assert_close(by_shape[(3,)], gradient.sum(0))

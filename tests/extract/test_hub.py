@@ -49,7 +49,7 @@ CONFIGS = {
 @dataclass
 class Hub:
     endpoint: str
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def server(tmp_path, monkeypatch) -> Iterator[Hub]:
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found.asked.append(self.path)
+            fake_hub.requests.append(self.path)
             repository, _, file = self.path.lstrip("/").partition("/resolve/main/")
             if repository not in CONFIGS:
                 self.refuse("RepoNotFound")
@@ -89,12 +89,12 @@ def server(tmp_path, monkeypatch) -> Iterator[Hub]:
             pass
 
     listening = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found = Hub(f"http://127.0.0.1:{listening.server_port}")
+    fake_hub = Hub(f"http://127.0.0.1:{listening.server_port}")
     thread = threading.Thread(target=listening.serve_forever, daemon=True)
     thread.start()
-    monkeypatch.setenv("HF_ENDPOINT", found.endpoint)
+    monkeypatch.setenv("HF_ENDPOINT", fake_hub.endpoint)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    yield found
+    yield fake_hub
     listening.shutdown()
     listening.server_close()
     thread.join()
@@ -137,8 +137,8 @@ def test_only_configurations_are_asked_for(server):
     with FakeWeights():
         for repository in ("acme/small-bert", "timm/resnet10t.test", "acme/native-bert"):
             hub.build(repository)
-    assert server.asked
-    assert all(path.endswith("/resolve/main/config.json") for path in server.asked)
+    assert server.requests
+    assert all(path.endswith("/resolve/main/config.json") for path in server.requests)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_only_configurations_are_asked_for(server):
 def test_what_cannot_be_built_says_why(server, repository, message):
     with pytest.raises(InputError, match=message):
         hub.build(repository)
-    assert all(path.endswith("/resolve/main/config.json") for path in server.asked)
+    assert all(path.endswith("/resolve/main/config.json") for path in server.requests)
 
 
 def test_a_server_that_is_down_is_named(tmp_path, monkeypatch):

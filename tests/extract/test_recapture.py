@@ -39,18 +39,18 @@ def test_inputs_that_cannot_be_had_are_refused(monkeypatch):
 
 @pytest.mark.parametrize("name", ["rms", "table"])
 def test_other_sizes_give_the_graph_of_the_net_at_these(name):
-    made = recapture(f"{HERE}:{name}", {"batch": 3, "time": 10})
-    assert made.axes == {"batch": 2, "time": 6}
-    [found] = made.graphs
+    recaptured = recapture(f"{HERE}:{name}", {"batch": 3, "time": 10})
+    assert recaptured.axes == {"batch": 2, "time": 6}
+    [actual] = recaptured.graphs
     net = getattr(sized, name)().module
     [expected] = capture(net, torch.randn(3, 10, 8))
-    assert fingerprints(found).full == fingerprints(expected).full
+    assert fingerprints(actual).full == fingerprints(expected).full
 
 
 def test_another_dtype_gives_the_graph_of_the_cast_net():
-    [found] = recapture(f"{HERE}:rms", {}, "bfloat16").graphs
+    [actual] = recapture(f"{HERE}:rms", {}, "bfloat16").graphs
     [expected] = capture(sized.Rms().eval().bfloat16(), torch.randn(2, 6, 8).bfloat16())
-    assert fingerprints(found).full == fingerprints(expected).full
+    assert fingerprints(actual).full == fingerprints(expected).full
 
 
 def test_a_net_that_refuses_a_size_says_so():

@@ -25,22 +25,22 @@ SETTINGS = CaptureSettings(limits=JobLimits(60.0, 4096))
 
 
 def test_a_run_has_a_record_for_each_net_and_each_graph_once(tmp_path):
-    seen = []
-    records, manifest = run_extract(ENTRIES, SETTINGS, tmp_path, 2, progress=seen.append)
-    assert {item.entry for item in seen} == set(ENTRIES)
-    assert [item.status for item in records].count("captured") == 4
+    reported = []
+    records, manifest = run_extract(ENTRIES, SETTINGS, tmp_path, 2, progress=reported.append)
+    assert {record.entry for record in reported} == set(ENTRIES)
+    assert [record.status for record in records].count("captured") == 4
     rows = list(GRAPHS.read(tmp_path / "graphs-000.parquet"))
     assert len(rows) == manifest.num_graphs == 5
-    assert {item.entry for found in rows for item in found.sources} == set(ENTRIES[:4])
+    assert {source.entry for row in rows for source in row.sources} == set(ENTRIES[:4])
 
 
 @pytest.mark.slow
 def test_runs_of_the_same_nets_give_the_same_bytes(tmp_path):
-    one = run_extract(ENTRIES, SETTINGS, tmp_path / "one", 2)[1]
-    other = run_extract(ENTRIES[::-1], SETTINGS, tmp_path / "two", 1)[1]
-    assert one == other
+    first = run_extract(ENTRIES, SETTINGS, tmp_path / "one", 2)[1]
+    second = run_extract(ENTRIES[::-1], SETTINGS, tmp_path / "two", 1)[1]
+    assert first == second
     merged = merge_runs([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
-    assert merged.shards == one.shards
+    assert merged.shards == first.shards
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path):
@@ -49,13 +49,13 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
         run_extract(ENTRIES, SETTINGS, tmp_path)
     with pytest.raises(InputError, match="other settings"):
         run_extract(ENTRIES, CaptureSettings(train=True), tmp_path, resume=True)
-    seen = []
-    records, _ = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True, progress=seen.append)
-    assert [item.entry for item in seen] == ENTRIES[2:]
+    reported = []
+    records, _ = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True, progress=reported.append)
+    assert [record.entry for record in reported] == ENTRIES[2:]
     assert len(records) == len(ENTRIES)
     again = []
     run_extract(ENTRIES, SETTINGS, tmp_path, resume=True, retry=True, progress=again.append)
-    assert [item.entry for item in again] == ENTRIES[-1:]
+    assert [record.entry for record in again] == ENTRIES[-1:]
 
 
 @pytest.mark.slow
@@ -98,10 +98,12 @@ def test_a_disk_that_takes_no_more_is_an_error_that_loses_nothing(tmp_path):
     )
     command = [sys.executable, "-c", limited, "extract", *ENTRIES, "--out", str(tmp_path)]
     options = ["--resume", "--timeout", "60", "--memory", "4096", "--jobs", "1"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "cannot be written (File too large)" in done.stderr and "--resume" in done.stderr
-    assert "1 nets are safe" in done.stderr
+    completed = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert completed.returncode == 2
+    assert (
+        "cannot be written (File too large)" in completed.stderr and "--resume" in completed.stderr
+    )
+    assert "1 nets are safe" in completed.stderr
     records, _ = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True)
     assert len(records) == len(ENTRIES)
 
@@ -139,7 +141,7 @@ def test_ray_gives_the_same_and_survives_a_worker_that_dies(tmp_path):
     finally:
         ray.shutdown()
     assert victim.exists()
-    assert {item.entry: item.status for item in records}[f"{dying}:net"] == "captured"
+    assert {record.entry: record.status for record in records}[f"{dying}:net"] == "captured"
     merged = merge_runs([tmp_path / "ray"], tmp_path / "merged")
     local = run_extract(entries, SETTINGS, tmp_path / "local")[1]
     assert merged.shards == local.shards

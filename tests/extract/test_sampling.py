@@ -14,20 +14,20 @@ def rows():
     ]
 
 
-def size(found):
-    return sum(len(item.program) + len(item.tensors) for item in found)
+def size(graphs):
+    return sum(len(row.program) + len(row.tensors) for row in graphs)
 
 
 def test_a_part_fits_and_has_of_all_libraries_alike():
-    found = stratified_sample(rows(), 90)
-    assert 0 < size(found) <= 90
-    counts = [sum(item.full.startswith(lib) for item in found) for lib in "abc"]
+    sample = stratified_sample(rows(), 90)
+    assert 0 < size(sample) <= 90
+    counts = [sum(row.full.startswith(lib) for row in sample) for lib in "abc"]
     assert max(counts) - min(counts) <= 1
 
 
 def test_each_structure_is_taken_once():
-    found = stratified_sample(rows(), 10**6)
-    assert len(found) == len({item.structure for item in found}) == 24
+    sample = stratified_sample(rows(), 10**6)
+    assert len(sample) == len({row.structure for row in sample}) == 24
 
 
 def test_the_order_of_rows_makes_no_difference():

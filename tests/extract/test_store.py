@@ -42,17 +42,17 @@ def test_a_graph_is_kept_once_with_all_its_sources(tmp_path):
     paths = files(tmp_path / "in", [[row("x", "n/2"), row("y", "n/2")], [row("x", "n/1")]])
     manifest = merge(paths, tmp_path, {"timm": ["1"]})
     assert (manifest.num_graphs, manifest.num_sources, manifest.num_ops) == (2, 3, 4)
-    [first] = [item for item in GRAPHS.read(tmp_path / "graphs-000.parquet") if item.full == "x"]
-    assert [item.entry for item in first.sources] == ["n/1", "n/2"]
+    [first] = [row for row in GRAPHS.read(tmp_path / "graphs-000.parquet") if row.full == "x"]
+    assert [source.entry for source in first.sources] == ["n/1", "n/2"]
     assert read_set(tmp_path)[0] == manifest
 
 
 def test_the_order_of_files_makes_no_difference(tmp_path):
     parts = [[row(str(k), f"n/{j}") for k in range(j, j + 3)] for j in range(6)]
-    one = merge(files(tmp_path / "one", parts), tmp_path / "one", {})
+    first = merge(files(tmp_path / "one", parts), tmp_path / "one", {})
     random.Random(0).shuffle(parts)
-    other = merge(files(tmp_path / "two", parts), tmp_path / "two", {})
-    assert one == other
+    second = merge(files(tmp_path / "two", parts), tmp_path / "two", {})
+    assert first == second
 
 
 def test_merging_merged_sets_gives_the_same_set(tmp_path):

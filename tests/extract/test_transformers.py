@@ -80,9 +80,9 @@ def test_a_sound_that_does_not_fit_takes_no_image_with_it():
     config = Settings(
         model_type="hearing", vocab_size=50, image_token_id=7, audio_token_id=8, patch_size=2
     )
-    made = inputs(Hearing(), config)
-    assert set(made) == {"input_ids", "pixel_values", "image_grid_thw"}
-    assert (made["input_ids"].value == 7).sum() == 8
+    arguments = inputs(Hearing(), config)
+    assert set(arguments) == {"input_ids", "pixel_values", "image_grid_thw"}
+    assert (arguments["input_ids"].value == 7).sum() == 8
 
 
 CALLED = [
@@ -108,7 +108,7 @@ def test_a_net_whose_defaults_do_not_suffice_can_be_called(name):
     with FakeWeights():
         net = nets.build(name)
     with torch.no_grad():
-        net.module(**{key: given.value for key, given in net.kwargs.items()})
+        net.module(**{key: argument.value for key, argument in net.kwargs.items()})
 
 
 def test_a_net_that_sees_and_is_called_with_text_alone_says_so():
@@ -116,7 +116,7 @@ def test_a_net_that_sees_and_is_called_with_text_alone_says_so():
         def forward(self, input_ids, pixel_values=None, input_features=None):
             return input_ids
 
-    made = dict.fromkeys(("input_ids", "input_features"), NetInput(torch.ones(1, 2)))
-    assert omitted_inputs(Net(), made) == ("pixel_values",)
-    assert omitted_inputs(Net(), {**made, "pixel_values": NetInput(torch.ones(1))}) == ()
-    assert omitted_inputs(torch.nn.Linear(1, 1), made) == ()
+    arguments = dict.fromkeys(("input_ids", "input_features"), NetInput(torch.ones(1, 2)))
+    assert omitted_inputs(Net(), arguments) == ("pixel_values",)
+    assert omitted_inputs(Net(), {**arguments, "pixel_values": NetInput(torch.ones(1))}) == ()
+    assert omitted_inputs(torch.nn.Linear(1, 1), arguments) == ()

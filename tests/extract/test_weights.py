@@ -16,18 +16,18 @@ from tests.extract import own
 
 
 def graphs_of(module, x, sample=None):
-    found = []
+    graphs = []
     Trace(
         module,
-        lambda segment: found.append(module_graph(segment.module, segment.arguments, sample)),
+        lambda segment: graphs.append(module_graph(segment.module, segment.arguments, sample)),
     ).run([x], {})
-    return [item.graph for item in found]
+    return [captured.graph for captured in graphs]
 
 
 def test_parameters_are_fake_and_tables_are_real():
     with FakeWeights():
         net = own.Small()
-    assert all(is_fake(item) for item in net.parameters())
+    assert all(is_fake(weight) for weight in net.parameters())
     assert net.order.tolist() == list(range(7, -1, -1))
 
 
@@ -46,9 +46,9 @@ def test_fake_and_real_weights_give_the_same_graphs(make):
         fake = make()
     x = torch.ones(2, 4)
     first, second = graphs_of(fake, x, weights.sample), graphs_of(make(), x)
-    for one, other in zip(first, second, strict=True):
-        assert render_program(one.program) == render_program(other.program)
-        assert fingerprints(one) == fingerprints(other)
+    for left_graph, right_graph in zip(first, second, strict=True):
+        assert render_program(left_graph.program) == render_program(right_graph.program)
+        assert fingerprints(left_graph) == fingerprints(right_graph)
 
 
 def test_seven_billion_parameters_take_no_memory():
@@ -56,7 +56,7 @@ def test_seven_billion_parameters_take_no_memory():
     weights = FakeWeights()
     with weights:
         net, x = own.huge()
-    assert sum(item.numel() for item in net.parameters()) > 6.9e9
+    assert sum(weight.numel() for weight in net.parameters()) > 6.9e9
     [graph] = graphs_of(net, x, weights.sample)
     assert len(graph.program.ops) == 26
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -99,9 +99,9 @@ def test_statistics_that_are_not_known_are_none():
     weights = FakeWeights()
     with weights, torch.no_grad():
         assert weights.sample(torch.empty(8, 8)) is None
-        known = torch.nn.init.normal_(torch.empty(8, 8))
-        assert weights.sample(known) is not None
-        assert weights.sample(known @ known) is None
+        normal = torch.nn.init.normal_(torch.empty(8, 8))
+        assert weights.sample(normal) is not None
+        assert weights.sample(normal @ normal) is None
 
 
 def test_a_parameter_made_of_large_random_numbers_is_fake_with_its_statistics():

@@ -130,7 +130,7 @@ class FakeWeights(TorchDispatchMode):
 
     def _follow(self, func: Any, args: Any, kwargs: dict[str, Any], result: FakeTensor) -> None:
         """Do to the sample what is done to the tensor."""
-        name = func._schema.name.removeprefix("aten::")
+        name = func.name().removeprefix("aten::").split(".")[0]
         first = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if first is None:
             self._keep(result, None)
