@@ -27,42 +27,35 @@ def agent() -> None:
 
 @agent.command("run")
 @opt.suite
-@click.option("--llm", metavar="PROVIDER/NAME",
-              help="The llm that writes, as Inspect names it (openai/…, anthropic/…, hf/…); "
-              "scripted plays a script of passnet, scripted/FILE one of your own.")  # fmt: skip
-@click.option("--author", type=click.Choice(["llm", "compiler", "search"]),
-              help="Who writes: an llm, or one of two programs; an llm with --llm.")  # fmt: skip
+@opt.option("--llm", "The llm that writes, as Inspect names it (openai/…, anthropic/…, hf/…); "
+            "scripted plays a script of passnet, scripted/FILE one of your own.",
+            metavar="PROVIDER/NAME")  # fmt: skip
+@opt.choice("--author", ["llm", "compiler", "search"],
+            "Who writes: an llm, or one of two programs; an llm with --llm.")  # fmt: skip
 @opt.out("The run folder")
 @opt.resume
-@click.option("--base-url", metavar="URL",
-              help="The OpenAI-compatible endpoint to ask, if not the provider's own.")  # fmt: skip
-@click.option("--temperature", type=click.FloatRange(min=0),
-              help="The sampling temperature; the provider's default without it.")  # fmt: skip
-@click.option("--max-output-tokens", type=opt.COUNT,
-              help="The most tokens of one answer; the provider's default without it.")  # fmt: skip
-@click.option("--emulate-tools", "emulates_tools", is_flag=True,
-              help="Describe the tools in the text, for endpoints without tool calls.")  # fmt: skip
-@click.option("--retries", "num_retries", default=3, type=opt.COUNT_OR_ZERO,
-              help="How often a failed request to the llm is repeated.")  # fmt: skip
-@click.option("--turns", default=50, type=opt.COUNT,
-              help="The most answers of an llm, or evaluations of a program.")  # fmt: skip
-@click.option("--tokens", type=opt.COUNT,
-              help="The most tokens of an attempt, in and out; no limit without it.")  # fmt: skip
-@click.option("--time", "max_seconds", type=opt.COUNT,
-              help="The most seconds of an attempt; no limit without it.")  # fmt: skip
-@click.option("--cost", type=opt.POSITIVE,
-              help="The most US dollars of an attempt; no limit without it.")  # fmt: skip
-@click.option("--price", nargs=2, type=float,
-              help="The price in US dollars of a million tokens of input, and of output, where "
-              "Inspect does not know it.")  # fmt: skip
-@click.option("--attempts", "num_attempts", default=1, type=opt.COUNT,
-              help="The number of attempts at each task.")  # fmt: skip
-@click.option("--jobs", default=1, type=opt.COUNT,
-              help="Attempts of an llm to run at a time; only one measures at a time.")  # fmt: skip
-@click.option("--guarded", "is_guarded", is_flag=True,
-              help="Submit only what scores better than leaving the graph alone.")  # fmt: skip
-@click.option("--call", type=click.Choice(["compiled", "direct"]), default="compiled",
-              help="How rewritten graphs are called: by torch.compile, or directly.")  # fmt: skip
+@opt.option("--base-url", "The OpenAI-compatible endpoint to ask, if not the provider's own.",
+            metavar="URL")  # fmt: skip
+@opt.option("--temperature", "The sampling temperature; the provider's default without it.",
+            type=click.FloatRange(min=0))  # fmt: skip
+@opt.count("--max-output-tokens",
+           "The most tokens of one answer; the provider's default without it.")  # fmt: skip
+@opt.flag("--emulate-tools", "Describe the tools in the text, for endpoints without tool calls.",
+          "emulates_tools")  # fmt: skip
+@opt.number("--retries", "How often a failed request to the llm is repeated.", "num_retries",
+            default=3)  # fmt: skip
+@opt.count("--turns", "The most answers of an llm, or evaluations of a program.", default=50)
+@opt.count("--tokens", "The most tokens of an attempt, in and out; no limit without it.")
+@opt.count("--time", "The most seconds of an attempt; no limit without it.", "max_seconds")
+@opt.amount("--cost", "The most US dollars of an attempt; no limit without it.")
+@opt.option("--price", "The price in US dollars of a million tokens of input, and of output, where "
+            "Inspect does not know it.", nargs=2, type=float)  # fmt: skip
+@opt.count("--attempts", "The number of attempts at each task.", "num_attempts", default=1)
+@opt.count("--jobs", "Attempts of an llm to run at a time; only one measures at a time.", default=1)
+@opt.flag("--guarded", "Submit only what scores better than leaving the graph alone.", "is_guarded")
+@opt.choice("--call", ["compiled", "direct"],
+            "How rewritten graphs are called: by torch.compile, or directly.",
+            default="compiled")  # fmt: skip
 @opt.held_out
 @opt.judging("strict", seed="the inputs and of the first attempt")
 @opt.json
@@ -110,13 +103,13 @@ def _settings(
         raise InputError("who is to write? give --llm provider/name, or --author compiler")
     if llm is not None and author != "llm":
         raise InputError(f"--llm does not go with --author {author}")
-    asked = ("base_url", "temperature", "max_output_tokens", "num_retries", "price",
+    llm_names = ("base_url", "temperature", "max_output_tokens", "num_retries", "price",
              "emulates_tools")  # fmt: skip
     limits = (options[name] for name in ("turns", "tokens", "max_seconds", "cost"))
     attempt = ("call", "seed", "num_attempts", "is_guarded")
     return AgentSettings(
         author=author,
-        llm=LlmSettings(llm, **opt.picked(options, asked)) if llm else None,
+        llm=LlmSettings(llm, **opt.picked(options, llm_names)) if llm else None,
         run=opt.run_settings(sandbox, options),
         limits=AgentLimits(*limits),
         **opt.picked(options, attempt),
@@ -136,8 +129,7 @@ def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
 
 @agent.command("stats")
 @opt.paths
-@click.option("--figure", type=opt.PATH,
-              help="A file to draw the learning curves in, NAME.svg or NAME.png.")  # fmt: skip
+@opt.path("--figure", "A file to draw the learning curves in, NAME.svg or NAME.png.")
 @opt.json
 def agent_stats(paths: tuple[Path, ...], figure: Path | None, as_json: bool) -> None:
     """Print the statistics of the attempts in PATHS, which are run folders or files of attempts.
@@ -158,20 +150,18 @@ def agent_stats(paths: tuple[Path, ...], figure: Path | None, as_json: bool) -> 
 @agent.command("export")
 @opt.paths
 @opt.out("The JSON-lines file")
-@click.option("--suite", "suites", multiple=True, required=True, metavar="SUITE",
-              help="A suite that the attempts were made on (repeatable).")  # fmt: skip
-@click.option("--eval", "evaluation", multiple=True, metavar="SUITE",
-              help="A suite to evaluate on, whose tasks are left out (repeatable).")  # fmt: skip
-@click.option("--eval-task", "eval_tasks", multiple=True, metavar="NAME",
-              help="A task to evaluate on, which is left out (repeatable).")  # fmt: skip
-@click.option("--form", default="chat", type=click.Choice(["chat", "pairs"]),
-              help="What to write: whole chats with tool calls, or pairs of a task and its "
-              "passes.")  # fmt: skip
-@click.option("--min-score", default=1.0,
-              help="The least AS that the submission of an attempt must have.")  # fmt: skip
-@click.option("--any-ending", is_flag=True,
-              help="Include attempts that ended without a submission.")  # fmt: skip
-@click.option("--until-best", is_flag=True, help="Cut chats off after their best evaluation.")
+@opt.suites("--suite", "A suite that the attempts were made on (repeatable).", "suites",
+            required=True)  # fmt: skip
+@opt.suites("--eval", "A suite to evaluate on, whose tasks are left out (repeatable).",
+            "evaluation")  # fmt: skip
+@opt.option("--eval-task", "A task to evaluate on, which is left out (repeatable).", "eval_tasks",
+            multiple=True, metavar="NAME")  # fmt: skip
+@opt.choice("--form", ["chat", "pairs"],
+            "What to write: whole chats with tool calls, or pairs of a task and its passes.",
+            default="chat")  # fmt: skip
+@opt.option("--min-score", "The least AS that the submission of an attempt must have.", default=1.0)
+@opt.flag("--any-ending", "Include attempts that ended without a submission.")
+@opt.flag("--until-best", "Cut chats off after their best evaluation.")
 def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
                  evaluation: tuple[str, ...], eval_tasks: tuple[str, ...], form: TrainingForm,
                  min_score: float, any_ending: bool, until_best: bool) -> None:  # fmt: skip
@@ -210,19 +200,17 @@ def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
 @agent.command("harbor")
 @opt.suite
 @opt.out("The folder of the dataset")
-@click.option("--wheel", type=opt.PATH,
-              help="The wheel of passnet that the verifier installs; `pip wheel --no-deps .` makes "
-              "one.")  # fmt: skip
-@click.option("--requirement", metavar="NAME",
-              help="What pip installs as passnet instead, where an index has it.")  # fmt: skip
-@click.option("--solutions", type=opt.PATH,
-              help="A pass folder for all tasks, or a folder with one for each task.")  # fmt: skip
+@opt.path("--wheel", "The wheel of passnet that the verifier installs; `pip wheel --no-deps .` "
+          "makes one.")  # fmt: skip
+@opt.option("--requirement", "What pip installs as passnet instead, where an index has it.",
+            metavar="NAME")  # fmt: skip
+@opt.path("--solutions", "A pass folder for all tasks, or a folder with one for each task.")
 @opt.held_out
 @opt.rules("strict")
 @opt.threads
-@click.option("--base-image", default="python:3.12-bookworm", metavar="IMAGE",
-              help="The container image that tasks and verifier start from; it needs Python and "
-              "g++.")  # fmt: skip
+@opt.option("--base-image",
+            "The container image that tasks and verifier start from; it needs Python and g++.",
+            default="python:3.12-bookworm", metavar="IMAGE")  # fmt: skip
 def agent_harbor(suite: Suite, out: Path, wheel: Path | None, requirement: str | None,
                  solutions: Path | None, held_out: Suite | None, rules: RulesName, threads: int,
                  base_image: str) -> None:  # fmt: skip

@@ -26,27 +26,23 @@ def bench() -> None:
 
 @bench.command("run")
 @opt.suite
-@click.option("--candidate", "candidates", multiple=True, required=True,
-              help="What to measure: eager, null, inductor, or the path of a pass folder or of a "
-              "folder with one for each task; then @direct to call the rewritten graph without "
-              "torch.compile, @inductor to compile what passes leave (repeatable).")  # fmt: skip
+@opt.option("--candidate", "What to measure: eager, null, inductor, or the path of a pass folder "
+            "or of a folder with one for each task; then @direct to call the rewritten graph "
+            "without torch.compile, @inductor to compile what passes leave (repeatable).",
+            "candidates", multiple=True, required=True)  # fmt: skip
 @opt.held_out
 @opt.out("The run folder")
 @opt.resume
-@click.option("--retry", is_flag=True,
-              help="With --resume, measure unstable trials again.")  # fmt: skip
+@opt.flag("--retry", "With --resume, measure unstable trials again.")
 @opt.jobs("Tasks", default=1)
 @opt.judging("open", seed="the inputs")
-@click.option("--memory-mib", default=8192, type=opt.COUNT,
-              help="The most memory of a worker, in MiB.")  # fmt: skip
-@click.option("--compile-timeout", default=180.0, type=opt.POSITIVE,
-              help="The most seconds for loading a candidate and for its first call.")  # fmt: skip
-@click.option("--call-timeout", default=30.0, type=opt.POSITIVE,
-              help="The most seconds for any later call.")  # fmt: skip
-@click.option("--require-sandbox", is_flag=True,
-              help="Refuse to run if nothing confines candidate code.")  # fmt: skip
+@opt.count("--memory-mib", "The most memory of a worker, in MiB.", default=8192)
+@opt.amount("--compile-timeout", "The most seconds for loading a candidate and for its first call.",
+            default=180.0)  # fmt: skip
+@opt.amount("--call-timeout", "The most seconds for any later call.", default=30.0)
+@opt.flag("--require-sandbox", "Refuse to run if nothing confines candidate code.")
 @opt.json
-@click.option("--brief", is_flag=True, help="Print the totals only, without a table for each task.")
+@opt.flag("--brief", "Print the totals only, without a table for each task.")
 def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None, out: Path,
               resume: bool, retry: bool, jobs: int, sandbox: Sandbox, require_sandbox: bool,
               as_json: bool, brief: bool, **options: Any) -> None:  # fmt: skip
@@ -104,17 +100,16 @@ def _print_run(scores: list[CandidateScore], trials: list[Trial], brief: bool = 
 
 @bench.command("score")
 @click.argument("path", type=opt.PATH)
-@click.option("--b", default=0.1, help="The factor of an error that is not tolerated, above 0 and "
-              "at most 1.")  # fmt: skip
-@click.option("--p", default=0.0, help="The penalty of a slow-down: a speedup s below 1 counts as "
-              "s to the power of p + 1.")  # fmt: skip
-@click.option("--by", "groupings", multiple=True,
-              type=click.Choice(["time", "ops", "dtype", "domain", "library"]),
-              help="Also group the graphs by this, and print on which groups each candidate wins "
-              "and loses (repeatable).")  # fmt: skip
-@click.option("--suite", "suite", callback=opt.open_suite, metavar="SUITE",
-              help="The suite that was measured, which --by needs; by default the one that the run "
-              "folder names.")  # fmt: skip
+@opt.option("--b", "The factor of an error that is not tolerated, above 0 and at most 1.",
+            default=0.1)  # fmt: skip
+@opt.option("--p",
+            "The penalty of a slow-down: a speedup s below 1 counts as s to the power of p + 1.",
+            default=0.0)  # fmt: skip
+@opt.choice("--by", ["time", "ops", "dtype", "domain", "library"], "Also group the graphs by this, "
+            "and print on which groups each candidate wins and loses (repeatable).", "groupings",
+            multiple=True)  # fmt: skip
+@opt.option("--suite", "The suite that was measured, which --by needs; by default the one that the "
+            "run folder names.", "suite", callback=opt.open_suite, metavar="SUITE")  # fmt: skip
 @opt.json
 def bench_score(path: Path, b: float, p: float, groupings: tuple[str, ...], suite: Suite | None,
                 as_json: bool) -> None:  # fmt: skip

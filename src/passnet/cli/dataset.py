@@ -49,11 +49,10 @@ def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
 @opt.folders
 @opt.out("The folder of the dataset")
 @opt.jobs("Graphs")
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(opt.KINDS),
-              help="The kind of subgraphs to cut out (repeatable); all without it.")  # fmt: skip
-@click.option("--dtype", "dtypes", multiple=True, type=click.Choice([*opt.DTYPES, "none"]),
-              help="A dtype to make subgraphs in besides that of their net (repeatable), or none; "
-              "all without it.")  # fmt: skip
+@opt.choice("--kind", opt.KINDS, "The kind of subgraphs to cut out (repeatable); all without it.",
+            "kinds", multiple=True)  # fmt: skip
+@opt.choice("--dtype", [*opt.DTYPES, "none"], "A dtype to make subgraphs in besides that of their "
+            "net (repeatable), or none; all without it.", "dtypes", multiple=True)  # fmt: skip
 @opt.resume
 @opt.executor
 @opt.json
@@ -98,8 +97,8 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
 @dataset.command("sample")
 @opt.folder
 @opt.out("The folder of the sample")
-@click.option("--text", "max_mib", default=200.0, type=opt.POSITIVE,
-              help="The most text of the sample before compression, in MiB.")  # fmt: skip
+@opt.amount("--text", "The most text of the sample before compression, in MiB.", "max_mib",
+            default=200.0)  # fmt: skip
 def sample_command(folder: Path, out: Path, max_mib: float) -> None:
     """Take a part of the set in FOLDER that has all its libraries, tasks and sizes of graphs."""
     from passnet.extract.sampling import stratified_sample

@@ -21,9 +21,8 @@ LEFT_OUT_SHOWN = 20
 
 @click.command("verify")
 @opt.folder
-@click.option("--run", "num_runs", default=0, type=opt.COUNT_OR_ZERO,
-              help="The number of rows to build and run.")  # fmt: skip
-@click.option("--seed", default=0, help="Seed of the choice of these rows, and of their inputs.")
+@opt.number("--run", "The number of rows to build and run.", "num_runs", default=0)
+@opt.option("--seed", "Seed of the choice of these rows, and of their inputs.", default=0)
 @opt.jobs("Rows")
 @opt.json
 def verify_command(folder: Path, num_runs: int, seed: int, jobs: int, as_json: bool) -> None:
@@ -55,15 +54,14 @@ def verify_command(folder: Path, num_runs: int, seed: int, jobs: int, as_json: b
 @click.command("export")
 @opt.folder
 @opt.out("The folder")
-@click.option("--layout", required=True, type=click.Choice(["graphnet", "passnet", "hf"]),
-              help="The layout: a directory for each graph (graphnet), tasks of such directories "
-              "(passnet), or Parquet files with a card for Hugging Face (hf).")  # fmt: skip
-@click.option("--where", metavar="EXPRESSION",
-              help="Only rows for which this is true; see `passnet dataset query`.")  # fmt: skip
-@click.option("--name", default="subgraphs", help="The name of the set, or on the card.")
-@click.option("--split", type=opt.PATH,
-              help="With hf, a folder of `passnet dataset split` to take splits from.")  # fmt: skip
-@click.option("--license", "license_name", default="mit", help="The licence on the card.")
+@opt.choice("--layout", ["graphnet", "passnet", "hf"], "The layout: a directory for each graph "
+            "(graphnet), tasks of such directories (passnet), or Parquet files with a card for "
+            "Hugging Face (hf).", required=True)  # fmt: skip
+@opt.option("--where", "Only rows for which this is true; see `passnet dataset query`.",
+            metavar="EXPRESSION")  # fmt: skip
+@opt.option("--name", "The name of the set, or on the card.", default="subgraphs")
+@opt.path("--split", "With hf, a folder of `passnet dataset split` to take splits from.")
+@opt.option("--license", "The licence on the card.", "license_name", default="mit")
 @opt.json
 def export_command(folder: Path, out: Path, layout: Layout, where: str | None, name: str,
                    split: Path | None, license_name: str, as_json: bool) -> None:  # fmt: skip
@@ -88,7 +86,7 @@ def export_command(folder: Path, out: Path, layout: Layout, where: str | None, n
 @click.command("import")
 @opt.folder
 @opt.out("The folder of the dataset")
-@click.option("--strict", is_flag=True, help="Stop at a directory that cannot be read.")
+@opt.flag("--strict", "Stop at a directory that cannot be read.")
 @opt.json
 def import_command(folder: Path, out: Path, strict: bool, as_json: bool) -> None:
     """Make a dataset of graph directories (GraphNet's, PassNet's), or of an exported dataset."""

@@ -25,13 +25,12 @@ JSON_COLUMNS = ("tensors", "places")
 @click.command("query")
 @opt.folder
 @click.argument("where", required=False)
-@click.option("--columns", metavar="NAMES",
-              help="The columns to print, with commas between, or all; the most telling ones "
-              "without it.")  # fmt: skip
-@click.option("--limit", type=opt.COUNT_OR_ZERO,
-              help=f"The most rows to print; else {ROWS_SHOWN} in a table, or all.")  # fmt: skip
+@opt.option("--columns",
+            "The columns to print, with commas between, or all; the most telling ones without it.",
+            metavar="NAMES")  # fmt: skip
+@opt.number("--limit", f"The most rows to print; else {ROWS_SHOWN} in a table, or all.")
 @opt.json
-@click.option("--csv", "as_csv", is_flag=True, help="Print the result as CSV.")
+@opt.flag("--csv", "Print the result as CSV.", "as_csv")
 def query_command(folder: Path, where: str | None, columns: str | None, limit: int | None,
                   as_json: bool, as_csv: bool) -> None:  # fmt: skip
     """Print the rows of a dataset for which WHERE is true; all rows without it.
@@ -98,9 +97,7 @@ def _cell(name: str, value: Any) -> str:
 @click.command("stats")
 @opt.folder
 @opt.json
-@click.option("--page", type=opt.PATH,
-              help="A file to write the numbers to as a page of Markdown, its figure beside "
-              "it.")  # fmt: skip
+@opt.path("--page", "A file to write the numbers to as a page of Markdown, its figure beside it.")
 def stats_command(folder: Path, as_json: bool, page: Path | None) -> None:
     """Count the rows of a dataset by kind, domain, dtype and variant, their ops and places."""
     from passnet.dataset.query import Dataset

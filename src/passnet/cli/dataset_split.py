@@ -16,16 +16,15 @@ if TYPE_CHECKING:
 
 LEAKS_SHOWN = 20
 
-suites_option = click.option("--suite", "suite_names", multiple=True, metavar="SUITE",
-                             help="A suite to keep out of training (repeatable).")  # fmt: skip
+suites_option = opt.suites("--suite", "A suite to keep out of training (repeatable).",
+                           "suite_names")  # fmt: skip
 
 
 @click.command("split")
 @opt.folder
 @opt.out("The folder of the split")
-@click.option("--share", default=0.1,
-              help="The share of op sequences to evaluate on, from 0 to below 1.")  # fmt: skip
-@click.option("--seed", default=0, help="Seed of the choice of op sequences.")
+@opt.option("--share", "The share of op sequences to evaluate on, from 0 to below 1.", default=0.1)
+@opt.option("--seed", "Seed of the choice of op sequences.", default=0)
 @suites_option
 @opt.json
 def split_command(
@@ -56,8 +55,7 @@ def split_command(
 
 @click.command("leaks")
 @opt.folder
-@click.option("--split", "split_folder", required=True, type=opt.PATH,
-              help="A folder made by `passnet dataset split`.")  # fmt: skip
+@opt.path("--split", "A folder made by `passnet dataset split`.", "split_folder", required=True)
 @suites_option
 @opt.json
 def leaks_command(

@@ -24,25 +24,22 @@ MAX_ERROR_CHARACTERS = 200
 
 @click.command()
 @click.argument("entries", nargs=-1)
-@click.option("--all", "libraries", multiple=True, metavar="LIBRARY",
-              help="Capture all nets of this library of the catalog (repeatable).")  # fmt: skip
-@click.option("--list", "only_list", is_flag=True,
-              help="Only print the entries, or without entries the libraries.")  # fmt: skip
-@click.option("--out", type=opt.PATH, help="The folder of the graphs to write.")
+@opt.option("--all", "Capture all nets of this library of the catalog (repeatable).", "libraries",
+            multiple=True, metavar="LIBRARY")  # fmt: skip
+@opt.flag("--list", "Only print the entries, or without entries the libraries.", "only_list")
+@opt.path("--out", "The folder of the graphs to write.")
 @opt.jobs("Nets")
 @opt.resume
-@click.option("--retry", is_flag=True, help="With --resume, try again what failed.")
+@opt.flag("--retry", "With --resume, try again what failed.")
 @opt.executor
-@click.option("--weights", default="auto", type=click.Choice(["auto", "fake", "real"]),
-              help="The weights of nets: without memory (fake), with values (real), or with values "
-              "only where they are needed (auto).")  # fmt: skip
-@click.option("--train", is_flag=True,
-              help="Capture the forward pass of training, and not that of evaluation.")  # fmt: skip
-@click.option("--backward", is_flag=True, help="With --train, capture the graphs of gradients too.")
-@click.option("--no-check", is_flag=True,
-              help="Do not compare the outputs of the graphs with those of the net.")  # fmt: skip
-@click.option("--timeout", default=180.0, type=opt.POSITIVE, help="The most seconds for a net.")
-@click.option("--memory", default=8192, type=opt.COUNT, help="The most memory for a net, in MiB.")
+@opt.choice("--weights", ["auto", "fake", "real"], "The weights of nets: without memory (fake), "
+            "with values (real), or with values only where they are needed (auto).",
+            default="auto")  # fmt: skip
+@opt.flag("--train", "Capture the forward pass of training, and not that of evaluation.")
+@opt.flag("--backward", "With --train, capture the graphs of gradients too.")
+@opt.flag("--no-check", "Do not compare the outputs of the graphs with those of the net.")
+@opt.amount("--timeout", "The most seconds for a net.", default=180.0)
+@opt.count("--memory", "The most memory for a net, in MiB.", default=8192)
 @opt.json
 def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: bool,
             out: Path | None, jobs: int, resume: bool, retry: bool, executor: Executor,

@@ -23,8 +23,7 @@ def graph() -> None:
 
 @graph.command("check")
 @opt.paths
-@click.option("--no-build", is_flag=True,
-              help="Only parse and round-trip the graphs, which needs no torch.")  # fmt: skip
+@opt.flag("--no-build", "Only parse and round-trip the graphs, which needs no torch.")
 @opt.jobs("Graphs")
 @opt.json
 def graph_check(paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: bool) -> None:
@@ -77,10 +76,10 @@ def graph_check(paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: boo
 
 @graph.command("show")
 @click.argument("path", type=opt.PATH)
-@click.option("--graph", "choice", metavar="N|FINGERPRINT",
-              help="Which of several captured graphs: its number from 1, or the first characters "
-              "of its fingerprint; the first if not given.")  # fmt: skip
-@click.option("--no-shapes", is_flag=True, help="Do not infer shapes, which needs no torch.")
+@opt.option("--graph", "Which of several captured graphs: its number from 1, or the first "
+            "characters of its fingerprint; the first if not given.", "choice",
+            metavar="N|FINGERPRINT")  # fmt: skip
+@opt.flag("--no-shapes", "Do not infer shapes, which needs no torch.")
 def graph_show(path: Path, choice: str | None, no_shapes: bool) -> None:
     """Print the graph in PATH: its arguments, and every op with the shape it makes.
 

@@ -1,16 +1,15 @@
-"""Options and arguments that several commands share; `main` adds the default of each to its help.
-
-Commands import this module as `opt`, so that `@opt.json` stands beside their own options.
+"""Kinds of options, and those that several commands share; `main` adds the default of each to its
+help. Commands import this module as `opt`, so that `@opt.json` stands beside their own options.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
@@ -20,13 +19,29 @@ if TYPE_CHECKING:
     from passnet.suite.suite import Suite
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator: TypeAlias = Callable[[Command], Command]
 
 PATH = click.Path(path_type=Path)
-POSITIVE = click.FloatRange(min=0, min_open=True)
-COUNT = click.IntRange(min=1)
-COUNT_OR_ZERO = click.IntRange(min=0)
 KINDS = ("classical", "fusible", "single")
 DTYPES = ("float32", "float16", "bfloat16")
+
+
+def option(name: str, text: str, parameter: str = "", **settings: Any) -> Decorator:
+    """An option with its help, for a parameter of its name or of another one."""
+    return click.option(*filter(None, (name, parameter)), help=text, **settings)
+
+
+def choice(name: str, words: Sequence[str], text: str, *args: str, **settings: Any) -> Decorator:
+    """An option that takes one of some words."""
+    return option(name, text, *args, type=click.Choice(words), **settings)
+
+
+flag = functools.partial(option, is_flag=True)
+path = functools.partial(option, type=PATH)
+count = functools.partial(option, type=click.IntRange(min=1))
+number = functools.partial(option, type=click.IntRange(min=0))
+amount = functools.partial(option, type=click.FloatRange(min=0, min_open=True))
+suites = functools.partial(option, multiple=True, metavar="SUITE")
 
 
 def _opened_by(function: str) -> Callable[..., Any]:
@@ -46,54 +61,46 @@ def _num_processes(_: click.Context, __: click.Parameter, jobs: int) -> int:
     return jobs or len(os.sched_getaffinity(0))
 
 
-def out(content: str) -> Callable[[Command], Command]:
+def out(content: str) -> Decorator:
     """A required `--out`, described by what is written there."""
-    return click.option("--out", required=True, type=PATH, help=f"{content} to write.")
+    return path("--out", f"{content} to write.", required=True)
 
 
-def jobs(unit: str, default: int = 0) -> Callable[[Command], Command]:
+def jobs(unit: str, default: int = 0) -> Decorator:
     """A `--jobs`, described by what is worked on at a time; the command gets a number above 0."""
-    return click.option("--jobs", default=default, type=COUNT_OR_ZERO, callback=_num_processes,
-                        help=f"{unit} to work on at a time; 0 is one for each core.")  # fmt: skip
+    text = f"{unit} to work on at a time; 0 is one for each core."
+    return number("--jobs", text, default=default, callback=_num_processes)
 
 
-def rules(default: str) -> Callable[[Command], Command]:
+def rules(default: str) -> Decorator:
     """A `--rules` with a default."""
-    return click.option("--rules", default=default, type=click.Choice(["open", "strict"]),
-                        help="What replacements may call: any torch op (open), or only kernels of "
-                        "their own (strict).")  # fmt: skip
+    return choice("--rules", ["open", "strict"], "What replacements may call: any torch op (open), "
+                  "or only kernels of their own (strict).", default=default)  # fmt: skip
 
 
 folder = click.argument("folder", type=PATH)
 folders = click.argument("folders", nargs=-1, required=True, type=PATH)
 paths = click.argument("paths", nargs=-1, required=True, type=PATH)
-json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-resume = click.option("--resume", is_flag=True,
-                      help="Continue an interrupted run; what it finished is kept.")  # fmt: skip
-executor = click.option("--executor", default="local", type=click.Choice(["local", "ray"]),
-                        callback=_opened_by("passnet.jobs.executors:executor"),
-                        help="Work in processes of this machine, or on a Ray cluster.")  # fmt: skip
-task = click.option("--task", "tasks", multiple=True, metavar="NAME",
-                    help="Only this task of the suite (repeatable).")  # fmt: skip
-held_out = click.option("--held-out", callback=open_suite, metavar="SUITE",
-                        help="A suite with other shapes of the same tasks; passes that are wrong "
-                        "on those are rejected.")  # fmt: skip
-device = click.option("--device", default="cpu", type=click.Choice(["cpu", "cuda"]),
-                      help="The device that graphs run on.")  # fmt: skip
-threads = click.option("--threads", default=1, type=COUNT,
-                       help="Threads of the reference and of each candidate.")  # fmt: skip
-sandbox = click.option("--sandbox", default="auto",
-                       type=click.Choice(["auto", "bubblewrap", "unshare", "none"]),
-                       callback=_opened_by("passnet.judge.processes.sandbox:find_sandbox"),
-                       help="What confines candidate code; auto takes the best that works here, "
-                       "or else none.")  # fmt: skip
-self_tolerance = click.option(
-    "--self-tolerance", default=0.1, type=POSITIVE,
-    help="The share by which times of the reference may differ from each other, and of its time "
-    "that it may wait for a processor, before a measurement is repeated.")  # fmt: skip
+json = flag("--json", "Print the result as JSON.", "as_json")
+resume = flag("--resume", "Continue an interrupted run; what it finished is kept.")
+executor = choice("--executor", ["local", "ray"], "Work in processes of this machine, or on a Ray "
+                  "cluster.", default="local",
+                  callback=_opened_by("passnet.jobs.executors:executor"))  # fmt: skip
+task = option("--task", "Only this task of the suite (repeatable).", "tasks", multiple=True,
+              metavar="NAME")  # fmt: skip
+held_out = option("--held-out", "A suite with other shapes of the same tasks; passes that are "
+                  "wrong on those are rejected.", callback=open_suite, metavar="SUITE")  # fmt: skip
+device = choice("--device", ["cpu", "cuda"], "The device that graphs run on.", default="cpu")
+threads = count("--threads", "Threads of the reference and of each candidate.", default=1)
+sandbox = choice("--sandbox", ["auto", "bubblewrap", "unshare", "none"], "What confines candidate "
+                 "code; auto takes the best that works here, or else none.", default="auto",
+                 callback=_opened_by("passnet.judge.processes.sandbox:find_sandbox"))  # fmt: skip
+self_tolerance = amount("--self-tolerance", "The share by which times of the reference may differ "
+                        "from each other, and of its time that it may wait for a processor, before "
+                        "a measurement is repeated.", default=0.1)  # fmt: skip
 
 
-def _with_tasks(suite_parameter: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _with_tasks(suite_parameter: Decorator) -> Decorator:
     """A parameter that names a suite, and `--task`: a command gets `suite` with those tasks."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,17 +118,15 @@ def _with_tasks(suite_parameter: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 suite = _with_tasks(
-    click.option("--suite", default="demo", callback=open_suite, metavar="SUITE",
-                 help="The suite: the name of a shipped one, a Parquet file, or a folder of "
-                 "graphs."))  # fmt: skip
+    option("--suite", "The name of a shipped suite, a Parquet file, or a folder of graphs.",
+           default="demo", callback=open_suite, metavar="SUITE"))  # fmt: skip
 suite_argument = _with_tasks(click.argument("suite", default="demo", callback=open_suite))
 
 
-def judging(rules_default: str, seed: str) -> Callable[[Command], Command]:
+def judging(rules_default: str, seed: str) -> Decorator:
     """The options that `run_settings` makes settings of; `seed` says what `--seed` is a seed of."""
-    seconds = click.option("--seconds", default=0.4, type=POSITIVE,
-                           help="Seconds to measure each candidate on each graph.")  # fmt: skip
-    seeded = click.option("--seed", default=0, type=COUNT_OR_ZERO, help=f"Seed of {seed}.")
+    seconds = amount("--seconds", "Seconds to measure each candidate on each graph.", default=0.4)
+    seeded = number("--seed", f"Seed of {seed}.", default=0)
     options = (device, threads, seconds, seeded, self_tolerance, sandbox, rules(rules_default))
 
     def add(command: Command) -> Command:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from passnet.jobs.executors import Executor
     from passnet.suite.suite import Suite
 
-svg_option = click.option("--svg", type=opt.PATH,
-                          help="A folder to draw a picture of each graph in.")  # fmt: skip
+svg_option = opt.path("--svg", "A folder to draw a picture of each graph in.")
 
 
 @click.group("suite")
@@ -76,9 +75,9 @@ def show_command(suite: Suite, svg: Path | None) -> None:
 
 @suite_group.command("check")
 @opt.suite_argument
-@click.option("--distribution", default="both", type=click.Choice(["recorded", "fresh", "both"]),
-              help="The inputs to run wrong programs on: those seen at capture (recorded), those "
-              "that the judge draws (fresh), or both, as the judge does.")  # fmt: skip
+@opt.choice("--distribution", ["recorded", "fresh", "both"], "The inputs to run wrong programs on: "
+            "those seen at capture (recorded), those that the judge draws (fresh), or both, as the "
+            "judge does.", default="both")  # fmt: skip
 @opt.json
 def check_command(suite: Suite, distribution: str, as_json: bool) -> None:
     """Find the graphs of a suite that cannot tell a wrong program from a right one.
@@ -108,20 +107,15 @@ def check_command(suite: Suite, distribution: str, as_json: bool) -> None:
 
 @suite_group.command("make")
 @opt.folder
-@click.option("--out", required=True, type=opt.PATH,
-              help="The file to write; NAME.parquet makes a suite called NAME.")  # fmt: skip
-@click.option("--work", type=opt.PATH,
-              help="A folder for the results of admission; by default beside --out.")  # fmt: skip
-@click.option("--kind", default="fusible", type=click.Choice(opt.KINDS),
-              help="The kind of subgraphs to make tasks of.")  # fmt: skip
-@click.option("--tasks", "num_tasks", default=200, type=opt.COUNT, help="The number of tasks.")
-@click.option("--min-graphs", default=1, type=opt.COUNT, help="The fewest graphs of a task.")
-@click.option("--max-graphs", default=396, type=opt.COUNT,
-              help="The most graphs of a task; those found in most places are taken.")  # fmt: skip
-@click.option("--max-gflops", default=2.0, type=opt.POSITIVE,
-              help="The most arithmetic of one call of a graph, in GFLOP.")  # fmt: skip
-@click.option("--max-mib", default=64.0, type=opt.POSITIVE,
-              help="The most memory of the inputs of a graph, in MiB.")  # fmt: skip
+@opt.path("--out", "The file to write; NAME.parquet makes a suite called NAME.", required=True)
+@opt.path("--work", "A folder for the results of admission; by default beside --out.")
+@opt.choice("--kind", opt.KINDS, "The kind of subgraphs to make tasks of.", default="fusible")
+@opt.count("--tasks", "The number of tasks.", "num_tasks", default=200)
+@opt.count("--min-graphs", "The fewest graphs of a task.", default=1)
+@opt.count("--max-graphs", "The most graphs of a task; those found in most places are taken.",
+           default=396)  # fmt: skip
+@opt.amount("--max-gflops", "The most arithmetic of one call of a graph, in GFLOP.", default=2.0)
+@opt.amount("--max-mib", "The most memory of the inputs of a graph, in MiB.", default=64.0)
 @opt.jobs("Graphs")
 @opt.resume
 @opt.executor
