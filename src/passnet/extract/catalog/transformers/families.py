@@ -210,7 +210,7 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
         "depth_pro": sized_image(1536, 1536),
         "janus_vqgan": sized_image(512, 512),
         "seggpt": sized_image(448, 448),
-        "idefics": make.normal("batch images *channels height width", 1, 1, *_IMAGE),
+        "idefics": make.normal("batch images *channels height width", 1, 1, *_IMAGE),  # one image
         "timesformer videomae vivit vjepa2 xclip videoprism instructblipvideo": usual.video,
         "xclip_vision_model": make.normal(  # frames as a batch
             _PICTURE, make.setting("num_frames"), *_IMAGE),
@@ -224,7 +224,7 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
     "prompt_masks": {"seggpt": sized_image(448, 448)},
     "image_grid_thw": {_TEXT_ONLY: make.omit},
     "image_embeds_position_mask": {_KOSMOS: image_position_mask},
-    "image_attention_mask": {"idefics": make.all_ones(
+    "image_attention_mask": {"idefics": make.all_ones(  # every word may look at the one image
         "batch sequence images", 1, usual.TEXT_LENGTH, 1)},
     "pixel_attention_mask": {_SIGLIP2: make.all_ones("batch patches", 1, NUM_PATCHES)},
     "spatial_shapes": {_SIGLIP2: _ROWS_AND_COLUMNS},
