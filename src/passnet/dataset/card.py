@@ -14,6 +14,7 @@ from passnet.dataset.store import MAX_PLACES, SUBGRAPHS
 
 CARD_FILE = "README.md"
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
+_TABLES = ("split", "kind", "domain", "dtype")
 _TYPES = {pa.string(): "string", pa.int64(): "int64"}
 
 COLUMNS: Mapping[str, str] = {
@@ -59,77 +60,75 @@ class CardFacts:
     license_name: str
 
 
+_CARD = """\
+---
+license: {facts.license_name}
+pretty_name: {facts.name}
+size_categories:
+- {size}
+tags:
+- computation-graphs
+- compilers
+- pytorch
+configs:
+- config_name: default
+  data_files:
+{files}
+dataset_info:
+  features:
+{features}
+---
+
+# {facts.name}
+
+{total:,} computation graphs of {facts.num_op_sequences:,} op sequences, found in \
+{facts.num_places:,} places of graphs captured from real nets with torch.compile's tracer. \
+Made by passnet {facts.passnet_version}.
+
+```python
+from datasets import load_dataset
+
+rows = load_dataset("path/of/this/folder", split="train")
+```
+
+{tables}
+## Columns
+
+| column | what it holds |
+|---|---|
+{columns}
+
+{separation}## Where it comes from
+
+Graphs are of nets of public libraries. Weights are not part of them.{versions}
+"""
+
+
 def card(facts: CardFacts) -> str:
     """The text of the card."""
     total = sum(facts.splits.values())
-    separation = ["Training and evaluation share no op sequence.", ""]
-    return "\n".join(
-        [
-            "---",
-            *_header(facts, total),
-            "---",
-            "",
-            f"# {facts.name}",
-            "",
-            f"{total:,} computation graphs of {facts.num_op_sequences:,} op sequences, found in "
-            f"{facts.num_places:,} places of graphs captured from real nets with torch.compile's "
-            f"tracer. Made by passnet {facts.passnet_version}.",
-            "",
-            "```python",
-            "from datasets import load_dataset",
-            "",
-            'rows = load_dataset("path/of/this/folder", split="train")',
-            "```",
-            "",
-            *_table("split", facts.splits),
-            *_table("kind", facts.kinds),
-            *_table("domain", facts.domains),
-            *_table("dtype", facts.dtypes),
-            "## Columns",
-            "",
-            "| column | what it holds |",
-            "|---|---|",
-            *(f"| {name} | {text} |" for name, text in COLUMNS.items()),
-            "",
-            *(separation if len(facts.splits) > 1 else ()),
-            *_origin(facts),
-        ]
+    separation = "Training and evaluation share no op sequence.\n\n"
+    versions = [f"{name} {', '.join(numbers)}" for name, numbers in facts.versions.items()]
+    tables = [_table(head, getattr(facts, f"{head}s")) for head in _TABLES]
+    return _CARD.format(
+        facts=facts,
+        size=_SIZES[min(max(len(str(total)) - 3, 0), len(_SIZES) - 1)],
+        files="\n".join(f"  - split: {name}\n    path: data/{name}-*" for name in facts.splits),
+        features="\n".join(map(_feature, SUBGRAPHS.schema)),
+        total=total,
+        tables="\n".join(tables),
+        columns="\n".join(f"| {name} | {text} |" for name, text in COLUMNS.items()),
+        separation=separation if len(facts.splits) > 1 else "",
+        versions=f" Versions: {'; '.join(versions)}." if versions else "",
     )
 
 
-def _header(facts: CardFacts, total: int) -> list[str]:
-    size = min(max(len(str(total)) - 3, 0), len(_SIZES) - 1)
-    lines = [
-        f"license: {facts.license_name}",
-        f"pretty_name: {facts.name}",
-        "size_categories:",
-        f"- {_SIZES[size]}",
-        "tags:",
-        "- computation-graphs",
-        "- compilers",
-        "- pytorch",
-        "configs:",
-        "- config_name: default",
-        "  data_files:",
-    ]
-    for name in facts.splits:
-        lines += [f"  - split: {name}", f"    path: data/{name}-*"]
-    lines += ["dataset_info:", "  features:"]
-    for column in SUBGRAPHS.schema:
-        is_list = pa.types.is_list(column.type)
-        kind = _TYPES[column.type.value_type if is_list else column.type]
-        lines += [f"  - name: {column.name}", f"    {'list' if is_list else 'dtype'}: {kind}"]
-    return lines
+def _feature(column: pa.Field) -> str:
+    is_list = pa.types.is_list(column.type)
+    kind = _TYPES[column.type.value_type if is_list else column.type]
+    return f"  - name: {column.name}\n    {'list' if is_list else 'dtype'}: {kind}"
 
 
-def _table(head: str, counts: Mapping[str, int]) -> list[str]:
-    lines = [f"| {head} | rows |", "|---|--:|"]
-    return [*lines, *(f"| {name} | {count:,} |" for name, count in counts.items()), ""]
-
-
-def _origin(facts: CardFacts) -> list[str]:
-    text = "Graphs are of nets of public libraries. Weights are not part of them."
-    versions = [f"{name} {', '.join(numbers)}" for name, numbers in facts.versions.items()]
-    if versions:
-        text += f" Versions: {'; '.join(versions)}."
-    return ["## Where it comes from", "", text, ""]
+def _table(head: str, counts: Mapping[str, int]) -> str:
+    rows = "".join(f"| {name} | {count:,} |\n" for name, count in counts.items())
+    return f"| {head} | rows |\n|---|--:|\n{rows}"

@@ -164,9 +164,9 @@ def net_variants(
         entry: of the catalog.
         graphs: captured from it, each under its number among the net's graphs.
         train: they are those of the forward pass of training.
-        dtypes: in which to make them.
+        dtypes: see `dtype_variants`.
         shapes: whether to make them at other sizes, too.
-        float32_norms: norms whose parameters stay float32; see `in_dtype`.
+        float32_norms: see `in_dtype`.
     """
     try:
         base = recapture(entry, {}, train=train)

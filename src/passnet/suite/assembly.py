@@ -43,12 +43,8 @@ dataset of single ops holds views of thousands of shapes."""
 
 @dataclass(frozen=True, slots=True)
 class AssemblyPlan:
-    """How a suite is made.
-
-    Args:
-        selection: which tasks.
-        max_gflops: of products and convolutions in a call of a subgraph.
-        limits: of the process in which a subgraph is tried.
+    """How a suite is made: of which tasks, of how many GFLOP of products and convolutions in a call
+    of a subgraph at the most, and within which limits a subgraph is tried.
     """
 
     selection: SelectionPlan = SelectionPlan()
@@ -117,7 +113,7 @@ def assemble(
         plan: which tasks, and what they may cost.
         path: the Parquet file of the suite; its stem is the name of the suite.
         work: the folder in which admissions are kept.
-        num_workers: how many subgraphs are tried at a time.
+        num_workers: how many subgraphs to try at a time.
         resume: go on with the admissions that `work` holds.
         executor: where to try them.
         announce: shows how far it is.
@@ -146,7 +142,8 @@ def assemble(
             for record in run.keep(outcomes, len(admissions)):
                 admissions[record.full] = record
                 step(record.full[:12])
-    suite = make_suite(path.stem, _graphs(tasks, manifest.versions))
+    graphs = [_suite_graph(task, row, manifest.versions) for task in tasks for row in task.rows]
+    suite = make_suite(path.stem, graphs)
     write_suite(path, suite)
     return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
 
@@ -195,24 +192,15 @@ def _barren(
     }
 
 
-def _graphs(tasks: Sequence[TaskRows], versions: Mapping[str, Sequence[str]]) -> list[SuiteGraph]:
-    return [
-        SuiteGraph(
-            task.name,
-            f"{task.name}-{row.nets[0].replace('/', '.')}-{row.full[:8]}",
-            graph_of(row),
-            _source(row, versions),
-        )
-        for task in tasks
-        for row in task.rows
-    ]
-
-
-def _source(row: SubgraphRow, versions: Mapping[str, Sequence[str]]) -> NetSource:
+def _suite_graph(
+    task: TaskRows, row: SubgraphRow, versions: Mapping[str, Sequence[str]]
+) -> SuiteGraph:
     net, first = row.nets[0], row.places[0]
     package = next((name for name in packages_of(net) if name in versions), None)
     version = versions[package][-1] if package else ""
-    return NetSource(net, net.split("/")[0], version, first.start, first.stop, row.domain)
+    source = NetSource(net, net.split("/")[0], version, first.start, first.stop, row.domain)
+    name = f"{task.name}-{net.replace('/', '.')}-{row.full[:8]}"
+    return SuiteGraph(task.name, name, graph_of(row), source)
 
 
 def _admit_isolated(

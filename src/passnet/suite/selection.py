@@ -36,16 +36,10 @@ Bucket: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class SelectionPlan:
-    """Which tasks make a suite.
+    """Which tasks make a suite: of one kind of subgraphs, of so many ops, and MiB of their inputs.
 
-    Args:
-        kind: of subgraphs.
-        num_tasks: how many tasks.
-        min_graphs: tasks with fewer subgraphs are not taken.
-        max_graphs: of a task with more, those that occur in the most places.
-        min_ops: of a subgraph.
-        max_ops: of a subgraph.
-        max_mib: of the inputs of a subgraph.
+    Tasks of fewer than `min_graphs` are not taken; of one with more than `max_graphs`, those are
+    taken that occur in the most places.
     """
 
     kind: SubgraphKind = "fusible"

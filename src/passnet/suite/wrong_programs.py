@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -257,18 +257,13 @@ class _EditObserver(torch.fx.Interpreter):
         if result is None and before:  # a statement without a value writes into its first argument
             right = self.env[n.all_input_nodes[0]]
         for edit in _edits(self._ops[number], number, n, before, result):
-            with _replaced(self.env, n.all_input_nodes, [_copy(value) for value in before]):
-                self.is_same[edit] = self._gives(n, edit, right)
-        return result
-
-    def _gives(self, n: torch.fx.Node, edit: Edit, right: Any) -> bool:
-        """Whether an edit gives the right result to the bit; one that cannot be run does not."""
-        try:
-            with boundary(GraphError, "running an op"):
+            self.is_same[edit] = False  # and stays so if it cannot be run
+            copies = _replaced(self.env, n.all_input_nodes, [_copy(value) for value in before])
+            with suppress(GraphError), boundary(GraphError, "running an op"), copies:
                 wrong = _wrong_result(self, n, edit)
-                return _same_bits(self.env[n.all_input_nodes[0]] if wrong is None else wrong, right)
-        except GraphError:
-            return False
+                wrong = self.env[n.all_input_nodes[0]] if wrong is None else wrong
+                self.is_same[edit] = _same_bits(wrong, right)
+        return result
 
 
 def _number(node: torch.fx.Node) -> int | None:
