@@ -46,11 +46,7 @@ class CheckResult:
 
 
 class Expected:
-    """What the reference gives on every set of inputs of a graph.
-
-    Args:
-        prepared: with one set for each of `KINDS`.
-        reference: loaded.
+    """What the loaded reference gives on every set of inputs of a graph, one for each of `KINDS`.
 
     Raises:
         WorkerFailureError: the reference failed on inputs that are graded. One that refuses extreme
@@ -98,32 +94,26 @@ class Expected:
             outcomes[number] = loaded.outcome(forms, number)
             if outcomes[number].changed:
                 loaded.restore(number)
-            if number < NUM_GRADED:
-                comparison = worse(comparison, self._compare(outcomes[number], number))
-            else:
-                comparison = worse(comparison, self._compare_finite(outcomes[number], number))
+            compare = self._compare if number < NUM_GRADED else self._compare_finite
+            comparison = worse(comparison, compare(outcomes[number], number))
         usual, extreme = self._accuracy(outcomes, FRESH), self._accuracy(outcomes, EXTREME)
         return CheckResult(comparison, usual, tuple(precision_findings(usual, extreme)))
 
     def _compare(self, actual: CallOutcome, number: int) -> Comparison:
         expected = self.outcomes[number]
         comparison = compare_values(actual.forms, expected.forms, actual.outputs, expected.outputs)
-        return worse(comparison, self._compare_inputs(actual, expected, number))
-
-    def _compare_inputs(
-        self, actual: CallOutcome, expected: CallOutcome, number: int
-    ) -> Comparison:
-        """Arguments that either side changed must end up with the same values."""
         worst: int = LEVELS[0]
+        # Arguments that either side changed must end up with the same values.
         for index in sorted({*actual.changed, *expected.changed}):
             layout = self._prepared.layouts[index]
             actual_values = self._after(actual, index, number)
             expected_values = self._after(expected, index, number)
             level = smallest_t(actual_values, expected_values, layout.dtype)
             if level is None or index not in expected.changed:
-                return Comparison("ok", None, f"argument {index} is left with other values")
+                text = f"argument {index} is left with other values"
+                return worse(comparison, Comparison("ok", None, text))
             worst = max(worst, level)
-        return Comparison("ok", worst)
+        return worse(comparison, Comparison("ok", worst))
 
     def _after(self, outcome: CallOutcome, index: int, number: int) -> np.ndarray:
         if index in outcome.changed:
@@ -165,11 +155,8 @@ def _outcome(loaded: LoadedWorker, number: int) -> CallOutcome:
 
 
 def num_written(forms: tuple[OutputForm, ...], pairs: frozenset[SharedPair]) -> int:
-    """The bytes of outputs that lie in no argument and in no other output.
-
-    Args:
-        forms: of the outputs.
-        pairs: what shares memory.
+    """The bytes of outputs that lie in no argument and in no other output, by the pairs that share
+    memory.
     """
     viewing = outputs_in(pairs, "argument") | outputs_in(pairs, "output")
     return sum(

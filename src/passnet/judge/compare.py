@@ -88,11 +88,7 @@ def compare_values(
 ) -> Comparison:
     """The smallest level at which all values agree; forms must have compared as ok.
 
-    Args:
-        forms: of the candidate's outputs.
-        expected_forms: of the reference's.
-        actual: storage of the candidate's tensors, None for what is no tensor.
-        expected: likewise of the reference's.
+    `actual` and `expected` are the storage of tensors, None for what is no tensor.
     """
     worst: int = LEVELS[0]
     for index, (form, expected_form, actual_values, expected_values) in enumerate(
@@ -109,11 +105,5 @@ def compare_values(
 
 
 def worse(first: Comparison, second: Comparison) -> Comparison:
-    """The verdict that tells against the candidate more."""
-    if first.status != "ok":
-        return first
-    if second.status != "ok" or first.t is None:
-        return second if second.status != "ok" else first
-    if second.t is None or second.t > first.t:
-        return second
-    return first
+    """The verdict that tells against the candidate more, the first of equal ones."""
+    return max(first, second, key=lambda each: (each.status != "ok", each.t is None, each.t or 0))

@@ -33,12 +33,7 @@ def held_out_findings(
 ) -> dict[str, tuple[Finding, ...]]:
     """What candidates do on graphs of their task that were held out: findings by candidate.
 
-    Args:
-        parents: of the workers.
-        graphs: those that were held out.
-        candidates: what is judged.
-        settings: how; nothing is timed.
-        inspected: the pass folders whose text was inspected before, in the same run.
+    Nothing is timed; `inspected` are the pass folders whose text the same run inspected before.
 
     Raises:
         WorkerError: our own machinery failed.

@@ -7,7 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, p
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
 from passnet.judge.protocol.device import kind_of
-from passnet.judge.protocol.messages import Profiled
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing.clock import HOT_CALLS, Measurement, interleave
 from passnet.judge.timing.fresh_inputs import FreshInputs
@@ -41,21 +40,6 @@ from passnet.score.status import Status
 from passnet.suite.suite import SuiteGraph
 
 
-class _Stopwatch:
-    """Adds up where time goes, by phase."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] += time.perf_counter() - start
-
-
 def judge_graph(
     parents: ParentPool,
     graph: SuiteGraph,
@@ -68,25 +52,16 @@ def judge_graph(
 
     A candidate whose text alone proves a cheat is not run. The reference runs once for all others.
     Each is compared with it on several sets of inputs (`check.KINDS`); those that ran are then
-    timed together with it, and looked at while they are.
-
-    Args:
-        parents: of the workers.
-        graph: what to compute.
-        candidates: what is judged.
-        settings: how.
-        inspected: the pass folders whose text was inspected before, in the same run.
-        held_out: what is known of candidates from held-out shapes, by name.
+    timed together with it, and looked at while they are. `inspected` are the pass folders whose
+    text the same run inspected before; `held_out` is what is known of candidates from held-out
+    shapes, by name.
 
     Raises:
         WorkerError: our own machinery failed.
     """
     inspected = inspected or InspectedFolders(settings.rules)
     findings = {
-        candidate.name: (
-            *(held_out or {}).get(candidate.name, ()),
-            *inspected.findings(candidate),
-        )
+        candidate.name: (*(held_out or {}).get(candidate.name, ()), *inspected.findings(candidate))
         for candidate in candidates
     }
     evidence = {name: Evidence(graph.task, graph.name, name) for name in findings}
@@ -121,21 +96,25 @@ def prepared_graph(
     return parents.prepared_graphs.get(graph.graph, settings.device, settings.seed, prepare)
 
 
+@contextmanager
+def _phase(seconds: dict[str, float], name: str) -> Iterator[None]:
+    """Adds the time that the block takes to what a phase has taken so far."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[name] += time.perf_counter() - start
+
+
+@dataclass
 class _TrialSession:
     """One graph's reference and candidates, from the first process to the last measurement."""
 
-    def __init__(
-        self,
-        parents: ParentPool,
-        graph: SuiteGraph,
-        settings: JudgeSettings,
-        turns: DeviceTurns,
-    ) -> None:
-        self._parents = parents
-        self._graph = graph
-        self._settings = settings
-        self._turns = turns
-        self._watch = _Stopwatch()
+    _parents: ParentPool
+    _graph: SuiteGraph
+    _settings: JudgeSettings
+    _turns: DeviceTurns
+    _phases_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def evidence(self, candidates: Sequence[Candidate]) -> dict[str, Evidence]:
         """What comes about of every candidate, by name."""
@@ -151,9 +130,9 @@ class _TrialSession:
             }
 
     def _evidence(self, candidates: Sequence[Candidate], stack: ExitStack) -> dict[str, Evidence]:
-        with self._watch.phase("inputs"):
+        with _phase(self._phases_s, "inputs"):
             self._prepared = prepared_graph(self._parents, self._graph, self._settings)
-        with self._watch.phase("reference"):
+        with _phase(self._phases_s, "reference"):
             reference = self._load(self._parents.reference(), REFERENCE, stack)
             self._expected = Expected(self._prepared, reference)
         evidence = {}
@@ -175,21 +154,21 @@ class _TrialSession:
         self, candidate: Candidate, stack: ExitStack
     ) -> tuple[Evidence, LoadedWorker | None]:
         """How a candidate loads and compares, and its worker where it can be timed."""
-        watch = _Stopwatch()
+        phases_s: dict[str, float] = defaultdict(float)
         worker: LoadedWorker | None = None
         failure: tuple[Status, str] | None = None
         check: CheckResult | None = None
         try:
-            with watch.phase("start"):
+            with _phase(phases_s, "start"):
                 worker = self._load(self._parents.of(candidate), candidate, stack)
-            with watch.phase("compile"):
+            with _phase(phases_s, "compile"):
                 worker.run(0)
                 worker.restore(0)
             has_match = any(report.num_matches for report in worker.matches)
             if candidate.kind == "passes" and not has_match:
                 failure = ("no_match", _nearest_misses(worker))
             else:
-                with watch.phase("compare"):
+                with _phase(phases_s, "compare"):
                     check = self._expected.check(worker)
         except WorkerFailureError as cause:
             failure = (cause.status, str(cause))
@@ -201,11 +180,11 @@ class _TrialSession:
             check.findings if check else (),
             failure,
             check,
-            facts={**_facts(worker), "phases_s": dict(watch.seconds)},
+            facts={**_facts(worker), "phases_s": dict(phases_s)},
         )
         if check is not None and check.comparison.status == "ok":
-            for name, seconds in watch.seconds.items():
-                self._watch.seconds[name] += seconds
+            for name, seconds in phases_s.items():
+                self._phases_s[name] += seconds
             return evidence, worker
         if worker is not None:
             worker.worker.close()
@@ -222,14 +201,15 @@ class _TrialSession:
         loaded = [reference, *candidates]
         timed = [TimedWorker(worker, self._settings.call_timeout_s) for worker in loaded]
         try:
-            with self._turns.alone(), self._watch.phase("timing"):
+            with self._turns.alone(), _phase(self._phases_s, "timing"):
                 measurement = self._measure(timed, plan)
-                profiles = [self._profile(worker) for worker in loaded]
+                is_cpu = kind_of(self._settings.device) == "cpu"
+                profiles = [None if is_cpu else worker.profile(HOT_CALLS) for worker in loaded]
                 roofline = self._roofline(num_written(reference.forms, measurement.shared))
         finally:
             for worker in timed:
                 worker.close()
-        self._watch.seconds["waiting"] = self._turns.waited_s
+        self._phases_s["waiting"] = self._turns.waited_s
         usual_threads = reference.worker.num_threads()
         completed = []
         for evidence, worker, timing, profile in zip(
@@ -245,16 +225,12 @@ class _TrialSession:
             facts = {
                 **_facts(worker),
                 "first_call_s": worker.first_call_s,
-                "phases_s": dict(self._watch.seconds),
+                "phases_s": dict(self._phases_s),
                 "profile": profile,
                 "reference_profile": profiles[0],
             }
             completed.append(replace(evidence, findings=findings, timing=timing, facts=facts))
         return completed
-
-    def _profile(self, worker: LoadedWorker) -> Profiled | None:
-        is_cpu = kind_of(self._settings.device) == "cpu"
-        return None if is_cpu else worker.profile(HOT_CALLS)
 
     def _roofline(self, num_bytes: int) -> Roofline:
         if kind_of(self._settings.device) != "cpu":

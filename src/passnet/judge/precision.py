@@ -11,12 +11,7 @@ from passnet.judge.findings import Finding, finding
 from passnet.judge.protocol.messages import OutputForm
 from passnet.records.dtypes import Array, from_storage, is_float
 
-DOWNGRADE: dict[str, float] = {
-    "float64": 2.0**-26,
-    "float32": 2.0**-14,
-    "float16": 2.0**-6,
-    "bfloat16": 2.0**-5,
-}
+DOWNGRADE = {"float64": 2.0**-26, "float32": 2.0**-14, "float16": 2.0**-6, "bfloat16": 2.0**-5}
 """Relative error of an output from which on it was computed in the next lower precision: half a
 unit of float32 for float64, an eighth of one of float16 for float32, and so on."""
 
@@ -24,12 +19,7 @@ DOWNGRADE_RATIO = 16.0
 """How many times eager torch's own error it must be besides. A sum in plain order over 4096 float32
 elements is off by about ten times as much as torch's."""
 
-UNSTABLE: dict[str, float] = {
-    "float64": 2.0**-20,
-    "float32": 2.0**-9,
-    "float16": 2.0**-4,
-    "bfloat16": 2.0**-3,
-}
+UNSTABLE = {"float64": 2.0**-20, "float32": 2.0**-9, "float16": 2.0**-4, "bfloat16": 2.0**-3}
 """Relative error on extreme inputs from which on the mathematics is unstable."""
 
 UNSTABLE_RATIO = 64.0
@@ -61,11 +51,8 @@ def worst_accuracy(
 ) -> Accuracy | None:
     """The accuracy of the output whose error is largest beside eager's; None if none is a float.
 
-    Args:
-        forms: of the outputs, which agree with the reference's.
-        outputs: the candidate's, as storage.
-        eager: the reference's, as storage.
-        exact: those in float64.
+    The forms agree with the reference's; `outputs` and `eager` (the reference's) are as storage,
+    and `exact` in float64.
     """
     accuracies = [
         Accuracy(
@@ -112,11 +99,7 @@ def precision_findings(usual: Accuracy | None, extreme: Accuracy | None) -> list
         ("precision_downgrade", usual, DOWNGRADE, DOWNGRADE_RATIO),
         ("unstable_maths", extreme, UNSTABLE, UNSTABLE_RATIO),
     ):
-        if (
-            accuracy is not None
-            and accuracy.error > limits[accuracy.dtype]
-            and accuracy.ratio > least
-        ):
+        if accuracy and accuracy.error > limits[accuracy.dtype] and accuracy.ratio > least:
             text = (
                 f"output {accuracy.output} is off by {accuracy.error:.1e} of itself, eager torch "
                 f"by {accuracy.eager_error:.1e} (both against float64)"
@@ -128,9 +111,7 @@ def precision_findings(usual: Accuracy | None, extreme: Accuracy | None) -> list
 def not_finite(outputs: Sequence[Array | None], eager: Sequence[Array | None]) -> int | None:
     """The first output that is not finite somewhere where eager torch's is; None if there is none.
 
-    Args:
-        outputs: as numbers (see `graph.numbers.from_storage`).
-        eager: likewise.
+    Both are numbers, as `records.dtypes.from_storage` gives them.
     """
     for index, (actual, eager_output) in enumerate(zip(outputs, eager, strict=True)):
         if actual is None or eager_output is None or actual.dtype.kind not in "fc":
