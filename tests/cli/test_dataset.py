@@ -73,10 +73,10 @@ def test_show_lists_candidates_and_refuses_what_is_none(tmp_path: Path):
     rows = [replace(ROWS[0], full="ab" + name[2:]) for name in names]
     folder = write(tmp_path / "data", rows)
     done = run("show", folder, "ab")
-    assert done.exit_code == 2 and "begins several fingerprints: ab0" in done.stderr
+    assert done.exit_code == 2 and "several fingerprints begin with ab: ab0" in done.stderr
     assert ", …; give more" in done.stderr
     assert "no row has a fingerprint that begins with ff" in run("show", folder, "ff").stderr
-    assert "is no first part" in run("show", folder, "a' or 'a").stderr
+    assert "is not the beginning" in run("show", folder, "a' or 'a").stderr
 
 
 def test_verify_exits_with_one_where_something_is_wrong(folder: Path):

@@ -98,7 +98,7 @@ MISSPELT = {
     "a held-out suite": (("bench", "run", "--held-out", "demo-held"), "demo-held-out"),
     "a task": (("suite", "show", "demo", "--task", "rms_nrm"), "; did you mean rms_norm?"),
     "a baseline": (("bench", "run", "--candidate", "inductr"), "; did you mean inductor?"),
-    "a flag": (("bench", "run", "--candidate", "null@drect"), "; did you mean direct?"),
+    "a flag": (("bench", "run", "--candidate", "null@drect"), "; did you mean @direct?"),
     "a library": (("extract", "--list", "tim/resnet18"), "; did you mean timm?"),
     "a bare library": (("extract", "--list", "torchvison"), "; did you mean torchvision?"),
     "a library of --all": (("extract", "--list", "--all", "kornja"), "; did you mean kornia?"),

@@ -67,7 +67,7 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
     if unknown:
         raise InputError(
             f"candidate {text}: no flag @{unknown[0]}; there are @direct and @inductor"
-            f"{did_you_mean(unknown[0], FLAGS)}"
+            f"{did_you_mean(f'@{unknown[0]}', [f'@{flag}' for flag in FLAGS])}"
         )
     call = "direct" if "direct" in flags or word == "eager" else "compiled"
     residual = "inductor" if "inductor" in flags else "eager"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def agent() -> None:
-    """Let llms and programs attempt tasks; export what can be learned from the attempts."""
+    """Have llms or programs write passes, and make training data of their attempts."""
 
 
 @agent.command("run")
@@ -30,24 +30,24 @@ def agent() -> None:
 @opt.option("--llm", "The llm that writes, as Inspect names it (openai/…, anthropic/…, hf/…); "
             "scripted plays a script of passnet, scripted/FILE one of your own.",
             metavar="PROVIDER/NAME")  # fmt: skip
-@opt.choice("--author", ["llm", "compiler", "search"],
-            "Who writes: an llm, or one of two programs; an llm with --llm.")  # fmt: skip
+@opt.choice("--author", ["llm", "compiler", "search"], "Who writes the passes: an llm, which is "
+            "the default with --llm, or a program.")  # fmt: skip
 @opt.out("The run folder")
 @opt.resume
 @opt.option("--base-url", "The OpenAI-compatible endpoint to ask, if not the provider's own.",
             metavar="URL")  # fmt: skip
-@opt.option("--temperature", "The sampling temperature; the provider's default without it.",
+@opt.option("--temperature", "The sampling temperature; the provider's default if not given.",
             type=click.FloatRange(min=0))  # fmt: skip
 @opt.count("--max-output-tokens",
-           "The most tokens of one answer; the provider's default without it.")  # fmt: skip
+           "The most tokens of one answer; the provider's default if not given.")  # fmt: skip
 @opt.flag("--emulate-tools", "Describe the tools in the text, for endpoints without tool calls.",
           "emulates_tools")  # fmt: skip
 @opt.number("--retries", "How often a failed request to the llm is repeated.", "num_retries",
             default=3)  # fmt: skip
-@opt.count("--turns", "The most answers of an llm, or evaluations of a program.", default=50)
-@opt.count("--tokens", "The most tokens of an attempt, in and out; no limit without it.")
-@opt.count("--time", "The most seconds of an attempt; no limit without it.", "max_seconds")
-@opt.amount("--cost", "The most US dollars of an attempt; no limit without it.")
+@opt.count("--turns", "The most answers of an llm, or evaluations by a program.", default=50)
+@opt.count("--tokens", "The most tokens of an attempt, in and out; no limit if not given.")
+@opt.count("--time", "The most seconds of an attempt; no limit if not given.", "max_seconds")
+@opt.amount("--cost", "The most US dollars of an attempt; no limit if not given.")
 @opt.option("--price", "The price in US dollars of a million tokens of input, and of output, where "
             "Inspect does not know it.", nargs=2, type=float)  # fmt: skip
 @opt.count("--attempts", "The number of attempts at each task.", "num_attempts", default=1)
@@ -100,11 +100,11 @@ def _settings(
 
     author = author or ("llm" if llm else None)
     if author is None:
-        raise InputError("who is to write? give --llm provider/name, or --author compiler")
+        raise InputError("there is no author: give --llm provider/name, or --author compiler")
     if llm is not None and author != "llm":
         raise InputError(f"--llm does not go with --author {author}")
     llm_names = ("base_url", "temperature", "max_output_tokens", "num_retries", "price",
-             "emulates_tools")  # fmt: skip
+                 "emulates_tools")  # fmt: skip
     limits = (options[name] for name in ("turns", "tokens", "max_seconds", "cost"))
     attempt = ("call", "seed", "num_attempts", "is_guarded")
     return AgentSettings(
@@ -134,7 +134,8 @@ def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
 def agent_stats(paths: tuple[Path, ...], figure: Path | None, as_json: bool) -> None:
     """Print the statistics of the attempts in PATHS, which are run folders or files of attempts.
 
-    They are scores by evaluation, what authors did, what it took, and the time of our own code.
+    These are scores by number of evaluations, how attempts ended, what they cost, and the time that
+    passnet itself took.
     """
     from passnet.agent.attempt import read_attempts
     from passnet.agent.stats import summarise

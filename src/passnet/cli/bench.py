@@ -38,8 +38,9 @@ def bench() -> None:
 @opt.judging("open", seed="the inputs")
 @opt.count("--memory-mib", "The most memory of a worker, in MiB.", default=8192)
 @opt.amount("--compile-timeout", "The most seconds for loading a candidate and for its first call.",
-            default=180.0)  # fmt: skip
-@opt.amount("--call-timeout", "The most seconds for any later call.", default=30.0)
+            "compile_timeout_s", default=180.0)  # fmt: skip
+@opt.amount("--call-timeout", "The most seconds for any later call.", "call_timeout_s",
+            default=30.0)  # fmt: skip
 @opt.flag("--require-sandbox", "Refuse to run if nothing confines candidate code.")
 @opt.json
 @opt.flag("--brief", "Print the totals only, without a table for each task.")
@@ -67,13 +68,9 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
         raise InputError(f"no sandbox, but --require-sandbox: {sandbox.reason}")
     notes = [*suite.notes, *(note for entry in entries for note in entry.notes)]
     print_notes(notes, sandbox if any(entry.folder for entry in entries) else None)
-    settings = opt.run_settings(
-        sandbox,
-        options,
-        limits=WorkerLimits(options["memory_mib"]),
-        compile_timeout_s=options["compile_timeout"],
-        call_timeout_s=options["call_timeout"],
-    )
+    limits = WorkerLimits(options["memory_mib"])
+    timeouts = opt.picked(options, ("compile_timeout_s", "call_timeout_s"))
+    settings = opt.run_settings(sandbox, options, limits=limits, **timeouts)
     start = time.monotonic()
     with progress(f"judging {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
         trials = run_suite(suite, entries, settings, out, resume, step, held_out, jobs, retry)

@@ -36,7 +36,7 @@ class _Group(click.Group):
 @click.group(cls=_Group, context_settings=SETTINGS)
 @click.version_option(__version__)
 def main() -> None:
-    """Find the graphs where a tensor compiler loses, write passes for them, prove their worth."""
+    """Find graphs that a tensor compiler handles badly, and write and judge passes for them."""
 
 
 for _command in (extract, dataset, graph, pass_group, suite_group, bench, judge_group, agent):

@@ -49,10 +49,10 @@ def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
 @opt.folders
 @opt.out("The folder of the dataset")
 @opt.jobs("Graphs")
-@opt.choice("--kind", opt.KINDS, "The kind of subgraphs to cut out (repeatable); all without it.",
+@opt.choice("--kind", opt.KINDS, "The kind of subgraphs to cut out (repeatable); all if not given.",
             "kinds", multiple=True)  # fmt: skip
-@opt.choice("--dtype", [*opt.DTYPES, "none"], "A dtype to make subgraphs in besides that of their "
-            "net (repeatable), or none; all without it.", "dtypes", multiple=True)  # fmt: skip
+@opt.choice("--dtype", [*opt.DTYPES, "none"], "A dtype to make variants of subgraphs in "
+            "(repeatable), or none; all dtypes if not given.", "dtypes", multiple=True)  # fmt: skip
 @opt.resume
 @opt.executor
 @opt.json

@@ -57,11 +57,11 @@ def verify_command(folder: Path, num_runs: int, seed: int, jobs: int, as_json: b
 @opt.choice("--layout", ["graphnet", "passnet", "hf"], "The layout: a directory for each graph "
             "(graphnet), tasks of such directories (passnet), or Parquet files with a card for "
             "Hugging Face (hf).", required=True)  # fmt: skip
-@opt.option("--where", "Only rows for which this is true; see `passnet dataset query`.",
+@opt.option("--where", "Write only rows for which this holds; see `passnet dataset query`.",
             metavar="EXPRESSION")  # fmt: skip
-@opt.option("--name", "The name of the set, or on the card.", default="subgraphs")
+@opt.option("--name", "The name of the exported dataset.", default="subgraphs")
 @opt.path("--split", "With hf, a folder of `passnet dataset split` to take splits from.")
-@opt.option("--license", "The licence on the card.", "license_name", default="mit")
+@opt.option("--license", "The licence that the card names.", "license_name", default="mit")
 @opt.json
 def export_command(folder: Path, out: Path, layout: Layout, where: str | None, name: str,
                    split: Path | None, license_name: str, as_json: bool) -> None:  # fmt: skip

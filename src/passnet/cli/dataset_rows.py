@@ -26,7 +26,7 @@ JSON_COLUMNS = ("tensors", "places")
 @opt.folder
 @click.argument("where", required=False)
 @opt.option("--columns",
-            "The columns to print, with commas between, or all; the most telling ones without it.",
+            "The columns to print, with commas between, or all; the main ones if not given.",
             metavar="NAMES")  # fmt: skip
 @opt.number("--limit", f"The most rows to print; else {ROWS_SHOWN} in a table, or all.")
 @opt.json
@@ -42,7 +42,7 @@ def query_command(folder: Path, where: str | None, columns: str | None, limit: i
     from passnet.dataset.query import BRIEF, COLUMNS, Dataset
 
     if as_json and as_csv:
-        raise InputError("--json or --csv, not both")
+        raise InputError("give --json or --csv, not both")
     names: tuple[str, ...] = BRIEF
     if columns is not None:
         names = COLUMNS if columns == "all" else tuple(columns.replace(" ", "").split(","))
@@ -133,7 +133,7 @@ def show_command(folder: Path, fingerprint: str, as_json: bool) -> None:
     from passnet.report.dataset import row_tables
 
     if not fingerprint or not {*fingerprint} <= {*"0123456789abcdef"}:
-        raise InputError(f"{fingerprint!r} is no first part of a fingerprint (0 to 9, a to f)")
+        raise InputError(f"{fingerprint!r} is not the beginning of a fingerprint (0 to 9, a to f)")
     where = f"\"full\" LIKE '{fingerprint}%'"
     with Dataset(folder) as dataset:
         names = dataset.table(where, ("full",), MAX_CANDIDATES + 1).column("full").to_pylist()
@@ -142,7 +142,9 @@ def show_command(folder: Path, fingerprint: str, as_json: bool) -> None:
         if len(names) > 1:
             more = ", …" if len(names) > MAX_CANDIDATES else ""
             first = ", ".join(name[:NAME_CHARACTERS] for name in names[:MAX_CANDIDATES])
-            raise InputError(f"{fingerprint} begins several fingerprints: {first}{more}; give more")
+            raise InputError(
+                f"several fingerprints begin with {fingerprint}: {first}{more}; give more of it"
+            )
         if as_json:
             print_json(_as_json(dataset.table(where, COLUMNS).to_pylist()[0]))
             return

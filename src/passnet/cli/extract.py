@@ -26,7 +26,7 @@ MAX_ERROR_CHARACTERS = 200
 @click.argument("entries", nargs=-1)
 @opt.option("--all", "Capture all nets of this library of the catalog (repeatable).", "libraries",
             multiple=True, metavar="LIBRARY")  # fmt: skip
-@opt.flag("--list", "Only print the entries, or without entries the libraries.", "only_list")
+@opt.flag("--list", "Only print the entries, or the libraries if no entry is given.", "only_list")
 @opt.path("--out", "The folder of the graphs to write.")
 @opt.jobs("Nets")
 @opt.resume
@@ -69,9 +69,9 @@ def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: boo
     if not selected:
         raise InputError("nothing to capture: give ENTRIES, or --all LIBRARY; see --list")
     if out is None:
-        raise InputError("give --out FOLDER for what comes of it")
+        raise InputError("give --out FOLDER, the folder of the graphs to write")
     if backward and not train:
-        raise InputError("gradients are those of training: give --train with --backward")
+        raise InputError("--backward captures the gradients of training; give --train too")
     settings = CaptureSettings(
         weights, train, backward, check=not no_check, limits=JobLimits(timeout, memory)
     )

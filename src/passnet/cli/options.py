@@ -83,7 +83,7 @@ folders = click.argument("folders", nargs=-1, required=True, type=PATH)
 paths = click.argument("paths", nargs=-1, required=True, type=PATH)
 json = flag("--json", "Print the result as JSON.", "as_json")
 resume = flag("--resume", "Continue an interrupted run; what it finished is kept.")
-executor = choice("--executor", ["local", "ray"], "Work in processes of this machine, or on a Ray "
+executor = choice("--executor", ["local", "ray"], "Work in processes on this machine, or on a Ray "
                   "cluster.", default="local",
                   callback=_opened_by("passnet.jobs.executors:executor"))  # fmt: skip
 task = option("--task", "Only this task of the suite (repeatable).", "tasks", multiple=True,
@@ -93,11 +93,11 @@ held_out = option("--held-out", "A suite with other shapes of the same tasks; pa
 device = choice("--device", ["cpu", "cuda"], "The device that graphs run on.", default="cpu")
 threads = count("--threads", "Threads of the reference and of each candidate.", default=1)
 sandbox = choice("--sandbox", ["auto", "bubblewrap", "unshare", "none"], "What confines candidate "
-                 "code; auto takes the best that works here, or else none.", default="auto",
+                 "code; auto takes the best that works here, if any does.", default="auto",
                  callback=_opened_by("passnet.judge.processes.sandbox:find_sandbox"))  # fmt: skip
-self_tolerance = amount("--self-tolerance", "The share by which times of the reference may differ "
-                        "from each other, and of its time that it may wait for a processor, before "
-                        "a measurement is repeated.", default=0.1)  # fmt: skip
+self_tolerance = amount("--self-tolerance", "How noisy a measurement may be before it is repeated: "
+                        "the relative difference between timings of the reference, and the share "
+                        "of its time that it waits for a processor.", default=0.1)  # fmt: skip
 
 
 def _with_tasks(suite_parameter: Decorator) -> Decorator:
