@@ -85,12 +85,8 @@ class Float64Result:
 class LoadedWorker:
     """A loaded worker; use it as a context manager.
 
-    Args:
-        parent: who forks.
-        prepared: what to compute.
-        candidate: under what.
-        settings: how it is judged. The inputs' memory is granted beyond its limits; on "cuda",
-            `limits.memory_mib` of the device's memory is granted too.
+    The inputs' memory is granted beyond the limits of the settings; on "cuda", `limits.memory_mib`
+    of the device's memory is granted too.
 
     Raises:
         WorkerFailureError: the worker could not load.
@@ -116,6 +112,7 @@ class LoadedWorker:
         self._num_calls = 0
         num_bytes = prepared.content.nbytes
         self._memory = SharedMemory(INPUT_MEMORY, num_bytes)
+        self._content = self._memory.array("uint8", prepared.content.shape, 0)
         is_cpu = kind_of(settings.device) == "cpu"
         if candidate.kind == "inductor" and is_cpu:
             parent.warm_inductor()
@@ -127,7 +124,7 @@ class LoadedWorker:
         self.worker: Worker = parent.fork(limits)
 
     def __enter__(self) -> LoadedWorker:
-        self._fill()
+        self._content[...] = self.prepared.content
         request = Load(
             self.prepared.text,
             self.prepared.layouts,
@@ -139,10 +136,9 @@ class LoadedWorker:
             self.device,
             self._settings.limits.memory_mib,
         )
+        timeout_s = self._settings.compile_timeout_s
         try:
-            reply = self.worker.ask(
-                request, Loaded, self._settings.compile_timeout_s, (self._memory.fd,)
-            )
+            reply = self.worker.ask(request, Loaded, timeout_s, (self._memory.fd,))
         except BaseException:
             self.close()
             raise
@@ -160,18 +156,20 @@ class LoadedWorker:
         if self._output_memory is not None:
             self._output_memory.close()
 
-    def _fill(self) -> None:
-        whole = self._memory.array("uint8", self.prepared.content.shape, 0)
-        whole[...] = self.prepared.content
+    def _parts(self, input_set: int) -> dict[int, slice]:
+        """The bytes of the input memory that each tensor of a set has, by argument."""
+        parts = {}
+        for index, layout in enumerate(self.prepared.layouts):
+            if layout.offsets:
+                start = layout.offsets[input_set]
+                num_bytes = self._memory.array(layout.dtype, layout.shape, 0).nbytes
+                parts[index] = slice(start, start + num_bytes)
+        return parts
 
     def restore(self, input_set: int) -> None:
         """Put the arguments of a set back to what they were."""
-        for layout in self.prepared.layouts:
-            if layout.offsets:
-                start = layout.offsets[input_set]
-                stop = start + self._num_bytes(layout)
-                whole = self._memory.array("uint8", self.prepared.content.shape, 0)
-                whole[start:stop] = self.prepared.content[start:stop]
+        for part in self._parts(input_set).values():
+            self._content[part] = self.prepared.content[part]
 
     def timed_inputs(self) -> list[Array | None]:
         """The memory of the arguments of timed calls, flat; None for what is no tensor."""
@@ -187,20 +185,15 @@ class LoadedWorker:
         base = self.worker.mapped_at(INPUT_MEMORY)
         if base is None:
             return {}
-        addresses = self._addresses or [
-            base + layout.offsets[-1] if layout.offsets else 0 for layout in self.prepared.layouts
-        ]
-        starts = {
-            index: (start, self._num_bytes(layout))
-            for index, (layout, start) in enumerate(
-                zip(self.prepared.layouts, addresses, strict=False)
-            )
-            if layout.offsets
+        parts = self._parts(-1)
+        starts = dict(enumerate(self._addresses)) or {
+            index: base + part.start for index, part in parts.items()
         }
-        return {index: range(start, start + size) for index, (start, size) in starts.items()}
-
-    def _num_bytes(self, layout: InputLayout) -> int:
-        return self._memory.array(layout.dtype, layout.shape, 0).nbytes
+        return {
+            index: range(starts[index], starts[index] + part.stop - part.start)
+            for index, part in parts.items()
+            if index in starts  # a worker can name too few addresses
+        }
 
     def run(self, input_set: int, seed: int = 0) -> tuple[OutputForm, ...]:
         """Call once on a set; the form of the outputs.
@@ -246,7 +239,13 @@ class LoadedWorker:
         Raises:
             WorkerFailureError: they could not be copied.
         """
-        return CallOutcome(forms, self._fetched(forms), self._changed(input_set))
+        outputs, changed = self._fetched(forms), {}
+        for index, part in self._parts(input_set).items():
+            if not np.array_equal(self._content[part], self.prepared.content[part]):
+                layout = self.prepared.layouts[index]
+                values = self._memory.array(layout.dtype, layout.shape, part.start)
+                changed[index] = values.copy()
+        return CallOutcome(forms, outputs, changed)
 
     def _fetched(self, forms: tuple[OutputForm, ...]) -> tuple[Array | None, ...]:
         """The values of the last outputs, None for what is no tensor."""
@@ -258,25 +257,12 @@ class LoadedWorker:
                 self._output_memory.close()
             self._output_memory = SharedMemory("passnet-outputs", num_bytes)
         memory = self._output_memory
-        self.worker.ask(
-            Fetch(memory.num_bytes), Fetched, self._settings.call_timeout_s, (memory.fd,)
-        )
+        request = Fetch(memory.num_bytes)
+        self.worker.ask(request, Fetched, self._settings.call_timeout_s, (memory.fd,))
         return tuple(
             None if offset is None else memory.array(form.dtype, form.shape, offset).copy()
             for form, offset in zip(forms, offsets, strict=True)
         )
-
-    def _changed(self, input_set: int) -> dict[int, Array]:
-        changed = {}
-        whole = self._memory.array("uint8", self.prepared.content.shape, 0)
-        for index, layout in enumerate(self.prepared.layouts):
-            if layout.offsets:
-                start = layout.offsets[input_set]
-                stop = start + self._num_bytes(layout)
-                if not np.array_equal(whole[start:stop], self.prepared.content[start:stop]):
-                    now = self._memory.array(layout.dtype, layout.shape, start)
-                    changed[index] = now.copy()
-        return changed
 
 
 def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -64,31 +63,21 @@ class WorkerFailureError(Exception):
         return f"{self.error}: {self.text}" if self.text else self.error
 
 
+@dataclass(eq=False)
 class WorkerParent:
     """The process that forks workers, with torch imported and warm.
 
-    In a sandbox, ending a worker ends whatever runs beside it: give each candidate a parent.
-
-    Args:
-        num_threads: threads of every worker, for torch's and a kernel's own loops.
-        sandbox: what confines it and its workers.
-        visible: folders that the workers must be able to read.
-        device: that its workers run on.
+    In a sandbox, ending a worker ends whatever runs beside it: give each candidate a parent. Every
+    worker has `num_threads` for torch's and a kernel's own loops, and can read the `visible`
+    folders.
     """
 
-    def __init__(
-        self,
-        num_threads: int = 1,
-        sandbox: Sandbox = NO_SANDBOX,
-        visible: Sequence[Path] = (),
-        device: str = "cpu",
-    ) -> None:
-        self._device = device
-        self._num_threads = num_threads
-        self._sandbox = sandbox
-        self._visible = visible
-        self._is_ready = False
-        self._knows_inductor = False
+    num_threads: int = 1
+    sandbox: Sandbox = NO_SANDBOX
+    visible: Sequence[Path] = ()
+    device: str = "cpu"
+    _is_ready: bool = field(default=False, init=False)
+    _knows_inductor: bool = field(default=False, init=False)
 
     def __enter__(self) -> WorkerParent:
         self.start()
@@ -99,9 +88,9 @@ class WorkerParent:
 
     def start(self) -> None:
         """Start the process, which imports what workers need; `wait_ready` waits for it."""
-        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        count = str(self._num_threads)
-        environment = self._sandbox.environment(
+        self._channel, far = channel_pair()
+        count = str(self.num_threads)
+        environment = self.sandbox.environment(
             {
                 "OMP_NUM_THREADS": count,
                 "MKL_NUM_THREADS": count,
@@ -110,20 +99,18 @@ class WorkerParent:
                 **_STEADY_MALLOC,
                 "TORCHINDUCTOR_COMPILE_THREADS": "1",
                 "PYTHONDONTWRITEBYTECODE": "1",
-                **device_environment(self._device),
+                **device_environment(self.device),
             }
         )
-        zygote = ["-m", "passnet.judge.worker.zygote", str(far.fileno()), self._device]
+        module = "passnet.judge.worker.zygote"
+        argv = [sys.executable, "-m", module, str(far.fileno()), self.device]
         self._process = subprocess.Popen(
-            self._sandbox.command(
-                [sys.executable, *zygote], self._visible, device_nodes(self._device)
-            ),
+            self.sandbox.command(argv, self.visible, device_nodes(self.device)),
             pass_fds=[far.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,
         )
         far.close()
-        self._channel = Channel(near)
 
     def close(self) -> None:
         """End the process and all its workers."""
@@ -137,9 +124,8 @@ class WorkerParent:
                 self._channel.send(request, fds)
             reply, self._received_fds = self._channel.receive(ParentReply, timeout_s)
         except ChannelTimeoutError as cause:
-            raise WorkerError(f"the parent of workers did not answer in {timeout_s:.0f} s") from (
-                cause
-            )
+            text = f"the parent of workers did not answer in {timeout_s:.0f} s"
+            raise WorkerError(text) from cause
         except ChannelClosedError as cause:
             raise WorkerError("the parent of workers ended; its messages are above") from cause
         assert isinstance(reply, kind), f"expected {kind.__name__}, got {reply}"
@@ -170,34 +156,26 @@ class WorkerParent:
         reply = self._ask(Spawn(limits), Spawned, FORK_TIMEOUT_S, fds)
         far.close()
         host_pid = _host_pid(self._received_fds)
-        return Worker(reply.pid, channel, log, self, host_pid, _open_memory(host_pid))
+        return Worker(reply.pid, host_pid, _open_memory(host_pid), channel, log, self)
 
     def end(self, pid: int, is_awaited: bool = True) -> WorkerEnded:
         """Kill a worker with all it started; how it ended, if that is awaited."""
         return self._ask(End(pid, is_awaited), WorkerEnded, FORK_TIMEOUT_S)
 
 
+@dataclass(eq=False)
 class Worker:
     """One forked worker."""
 
-    def __init__(
-        self,
-        pid: int,
-        channel: Channel,
-        log: Any,
-        parent: WorkerParent,
-        host_pid: int,
-        memory: int,
-    ) -> None:
-        self._pid = pid
-        self._host_pid = host_pid
-        self._memory = memory
-        self._channel = channel
-        self._log = log
-        self._parent = parent
-        self._open = True
-        self._failure: WorkerFailureError | None = None
-        self.num_left = 0
+    _pid: int
+    _host_pid: int
+    _memory: int
+    _channel: Channel
+    _log: Any
+    _parent: WorkerParent
+    _open: bool = True
+    _failure: WorkerFailureError | None = None
+    num_left: int = 0
 
     def __enter__(self) -> Worker:
         return self
@@ -303,11 +281,12 @@ class Worker:
 
     def died(self, why: str) -> WorkerFailureError:
         """The failure that stands for the end of this worker; it is closed."""
-        tail = self._tail()
+        size = self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, size - LOG_TAIL_BYTES))
+        tail = self._log.read().decode("utf-8", "replace").strip()
         code = self.close()
         if code < 0:
-            name = signal.Signals(-code).name
-            ending = f"ended by {name}"
+            ending = f"ended by {signal.Signals(-code).name}"
         else:
             ending = f"exited with code {code}" if why == "end of stream" or code else why
         memory = any(word in tail for word in ("std::bad_alloc", "MemoryError", "out of memory"))
@@ -315,11 +294,6 @@ class Worker:
         text = f"the worker {ending}" + (f"; it last wrote: {tail}" if tail else "")
         self._failure = WorkerFailureError(status, "ProcessEnded", text)
         return self._failure
-
-    def _tail(self) -> str:
-        size = self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, size - LOG_TAIL_BYTES))
-        return self._log.read().decode("utf-8", "replace").strip()
 
 
 def _host_pid(fds: list[int]) -> int:

@@ -142,7 +142,7 @@ class Measurement:
 class _WorkerRecord:
     """What is known of one worker so far."""
 
-    comparison: Comparison
+    comparison: Comparison = Comparison("ok", LEVELS[0])
     samples: list[tuple[float, float]] = field(default_factory=list)
     findings: dict[str, Finding] = field(default_factory=dict)
     observed: dict[str, Observed] = field(default_factory=dict)
@@ -161,17 +161,14 @@ def interleave(
 
     The order is rotated from round to round, so that each worker is as often next to itself, and
     next to each other, as any: what runs before a turn has left its traces in the shared cache.
-
-    Args:
-        workers: the reference first.
-        plan: how long.
-        fresh: the inputs of the calls.
-        random: decides where to look; nobody outside may know its state.
+    The reference comes first; nobody outside may know the state of `random`, which decides where to
+    look.
 
     Raises:
         WorkerFailureError: the first worker, the reference, failed.
     """
-    rounds = _Interleaving(workers, plan, fresh, random)
+    records = [_WorkerRecord() for _ in workers]
+    rounds = _Interleaving(workers, plan, fresh, random, records, plan.min_calls)
     min_rounds = rounds.warm_up()
     deadline = time.monotonic() + plan.seconds * len(workers)
     for number in range(plan.max_rounds):
@@ -182,31 +179,25 @@ def interleave(
         forwards, backwards = rounds.turn(order), rounds.turn(order[::-1])
         for index in forwards.keys() & backwards.keys():
             times = (forwards[index].ms, backwards[index].ms)
-            rounds.records[index].samples.append(times)
+            records[index].samples.append(times)
     return rounds.finish()
 
 
+@dataclass(slots=True)
 class _Interleaving:
     """The turns of some workers, and what they have shown."""
 
-    def __init__(
-        self,
-        workers: Sequence[TimedWorker],
-        plan: TimingPlan,
-        fresh: FreshInputs,
-        random: np.random.Generator,
-    ) -> None:
-        self._workers = workers
-        self._plan = plan
-        self._fresh = fresh
-        self._random = random
-        self._num_calls = plan.min_calls
-        self._held_up: list[float] = []
-        self.records = [_WorkerRecord(Comparison("ok", LEVELS[0])) for _ in workers]
+    _workers: Sequence[TimedWorker]
+    _plan: TimingPlan
+    _fresh: FreshInputs
+    _random: np.random.Generator
+    _records: Sequence[_WorkerRecord]
+    _num_calls: int
+    _held_up: list[float] = field(default_factory=list)
 
     def _visit(self, index: int, action: Callable[[TimedWorker], T]) -> T | None:
         """What an action on a worker gives; None where it fails, or has failed before."""
-        record = self.records[index]
+        record = self._records[index]
         try:
             return None if record.failure else action(self._workers[index])
         except WorkerFailureError as failure:
@@ -246,7 +237,7 @@ class _Interleaving:
             if (result := self._visit(index, lambda worker: worker.take(turn, self._fresh)))
         }
         for index, result in results.items():
-            record = self.records[index]
+            record = self._records[index]
             comparison = _compare(turn, result, results[0], self._workers[index].forms, forms)
             record.comparison = worse(record.comparison, comparison)
             record.findings.update(_by_name(_audit_findings(result.audit)))
@@ -259,36 +250,34 @@ class _Interleaving:
     def finish(self) -> Measurement:
         """One more turn, which is audited and does not count, and what all turns have shown."""
         audit = self.turn(range(len(self._workers)), is_last=True)[0].audit
-        reference = self.records[0]
+        reference = self._records[0]
         hot_ms = [
             self._visit(index, lambda worker: worker.burst_ms(HOT_CALLS))
             if worker.is_on_device
             else None
             for index, worker in enumerate(self._workers)
         ]
-        for record in self.records[1:]:
+        for record in self._records[1:]:
             findings = _early_work(record.warm_ms, reference.warm_ms)
             findings += _late_work(record.delivery_ms, reference.delivery_ms)
             record.findings.update(_by_name(findings))
         held_up = float(np.quantile(self._held_up, HELD_UP_QUANTILE))
-        return Measurement(
-            tuple(
-                WorkerTiming(
-                    tuple(reference.samples),
-                    () if record.failure else tuple(record.samples),
-                    self._num_calls,
-                    held_up,
-                    record.comparison,
-                    tuple(record.findings.values()),
-                    tuple(record.observed.values()),
-                    record.failure,
-                    hot_ms[0],
-                    hot,
-                )
-                for record, hot in zip(self.records, hot_ms, strict=True)
-            ),
-            audit.shared if audit else frozenset(),
-        )
+        timings = [
+            WorkerTiming(
+                tuple(reference.samples),
+                () if record.failure else tuple(record.samples),
+                self._num_calls,
+                held_up,
+                record.comparison,
+                tuple(record.findings.values()),
+                tuple(record.observed.values()),
+                record.failure,
+                hot_ms[0],
+                hot,
+            )
+            for record, hot in zip(self._records, hot_ms, strict=True)
+        ]
+        return Measurement(tuple(timings), audit.shared if audit else frozenset())
 
 
 def _by_name(findings: Sequence[Finding]) -> dict[str, Finding]:
@@ -346,44 +335,39 @@ def _compare(
 
 def _early_work(warm_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
     """Whether a worker does more before its calls than read its inputs, as the reference does."""
-    longer = _longer(warm_ms, reference_ms, 0.0, EARLY_RATIO, EARLY_MS)
-    if longer is None:
-        return []
-    shortest_ms, typical_ms = longer
     text = (
-        f"at least {shortest_ms * 1e3:.1f} us between the writing of the inputs and the call, "
-        f"the reference most often takes {typical_ms * 1e3:.1f} us to read them"
+        "at least {:.1f} us between the writing of the inputs and the call, the reference most "
+        "often takes {:.1f} us to read them"
     )
-    return [finding(EARLY_WORK, text)]
+    return _longer(EARLY_WORK, text, warm_ms, reference_ms, (0.0, EARLY_RATIO, EARLY_MS))
 
 
 def _late_work(delivery_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
     """Whether a worker does more after its calls than deliver outputs, as the reference does."""
-    longer = _longer(delivery_ms, reference_ms, LATE_SHARE, LATE_RATIO, LATE_MS)
-    if longer is None:
-        return []
-    quantile_ms, typical_ms = longer
     text = (
-        f"most often more than {quantile_ms * 1e3:.1f} us to deliver the outputs of a call, the "
-        f"reference takes {typical_ms * 1e3:.1f} us for the same bytes"
+        "most often more than {:.1f} us to deliver the outputs of a call, the reference takes "
+        "{:.1f} us for the same bytes"
     )
-    return [finding(LATE_WORK, text)]
+    return _longer(LATE_WORK, text, delivery_ms, reference_ms, (LATE_SHARE, LATE_RATIO, LATE_MS))
 
 
 def _longer(
+    name: str,
+    text: str,
     times_ms: Sequence[float],
     reference_ms: Sequence[float],
-    share: float,
-    ratio: float,
-    slack_ms: float,
-) -> tuple[float, float] | None:
-    """The quantile `share` of a worker's times and the reference's median, where the first is more
-    than `ratio` times the second and `slack_ms`; None where it is not, or too few times tell.
+    limits: tuple[float, float, float],
+) -> list[Finding]:
+    """A finding where the quantile `share` of a worker's times is more than `ratio` times the
+    reference's median and `slack_ms`; none where too few times tell.
     """
+    share, ratio, slack_ms = limits
     if len(times_ms) < EARLY_READS or not reference_ms:
-        return None
+        return []
     quantile_ms, typical_ms = float(np.quantile(times_ms, share)), float(np.median(reference_ms))
-    return (quantile_ms, typical_ms) if quantile_ms > ratio * typical_ms + slack_ms else None
+    if quantile_ms <= ratio * typical_ms + slack_ms:
+        return []
+    return [finding(name, text.format(quantile_ms * 1e3, typical_ms * 1e3))]
 
 
 def _audit_findings(audit: Audit | None) -> list[Finding]:

@@ -20,12 +20,7 @@ from passnet.judge.protocol.messages import Arm, Armed, Disarmed, Observed, Outp
 from passnet.judge.protocol.shared_memory import ControlPage, SharedMemory
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.outputs import NS_PER_MS, output_reader
-from passnet.judge.timing.probes import (
-    ProbedPlaces,
-    SharedPair,
-    outputs_in,
-    shared,
-)
+from passnet.judge.timing.probes import ProbedPlaces, SharedPair, outputs_in, shared
 from passnet.records.dtypes import Array
 
 SHORTEST_MS = 1e-4
@@ -120,12 +115,7 @@ class Audit:
 
 
 class TimedWorker:
-    """A worker with its control page.
-
-    Args:
-        loaded: the worker, which has run at least once.
-        call_timeout_s: how long a call may take.
-    """
+    """A worker that has run at least once, with its control page."""
 
     def __init__(self, loaded: LoadedWorker, call_timeout_s: float) -> None:
         self.worker = loaded.worker
@@ -304,8 +294,7 @@ class TimedWorker:
                     # A call that ended would show in the words before any message.
                     self.worker.receive(type(None), 1.0)
                 if time.perf_counter_ns() - start > self._timeout_ns:
-                    limit_s = self._timeout_ns / 1e9
-                    text = f"no end of a call in {limit_s:g} s"
+                    text = f"no end of a call in {self._timeout_ns / 1e9:g} s"
                     raise self.worker.end_for("timeout", "Timeout", text)
 
 

@@ -83,14 +83,13 @@ def _failure(cause: Exception) -> Failed:
         if not isinstance(inner, Exception):
             break
         chain.append(inner)
-    text = str(cause).strip()
     broken = (PassError, PassFolderError)
     unready = next((error for error in chain if isinstance(error, broken)), None)
+    text = str(cause).strip()
     if any(_is_memory(error) for error in chain):
         status = "out_of_memory"
     elif unready is not None:
-        status = "compile_error"
-        text = str(unready).strip()
+        status, text = "compile_error", str(unready).strip()
     elif type(cause).__module__.startswith("torch._dynamo"):
         status = "compile_error"
     else:
@@ -99,11 +98,8 @@ def _failure(cause: Exception) -> Failed:
 
 
 def _is_memory(cause: BaseException) -> bool:
-    text = str(cause)
-    return (
-        isinstance(cause, (MemoryError, torch.OutOfMemoryError))
-        or "can't allocate memory" in text
-        or "Cannot allocate memory" in text
+    return isinstance(cause, (MemoryError, torch.OutOfMemoryError)) or any(
+        text in str(cause) for text in ("can't allocate memory", "Cannot allocate memory")
     )
 
 
@@ -126,9 +122,10 @@ class _Worker:
         if isinstance(request, Run):
             return self._run(request)
         if isinstance(request, Fetch):
-            return self._fetch(request, fds)
+            copy_out(_as_tuple(self._outputs), _map(fds[0], request.num_bytes))
+            return Fetched()
         if isinstance(request, CheckMatches):
-            return _look(request)
+            return _check_matches(request)
         if isinstance(request, Profile):
             return self._profile(request.num_calls)
         assert isinstance(request, Arm), "the judge sends requests only"
@@ -184,26 +181,22 @@ class _Worker:
             placement.wait()
         seconds = time.perf_counter() - start
         placement.settle(request.input_set)
-        return Ran(_forms(self._outputs), self._matches, seconds, flops)
-
-    def _fetch(self, request: Fetch, fds: list[int]) -> Fetched:
-        copy_out(_as_tuple(self._outputs), _map(fds[0], request.num_bytes))
-        return Fetched()
+        forms = tuple(_form(output) for output in _as_tuple(self._outputs))
+        return Ran(forms, self._matches, seconds, flops)
 
     def _profile(self, num_calls: int) -> Profiled:
-        assert self._call is not None and self._placement is not None, (
-            "profiled before it was loaded"
-        )
-        arguments = self._placement.give(-1)
+        call, placement = self._call, self._placement
+        assert call is not None and placement is not None, "profiled before it was loaded"
+        arguments = placement.give(-1)
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         for _ in range(num_calls):
-            self._call(*arguments)
+            call(*arguments)
         stop.record()
         stop.synchronize()
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
             for _ in range(num_calls):
-                self._call(*arguments)
+                call(*arguments)
             torch.cuda.synchronize()
         times_us = [
             event.device_time
@@ -305,7 +298,7 @@ class _Worker:
         )
 
 
-def _look(request: CheckMatches) -> MatchesChecked:
+def _check_matches(request: CheckMatches) -> MatchesChecked:
     passes = load_passes(inspect_folder(Path(request.passes)))
     reports, _ = apply_passes(build(parse_program(request.program)), passes)
     return MatchesChecked(_match_texts(reports))
@@ -333,10 +326,6 @@ def _get_ready_for_cuda(device_mib: int) -> None:
 
 def _as_tuple(outputs: Any) -> Sequence[Any]:
     return outputs if isinstance(outputs, (tuple, list)) else (outputs,)
-
-
-def _forms(outputs: Any) -> tuple[OutputForm, ...]:
-    return tuple(_form(output) for output in _as_tuple(outputs))
 
 
 def _form(output: Any) -> OutputForm:

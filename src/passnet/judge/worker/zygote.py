@@ -45,8 +45,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the judge's, who then ends this
     _set_dumpable(0)  # workers, of the same user, must not trace it
     version = warm_up(sys.argv[2])
-    _freeze()
-    channel.send(Ready(version, time.perf_counter() - start))
+    _send_ready(channel, version, start)
     while True:
         try:
             request, fds = channel.receive(ParentRequest)
@@ -68,8 +67,7 @@ def main() -> None:
         else:
             start = time.perf_counter()
             warm_inductor()
-            _freeze()
-            channel.send(Ready(version, time.perf_counter() - start))
+            _send_ready(channel, version, start)
 
 
 def warm_up(device: str) -> str:
@@ -122,10 +120,13 @@ def _larger_example(value):  # type: ignore[no-untyped-def]
     return torch.softmax(torch.nn.functional.gelu(normed), -1)
 
 
-def _freeze() -> None:
-    """Let workers collect what they make, not the million objects they start with."""
+def _send_ready(channel: Channel, version: str, start: float) -> None:
+    """Say that workers can be forked, which collect what they make, not the million objects they
+    start with.
+    """
     gc.collect()
     gc.freeze()
+    channel.send(Ready(version, time.perf_counter() - start))
 
 
 def _example(value):  # type: ignore[no-untyped-def]
@@ -193,21 +194,14 @@ def _kill(pid: int) -> int:
 
 
 def _reap(pid: int) -> int:
-    """Wait until a worker that was killed is gone; its exit code."""
-    code = _wait(pid)
+    """Wait until a worker that was killed is gone; its exit code, negative for a signal."""
+    status = 0
+    with suppress(ChildProcessError):
+        _, status = os.waitpid(pid, 0)
     if os.getpid() == _FIRST_PID:
         with suppress(ChildProcessError):
             while True:
                 os.waitpid(-1, 0)
-    return code
-
-
-def _wait(pid: int) -> int:
-    """The exit code of a child, negative for a signal."""
-    try:
-        _, status = os.waitpid(pid, 0)
-    except ChildProcessError:
-        return 0
     return os.waitstatus_to_exitcode(status)
 
 
