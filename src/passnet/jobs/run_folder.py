@@ -154,12 +154,9 @@ def unchanged(complaint: str) -> Callable[[I, I], I]:
 
 
 def last_records(path: Path, kind: type[R], key: Callable[[R], K]) -> dict[K, R]:
-    """The records of a file, the last of each item; a torn last line is left out.
+    """The records of a file, the last of each item, which `key` names; none where there is no file.
 
-    Args:
-        path: the file, which need not be there yet.
-        kind: of a record.
-        key: what item a record is about.
+    A torn last line is left out.
     """
     if not path.exists():
         return {}

@@ -10,19 +10,11 @@ from passnet.errors import GraphError
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
+_DTYPES = ["float64", "float32", "float16", "bfloat16", "complex64", "complex128"]
+_DTYPES += ["int64", "int32", "int16", "int8", "uint8", "bool"]
+
 STORAGE: dict[str, np.dtype[Any]] = {
-    "float64": np.dtype(np.float64),
-    "float32": np.dtype(np.float32),
-    "float16": np.dtype(np.float16),
-    "bfloat16": np.dtype(np.uint16),
-    "complex64": np.dtype(np.complex64),
-    "complex128": np.dtype(np.complex128),
-    "int64": np.dtype(np.int64),
-    "int32": np.dtype(np.int32),
-    "int16": np.dtype(np.int16),
-    "int8": np.dtype(np.int8),
-    "uint8": np.dtype(np.uint8),
-    "bool": np.dtype(np.bool_),
+    name: np.dtype("uint16" if name == "bfloat16" else name) for name in _DTYPES
 }
 """How numpy stores each dtype; bfloat16 as the upper half of a float32."""
 

@@ -68,6 +68,7 @@ class FileLimits:
     unpacked_bytes: int = 8 * 2**30
 
 
+@dataclass(frozen=True)
 class Format(Generic[T]):
     """How rows of one dataclass are stored.
 
@@ -79,17 +80,10 @@ class Format(Generic[T]):
         limits: files beyond these are refused.
     """
 
-    def __init__(
-        self,
-        kind: type[T],
-        rows_name: str,
-        hashes: tuple[str, ...] = (),
-        limits: FileLimits = FileLimits(),  # noqa: B008 (frozen)
-    ) -> None:
-        self.kind = kind
-        self.rows_name = rows_name
-        self.hashes = hashes
-        self.limits = limits
+    kind: type[T]
+    rows_name: str
+    hashes: tuple[str, ...] = ()
+    limits: FileLimits = FileLimits()
 
     @cached_property
     def _types(self) -> dict[str, Any]:
@@ -202,12 +196,11 @@ class Format(Generic[T]):
         return meta.num_rows
 
     def _row(self, values: dict[str, Any], where: str) -> T:
-        return self.kind(
-            **{
-                name: _from_column(values[name], kind, f"{where}: {name}")
-                for name, kind in self._types.items()
-            }
-        )
+        columns = {
+            name: _from_column(values[name], kind, f"{where}: {name}")
+            for name, kind in self._types.items()
+        }
+        return self.kind(**columns)
 
 
 def _leaf_names(schema: pa.Schema) -> list[str]:

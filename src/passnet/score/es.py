@@ -24,13 +24,7 @@ SLOWDOWN_PENALTY = 0.0
 WEIGHTS: dict[int, float] = {
     **dict.fromkeys(range(-10, -5), 0.001),
     **dict.fromkeys(range(-5, -2), 1.0),
-    -2: 0.8,
-    -1: 0.64,
-    0: 0.512,
-    1: 0.4096,
-    2: 0.32768,
-    3: 0.262144,
-    4: 0.001,
+    **dict(zip(range(-2, 5), (0.8, 0.64, 0.512, 0.4096, 0.32768, 0.262144, 0.001), strict=True)),
 }
 """W_t of the aggregate score; they sum to 5.957424."""
 
