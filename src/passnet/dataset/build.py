@@ -88,16 +88,11 @@ def build_dataset(
     executor: Executor = run_local,
     announce: Callable[[int], ProgressStep] = silent,
 ) -> tuple[list[MinedRecord], DatasetManifest]:
-    """Make a dataset of the subgraphs of captured graphs.
+    """Make a dataset, in the folder `out`, of the subgraphs of sets of captured graphs.
 
-    Args:
-        folders: sets of captured graphs; see `extract.store`.
-        out: the folder of the dataset.
-        settings: how to make it.
-        num_workers: how many graphs to mine at a time.
-        resume: go on with what `out` holds.
-        executor: where to mine.
-        announce: told how many graphs there are; what it gives is called after each.
+    With `resume`, it goes on with the build that `out` holds. `num_workers` graphs are mined at a
+    time, where the executor says; `announce` is told how many there are, and what it gives is
+    called after each.
 
     Raises:
         InputError: there are no graphs; `out` holds a build and `resume` is off, or another one.

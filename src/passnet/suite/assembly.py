@@ -106,17 +106,11 @@ def assemble(
     executor: Executor = run_local,
     announce: Announce = lambda _: nullcontext(lambda _: None),
 ) -> Assembled:
-    """Make a suite of the dataset in a folder, and store it.
+    """Make a suite of the dataset in a folder, and store it in the Parquet file `path`, whose stem
+    is its name.
 
-    Args:
-        folder: of the dataset.
-        plan: which tasks, and what they may cost.
-        path: the Parquet file of the suite; its stem is the name of the suite.
-        work: the folder in which admissions are kept.
-        num_workers: how many subgraphs to try at a time.
-        resume: go on with the admissions that `work` holds.
-        executor: where to try them.
-        announce: shows how far it is.
+    Admissions are kept in the folder `work`; with `resume`, an assembly goes on with those that it
+    holds. `num_workers` subgraphs are tried at a time, where the executor says.
 
     Raises:
         InputError: the dataset has too few tasks; or `work` holds admissions of another plan.
