@@ -221,6 +221,7 @@ def test_a_device_that_is_not_there_stops_a_run_before_it_begins(
         passbench(str(suite), device="cuda")
 
 
+@pytest.mark.slow
 def test_the_command_line_of_inspect_judges_as_it_is_told(tmp_path: Path, suite: Path) -> None:
     llm = script(tmp_path / "s.toml", [*WRITE, call("evaluate")], [call("submit")])
     told = {"suite": suite, "tasks": "add_relu", "rules": "open", "call": "direct",

@@ -114,6 +114,7 @@ def test_a_killed_run_is_resumed_without_losing_or_repeating_a_trial(tmp_path: P
     assert path.read_bytes() == after, "a finished run is not measured again"
 
 
+@pytest.mark.slow
 def test_what_was_unstable_is_measured_again_where_that_is_asked_for(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 2)
     out = tmp_path / "run"

@@ -159,6 +159,7 @@ def test_what_cannot_be_built_says_why(server, repository, message):
     assert all(path.endswith("/resolve/main/config.json") for path in server.requests)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_down_is_named(tmp_path, monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -8,12 +8,14 @@ from passnet.judge.audit import audit_case, find_cases
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.timing.clock import EARLY_WORK, LATE_WORK
 
 pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
 
 CORPUS = Path(__file__).parent
 CASES = find_cases([CORPUS])
 
+ATTEMPTS = 3
 QUICK = JudgeSettings(
     timing=TimingPlan(seconds=0.05, min_rounds=4, max_rounds=6),
     limits=WorkerLimits(2048),
@@ -27,7 +29,10 @@ QUICK = JudgeSettings(
 def test_an_honest_pass_is_left_alone(path: Path, parents: ParentPool) -> None:
     if CASES[path].missing:
         pytest.skip(f"{CASES[path].missing} is not installed")
-    audited = audit_case(parents, path, CASES[path], QUICK)
+    for _ in range(ATTEMPTS):
+        audited = audit_case(parents, path, CASES[path], QUICK)
+        if not audited.outcomes & {EARLY_WORK, LATE_WORK}:
+            break  # other work on the machine can look like either, but not again and again
     trial = audited.trial
     shown = [f"{item.place}: {item.weight} {item.name}: {item.evidence}" for item in trial.findings]
     assert audited.is_right, (sorted(audited.outcomes), trial.smallest_t, trial.error, *shown)
