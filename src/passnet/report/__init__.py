@@ -1,8 +1,7 @@
 """What a person reads of records: tables on the terminal and in Markdown, figures, progress bars.
 
     tables    tables of a run, and how any table is printed
-    results   the files that a run folder gets from its records
-    figures   ES_t of the candidates of a run
+    results   the files that a run folder gets from its records: scores, tables, a figure
     dataset   tables and figure of a dataset, and one of its rows
     catalog   tables of a run over the catalog
     listing   graphs and tasks as lines of text
