@@ -65,18 +65,15 @@ def parse_meta(
 def _spec(cls: ast.ClassDef, where: str, role: Literal["weight", "input"]) -> TensorSpec:
     values: dict[str, Any] = {}
     for line in cls.body:
-        if isinstance(line, ast.Pass):
-            continue
-        if not (
-            isinstance(line, ast.Assign)
-            and len(line.targets) == 1
-            and isinstance(line.targets[0], ast.Name)
-        ):
-            raise GraphError(f"{where}:{line.lineno}: expected `field = literal`")
-        key = line.targets[0].id
-        if key in values:
-            raise GraphError(f"{where}:{line.lineno}: field {key} stands there twice")
-        values[key] = _literal(line.value, where)
+        match line:
+            case ast.Pass():
+                continue
+            case ast.Assign([ast.Name(key)], value):
+                if key in values:
+                    raise GraphError(f"{where}:{line.lineno}: field {key} stands there twice")
+                values[key] = _literal(value, where)
+            case _:
+                raise GraphError(f"{where}:{line.lineno}: expected `field = literal`")
     where = f"{where}:{cls.lineno}: {_shown(values.get('name', cls.name))}"
     missing = [key for key in _REQUIRED if values.get(key) is None]
     if missing:

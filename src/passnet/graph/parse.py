@@ -7,17 +7,8 @@ import keyword
 from collections.abc import Callable
 
 from passnet.errors import GraphError
+from passnet.graph import operators
 from passnet.graph.arguments import FLOAT_NAMES, ArgumentReader
-from passnet.graph.operators import (
-    ARITY,
-    BINARY,
-    COMPARE,
-    IN_PLACE,
-    IN_PLACE_TEXT,
-    INFIX_TEXT,
-    PREFIX_TEXT,
-    UNARY,
-)
 from passnet.graph.spec import Alias, Arg, Op, Param, Program, Ref, Release, Statement
 from passnet.graph.syntax import (
     annotation_text,
@@ -141,7 +132,7 @@ class _Parser:
             if not isinstance(node.target, ast.Name) or node.target.id not in self._bound:
                 raise self._error(node, "an in-place operator needs a plain name on its left")
             name = node.target.id
-            target = "operator." + IN_PLACE[type(node.op)]
+            target = "operator." + operators.IN_PLACE[type(node.op)]
             return Op(name, target, (Ref(name), self._arg(node.value)), (), node.lineno)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self._call(None, node.value, node.lineno)
@@ -211,23 +202,23 @@ class _Parser:
         raise self._error(func, "only torch functions, operators and methods of values are called")
 
     def _check_operands(self, node: ast.expr, name: str, args, has_keywords: bool) -> None:
-        arity = ARITY.get(name)
+        arity = operators.ARITY.get(name)
         if arity is not None and (has_keywords or len(args) != arity):
             raise self._error(node, f"operator.{name} takes {arity} arguments by position")
-        if name in IN_PLACE_TEXT and not isinstance(args[0], Ref):
+        if name in operators.IN_PLACE_TEXT and not isinstance(args[0], Ref):
             raise self._error(node, "an in-place operator needs a value on its left")
-        is_written = name in INFIX_TEXT or name in PREFIX_TEXT
+        is_written = name in operators.INFIX_TEXT or name in operators.PREFIX_TEXT
         if is_written and not any(isinstance(arg, Ref) for arg in args):
             raise self._error(node, "an operator needs at least one value among its operands")
 
     def _operator(self, output: str | None, node: ast.expr, line: int) -> Op:
         match node:
             case ast.BinOp(left, operator, right):
-                name, operands = BINARY[type(operator)], (left, right)
+                name, operands = operators.BINARY[type(operator)], (left, right)
             case ast.UnaryOp(operator, operand):
-                name, operands = UNARY[type(operator)], (operand,)
-            case ast.Compare(left, [operator], [right]) if type(operator) in COMPARE:
-                name, operands = COMPARE[type(operator)], (left, right)
+                name, operands = operators.UNARY[type(operator)], (operand,)
+            case ast.Compare(left, [operator], [right]) if type(operator) in operators.COMPARE:
+                name, operands = operators.COMPARE[type(operator)], (left, right)
             case _:
                 raise self._error(node, "only single comparisons are allowed")
         args = tuple(self._arg(operand) for operand in operands)
