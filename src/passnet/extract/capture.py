@@ -31,7 +31,7 @@ class CapturedGraph:
 def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]:
     """The graphs of a net, as torch.compile sees them.
 
-    The net is traced through `torch.compile` by a backend that only looks, so that it runs once,
+    The net is traced through `torch.compile` by a backend that only records, so it runs once,
     without gradients. Parameters and buffers become arguments. A net with graph breaks gives
     several graphs, in the order in which they ran.
 

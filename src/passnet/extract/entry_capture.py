@@ -54,19 +54,17 @@ class _FailureError(Exception):
 
 def capture_entry(entry: str, settings: CaptureSettings) -> EntryResult:
     """Capture one entry; what cannot be captured gives a record that says why."""
-    record = NetRecord(entry, "failed", versions=_versions(entry))
-    try:
-        return _capture(record, settings, "real" if settings.mode == "real" else "fake")
-    except _FailureError as failure:
-        failed = replace(record, cause=failure.cause, error=str(failure))
-    hopeless = ("no_entry", "missing_package", "unsupported_graph")
-    if settings.mode != "auto" or failed.cause in hopeless:
-        return EntryResult(failed, [])
-    record = replace(record, fake_error=failed.error)
-    try:
-        return _capture(record, settings, "real")
-    except _FailureError as failure:
-        return EntryResult(replace(record, cause=failure.cause, error=str(failure)), [])
+    record = failed = NetRecord(entry, "failed", versions=_versions(entry))
+    modes: tuple[Mode, ...] = ("fake", "real") if settings.mode == "auto" else (settings.mode,)
+    for mode in modes:
+        try:
+            return _capture(record, settings, mode)
+        except _FailureError as failure:
+            failed = replace(record, cause=failure.cause, error=str(failure))
+        if failed.cause in ("no_entry", "missing_package", "unsupported_graph"):
+            break
+        record = replace(record, fake_error=failed.error)
+    return EntryResult(failed, [])
 
 
 def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryResult:
@@ -204,10 +202,9 @@ def _needs_values(error: BaseException) -> bool:
 
 def _axes(segment: Segment, graph: CapturedGraph, net: Net) -> dict[str, list[str]]:
     """The names of the axes of those arguments that are what the net was called with."""
-    inputs = (*net.args, *net.kwargs.values())
     named = {
         id(argument.value): list(argument.axes)
-        for argument in inputs
+        for argument in (*net.args, *net.kwargs.values())
         if argument.axes and isinstance(argument.value, torch.Tensor)
     }
     return {
@@ -249,8 +246,7 @@ def _versions(entry: str) -> dict[str, str]:
 def preload_library(name: str) -> None:
     """Import a library, and run Dynamo once, so that a fork of this process is quick.
 
-    Args:
-        name: of the library; or an entry that is a file, which needs none.
+    An entry that is a file is a name, too, and needs no library.
     """
     try:
         if not is_file(name):

@@ -39,13 +39,9 @@ def recapture(
 ) -> Recaptured:
     """Capture an entry of the catalog on inputs of other sizes, with weights that are not there.
 
-    The net is built anew, as nets keep tables from one call to the next.
-
-    Args:
-        entry: of the catalog.
-        sizes: name of an axis -> its size, for all inputs that have it; other axes stay.
-        dtype: cast the net and its inputs to it; None leaves both as they are.
-        train: capture the forward pass of training.
+    The net is built anew, as nets keep tables from one call to the next. `sizes` are those of axes
+    by name, for all inputs that have it; other axes stay. The net and its inputs are cast to
+    `dtype`; None leaves both as they are. `train` captures the forward pass of training.
 
     Raises:
         InputError: there is no such entry.

@@ -62,8 +62,7 @@ def run_extract(
     finished = {entry for entry, net in records.items() if net.status == "captured" or not retry}
     missing = [entry for entry in dict.fromkeys(entries) if entry not in finished]
     outcomes = executor(missing, partial(capture_isolated, settings=settings), num_workers)
-    num_before = len(records)
-    for record in run.keep(outcomes, num_before, lambda record: graphs_path(out, record.entry)):
+    for record in run.keep(outcomes, len(records), lambda record: graphs_path(out, record.entry)):
         records[record.entry] = record
         if progress is not None:
             progress(record)

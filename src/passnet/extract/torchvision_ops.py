@@ -8,12 +8,6 @@ from typing import Any
 
 import torch
 
-_SCHEMAS = (
-    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-)
-"""Ops that torchvision registers shape functions for while it is imported."""
-
 _libraries: list[torch.library.Library] = []
 
 
@@ -36,8 +30,8 @@ def import_torchvision() -> None:
         for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
             del sys.modules[name]
         library = torch.library.Library("torchvision", "DEF")
-        for schema in _SCHEMAS:
-            library.define(schema)
+        for op in ("nms", "qnms"):  # it registers shape functions for them while it is imported
+            library.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         _libraries.append(library)  # the declarations live as long as the library object
         import torchvision  # noqa: F401
 

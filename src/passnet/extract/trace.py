@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -34,25 +35,23 @@ KeepBackward: TypeAlias = Callable[[int, torch.fx.GraphModule, list[Any]], None]
 """Takes the number of a graph, its backward graph, and what the arguments of that look like."""
 
 
+@dataclass(eq=False)
 class Segment:
     """One graph that Dynamo found: its module, and the arguments of its first call.
 
     It is what Dynamo calls in the graph's place. `replay`, once set, runs instead.
     """
 
-    def __init__(
-        self, trace: Trace, number: int, module: torch.fx.GraphModule, arguments: list[Any]
-    ) -> None:
-        self.module = module
-        self.number = number
-        self.arguments = arguments
-        self.num_calls = 0
-        self.replay: Callable[..., Any] | None = None
-        self._trace = trace
+    trace: Trace
+    number: int
+    module: torch.fx.GraphModule
+    arguments: list[Any]
+    num_calls: int = 0
+    replay: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         """What the graph gives."""
-        return self._trace.call(self, arguments)
+        return self.trace.call(self, arguments)
 
 
 class Trace:

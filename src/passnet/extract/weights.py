@@ -26,12 +26,10 @@ LARGE_ELEMENTS = 1 << 16
 aten = torch.ops.aten
 
 _EMPTY = {aten.empty.memory_format, aten.empty_strided.default}
-_FILLED: dict[Any, Callable[[], torch.Tensor]] = {
-    aten.zeros.default: lambda: torch.zeros(SAMPLE_ELEMENTS),
-    aten.ones.default: lambda: torch.ones(SAMPLE_ELEMENTS),
-    aten.randn.default: lambda: torch.randn(SAMPLE_ELEMENTS),
-    aten.rand.default: lambda: torch.rand(SAMPLE_ELEMENTS),
-}
+_FILLED: dict[Any, Callable[..., torch.Tensor]] = {
+    aten.zeros.default: torch.zeros, aten.ones.default: torch.ones,
+    aten.randn.default: torch.randn, aten.rand.default: torch.rand,
+}  # fmt: skip
 
 _ELEMENTWISE = {
     "normal_", "uniform_", "fill_", "zero_", "mul_", "add_", "sub_", "div_", "erfinv_", "clamp_",
@@ -117,7 +115,7 @@ class FakeWeights(TorchDispatchMode):
             return func(*args, **kwargs)
         with self.mode:
             weight = func(*args, **kwargs)
-        self._keep(weight, _FILLED[func]() if func in _FILLED else None)
+        self._keep(weight, _FILLED[func](SAMPLE_ELEMENTS) if func in _FILLED else None)
         return weight
 
     def _is_weight(self, func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
@@ -135,7 +133,7 @@ class FakeWeights(TorchDispatchMode):
         if first is None:
             self._keep(result, None)
             return
-        is_whole = first.numel() == _num_elements(first)
+        is_whole = first.numel() == first.untyped_storage().nbytes() // first.element_size()
         if name == "copy_":
             if is_whole:
                 self._keep(first, self._sample_of(args[1]))
@@ -174,8 +172,3 @@ class FakeWeights(TorchDispatchMode):
 
 def _storage(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
-
-
-def _num_elements(tensor: torch.Tensor) -> int:
-    """Of the storage that a tensor is a view of."""
-    return tensor.untyped_storage().nbytes() // tensor.element_size()

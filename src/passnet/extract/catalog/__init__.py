@@ -109,6 +109,18 @@ def listed(
     return names
 
 
+class DictCaller(torch.nn.Module):
+    """A net that is called with tensors instead of a dictionary of them, which has these keys."""
+
+    def __init__(self, net: torch.nn.Module, keys: Iterable[str]) -> None:
+        super().__init__()
+        self.net, self.keys = net, tuple(keys)
+
+    def forward(self, *values: Any) -> Any:
+        """What the net gives for the values of its keys, in their order."""
+        return self.net(dict(zip(self.keys, values, strict=True)))
+
+
 def unknown_entry(entry: str, entries: Iterable[str]) -> str:
     """That there is no such entry, with those whose names are near."""
     hint = did_you_mean(entry, entries) or "; see `passnet extract --list`"
@@ -137,12 +149,10 @@ def packages_of(entry: str) -> tuple[str, ...]:
 def build_entry(
     entry: str, train: bool = False, weights: AbstractContextManager[Any] | None = None
 ) -> Net:
-    """The net of an entry, with its inputs; the same every time.
+    """The net of an entry of the catalog or of a file, with its inputs; the same every time.
 
-    Args:
-        entry: of the catalog, or a function in a file.
-        train: put the net into the mode of training, not of evaluation.
-        weights: the context to build it in, such as one that makes fake weights.
+    `train` puts it into the mode of training, not of evaluation; `weights` is the context to build
+    it in, such as one that makes fake weights.
 
     Raises:
         InputError: there is no such entry.

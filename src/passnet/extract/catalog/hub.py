@@ -58,11 +58,9 @@ def repositories(path_or_name: str) -> list[str]:
 
 
 def build(repository: str, reduce_layers: bool = False) -> Net:
-    """The net of a repository as published, with inputs made for it.
+    """The net of a repository, "owner/name", as published, with inputs made for it.
 
-    Args:
-        repository: "owner/name".
-        reduce_layers: keep only the first few layers of each stack, as the catalog does.
+    `reduce_layers` keeps only the first few layers of each stack, as the catalog does.
 
     Raises:
         InputError: the repository cannot be read, or is of no class that is known here.

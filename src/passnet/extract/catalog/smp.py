@@ -38,11 +38,8 @@ UNDILATED = (
 )  # fmt: skip
 """Encoders that cannot trade strides for dilation."""
 
-MITS = ("mit_b0", "mit_b2")
-"""Encoders without a feature map at half of the image's size."""
-
-UNFIT = {
-    **dict.fromkeys(("unetplusplus", "linknet"), MITS),
+UNFIT = {  # the first have no feature map at half of the image's size
+    **dict.fromkeys(("unetplusplus", "linknet"), ("mit_b0", "mit_b2")),
     **dict.fromkeys(("deeplabv3", "deeplabv3plus", "pan"), UNDILATED),
 }
 """Encoders that a decoder refuses."""

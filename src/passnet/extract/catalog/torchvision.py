@@ -18,9 +18,8 @@ SIZE, DETECTION_SIZE = 224, 320
 SIZES = {"inception_v3": 299, "raft_large": 256, "raft_small": 256, "ssd300_vgg16": 300}
 """Sides of images in pixels, where a net does not take those."""
 
-FRAMES = 8
-CLIPS = {"s3d": 16, "mvit_v1_b": 16, "mvit_v2_s": 16}
-"""Frames of a clip where the net does not take `FRAMES`."""
+FRAMES = {"s3d": 16, "mvit_v1_b": 16, "mvit_v2_s": 16}
+"""Frames of a clip where the net does not take 8."""
 
 LEFT_OUT = ("quantized_", "keypointrcnn", "maskrcnn")
 """Starts of names of quantized nets, which have no float weights, and of detectors that differ
@@ -72,7 +71,7 @@ def build(name: str) -> Net:
         return Net(net, (picture, picture), {"num_flow_updates": NetInput(4)}, "cv", "optical-flow",
                    ("num_flow_updates 12 -> 4",))  # fmt: skip
     if group == "video":
-        frames, axes = CLIPS.get(name, FRAMES), ("batch", "3", "frames", "height", "width")
+        frames, axes = FRAMES.get(name, 8), ("batch", "3", "frames", "height", "width")
         clip = floats(1, 3, frames, size, size, axes=axes)
         return Net(net, (clip,), domain="cv", task="video-classification")
     task = "semantic-segmentation" if group == "segmentation" else "image-classification"

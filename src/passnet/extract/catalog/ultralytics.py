@@ -22,9 +22,6 @@ ADDS = (
 )
 PACKAGES = ("ultralytics", "torchvision")
 
-IMAGE_SIZES = {"classify": 224}
-"""Task -> pixels on a side, where it is not 640."""
-
 TASKS = {
     "classify": ("ClassificationModel", "image-classification"),
     "detect": ("DetectionModel", "object-detection"),
@@ -44,8 +41,10 @@ def names() -> list[str]:
     entries = []
     for path in sorted(Path(utils.ROOT, "cfg", "models").rglob("*.yaml")):
         scales = utils.YAML.load(path).get("scales")
-        is_scaled = isinstance(scales, dict) and not re.search("resnet|rtdetr-", path.stem)
-        entries += _scaled(path.stem, scales) if is_scaled else [path.stem]
+        if not isinstance(scales, dict) or re.search("resnet|rtdetr-", path.stem):
+            entries.append(path.stem)
+        else:  # the letter of each scale after the version, where the loader looks for it
+            entries += [re.sub(r"(?<=\d)(?=-|$)", scale, path.stem, count=1) for scale in scales]
     return entries
 
 
@@ -63,17 +62,12 @@ def build(name: str) -> Net:
     head = net.model[-1]
     if isinstance(getattr(head, "stride", None), torch.Tensor):
         head.stride = head.stride.tolist()  # a number read from a tensor would break the graph
-    side = IMAGE_SIZES.get(task, 640)
+    side = 224 if task == "classify" else 640  # pixels
     picture = image(1, 3, side, side)
     if class_name == "WorldModel":
         classes = floats(1, 80, 512, axes=("batch", "class", "512"))
         return Net(net.predict, (picture,), {"txt_feats": classes}, "cv", task_name)
     return Net(net, (picture,), domain="cv", task=task_name)
-
-
-def _scaled(stem: str, scales: dict[str, Any]) -> list[str]:
-    """The stem with the letter of each scale after its version, where the loader looks for it."""
-    return [re.sub(r"(?<=\d)(?=-|$)", scale, stem, count=1) for scale in scales]
 
 
 def _import(module: str) -> Any:

@@ -97,18 +97,11 @@ STACKS: dict[str, dict[str, Any]] = {
 WRAPPERS = ("continuous", "translation", "xval", "multi-input")
 """Nets of which there is one each."""
 
-names = listed(
-    "x_transformers",
-    [
-        *(f"decoder-{option}" for option in OPTIONS),
-        *(f"encoder-{option}" for option in ENCODERS),
-        *(f"wrapper-{option}" for option in HEADS),
-        *(f"vit-{option}" for option in VITS),
-        *(f"layers-{option}" for option in STACKS),
-        *WRAPPERS,
-    ],
-    importlib.import_module,
-)
+_KINDS = {
+    "decoder": OPTIONS, "encoder": ENCODERS, "wrapper": HEADS, "vit": VITS, "layers": STACKS,
+}  # fmt: skip
+_ENTRIES = [f"{kind}-{option}" for kind, options in _KINDS.items() for option in options]
+names = listed("x_transformers", [*_ENTRIES, *WRAPPERS], importlib.import_module)
 """Decoders, encoders, encoders with something around them, and nets for other inputs."""
 
 
@@ -139,10 +132,8 @@ def _values(options: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def _vit(library: Any, layers: dict[str, Any], around: dict[str, Any]) -> Net:
-    encoder = library.Encoder(**SHAPE, **layers)
-    net = library.ViTransformerWrapper(
-        image_size=IMAGE_SIZE, patch_size=16, num_classes=1000, attn_layers=encoder, **around
-    )
+    around = around | {"image_size": IMAGE_SIZE, "patch_size": 16, "num_classes": 1000}
+    net = library.ViTransformerWrapper(attn_layers=library.Encoder(**SHAPE, **layers), **around)
     picture = image(1, 3, IMAGE_SIZE, IMAGE_SIZE)
     return Net(net.eval(), (picture,), domain="cv", task="image-classification")
 
@@ -161,9 +152,9 @@ def _layers(library: Any, options: dict[str, Any]) -> Net:
 def _wrapper(library: Any, name: str) -> Net:
     text = tokens(VOCABULARY, 1, LENGTH)
     if name == "continuous":
-        net = library.ContinuousTransformerWrapper(
-            dim_in=32, dim_out=100, max_seq_len=LENGTH, attn_layers=library.Encoder(**SHAPE)
-        )
+        around = {"dim_in": 32, "dim_out": 100, "max_seq_len": LENGTH}
+        layers = library.Encoder(**SHAPE)
+        net = library.ContinuousTransformerWrapper(**around, attn_layers=layers)
         series = floats(1, LENGTH, 32, axes=("batch", "sequence", "32"))
         return Net(net.eval(), (series,), domain="other", task="time-series-forecasting")
     if name == "translation":
@@ -177,8 +168,6 @@ def _wrapper(library: Any, name: str) -> Net:
         args = (text, floats(1, LENGTH, axes=("batch", "sequence")))
         return Net(net.eval(), args, domain="nlp", task="text-generation")
     sizes = {"note": 128, "duration": 64}
-    net = library.MultiInputTransformerWrapper(
-        num_tokens=sizes, max_seq_len=LENGTH, attn_layers=layers
-    )
+    net = library.MultiInputTransformerWrapper(**TEXT | {"num_tokens": sizes}, attn_layers=layers)
     events = NetInput({key: integers(size, 1, LENGTH).value for key, size in sizes.items()})
     return Net(net.eval(), (events,), domain="audio", task="music-generation")

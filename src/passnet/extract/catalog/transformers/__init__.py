@@ -126,13 +126,11 @@ def class_tasks() -> dict[str, str]:
 
     tasks: dict[str, str] = {}
     for name, mapping in vars(modeling_auto).items():
-        match = re.fullmatch(r"MODEL_FOR_(\w+)_MAPPING_NAMES", name)
-        if match is None:
-            continue
-        task = match[1].lower().replace("_", "-")
-        for classes in mapping.values():
-            for class_name in (classes,) if isinstance(classes, str) else classes:
-                tasks.setdefault(class_name, _HUB_TASKS.get(task, task))
+        if match := re.fullmatch(r"MODEL_FOR_(\w+)_MAPPING_NAMES", name):
+            task = match[1].lower().replace("_", "-")
+            for classes in mapping.values():
+                for class_name in (classes,) if isinstance(classes, str) else classes:
+                    tasks.setdefault(class_name, _HUB_TASKS.get(task, task))
     return tasks
 
 
@@ -153,9 +151,7 @@ def domain_and_task(class_name: str, net: Any) -> tuple[Domain, str]:
         for name in params
     )
     hears = bool(params & {"input_values", "input_features", "spectrogram"})
-    domain: Domain = "other"
+    domain: Domain = "audio" if hears else "nlp" if reads else "other"
     if sees:
         domain = "multimodal" if reads or hears else "cv"
-    elif hears or reads:
-        domain = "audio" if hears else "nlp"
     return domain, class_tasks().get(class_name, "feature-extraction")

@@ -20,8 +20,6 @@ GRID = 16
 AUDIO_SAMPLES = 16000
 MEL_FRAMES = 128
 FRAMES = 8
-SVTR_WIDTH = 40
-"""Columns of the features of a line of text that is to be read."""
 
 
 def text_length(view: ConfigView) -> int:
@@ -51,7 +49,7 @@ def input_ids(view: ConfigView) -> NetInput:
 
 def attention_mask(view: ConfigView) -> NetInput | None:
     """That nothing of the text is hidden; the nets of sounds do without."""
-    return make.ones_like(input_ids)(view) if "input_ids" in view.params else None
+    return make.filled_like(input_ids)(view) if "input_ids" in view.params else None
 
 
 def classifies_text(view: ConfigView) -> bool:
@@ -113,11 +111,16 @@ def image_sizes(view: ConfigView) -> NetInput:
     return NetInput(torch.from_numpy(np.array([view.size])), ("images", "2"))
 
 
+def num_patches(view: ConfigView) -> int:
+    """Patches of an image of the size that a net is made for."""
+    height, width = view.size
+    return (height // view.patch) * (width // view.patch)
+
+
 def bool_masked_pos(view: ConfigView) -> NetInput:
     """Which patches of a video are hidden: every second."""
     frames = int(view.find("num_frames", default=1)) // int(view.find("tubelet_size", default=1))
-    height, width = view.size
-    count = max(1, frames) * (height // view.patch) * (width // view.patch)
+    count = max(1, frames) * num_patches(view)
     return NetInput(torch.from_numpy(np.arange(count)[None] % 2 == 1), ("batch", "patches"))
 
 
@@ -137,14 +140,12 @@ def spectrogram(bins: make.AxisSize, num_frames: int = MEL_FRAMES) -> make.Input
     return make.normal("batch frames mels", 1, num_frames, bins)
 
 
-_FRAMES_FIRST = {"wav2vec2-bert", "seamless_m4t", "seamless_m4t_v2", "speech_to_text"}
-
-
 def input_features(view: ConfigView) -> NetInput:
     """The mel spectrogram of a sound; of whisper's fixed length where its encoder asks for it."""
     bins = mel_bins(view)
     source = view.find("max_source_positions", part="audio")
-    if view.family in _FRAMES_FIRST or source is None:
+    frames_first = ("wav2vec2-bert", "seamless_m4t", "seamless_m4t_v2", "speech_to_text")
+    if view.family in frames_first or source is None:
         return floats(1, MEL_FRAMES, bins, axes=("batch", "frames", "mels"))
     return floats(1, bins, 2 * int(source), axes=("batch", "mels", "frames"))
 
@@ -170,12 +171,6 @@ def past_values(view: ConfigView) -> NetInput:
     return floats(1, length, channels, axes=("batch", "time", str(channels)))
 
 
-def past_values_padding(view: ConfigView) -> NetInput:
-    """That nothing of a time series is filled in."""
-    past = past_values(view)
-    return NetInput(torch.from_numpy(np.zeros(past.value.shape, np.int64)), past.axes)
-
-
 _QUESTION_TOKENS = make.first_setting("vocab_size", part="qformer", default=1000)
 qformer_input_ids = make.token_ids("batch sequence", _QUESTION_TOKENS, 1, TEXT_LENGTH)
 """The question, as the part that asks the image reads it."""
@@ -187,7 +182,8 @@ def hidden_states(view: ConfigView) -> NetInput | None:
         return patches(view)
     if view.class_name.endswith("SVTR"):
         convolutions = (part for part in view.net.modules() if isinstance(part, torch.nn.Conv2d))
-        return image(1, next(convolutions).in_channels, 1, SVTR_WIDTH)
+        # 40 columns of the features of a line of text that is to be read
+        return image(1, next(convolutions).in_channels, 1, 40)
     return embeddings(view)
 
 
@@ -209,21 +205,13 @@ retrieved_ids = make.token_ids("batch sequence", vocabulary, _NUM_DOCUMENTS, 2 *
 """The documents that were found, each before the question."""
 
 MAKERS: dict[str, make.InputMaker] = {
-    "input_ids": input_ids,
-    "attention_mask": attention_mask,
-    "decoder_input_ids": decoder_input_ids,
-    "pixel_values": pixel_values,
-    "image_grid_thw": grid,
-    "grid_thw": grid,
-    "image_sizes": image_sizes,
-    "input_values": sound,
-    "input_features": input_features,
-    "bbox": bbox,
-    "past_values": past_values,
-    "qformer_input_ids": qformer_input_ids,
-    "flattened_patches": flattened_patches,
+    "input_ids": input_ids, "attention_mask": attention_mask,
+    "decoder_input_ids": decoder_input_ids, "pixel_values": pixel_values, "image_grid_thw": grid,
+    "grid_thw": grid, "image_sizes": image_sizes, "input_values": sound,
+    "input_features": input_features, "bbox": bbox, "past_values": past_values,
+    "qformer_input_ids": qformer_input_ids, "flattened_patches": flattened_patches,
     "use_cache": make.constant(False),
-}
+}  # fmt: skip
 """Arguments that are always given where forward takes them."""
 
 REQUIRED: dict[str, make.InputMaker] = {
@@ -237,7 +225,8 @@ REQUIRED: dict[str, make.InputMaker] = {
     # a mel spectrogram that is to become a sound
     "spectrogram": spectrogram(make.first_setting("model_in_dim", default=80)),
     "bool_masked_pos": bool_masked_pos,
-    "past_values_padding": past_values_padding,
+    # that nothing of a time series is filled in
+    "past_values_padding": make.filled_like(past_values, 0),
     "latents": latents,
     "audio_mel": spectrogram(make.setting("input_feat_size")),
     # that no frame is filled in

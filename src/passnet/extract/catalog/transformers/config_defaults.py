@@ -27,20 +27,15 @@ _SMALL_STEP: dict[str, Any] = {
     "num_attention_heads": 8, "num_key_value_heads": 4, "moe_intermediate_size": 512,
     "share_expert_dim": 512, "n_routed_experts": 8, "num_experts_per_tok": 2,
 }  # fmt: skip
-_KERNELS = {"long": 7, "mid": 5, "short": 3}
 _INTRACLASS: dict[str, Any] = {
     "intraclass_block_config": {
-        "reduce_channel": [1, 1, 0],
-        "return_channel": [1, 1, 0],
-        **{f"vertical_long_to_small_conv_{size}ratio": [[k, 1], [1, 1], [k // 2, 0]]
-           for size, k in _KERNELS.items()},
-        **{f"horizontal_small_to_long_conv_{size}ratio": [[1, k], [1, 1], [0, k // 2]]
-           for size, k in _KERNELS.items()},
-        **{f"symmetric_conv_long_{size}ratio": [[k, k], [1, 1], [k // 2, k // 2]]
-           for size, k in _KERNELS.items()},
+        **dict.fromkeys(("reduce_channel", "return_channel"), [1, 1, 0]),
+        **{f"{name}_{size}ratio": [[height, width], [1, 1], [height // 2, width // 2]]
+           for size, k in {"long": 7, "mid": 5, "short": 3}.items()
+           for name, height, width in (("vertical_long_to_small_conv", k, 1),
+               ("horizontal_small_to_long_conv", 1, k), ("symmetric_conv_long", k, k))},
     },
-    "scale_factor_list": [1, 2, 4, 8],
-    "kernel_list": [3, 2, 2],
+    "scale_factor_list": [1, 2, 4, 8], "kernel_list": [3, 2, 2],
 }  # fmt: skip
 """Of each convolution its kernel, stride and padding."""
 
@@ -70,10 +65,9 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "PerceiverForImageClassificationFourier": {"num_cross_attention_heads": 1},
     "Pix2StructTextModel": {"initializer_range": 0.02},
     "T5GemmaEncoderModel": {"is_encoder_decoder": False},
-    "Wav2Vec2BertForCTC": {"vocab_size": 32},
+    **dict.fromkeys(("Wav2Vec2BertForCTC", "wav2vec2-conformer"), {"vocab_size": 32}),
     "GraniteMoeHybridForCausalLM": {
-        "layer_types": (["linear_attention"] * 3 + ["full_attention"]) * 8
-    },
+        "layer_types": (["linear_attention"] * 3 + ["full_attention"]) * 8},
     "BeitForSemanticSegmentation": {"out_indices": [3, 5, 7, 11]},
     "BridgeTowerForContrastiveLearning": {"contrastive_hidden_size": 512,
                                           "logit_scale_init_value": 2.6592},
@@ -84,7 +78,6 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "ViltForImagesAndTextClassification": {"num_images": 2},
     **dict.fromkeys(("autoformer", "informer", "time_series_transformer"),
                     {"prediction_length": 24}),
-    "wav2vec2-conformer": {"vocab_size": 32},
     "xmod": {"default_language": "en_XX"},
     "esm": {"vocab_size": 33, "pad_token_id": 1, "mask_token_id": 32},
     "dots1": {"n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2,
@@ -93,7 +86,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
                                      "num_attention_heads": 16}},
     "gemma3": {"vision_config": _TILED_IMAGE},
     **dict.fromkeys(("idefics3", "smolvlm"), {"vision_config": {"image_size": 256}}),
-    "nemotron": {"num_key_value_heads": 8},
+    **dict.fromkeys(("nemotron", "moonshine_streaming"), {"num_key_value_heads": 8}),
     "t5gemma2": {"encoder": {"vision_config": _TILED_IMAGE}},
     "t5gemma2_encoder": {"text_config": {"dropout_rate": 0.0}, "vision_config": _TILED_IMAGE},
     **dict.fromkeys(("hunyuan_v1_dense", "hunyuan_v1_moe", "ministral"), _HEAD_128),
@@ -108,7 +101,6 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "chameleon": {"vocabulary_map": {"<image>": 8711}},
     "emu3": {"vocabulary_map": {"<image>": 151851, "<|extra_200|>": 151846}},
     "dbrx": {"attn_config": {"clip_qkv": 8.0, "rope_theta": 500000.0}},
-    "moonshine_streaming": {"num_key_value_heads": 8},
     **dict.fromkeys(("pp_ocrv5_server_det", "pp_ocrv6_medium_det"), _INTRACLASS),
     "pp_doclayout_v2": {"class_thresholds": [0.5] * 25, "class_order": list(range(25))},
     "sapiens2": {"head_config": {
@@ -134,10 +126,9 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("blip-2", "instructblip"), {"image_token_index": 50265}),
     "instructblipvideo": {"video_token_index": 50265},
     "voxtral": {"audio_token_id": 24, "text_config": {**_SMALL_TEXT, "head_dim": 128}},
-    "qwen3_vl": {"text_config": _SMALL_TEXT},
+    **dict.fromkeys(("qwen3_vl", "cosmos3_omni"), {"text_config": _SMALL_TEXT}),
     "qwen3_vl_moe": {"text_config": {"num_experts": 8}},
     "qwen2_vl": {"vision_config": {"hidden_size": 8192}},
-    "cosmos3_omni": {"text_config": _SMALL_TEXT},
     "longcat_flash": {"hidden_size": 1024, "num_attention_heads": 8, "ffn_hidden_size": 2048,
                       "expert_ffn_hidden_size": 512, "n_routed_experts": 8, "zero_expert_num": 2,
                       "moe_topk": 2},

@@ -84,12 +84,6 @@ def past_length(view: ConfigView) -> int:
     return int(view.config.context_length) + max(view.config.lags_sequence)
 
 
-def num_patches(view: ConfigView) -> int:
-    """Patches of an image of the size that a net is made for."""
-    height, width = view.size
-    return (height // view.patch) * (width // view.patch)
-
-
 def episode(width: make.AxisSize) -> make.InputMaker:
     """What was seen, or done, at each time."""
     return make.normal("batch time *width", 1, usual.TEXT_LENGTH, width)
@@ -165,7 +159,7 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
             usual.DECODER_LENGTH, make.first_setting("num_channels", part="decoder", default=9)),
     },
     "context_input_ids": {"rag": usual.retrieved_ids},
-    "context_attention_mask": {"rag": make.ones_like(usual.retrieved_ids)},
+    "context_attention_mask": {"rag": make.filled_like(usual.retrieved_ids)},
     # how well each document fits the question
     "doc_scores": {"rag": make.normal("batch documents", 1, make.setting("n_docs"))},
     # what the text names, and where in it
@@ -176,8 +170,7 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
         "batch entities words"), make.omit)},
     "entity_attention_mask": {"luke": make.by_class(
         "Entity", make.all_ones("batch entities", 1, NUM_ENTITIES), make.omit)},
-    "entity_start_positions": {"luke": _FIRST_WORDS},
-    "entity_end_positions": {"luke": _FIRST_WORDS},
+    **dict.fromkeys(("entity_start_positions", "entity_end_positions"), {"luke": _FIRST_WORDS}),
     "bbox": {"bros udop": corner_boxes},
     "task_inputs": {"oneformer": make.token_ids(  # the name of the task, as text
         "batch sequence", make.setting("text_encoder_vocab_size"), 1,
@@ -201,7 +194,7 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
             "patches *channels *side *side", NUM_PATCHES, *_PATCH),
         "paddleocr_vl_vision": make.normal(
             "batch patches *channels *side *side", 1, NUM_PATCHES, *_PATCH),
-        "molmo2_vision": make.normal("batch patches *width", 1, num_patches, patch_pixels),
+        "molmo2_vision": make.normal("batch patches *width", 1, usual.num_patches, patch_pixels),
         "efficientloftr lightglue superglue": _PAIR,
         "vilt": make.by_class("ImagesAndText", _PAIR, usual.pixel_values),
         "pp_ocrv5_mobile_rec pp_ocrv5_server_rec pp_ocrv6_small_rec pp_ocrv6_tiny_rec":
@@ -220,8 +213,7 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
         "pe_video pe_video_encoder pe_audio_video pe_audio_video_encoder": sized_video(336),
         "videoprism_vision_model videomt": usual.video,
     },
-    "prompt_pixel_values": {"seggpt": sized_image(448, 448)},
-    "prompt_masks": {"seggpt": sized_image(448, 448)},
+    **dict.fromkeys(("prompt_pixel_values", "prompt_masks"), {"seggpt": sized_image(448, 448)}),
     "image_grid_thw": {_TEXT_ONLY: make.omit},
     "image_embeds_position_mask": {_KOSMOS: image_position_mask},
     "image_attention_mask": {"idefics": make.all_ones(  # every word may look at the one image
@@ -293,8 +285,7 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
     "mel_spectrogram": {"qwen2_5_omni_bigvgan": make.normal(
         "batch mels frames", 1, make.first_setting("mel_dim", "num_mel_bins", default=80),
         usual.MEL_FRAMES)},
-    "moshi_audio_codes": {"moshi": _AUDIO_CODES},
-    "user_audio_codes": {"moshi": _AUDIO_CODES},
+    **dict.fromkeys(("moshi_audio_codes", "user_audio_codes"), {"moshi": _AUDIO_CODES}),
     "codebook_idx": {"fine_acoustics": make.constant(2)},
     # time series, and what was seen and done at each time
     "past_values": {_LAGGED: make.normal("batch time", 1, past_length)},
@@ -304,8 +295,7 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
     "future_time_features": {_LAGGED: make.normal("batch time *width", 1, _HORIZON, _TIME_WIDTH)},
     "states": {"DecisionTransformerModel": episode(make.setting("state_dim"))},
     "actions": {"DecisionTransformerModel": episode(make.setting("act_dim"))},
-    "rewards": {"DecisionTransformerModel": episode(1)},
-    "returns_to_go": {"DecisionTransformerModel": episode(1)},
+    **dict.fromkeys(("rewards", "returns_to_go"), {"DecisionTransformerModel": episode(1)}),
     "timesteps": {"DecisionTransformerModel":
                   lambda view: integers(100, 1, usual.TEXT_LENGTH, axes=("batch", "time"))},
 }  # fmt: skip

@@ -60,12 +60,14 @@ def all_ones(axes: str, *sizes: AxisSize) -> InputMaker:
     return lambda view: _shaped(ones, axes, sizes, view)
 
 
-def ones_like(maker: InputMaker) -> InputMaker:
-    """A mask that hides nothing of what another maker makes."""
+def filled_like(maker: InputMaker, number: int = 1) -> InputMaker:
+    """One number for all that another maker makes: ones are a mask that hides nothing of it."""
 
     def make(view: ConfigView) -> NetInput | None:
         masked = maker(view)
-        return None if masked is None else ones(*masked.value.shape, axes=masked.axes)
+        if masked is None:
+            return None
+        return NetInput(torch.from_numpy(np.full(masked.value.shape, number)), masked.axes)
 
     return make
 
