@@ -42,26 +42,16 @@ INCLUDE = Path(__file__).parent / "include"
 """Folder of the headers that kernels may include."""
 
 FLAGS = (
-    "-std=c++17",
-    "-mprefer-vector-width=512",
-    "-O3",
-    "-march=native",
-    "-fopenmp",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-fPIC",
-    "-shared",
-)
+    "-std=c++17", "-mprefer-vector-width=512", "-O3", "-march=native", "-fopenmp",
+    "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared",
+)  # fmt: skip
 """Flags of every compilation. Not `-ffast-math`: infinities and NaN keep their meaning."""
 
 CACHE_VARIABLE = "PASSNET_CACHE"
 
 _TYPES: dict[str, Any] = {
-    "p": ctypes.c_void_p,
-    "n": ctypes.c_int64,
-    "f": ctypes.c_float,
-    "d": ctypes.c_double,
-}
+    "p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double,
+}  # fmt: skip
 
 
 def kernel(source: str, name: str, signature: str) -> Callable[..., None]:
@@ -95,13 +85,7 @@ def kernel(source: str, name: str, signature: str) -> Callable[..., None]:
 def kernels(source: str, name: str, signature: str) -> dict[torch.dtype, Callable[..., None]]:
     """The functions `<name>_float32` and `<name>_bfloat16` of a piece of C++, by dtype.
 
-    Args:
-        source: C++ text that defines both.
-        name: their common name.
-        signature: as for `kernel`.
-
-    Raises:
-        PassError: as for `kernel`.
+    The source defines both; signature and errors are those of `kernel`.
     """
     return {
         getattr(torch, dtype): kernel(source, f"{name}_{dtype}", signature)

@@ -75,9 +75,8 @@ def _kind(node: torch.fx.Node) -> str:
 
 def _implementation(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
     """The replacement with its literals in place, as a function of the op's arguments."""
-    function = site.node.target
+    function, template = site.node.target, site.node.args
     positions = {value: index for index, value in enumerate(values)}
-    template = site.node.args
     returns_one = len(site.source.pattern.outputs) == 1
 
     def implementation(*args: Any) -> Any:

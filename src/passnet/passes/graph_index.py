@@ -89,9 +89,7 @@ def stale_reads(index: GraphIndex, inside: Collection[torch.fx.Node]) -> set[Sta
 
     `relu_(x); return x` has one, `return relu_(x)` none.
 
-    Args:
-        index: of the graph.
-        inside: the nodes to look at.
+    `inside` are the nodes of the graph to look at.
 
     Returns:
         The writing node, the value, and the node that uses it; None for a use outside `inside`,

@@ -45,15 +45,9 @@ def make_match(pattern: Pattern, nodes: dict[torch.fx.Node, Any]) -> Match:
     return Match(pattern, nodes, calls, first, last, tuple(dependents))
 
 
-@dataclass(frozen=True, slots=True)
-class MatchRefusal:
-    """Why a match may not be replaced, in the terms of a miss."""
-
-    pattern_node: torch.fx.Node
-    node: torch.fx.Node
-    expected: str
-    actual: str
-    reason: str
+MatchRefusal: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, str, str, str]
+"""Why a match may not be replaced, in the terms of a miss: a node of the pattern, the one it stands
+for, what was expected of it, what is there instead, and the reason."""
 
 
 def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:
@@ -72,10 +66,8 @@ def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:
       returned, is not written to later.
     """
     for rule, expected, reason in _RULES:
-        violation = next(rule(match, index), None)
-        if violation:
-            pattern_node, node, actual = violation
-            return MatchRefusal(pattern_node, node, expected, actual, reason)
+        for pattern_node, node, actual in rule(match, index):
+            return pattern_node, node, expected, actual, reason
     return None
 
 
@@ -206,25 +198,13 @@ _RULES: tuple[tuple[Callable[[Match, GraphIndex], _Violations], str, str], ...] 
     (_circles, "a value from before the match", "the match would need its own result"),
     (_interferences, "no other write in between", "a value of the match is written to in between"),
     (_switches, "no switch in between", "a state is switched"),
-    (
-        _reorderings,
-        "every call on its side of a write",
-        "a call that uses the match would trade places with a write",
-    ),
-    (
-        _lost_writes,
-        "a write nobody else sees",
-        "the call writes into a value from outside the match",
-    ),
-    (
-        _stale_reads,
-        "the same writes, seen under the same names",
-        "the graph and the pattern differ in what a write changes",
-    ),
-    (
-        _written_views,
-        "no write to it later",
-        "the value may share memory with one that the match does not make",
-    ),
-)
+    (_reorderings, "every call on its side of a write",
+     "a call that uses the match would trade places with a write"),
+    (_lost_writes, "a write nobody else sees",
+     "the call writes into a value from outside the match"),
+    (_stale_reads, "the same writes, seen under the same names",
+     "the graph and the pattern differ in what a write changes"),
+    (_written_views, "no write to it later",
+     "the value may share memory with one that the match does not make"),
+)  # fmt: skip
 """The rules in their order, what each expects, and why a match that violates it is refused."""

@@ -72,7 +72,7 @@ class _Search:
                     self.matched.update(match.calls)
                     yield match
                     break
-                self._fail(nodes, why.pattern_node, why.node, why.expected, why.actual, why.reason)
+                self._fail(nodes, *why)
 
     def explain(self) -> Miss:
         """The nearest miss, also where not even the anchor was found."""

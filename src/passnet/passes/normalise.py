@@ -160,18 +160,11 @@ def _gather(positional: list[Parameter], args: tuple[Any, ...]) -> tuple[Any, ..
 
 
 _LITERALS: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "float": (int, float),
-    "bool": (bool,),
-    "str": (str,),
-    "number": (int, float, complex, bool),
-    "dtype": (torch.dtype,),
-    "device": (torch.device, str),
-    "format": (torch.memory_format, torch.layout),
-    "ints": (int, tuple),
-    "tensor": (),
-    "tensors": (list, tuple),
-}
+    "int": (int,), "float": (int, float), "bool": (bool,), "str": (str,),
+    "number": (int, float, complex, bool), "dtype": (torch.dtype,),
+    "device": (torch.device, str), "format": (torch.memory_format, torch.layout),
+    "ints": (int, tuple), "tensor": (), "tensors": (list, tuple),
+}  # fmt: skip
 
 
 def _fits(value: Any, parameter: Parameter) -> bool:

@@ -16,14 +16,9 @@ from passnet.passes.normalise import LITERAL, CanonicalCall, normalise
 from passnet.passes.trace import trace
 
 LITERAL_TYPES: dict[str, type] = {
-    "bool": bool,
-    "int": int,
-    "float": float,
-    "str": str,
-    "tuple": tuple,
-    "torch.dtype": torch.dtype,
-    "torch.device": torch.device,
-}
+    "bool": bool, "int": int, "float": float, "str": str, "tuple": tuple,
+    "torch.dtype": torch.dtype, "torch.device": torch.device,
+}  # fmt: skip
 """Annotations that let a parameter of a pattern stand for a literal: `pattern(x, eps: float)`."""
 
 

@@ -37,18 +37,10 @@ Signature: TypeAlias = tuple[Parameter, ...]
 
 
 _KINDS = {
-    "Scalar": "number",
-    "SymInt": "int",
-    "ScalarType": "dtype",
-    "Device": "device",
-    "MemoryFormat": "format",
-    "Layout": "format",
-    "List[int]": "ints",
-    "List[SymInt]": "ints",
-    "Tensor": "tensor",
-    "List[Tensor]": "tensors",
-    "List[Optional[Tensor]]": "tensors",
-}
+    "Scalar": "number", "SymInt": "int", "ScalarType": "dtype", "Device": "device",
+    "MemoryFormat": "format", "Layout": "format", "List[int]": "ints", "List[SymInt]": "ints",
+    "Tensor": "tensor", "List[Tensor]": "tensors", "List[Optional[Tensor]]": "tensors",
+}  # fmt: skip
 """Types of a schema by what `Parameter.kind` calls them, where that is another name."""
 
 

@@ -56,9 +56,8 @@ class _RecordFactories(TorchFunctionMode):
 def trace(function: Callable[..., Any], name: str) -> torch.fx.Graph:
     """The graph of the calls that a function makes on its arguments.
 
-    Args:
-        function: takes values by position; is run once, on stand-ins.
-        name: for messages, for example "FuseNorm.pattern".
+    The function takes values by position and is run once, on stand-ins; `name` is for messages, for
+    example "FuseNorm.pattern".
 
     Raises:
         PassError: it is no function, takes `*args` or `**kwargs`, or raises while it is traced.
