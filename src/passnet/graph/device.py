@@ -15,12 +15,8 @@ def retarget(graph: Graph, kind: str, index: int | None = None) -> Graph:
     """The same graph with every device literal and every argument on one device.
 
     Device objects change wherever they stand; device text ("cuda:0") changes as a `device=`
-    keyword and as an argument of `Tensor.to` and of autocast.
-
-    Args:
-        graph: what to move.
-        kind: "cpu" or "cuda".
-        index: number of the device among its kind; None is the current one.
+    keyword and as an argument of `Tensor.to` and of autocast. `kind` is "cpu" or "cuda", `index`
+    the number of the device among its kind; None is the current one.
     """
     device = Device(kind, index)
     program = graph.program

@@ -78,12 +78,8 @@ def read_sample(folder: Path) -> GraphSample:
 
 
 def graph_from_row(program: str, tensors: str, where: str) -> Graph:
-    """The graph that a row of a data set holds as two texts.
-
-    Args:
-        program: the text of its program.
-        tensors: the specs of its arguments as JSON.
-        where: named in errors.
+    """The graph that a row of a data set holds as two texts: its program, and the specs of its
+    arguments as JSON. `where` is named in errors.
 
     Raises:
         InputError: a text cannot be read, or the two do not agree.

@@ -57,10 +57,8 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     masks a quarter masked; every fourth row of an activation is small. `extreme` are fresh inputs
     with large and shifted rows besides. Scalars (an epsilon, a momentum) keep their recorded value.
 
-    Args:
-        graph: needs specs for all its arguments.
-        kind: which of the three.
-        seed: the same seed gives the same values on every machine with the same numpy.
+    The graph needs specs for all its arguments. The same seed gives the same values on every
+    machine with the same numpy.
 
     Raises:
         GraphError: an argument has no spec, or a dtype or range that cannot be drawn, or they are

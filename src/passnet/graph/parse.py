@@ -119,11 +119,10 @@ class _Parser:
         for arg in node.args[1:]:
             if arg.arg in params or arg.arg in RESERVED:
                 raise self._error(arg, "argument name used twice or reserved")
-            params[arg.arg] = Param(arg.arg, self._annotation(arg.annotation))
+            kind = arg.annotation
+            text = None if kind is None else dotted_name(kind) or annotation_text(kind, self._where)
+            params[arg.arg] = Param(arg.arg, text)
         return tuple(params.values())
-
-    def _annotation(self, node: ast.expr | None) -> str | None:
-        return None if node is None else dotted_name(node) or annotation_text(node, self._where)
 
     def _statement(self, node: ast.stmt) -> Statement:
         if isinstance(node, ast.Assign):

@@ -22,13 +22,10 @@ class Executor(Protocol):
     def __call__(
         self, names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
     ) -> Iterator[R]:
-        """The results, in any order.
+        """The results of `work` on every name, in any order, `num_workers` at a time.
 
-        Args:
-            names: what to work on.
-            work: called with a name, and with what runs jobs in processes of their own; it can be
-                pickled.
-            num_workers: how many at a time.
+        `work` is called with what runs jobs in processes of their own, and with a name; it can be
+        pickled.
         """
         ...
 

@@ -56,13 +56,10 @@ class RunFolder(Generic[I, R, K]):
         return self.out / self.records_file
 
     def begin(self, info: I, resume: bool, continued: Callable[[I, I], I]) -> None:
-        """Write down what the run is begun with, or go on with the run that is there.
+        """Write down what the run is begun with, or go on with the run that is there if `resume`.
 
-        Args:
-            info: what it is begun with.
-            resume: go on with a run that is there.
-            continued: given what the run that is there was begun with and `info`, gives what it
-                goes on with, or raises an InputError that says what may not differ.
+        `continued`, given what the run that is there was begun with and `info`, gives what it goes
+        on with, or raises an InputError that says what may not differ.
 
         Raises:
             InputError: there is a run and `resume` is off, or it may not go on.
@@ -111,12 +108,10 @@ class RunFolder(Generic[I, R, K]):
         num_safe: int,
         rows_path: Callable[[R], Path] | None = None,
     ) -> Iterator[R]:
-        """Store every outcome as soon as it is there, and give its record then.
+        """Store every outcome as soon as it is there, in any order, and give its record then.
 
-        Args:
-            outcomes: of items, in any order.
-            num_safe: how many items were done before.
-            rows_path: where the rows that belong to a record go, for runs whose items have rows.
+        `num_safe` items were done before; `rows_path` gives where the rows that belong to a record
+        go, for runs whose items have rows.
 
         Raises:
             InputError: the folder cannot be written to, as when the disk is full.
@@ -139,10 +134,8 @@ class RunFolder(Generic[I, R, K]):
 
 
 def unchanged(complaint: str) -> Callable[[I, I], I]:
-    """For `RunFolder.begin`: nothing that a run was begun with may differ.
-
-    Args:
-        complaint: what to say where something does; the folder is named before it.
+    """For `RunFolder.begin`: nothing that a run was begun with may differ, else an InputError says
+    `complaint`, which should name the folder.
     """
 
     def continued(begun: I, info: I) -> I:

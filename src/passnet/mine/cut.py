@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from passnet.errors import CutError
 from passnet.graph.effects import (
@@ -26,23 +27,23 @@ def single_assignment(program: Program) -> Program:
     The result of an in-place operator gets a name of its own too (`y = operator.iadd(x, z)`).
     """
     names = {param.name: param.name for param in program.params}
-
-    def renamed(arg: Arg) -> Arg:
-        return Ref(names[arg.name]) if isinstance(arg, Ref) else arg
-
     used = set(names)
     body: list[Op] = []
     for statement in program.body:
         if isinstance(statement, Alias):
             names[statement.output] = names[statement.source]
         elif isinstance(statement, Op):
-            op = map_op(statement, renamed)
+            op = map_op(statement, partial(_renamed, names=names))
             if op.output is not None:
                 names[op.output] = _unused_name(op.output, used)
                 op = replace(op, output=names[op.output])
             body.append(op)
-    outputs = tuple(map_arg(arg, renamed) for arg in program.outputs)
+    outputs = tuple(map_arg(arg, partial(_renamed, names=names)) for arg in program.outputs)
     return Program(program.params, tuple(body), outputs)
+
+
+def _renamed(arg: Arg, names: Mapping[str, str]) -> Arg:
+    return Ref(names[arg.name]) if isinstance(arg, Ref) else arg
 
 
 def _unused_name(stem: str, used: set[str]) -> str:
@@ -65,8 +66,7 @@ def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
     """What every tensor of a graph looks like, from shapes and dtypes alone: no statistics of what
     ops make. Values whose size depends on others' values are left out.
 
-    Args:
-        graph: its program must come from `single_assignment`.
+    The program of the graph must come from `single_assignment`.
 
     Raises:
         GraphError: an op refuses the shapes it is given.
@@ -99,11 +99,9 @@ class Parent:
 
 
 def parent_of(program: Program, specs: Mapping[str, TensorSpec]) -> Parent:
-    """What every cut of a program needs, worked out once.
+    """What every cut of a program in single-assignment form needs, worked out once.
 
-    Args:
-        program: in single-assignment form.
-        specs: of its tensors by name, for example from `inferred_specs`.
+    `specs` are of its tensors by name, for example from `inferred_specs`.
     """
     ops = program.ops
     reads = tuple(op_refs(op) for op in ops)
@@ -233,9 +231,7 @@ def _graph(parent: Parent, ops: Sequence[Op], live_in: list[str], live_out: list
     names = {name: f"in_{index}" for index, name in enumerate(live_in)}
     names |= {op.output: f"tmp_{index}" for index, op in enumerate(ops) if op.output is not None}
 
-    def renamed(arg: Arg) -> Arg:
-        return Ref(names[arg.name]) if isinstance(arg, Ref) else arg
-
+    renamed = partial(_renamed, names=names)
     params, tensors = [], []
     for name in live_in:
         spec = parent.specs[name]

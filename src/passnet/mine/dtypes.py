@@ -84,12 +84,8 @@ def in_dtype(
     float32 does not tell `x.to(torch.float32)` from `x.to(y.dtype)`. Capturing the net in both
     dtypes does; see `literals.adopt_literals`.
 
-    Args:
-        graph: with the specs of its arguments.
-        dtype: one of `DTYPES`.
-        float32_norms: those whose parameters are float32 whatever their input is; those of other
-            norms take the dtype of it.
-        where: named in errors.
+    The graph has the specs of its arguments; `dtype` is one of `DTYPES`. Parameters of norms that
+    are not among `float32_norms` take the dtype of their input. `where` is named in errors.
 
     Raises:
         GraphError: it has no argument of a floating-point dtype, or an op refuses the dtypes.

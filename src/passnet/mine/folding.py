@@ -98,9 +98,7 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
     have two disjoint occurrences; of equals the longest, then the first. Its occurrences,
     taken greedily from the left, become a new symbol.
 
-    Args:
-        sequences: of tokens, integers from 0; no pattern spans two sequences.
-        plan: when to stop.
+    The sequences hold tokens, integers from 0; no pattern spans two of them.
 
     Raises:
         InputError: there is no token, or one is negative.

@@ -53,10 +53,8 @@ class FusionPlan:
 def fusion_plan(graph: Graph, where: str = "graph", device: TargetDevice = "cpu") -> FusionPlan:
     """What Inductor would make of a graph.
 
-    Args:
-        graph: with the specs of its arguments.
-        where: named in errors.
-        device: "cpu", or "cuda", which needs no GPU (see `mine.simulated_gpu`).
+    `graph` has the specs of its arguments; `device` is "cpu", or "cuda", which needs no GPU (see
+    `mine.simulated_gpu`); `where` is named in errors.
 
     Raises:
         FusionError: Inductor cannot lower it.
@@ -66,7 +64,9 @@ def fusion_plan(graph: Graph, where: str = "graph", device: TargetDevice = "cpu"
     module = build(program, where)
     users = _users(module)  # before Inductor changes it
     scheduled = schedule(module, graph, device, where)
-    stored = {_origin(buffer) for node in scheduled for buffer in _buffers(node)} - {None}
+    stored = {
+        getattr(buffer, "origin_node", None) for node in scheduled for buffer in _buffers(node)
+    } - {None}
     nodes = [node for node in scheduled if _is_launched(node)]
     ops_of_nodes = [
         {op for buffer in _buffers(node) for op in _ops_of(buffer, stored)} for node in nodes
@@ -116,7 +116,10 @@ def _start(
         return first
     libraries = [extern for held, extern in kernels if first in held and extern.is_extern()]
     if libraries:  # the op is a call of the library and its bias
-        is_biased = len(ops) > 1 and any(_is_product(extern) for extern in libraries)
+        products = (torch.ops.aten.mm, torch.ops.aten.addmm)
+        origins = [origin for extern in libraries for origin in extern.node.get_origins()]
+        packets = [getattr(origin.target, "overloadpacket", None) for origin in origins]
+        is_biased = len(ops) > 1 and any(packet in products for packet in packets)
         return min(ops - {first}) if is_biased else first
     sums = [max(numbers) for part in node.get_nodes() if part.is_reduction()
             if (numbers := _own_ops(part.node))]  # fmt: skip
@@ -126,13 +129,6 @@ def _start(
     if sums and first < min(sums) and _reads(first, generated, in_kernels, users):
         return min(sums)
     return first
-
-
-def _is_product(node: Any) -> bool:
-    """Whether a kernel is a matrix product of the library."""
-    products = (torch.ops.aten.mm, torch.ops.aten.addmm)
-    origins = node.node.get_origins()
-    return any(getattr(origin.target, "overloadpacket", None) in products for origin in origins)
 
 
 def _reads(op: int, generated: set[int], in_kernels: set[int], users: dict[int, list[int]]) -> bool:
@@ -162,11 +158,6 @@ def _buffers(node: Any) -> list[Any]:
     return [part.node for part in node.get_nodes() if part.node is not None]
 
 
-def _origin(buffer: Any) -> torch.fx.Node | None:
-    """The node of the lowered graph whose result a buffer holds."""
-    return getattr(buffer, "origin_node", None)
-
-
 def _is_launched(node: Any) -> bool:
     """Whether a node of the schedule is a kernel: not one of the results of a call that has many,
     and not memory that others fill.
@@ -184,7 +175,7 @@ def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> list[int]:
     nowhere: they are computed where they are used. Views compute nothing. A part of a reduction has
     no node of its own; it belongs to the last op that it was made for.
     """
-    own = _origin(buffer)
+    own = getattr(buffer, "origin_node", None)
     if own is None:
         return sorted(_own_ops(buffer))[-1:]
     nodes = _reached(own, lambda node: set(node.all_input_nodes) - stored)
@@ -193,7 +184,7 @@ def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> list[int]:
 
 def _own_ops(buffer: Any) -> list[int]:
     """The ops that a buffer was made for."""
-    own = _origin(buffer)
+    own = getattr(buffer, "origin_node", None)
     origins = buffer.get_origins() if own is None else [own]
     return [number for origin in origins for number in _ops_at(origin)]
 

@@ -34,13 +34,8 @@ def with_ops(program: Program, ops: Iterable[Op]) -> Program:
 def adopt_literals(graph: Graph, base: Graph, variant: Graph) -> Graph:
     """A graph with those literals of `variant` in which it differs from `base`.
 
-    Where `base` and `variant` are captures of one net in two dtypes, these are the literals that
-    follow the dtype of the net.
-
-    Args:
-        graph: with the ops of both, and any sizes.
-        base: a capture in the dtype of `graph`.
-        variant: the same in another dtype.
+    Where `base` and `variant` are captures of one net in two dtypes, the first in that of `graph`,
+    these are the literals that follow the dtype of the net. `graph` has their ops, and any sizes.
 
     Raises:
         GraphError: the ops differ, or a literal of the graph depends on its sizes as well.

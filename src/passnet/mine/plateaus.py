@@ -17,8 +17,7 @@ from passnet.errors import InputError
 def fusible_ranges(num_kernels: Sequence[int]) -> list[tuple[int, int]]:
     """The ranges [start, stop) of ops that are fused, in order, without overlap.
 
-    Args:
-        num_kernels: K(1), K(2), ... of the prefixes of a graph, one for each op.
+    `num_kernels` are K(1), K(2), ... of the prefixes of a graph, one for each op.
 
     Raises:
         InputError: a count is negative.

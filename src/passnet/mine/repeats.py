@@ -37,12 +37,10 @@ class Windows:
 
 
 def repeated_windows(tokens: Ints, longest: Ints | None = None) -> Windows:
-    """The windows of two tokens or more that occur more than once.
+    """The windows of two tokens or more that occur more than once, of one token or more.
 
-    Args:
-        tokens: integers, one or more.
-        longest: the longest window to look at, for every index where one may begin, the same
-            wherever the same tokens stand; None looks at all.
+    `longest` is the longest window to look at, for every index where one may begin, the same
+    wherever the same tokens stand; None looks at all.
 
     Raises:
         ValueError: there are more than `MAX_TOKENS` tokens.
@@ -142,11 +140,9 @@ def _smaller(values: Ints) -> tuple[Ints, Ints]:
 
 
 def disjoint(starts: Ints, length: int) -> list[int]:
-    """Occurrences that do not overlap, taken greedily from the left.
+    """Occurrences of a window of this `length` that do not overlap, taken greedily from the left.
 
-    Args:
-        starts: of all occurrences, sorted.
-        length: of the window.
+    `starts` are those of all occurrences, sorted.
     """
     gaps = np.diff(starts)
     if not len(gaps) or gaps.min() >= length:

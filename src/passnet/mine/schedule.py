@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 from unittest.mock import patch
 
@@ -13,6 +12,7 @@ import torch
 from passnet.errors import FusionError, InputError, boundary
 from passnet.graph.fake import fake_input
 from passnet.graph.spec import Graph
+from passnet.graph.syntax import gc_paused
 from passnet.mine.attention import attention_on_cuda
 from passnet.mine.simulated_gpu import DevicelessMode, answering_for_gpu
 
@@ -34,11 +34,8 @@ def schedule(
 ) -> list[Any]:
     """The kernels of a module, in the order in which they would run, as Inductor's own nodes.
 
-    Args:
-        module: of the graph; Inductor changes it.
-        graph: the same, for the specs of its arguments.
-        device: "cpu", or "cuda", which needs no GPU.
-        where: named in errors.
+    Inductor changes `module`; `graph` is the same, for the specs of its arguments. `device` is
+    "cpu", or "cuda", which needs no GPU; `where` is named in errors.
 
     Raises:
         FusionError: Inductor cannot lower it.
@@ -52,7 +49,7 @@ def schedule(
     mode = DevicelessMode()
     with contextlib.ExitStack() as stack:
         stack.enter_context(boundary(FusionError, f"{where}: Inductor cannot lower it"))
-        stack.enter_context(_without_collections())
+        stack.enter_context(gc_paused())  # what lowering makes is in use until it ends
         stack.enter_context(torch.no_grad())
         if device == "cuda":
             stack.enter_context(answering_for_gpu())
@@ -75,15 +72,11 @@ def lower(
 ) -> T | None:
     """Let Inductor lower a module and decide on its kernels, and stop it where it would make code.
 
-    Args:
-        module: Inductor changes it.
-        inputs: fake ones.
-        mode: of the inputs.
-        read: given Inductor's lowering, returns what the caller needs of it.
+    Inductor changes `module`; `inputs` are fake ones, of `mode`.
 
     Returns:
-        What `read` returned; None where there is nothing to compute: all outputs are arguments, or
-        views of them.
+        What `read`, given Inductor's lowering, returned; None where there is nothing to compute:
+        all outputs are arguments, or views of them.
     """
     from torch._guards import TracingContext, tracing
     from torch._inductor.compile_fx import compile_fx
@@ -103,25 +96,9 @@ def lower(
             cause = cause.__cause__ or cause.__context__
         if cause is None:
             raise
-        return cause.result
+        return cause.args[0]
     return None
 
 
 class _StopError(Exception):
     """Carries out of Inductor what was read of its lowering."""
-
-    def __init__(self, result: Any) -> None:
-        super().__init__("lowered")
-        self.result = result
-
-
-@contextlib.contextmanager
-def _without_collections() -> Iterator[None]:
-    """No search for unreachable objects meanwhile: what lowering makes is in use until it ends."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -72,12 +72,9 @@ def subgraphs(
 
     A single op that makes a tuple comes with the ops right behind it that take the tuple apart.
 
-    Args:
-        graph: with the specs of its arguments.
-        classical: the ranges that a corpus was folded into; see `folding.ranges`. One that cannot
-            be cut loses up to `MAX_TRIMMED_OPS` ops at its ends.
-        kinds: those to find.
-        where: named in what is refused.
+    The graph has the specs of its arguments. `classical` are the ranges that a corpus was folded
+    into, see `folding.ranges`; one that cannot be cut loses up to `MAX_TRIMMED_OPS` ops at its
+    ends. `where` is named in what is refused.
 
     Raises:
         GraphError: an op is unknown, or refuses the shapes it is given.

@@ -44,10 +44,8 @@ class _Bound:
 class WindowQueue:
     """The windows of a corpus, best first, and the corpus as they are folded.
 
-    Args:
-        tokens: the corpus, with separators.
-        longest: the most tokens of a window, for every index where one may begin.
-        max_length: the most symbols of a window; None for any.
+    `tokens` are the corpus, with separators; `longest` gives the most tokens of a window for every
+    index where one may begin, `max_length` its most symbols (None for any).
     """
 
     def __init__(self, tokens: Ints, longest: Ints | None, max_length: int | None) -> None:

@@ -158,14 +158,10 @@ class Format(Generic[T]):
             raise InputError(f"{path}: unpacks to {num_bytes} bytes, more than {most}")
 
     def rows(self, table: pa.Table, where: str) -> Iterator[T]:
-        """The rows that a table of all columns holds.
-
-        Args:
-            table: with the columns of `schema`, in any order.
-            where: named in errors.
+        """The rows that a table with the columns of `schema`, in any order, holds.
 
         Raises:
-            InputError: a value is missing, or none that its field can have.
+            InputError: a value is missing, or none that its field can have; it names `where`.
         """
         for batch in table.to_batches(ROWS_AT_ONCE):
             for values in batch.to_pylist():

@@ -15,11 +15,8 @@ def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
     """Bytes that the pages of a column chunk unpack to, by their own headers, and `VALUE_BYTES` for
     each of their values, of which a run of equal ones is packed into a few bytes.
 
-    The sizes in the footer are not asked: Parquet readers allocate what the page headers say.
-
-    Args:
-        data: the whole file.
-        chunk: one column of one row group.
+    `data` is the whole file, `chunk` one column of one row group. The sizes in the footer are not
+    asked: Parquet readers allocate what the page headers say.
 
     Raises:
         ValueError: the pages do not fill the chunk.

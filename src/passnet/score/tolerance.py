@@ -53,10 +53,7 @@ def smallest_t(actual: Array, expected: Array, dtype: str) -> int | None:
     with NaN and an infinity with the same infinity; neither agrees with anything else. Integers and
     bools must be equal.
 
-    Args:
-        actual: storage of a tensor (bfloat16 as 16-bit integers), the same shape as `expected`.
-        expected: likewise.
-        dtype: of both.
+    Both hold the storage of a tensor of this dtype (bfloat16 as 16-bit integers), in one shape.
 
     Returns:
         A level of `LEVELS`, or None when they agree at none.
