@@ -109,18 +109,6 @@ def listed(
     return names
 
 
-class DictCaller(torch.nn.Module):
-    """A net that is called with tensors instead of a dictionary of them, which has these keys."""
-
-    def __init__(self, net: torch.nn.Module, keys: Iterable[str]) -> None:
-        super().__init__()
-        self.net, self.keys = net, tuple(keys)
-
-    def forward(self, *values: Any) -> Any:
-        """What the net gives for the values of its keys, in their order."""
-        return self.net(dict(zip(self.keys, values, strict=True)))
-
-
 def unknown_entry(entry: str, entries: Iterable[str]) -> str:
     """That there is no such entry, with those whose names are near."""
     hint = did_you_mean(entry, entries) or "; see `passnet extract --list`"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import nn
 
-from passnet.extract.catalog import DictCaller, listed, row_of
+from passnet.extract.catalog import listed, row_of
 from passnet.extract.net import Net, image
 from passnet.extract.torchvision_ops import import_with_torchvision
 
@@ -43,8 +44,7 @@ ENTRIES: dict[str, KorniaEntry] = {
     "ALIKED": ("feature.aliked.aliked", lambda k: k.ALIKED().eval().extract_dense_map, PHOTO,
                DETECT),
     "XFeat": ("feature.xfeat", lambda k: k.XFeat().net, GRAY, DETECT),
-    "LoFTR": ("feature", lambda k: DictCaller(k.LoFTR(None), ("image0", "image1")), GRAY,
-              "image-matching"),
+    "LoFTR": ("feature", lambda k: ImagePair(k.LoFTR(None)), GRAY, "image-matching"),
     "DexiNed": ("models.dexined", lambda k: k.DexiNed(False), PHOTO, "edge-detection"),
     "RRDBNet-x4": ("models.rrdbnet", lambda k: k.RRDBNet(3, 3, 4), PHOTO, ENLARGE),
     "RRDBNet-x2": ("models.rrdbnet", lambda k: k.RRDBNet(3, 3, 2), PHOTO, ENLARGE),
@@ -62,6 +62,18 @@ ENTRIES: dict[str, KorniaEntry] = {
 }  # fmt: skip
 
 
+class ImagePair(nn.Module):
+    """A matcher that is called with two images instead of a dictionary of them."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, image0: torch.Tensor, image1: torch.Tensor) -> Any:
+        """The points that match."""
+        return self.net({"image0": image0, "image1": image1})
+
+
 names = listed("kornia.feature", ENTRIES)
 
 
@@ -71,5 +83,5 @@ def build(name: str) -> Net:
     net = make(import_with_torchvision(f"kornia.{module}"))
     if isinstance(net, nn.Module):
         net.eval()
-    num_images = 2 if isinstance(net, DictCaller) else 1
+    num_images = 2 if isinstance(net, ImagePair) else 1
     return Net(net, (image(*shape),) * num_images, domain="cv", task=task)

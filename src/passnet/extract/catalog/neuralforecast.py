@@ -7,7 +7,10 @@ import importlib
 import logging
 from typing import Any
 
-from passnet.extract.catalog import DictCaller, listed
+import torch
+from torch import nn
+
+from passnet.extract.catalog import listed
 from passnet.extract.net import Net, NetInput, floats, ones
 from passnet.extract.torchvision_ops import import_torchvision
 
@@ -41,8 +44,24 @@ WITH_EXOGENOUS = (
 """Nets that take all three kinds of exogenous variables."""
 
 
-BATCH_KEYS = ("insample_y", "insample_mask", "futr_exog", "hist_exog", "stat_exog")
-"""What nets are called with, in the order of `_inputs`."""
+class WindowBatch(nn.Module):
+    """A forecaster that is called with tensors instead of a dictionary of them."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(
+        self,
+        insample_y: torch.Tensor,
+        insample_mask: torch.Tensor,
+        futr_exog: torch.Tensor | None = None,
+        hist_exog: torch.Tensor | None = None,
+        stat_exog: torch.Tensor | None = None,
+    ) -> Any:
+        """The forecast of every window."""
+        return self.net({"insample_y": insample_y, "insample_mask": insample_mask, "futr_exog":
+                         futr_exog, "hist_exog": hist_exog, "stat_exog": stat_exog})  # fmt: skip
 
 
 def _load(module: str) -> Any:
@@ -53,10 +72,12 @@ def _load(module: str) -> Any:
     return importlib.import_module(module)
 
 
-ENTRIES = (*UNIVARIATE, *MULTIVARIATE, *(name + EXOGENOUS for name in WITH_EXOGENOUS))
+names = listed(
+    "neuralforecast.models",
+    [*UNIVARIATE, *MULTIVARIATE, *(name + EXOGENOUS for name in WITH_EXOGENOUS)],
+    _load,
+)
 """Nets of one series, of several, and those with exogenous variables."""
-
-names = listed("neuralforecast.models", ENTRIES, _load)
 
 
 def build(name: str) -> Net:
@@ -72,9 +93,9 @@ def build(name: str) -> Net:
             "hist_exog_list": [f"past_{i}" for i in range(PAST)],
             "stat_exog_list": [f"static_{i}" for i in range(STATIC)],
         }
-    net = DictCaller(getattr(_load("neuralforecast.models"), plain)(**config), BATCH_KEYS)
+    net = WindowBatch(getattr(_load("neuralforecast.models"), plain)(**config)).eval()
     args = _inputs(several, is_exogenous=name != plain)
-    return Net(net.eval(), args, domain="other", task="time-series-forecasting")
+    return Net(net, args, domain="other", task="time-series-forecasting")
 
 
 def _inputs(several: bool, is_exogenous: bool) -> tuple[NetInput, ...]:
@@ -83,7 +104,7 @@ def _inputs(several: bool, is_exogenous: bool) -> tuple[NetInput, ...]:
     past = floats(BATCH, HISTORY, series, axes=("batch", "time", str(series)))
     history = (past, NetInput(ones(BATCH, HISTORY, series).value.float(), past.axes))
     if not is_exogenous:
-        return (*history, *[NetInput(None)] * 3)
+        return history
     if several:
         axes = ("batch", "variable", "time", "series")
         future = floats(BATCH, FUTURE, HISTORY + HORIZON, SERIES, axes=axes)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from passnet.extract.catalog import DictCaller, listed, row_of
+import torch
+from torch import nn
+
+from passnet.extract.catalog import listed, row_of
 from passnet.extract.net import Net, NetInput, floats, integers
 
 ADDS = (
@@ -55,6 +58,19 @@ TASKS: dict[str, RankerFactory] = {
 }
 
 
+class FeatureColumns(nn.Module):
+    """A recommender that is called with its columns instead of a dictionary of them."""
+
+    def __init__(self, net: nn.Module, columns: Sequence[str]) -> None:
+        super().__init__()
+        self.net = net
+        self.columns = tuple(columns)
+
+    def forward(self, *values: torch.Tensor) -> Any:
+        """The scores of every row."""
+        return self.net(dict(zip(self.columns, values, strict=True)))
+
+
 class _Columns:
     """What the columns are, in the words of the library."""
 
@@ -83,9 +99,9 @@ def build(name: str) -> Net:
     if name in HISTORIES:
         history = integers(VOCABULARY, BATCH, HISTORY, low=1, axes=("batch", "sequence"))
         inputs |= {"items": history, "item": _ids()}
+    args = tuple(inputs.values())
     task = "multi-task-ranking" if name in TASKS else "click-prediction"
-    caller = DictCaller(net, inputs).eval()
-    return Net(caller, tuple(inputs.values()), domain="other", task=task)
+    return Net(FeatureColumns(net, tuple(inputs)).eval(), args, domain="other", task=task)
 
 
 def _ids() -> NetInput:
