@@ -35,10 +35,7 @@ class GraphMatches:
 
 
 def check_matches(
-    parents: ParentPool,
-    graphs: Sequence[SuiteGraph],
-    candidate: Candidate,
-    settings: JudgeSettings,
+    parents: ParentPool, graphs: Sequence[SuiteGraph], candidate: Candidate, settings: JudgeSettings
 ) -> Iterator[GraphMatches]:
     """Where the passes of a candidate match, graph by graph, each in a worker of its own.
 
@@ -49,10 +46,7 @@ def check_matches(
     for graph in graphs:
         program = render_program(retarget(graph.graph, kind_of(settings.device)).program)
         request = CheckMatches(program, candidate.passes)
-        with (
-            DeviceTurns(settings.device),
-            parents.of(candidate).fork(settings.limits) as worker,
-        ):
+        with DeviceTurns(settings.device), parents.of(candidate).fork(settings.limits) as worker:
             try:
                 reply = worker.ask(request, MatchesChecked, settings.compile_timeout_s)
             except WorkerFailureError as failure:

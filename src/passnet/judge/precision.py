@@ -24,6 +24,8 @@ UNSTABLE = {"float64": 2.0**-20, "float32": 2.0**-9, "float16": 2.0**-4, "bfloat
 
 UNSTABLE_RATIO = 64.0
 
+_ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
@@ -38,9 +40,6 @@ class Accuracy:
     def ratio(self) -> float:
         """How many times eager torch's error, which counts as one unit of rounding at least."""
         return self.error / max(self.eager_error, _ROUNDING[self.dtype])
-
-
-_ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 
 
 def worst_accuracy(

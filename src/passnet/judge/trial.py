@@ -1,4 +1,4 @@
-"""What judging works with and what it makes: its settings, and the record of one trial."""
+"""The record of one candidate on one graph."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Trial:
 
     held_up: float | None = None
     """Share of the time that the reference and the judge waited for a processor; see
-    `timing.clock.Measurement`."""
+    `timing.clock.WorkerTiming`."""
 
     error: str | None = None
     """What went wrong, or which output differs, in words."""

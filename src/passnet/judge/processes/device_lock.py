@@ -17,10 +17,8 @@ from passnet.judge.protocol.device import lock_name
 class DeviceTurns:
     """A device on which many get ready at a time, and one measures while nobody gets ready.
 
-    Entering waits for whoever measures; inside, others get ready as well.
-
-    Args:
-        device: "cpu" or "cuda"; which GPU the latter is, CUDA_VISIBLE_DEVICES says.
+    Entering waits for whoever measures; inside, others get ready as well. Which GPU "cuda" is,
+    CUDA_VISIBLE_DEVICES says.
 
     Raises:
         MeasureError: the lock file cannot be opened.

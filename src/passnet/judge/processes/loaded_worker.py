@@ -268,12 +268,10 @@ class LoadedWorker:
 def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
     """Where a worker copies every output to (None for what is no tensor), and the bytes of all."""
     position = 0
-    offsets: list[int | None] = []
-    for form in forms:
-        if form.kind != "tensor":
-            offsets.append(None)
-            continue
-        offsets.append(position)
-        count = int(np.prod(form.shape, dtype=np.int64))
-        position = aligned(position + count * storage(form.dtype).itemsize)
+    offsets: list[int | None] = [None] * len(forms)
+    for index, form in enumerate(forms):
+        if form.kind == "tensor":
+            offsets[index] = position
+            count = int(np.prod(form.shape, dtype=np.int64))
+            position = aligned(position + count * storage(form.dtype).itemsize)
     return offsets, position

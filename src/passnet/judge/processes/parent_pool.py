@@ -18,13 +18,8 @@ class ParentPool:
 
     The reference and the baselines, which run no code but torch's, share one without a sandbox.
     Every candidate that brings code has its own: none can see, slow down or end the processes of
-    another, or of the reference.
-
-    Args:
-        num_threads: threads of every worker.
-        sandbox: what confines candidate code.
-        device: that the workers run on.
-        kept_bytes: of prepared graphs to keep, for graphs that are judged again and again.
+    another, or of the reference. Every worker has `num_threads`; `kept_bytes` of prepared graphs
+    are kept, for graphs that are judged again and again.
     """
 
     def __init__(

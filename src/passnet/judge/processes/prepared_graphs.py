@@ -11,10 +11,8 @@ from passnet.judge.processes.loaded_worker import PreparedGraph
 
 class PreparedGraphs:
     """Prepared graphs that are kept: the first ones, as long as there is room. Graphs are judged in
-    turn, so that whichever had to go would be the next to be asked for.
-
-    Args:
-        max_bytes: what they may take together, twice the memory that workers see; 0 keeps none.
+    turn, so that whichever had to go would be the next to be asked for. `max_bytes` is what they
+    may take together, twice the memory that workers see; 0 keeps none.
     """
 
     def __init__(self, max_bytes: int = 0) -> None:
@@ -25,18 +23,12 @@ class PreparedGraphs:
     def get(
         self, graph: Graph, device: str, seed: int, make: Callable[[], PreparedGraph]
     ) -> PreparedGraph:
-        """A graph, prepared: the one that is kept, or a new one.
-
-        Args:
-            graph: as it stands in its suite.
-            device: that it is judged on.
-            seed: of its inputs.
-            make: makes it; what it raises goes on.
+        """A graph of a suite, prepared for a device and a seed of its inputs: the one that is kept,
+        or a new one, which `make` makes; what that raises goes on.
         """
         key = (device, seed, id(graph))  # a graph that is kept keeps its number
-        entry = self._kept.get(key)
-        if entry is not None:
-            return entry[1]
+        if key in self._kept:
+            return self._kept[key][1]
         prepared = make()
         with self._lock:
             num_bytes = 2 * prepared.content.nbytes

@@ -4,7 +4,7 @@ Confined is: no network and no service of the machine, the file system read-only
 folders of limited size, a process namespace of its own that is killed as a tree and ends with the
 judge, no capabilities, a small environment. bubblewrap does it, or else util-linux's `unshare`
 with what `confine.py` does inside. Memory, cpu time, file size and number of processes are limits
-that every worker gets (`Limits`).
+that every worker gets (`WorkerLimits`).
 Not confined: what can be read (all that the user can read), sockets of services that lie outside
 the private folders, and the number of processes where the judge runs as root, whom Linux exempts.
 """
@@ -36,13 +36,10 @@ _PROBE_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A way to confine a process.
+    """A way to confine a process; `reason` says for `none` why nothing better does.
 
-    Args:
-        name: what does it.
-        reason: why nothing better does, for `none`.
-        own_users: whether `unshare` makes a user namespace too. Only root can go without, and then
-            the process could make one, with capabilities over nothing but what it makes itself.
+    `own_users` says whether `unshare` makes a user namespace too. Only root can go without, and
+    then the process could make one, with capabilities over nothing but what it makes itself.
     """
 
     name: SandboxName
@@ -54,10 +51,8 @@ class Sandbox:
     ) -> list[str]:
         """The command that runs `argv` confined; inherited descriptors stay open in it.
 
-        Args:
-            argv: the command.
-            visible: folders below private ones that it must see, read-only.
-            devices: files in /dev that it must be able to open.
+        It sees the `visible` folders below private ones, read-only, and can open `devices`, files
+        in /dev.
         """
         if self.name == "none":
             return list(argv)
@@ -84,10 +79,7 @@ WAYS = (Sandbox("bubblewrap"), Sandbox("unshare"), Sandbox("unshare", own_users=
 
 
 def find_sandbox(choice: str = "auto") -> Sandbox:
-    """The sandbox of this machine.
-
-    Args:
-        choice: "auto" (the best that works, else none), or the name of one.
+    """The sandbox of this machine: one by name, or for "auto" the best that works, else none.
 
     Raises:
         InputError: one was asked for and does not work here, or an unknown choice.
@@ -116,11 +108,7 @@ def _failure(way: Sandbox) -> str:
     command = way.command(["true"])
     try:
         probe = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_PROBE_TIMEOUT_S,
+            command, capture_output=True, text=True, check=False, timeout=_PROBE_TIMEOUT_S
         )
     except FileNotFoundError:
         package = {"bubblewrap": "bubblewrap", "unshare": "util-linux"}[way.name]

@@ -56,11 +56,8 @@ class Channel:
             raise ChannelClosedError(str(cause)) from cause
 
     def receive(self, kind: Any, timeout_s: float | None = None) -> tuple[Any, list[int]]:
-        """The next message, decoded as `kind`, and the descriptors that came with it.
-
-        Args:
-            kind: a message type or a union of them.
-            timeout_s: how long to wait for the whole message; None waits for ever.
+        """The next message, decoded as `kind` (a message type or a union of them), and the
+        descriptors that came with it. Without a timeout for the whole message it waits for ever.
 
         Raises:
             ChannelTimeoutError: nothing, or not all of it, came in time.

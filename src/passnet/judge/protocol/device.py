@@ -50,10 +50,8 @@ def device_environment(device: str) -> dict[str, str]:
         return {"CUDA_VISIBLE_DEVICES": ""}
     visible_gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
     # To ask through NVML makes no CUDA context, which the forks of the parent could not use.
-    nvml_check = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
-    return (
-        nvml_check if visible_gpus is None else {**nvml_check, "CUDA_VISIBLE_DEVICES": visible_gpus}
-    )
+    variables = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    return variables | ({} if visible_gpus is None else {"CUDA_VISIBLE_DEVICES": visible_gpus})
 
 
 def device_nodes(device: str) -> list[Path]:
@@ -81,9 +79,8 @@ def find_device(device: str) -> str:
             timeout=_PROBE_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired as cause:
-        raise InputError(f"device {device}: torch did not find out in {cause.timeout:.0f} s") from (
-            cause
-        )
+        text = f"device {device}: torch did not find out in {cause.timeout:.0f} s"
+        raise InputError(text) from cause
     if probe.returncode:
         words = probe.stderr.strip().splitlines() or [f"exit code {probe.returncode}"]
         raise InputError(f"device {device} is not on this machine ({words[-1]}); use --device cpu")

@@ -131,9 +131,7 @@ class Armed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """What torch ops a replacement used in observed calls, and whether they are those of its
-    pattern.
-    """
+    """What torch ops a replacement used in observed calls; whether they are its pattern's."""
 
     name: str
     ops: tuple[str, ...]
@@ -194,8 +192,8 @@ class Spawn(msgspec.Struct, frozen=True, tag=True):
 
 
 class WarmInductor(msgspec.Struct, frozen=True, tag=True):
-    """To the parent of workers: compile with Inductor once, so that workers start out warm; it
-    answers that it is ready.
+    """To the parent of workers: compile with Inductor once, so that workers start out warm; the
+    answer is `Ready`.
     """
 
 

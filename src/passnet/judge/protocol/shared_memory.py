@@ -53,12 +53,7 @@ def aligned(num_bytes: int) -> int:
 def lay_out(
     specs: Sequence[TensorSpec], input_sets: Sequence[Sequence[InputValue]]
 ) -> tuple[tuple[InputLayout, ...], int]:
-    """Where every argument of every set goes, set by set, and how many bytes that takes.
-
-    Args:
-        specs: of the arguments, in order.
-        input_sets: for each set the values of the arguments, in order.
-    """
+    """Where every argument of every set goes, set by set, and how many bytes that takes."""
     position = 0
     offsets: list[list[int]] = [[] for _ in specs]
     for values in input_sets:

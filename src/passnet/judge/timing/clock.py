@@ -150,6 +150,10 @@ class _WorkerRecord:
     delivery_ms: list[float] = field(default_factory=list)
     failure: WorkerFailureError | None = None
 
+    def note(self, findings: Sequence[Finding]) -> None:
+        """Keep the last finding of every name."""
+        self.findings.update({finding.name: finding for finding in findings})
+
 
 def interleave(
     workers: Sequence[TimedWorker],
@@ -240,7 +244,7 @@ class _Interleaving:
             record = self._records[index]
             comparison = _compare(turn, result, results[0], self._workers[index].forms, forms)
             record.comparison = worse(record.comparison, comparison)
-            record.findings.update(_by_name(_audit_findings(result.audit)))
+            record.note(_audit_findings(result.audit))
             record.observed.update({use.name: use for use in result.observed})
             record.warm_ms += result.warm_ms
             record.delivery_ms += result.delivery_ms
@@ -260,7 +264,7 @@ class _Interleaving:
         for record in self._records[1:]:
             findings = _early_work(record.warm_ms, reference.warm_ms)
             findings += _late_work(record.delivery_ms, reference.delivery_ms)
-            record.findings.update(_by_name(findings))
+            record.note(findings)
         held_up = float(np.quantile(self._held_up, HELD_UP_QUANTILE))
         timings = [
             WorkerTiming(
@@ -278,10 +282,6 @@ class _Interleaving:
             for record, hot in zip(self._records, hot_ms, strict=True)
         ]
         return Measurement(tuple(timings), audit.shared if audit else frozenset())
-
-
-def _by_name(findings: Sequence[Finding]) -> dict[str, Finding]:
-    return {finding.name: finding for finding in findings}
 
 
 def _plan_calls(

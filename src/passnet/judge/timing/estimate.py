@@ -40,14 +40,8 @@ def low_mean(times: Array) -> Array:
 def speedup(reference: Array, candidate: Array, seed: int = 0) -> Speedup:
     """The speedup and its interval, by resampling rounds (both sides of a round together).
 
-    Args:
-        reference: times by round and turn, in any unit.
-        candidate: the same of the candidate, in the same unit.
-        seed: of the resampling.
-
     Shapes:
-        reference: [rounds, turns]
-        candidate: [rounds, turns]
+        reference, candidate: times in any unit, but the same; [rounds, turns]
 
     Raises:
         ValueError: no rounds, or not the same number.

@@ -22,6 +22,9 @@ FLIPPED_BITS = {"float64": 47, "float32": 18, "float16": 5, "bfloat16": 4}
 """Lower bits of a float's mantissa that are flipped: its value moves by up to 1 part in 32 (in 8
 for bfloat16), which no tolerance at t = -5 forgives."""
 
+_MANTISSA_BITS = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
+"""What lies above them, but for the sign, is the exponent."""
+
 _MASK_SPARE = 4096
 """Offsets that a mask can be taken at."""
 
@@ -38,12 +41,8 @@ class Draw:
 
 
 class FreshInputs:
-    """Draws from some input sets.
-
-    Args:
-        specs: of the arguments, in order.
-        input_sets: for each set the values of the arguments, in order.
-        random: decides; nobody outside may know its state.
+    """Draws from some input sets, which hold the values of the arguments in order. Nobody outside
+    may know the state of `random`, which decides.
     """
 
     def __init__(
@@ -69,13 +68,7 @@ class FreshInputs:
         return Draw(int(self._random.integers(self._num_sets)), tuple(rolls), tuple(masks))
 
     def write(self, draw: Draw, index: int, target: Array) -> None:
-        """Write the values of one argument to memory.
-
-        Args:
-            draw: which values.
-            index: of the argument, which is a tensor.
-            target: where to; flat, of the argument's storage type.
-        """
+        """Write the values of one argument, a tensor, to memory: flat, of its storage type."""
         values, bits = self._part(draw, index, 0, self._sizes[index])
         if bits is None:
             np.copyto(target, values)
@@ -83,14 +76,8 @@ class FreshInputs:
             np.bitwise_xor(values.view(bits.dtype), bits, out=target.view(bits.dtype))
 
     def holds(self, draw: Draw, index: int, target: Array, start: int, stop: int) -> bool:
-        """Whether part of an argument in memory is what was written there.
-
-        Args:
-            draw: the values that were written.
-            index: of the argument, which is a tensor.
-            target: the memory; flat, of the argument's storage type.
-            start: the first element to look at.
-            stop: the one after the last.
+        """Whether the elements [start, stop) of an argument in memory are what `write` wrote there
+        for a draw.
         """
         values, bits = self._part(draw, index, start, stop)
         stored = target[start:stop]
@@ -127,7 +114,7 @@ def _mask(dtype: str, values: Sequence[InputValue], random: np.random.Generator)
     if dtype not in FLIPPED_BITS or isinstance(first, int) or first.size < 2:
         return None
     unsigned = np.dtype(f"u{first.dtype.itemsize}")
-    exponent = _exponent_bits(dtype)
+    exponent = (1 << (8 * unsigned.itemsize - 1)) - (1 << _MANTISSA_BITS[dtype])
     for value in values:
         assert not isinstance(value, int), "an argument is a tensor in all sets or in none"
         exponents = np.ascontiguousarray(value).view(unsigned) & unsigned.type(exponent)
@@ -135,11 +122,3 @@ def _mask(dtype: str, values: Sequence[InputValue], random: np.random.Generator)
             return None
     count = first.size + _MASK_SPARE
     return random.integers(0, 1 << FLIPPED_BITS[dtype], count, dtype=unsigned)
-
-
-def _exponent_bits(dtype: str) -> int:
-    """The bits of a float that hold its exponent."""
-    bits, mantissa = {
-        "float64": (64, 52), "float32": (32, 23), "float16": (16, 10), "bfloat16": (16, 7),
-    }[dtype]  # fmt: skip
-    return (1 << (bits - 1)) - (1 << mantissa)

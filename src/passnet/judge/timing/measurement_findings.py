@@ -45,11 +45,8 @@ def roofline_findings(roofline: Roofline, rounds: Rounds, reference: Rounds) -> 
 
 
 def company_findings(loaded: LoadedWorker, usual_threads: int) -> list[Finding]:
-    """What runs beside a candidate's calls; the worker is ended.
-
-    Args:
-        loaded: the candidate's.
-        usual_threads: threads of the reference's worker; a kernel may have as many of its own.
+    """What runs beside a candidate's calls; its worker is ended. A kernel may have as many threads
+    of its own as the reference's worker has, the usual ones.
     """
     threads = loaded.worker.num_threads()
     loaded.worker.close(is_awaited=False)

@@ -6,6 +6,7 @@ device are copied by the worker, at the judge's command, to memory that both sha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -77,15 +78,13 @@ class _DeliveredOutputs:
         return [self._of(probe) for probe in probes]
 
     def whole(self) -> list[bytes]:
-        self._order(ControlPage.DELIVER_ALL)
-        return self._bytes()
+        return self._delivered(ControlPage.DELIVER_ALL)
 
     def hold(self) -> None:
         pass
 
     def held(self) -> list[bytes]:
-        self._order(ControlPage.DELIVER_HELD)
-        return self._bytes()
+        return self._delivered(ControlPage.DELIVER_HELD)
 
     def arrays(self, whole: Sequence[bytes]) -> list[Array | None]:
         return as_arrays(whole, self._forms)
@@ -94,7 +93,8 @@ class _DeliveredOutputs:
         form, offset = self._forms[number], self._offsets[number]
         return None if offset is None else self._memory.array(form.dtype, form.shape, offset)
 
-    def _bytes(self) -> list[bytes]:
+    def _delivered(self, command: int) -> list[bytes]:
+        self._order(command)
         arrays = [self._array(number) for number in range(len(self._forms))]
         return [b"" if array is None else array.tobytes() for array in arrays]
 
@@ -117,23 +117,14 @@ OutputReader: TypeAlias = _MemoryOutputs | _DeliveredOutputs
 def output_reader(
     loaded: LoadedWorker, memory: SharedMemory | None, order: Callable[[int], int]
 ) -> OutputReader:
-    """How the judge sees a worker's outputs.
-
-    Args:
-        loaded: whose outputs they are.
-        memory: where they are delivered to, if they lie on a device.
-        order: gives a command of the control page, waits for its end, and returns the nanoseconds
-            between.
+    """How the judge sees a worker's outputs, which are delivered to `memory` if they lie on a
+    device. `order` gives a command of the control page, waits for its end, and returns the
+    nanoseconds between.
     """
-    if memory is None:
-        return _MemoryOutputs(loaded)
-    return _DeliveredOutputs(loaded, memory, order)
+    return _DeliveredOutputs(loaded, memory, order) if memory else _MemoryOutputs(loaded)
 
 
 def _dense(form: OutputForm) -> OutputForm:
     """The form of a contiguous copy."""
-    strides, step = [], 1
-    for size in reversed(form.shape):
-        strides.append(step)
-        step *= size
-    return msgspec.structs.replace(form, stride=tuple(reversed(strides)))
+    strides = tuple(math.prod(form.shape[dim + 1 :]) for dim in range(len(form.shape)))
+    return msgspec.structs.replace(form, stride=strides)

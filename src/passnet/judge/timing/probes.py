@@ -106,16 +106,13 @@ def read_whole(worker: Worker, pointers: Sequence[int], forms: Sequence[OutputFo
 
 def as_arrays(whole: Sequence[bytes], forms: Sequence[OutputForm]) -> list[Array | None]:
     """What `read_whole` read, as arrays; None for what is no tensor."""
-    outputs: list[Array | None] = []
-    for data, form in zip(whole, forms, strict=True):
-        if form.kind != "tensor":
-            outputs.append(None)
-            continue
-        kind = storage(form.dtype)
-        flat = np.frombuffer(data, kind)
-        strides = [step * kind.itemsize for step in form.stride]
-        shown = np.lib.stride_tricks.as_strided(flat, form.shape, strides)
-        outputs.append(np.ascontiguousarray(shown))
+    outputs: list[Array | None] = [None] * len(forms)
+    for index, (data, form) in enumerate(zip(whole, forms, strict=True)):
+        if form.kind == "tensor":
+            flat = np.frombuffer(data, storage(form.dtype))
+            strides = [step * flat.itemsize for step in form.stride]
+            shown = np.lib.stride_tricks.as_strided(flat, form.shape, strides)
+            outputs[index] = np.ascontiguousarray(shown)
     return outputs
 
 
@@ -144,27 +141,19 @@ SharedPair: TypeAlias = tuple[tuple[str, int], tuple[str, int]]
 def shared(
     pointers: Sequence[int], forms: Sequence[OutputForm], arguments: Mapping[int, range]
 ) -> frozenset[SharedPair]:
-    """Which outputs share memory with arguments or with each other.
-
-    Args:
-        pointers: where each output lies.
-        forms: of the outputs.
-        arguments: the addresses of each argument that is a tensor.
-    """
+    """Which outputs share memory with each other, or with the addresses of arguments."""
     spans = {
         ("output", number): range(pointer, pointer + _num_bytes(form))
         for number, (pointer, form) in enumerate(zip(pointers, forms, strict=True))
         if form.kind == "tensor"
     }
     argument_spans = {("argument", index): span for index, span in arguments.items()}
-    pairs: set[SharedPair] = set()
-    for name, span in spans.items():
-        for name_beside, span_beside in (argument_spans | spans).items():
-            if name_beside != name and max(span.start, span_beside.start) < min(
-                span.stop, span_beside.stop
-            ):
-                pairs.add((min(name, name_beside), max(name, name_beside)))
-    return frozenset(pairs)
+    return frozenset(
+        (min(name, name_beside), max(name, name_beside))
+        for name, span in spans.items()
+        for name_beside, beside in (argument_spans | spans).items()
+        if name_beside != name and max(span.start, beside.start) < min(span.stop, beside.stop)
+    )
 
 
 def outputs_in(pairs: Iterable[SharedPair], kind: str) -> set[int]:

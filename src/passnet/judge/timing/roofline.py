@@ -74,9 +74,8 @@ NO_ROOFLINE = Roofline(0, 0.0, 0, 0.0, 1)
 
 def measure_roofline(num_bytes: int, flops: int, num_threads: int) -> Roofline:
     """The floor of a graph on this machine, measured now."""
-    return Roofline(
-        num_bytes, write_ms(num_bytes), flops, peak_gflops() if flops else 0.0, num_threads
-    )
+    gflops = peak_gflops() if flops else 0.0
+    return Roofline(num_bytes, write_ms(num_bytes), flops, gflops, num_threads)
 
 
 def write_ms(num_bytes: int) -> float:

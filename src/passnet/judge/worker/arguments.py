@@ -9,6 +9,7 @@ takes is measured, as work that is put off until then shows in it.
 from __future__ import annotations
 
 import ctypes
+import math
 import mmap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -54,12 +55,8 @@ class _SharedArguments:
 
 
 class _DeviceArguments:
-    """Arguments in a device's memory, one copy for all sets; used as `_SharedArguments` are.
-
-    Args:
-        layouts: of the arguments.
-        memory: what judge and worker share.
-        device: "cuda", or `STAGED`.
+    """Arguments in the memory of a device ("cuda", or `STAGED`), one copy for all sets; used as
+    `_SharedArguments` are.
     """
 
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, device: str) -> None:
@@ -151,9 +148,7 @@ def _argument(layout: InputLayout, memory: mmap.mmap, number: int) -> Any:
     if layout.number is not None:
         return layout.number
     dtype = getattr(torch, layout.dtype)
-    count = 1
-    for size in layout.shape:
-        count *= size
+    count = math.prod(layout.shape)
     if count == 0:
         return torch.empty(layout.shape, dtype=dtype)
     flat = torch.frombuffer(memory, dtype=dtype, count=count, offset=layout.offsets[number])

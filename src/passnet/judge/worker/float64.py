@@ -26,11 +26,8 @@ class _InDouble(TorchFunctionMode):
 
 
 def run_exact(call: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, int]:
-    """The outputs of a graph in float64, and the multiplications and additions that it makes.
-
-    Args:
-        call: the graph, eagerly.
-        arguments: which are copied, and left as they are.
+    """The outputs of an eager graph in float64, and the multiplications and additions that it
+    makes. The arguments are copied, and left as they are.
 
     Raises:
         Exception: what an op raises that does not work in float64.
