@@ -19,8 +19,6 @@ The folders are in the way of the data; each imports only from those before it:
     cli        the commands
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"

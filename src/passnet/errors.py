@@ -1,7 +1,5 @@
 """Every error type of passnet, and the one context manager that turns foreign errors into ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path

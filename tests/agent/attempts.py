@@ -67,10 +67,10 @@ def call(tool: str, number: int, /, **arguments) -> ToolCall:
 
 def turn(number: int, tool: str, /, **arguments) -> tuple[Message, Message]:
     """What the author says in a turn, and the answer to it."""
-    made = call(tool, number, **arguments)
+    tool_call = call(tool, number, **arguments)
     return (
-        Message("assistant", "", (made,)),
-        Message("tool", f"answer to {tool}", tool_call_id=made.id),
+        Message("assistant", "", (tool_call,)),
+        Message("tool", f"answer to {tool}", tool_call_id=tool_call.id),
     )
 
 
@@ -118,12 +118,12 @@ def attempt(**changes) -> Attempt:
 def different(number: int, **changes) -> Attempt:
     """Another attempt by the same author, with other code and another chat."""
     files = folder(f"def replacement(x, y):\n    return x + y + {number}\n")
-    made = {
+    fields = {
         "number": number,
         "messages": chat("create", "evaluate", "submit", note=str(number)),
         "evaluations": (evaluation(2, 1.5, **files),),
     }
-    return attempt(**{**made, **changes})
+    return attempt(**{**fields, **changes})
 
 
 def selection(*attempts: Attempt, form: TrainingForm = "chat") -> Selection:

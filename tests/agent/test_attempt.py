@@ -14,8 +14,8 @@ from tests.agent.attempts import ATTEMPT, attempt, evaluation
 
 def write(folder: Path, *attempts: Attempt) -> Path:
     with LineWriter(folder / ATTEMPTS_FILE) as writer:
-        for item in attempts:
-            writer.write(item)
+        for attempt in attempts:
+            writer.write(attempt)
     return folder
 
 
@@ -23,8 +23,8 @@ def test_attempts_of_folders_and_files_come_back_as_they_were(tmp_path: Path) ->
     cheat = Trial("relu", "relu-0", "passes", "cheat", findings=(Finding("reject", "x", "y"),))
     first = write(tmp_path / "one", ATTEMPT, attempt(number=1, judged=(cheat,)))
     second = write(tmp_path / "two", attempt(best=None, score=None, final_score=None))
-    found = read_attempts([first, second / ATTEMPTS_FILE, first])
-    assert found == [
+    attempts = read_attempts([first, second / ATTEMPTS_FILE, first])
+    assert attempts == [
         ATTEMPT,
         attempt(number=1, judged=(cheat,)),
         attempt(best=None, score=None, final_score=None),
@@ -68,6 +68,6 @@ def test_a_file_without_a_whole_line_is_refused(tmp_path: Path) -> None:
 
 def test_exploits_are_those_of_every_turn_and_of_the_end() -> None:
     flagged = Finding("flag", "odd", "")
-    found = Trial("relu", "r", "p", "cheat", findings=(Finding("reject", "late", ""), flagged))
+    trial = Trial("relu", "r", "p", "cheat", findings=(Finding("reject", "late", ""), flagged))
     turns = (evaluation(1, None, findings=("early",)), evaluation(2, 1.5))
-    assert attempt(evaluations=turns, judged=(found,)).exploits == ("early", "late")
+    assert attempt(evaluations=turns, judged=(trial,)).exploits == ("early", "late")

@@ -56,22 +56,24 @@ HALVES = program_of(
 
 
 def settings(**judge: object) -> RunSettings:
-    made = JudgeSettings(
+    judge_settings = JudgeSettings(
         timing=TimingPlan(seconds=0.05), self_tolerance=1e9, rules="strict", **judge
     )  # type: ignore[arg-type]
-    return RunSettings(made, 1, find_sandbox("auto").name)
+    return RunSettings(judge_settings, 1, find_sandbox("auto").name)
 
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Evaluator]:
-    with Evaluator(settings(), "direct") as made:
-        yield made
+    with Evaluator(settings(), "direct") as evaluator:
+        yield evaluator
 
 
 def folder_of(graph: Graph, options: tuple[tuple[str, object], ...] = ()) -> dict[str, str]:
     lowering = GraphLowering(graph, "graph")
     ranges = [lowering.lowered(span, options) for span in lowering.largest(options)]
-    return pass_folder([RangeSource(item, cpp_source(item.code)) for item in ranges if item])
+    return pass_folder(
+        [RangeSource(lowered, cpp_source(lowered.code)) for lowered in ranges if lowered]
+    )
 
 
 def specs(**forms: tuple[tuple[int, ...], str]) -> tuple[TensorSpec, ...]:
@@ -86,7 +88,7 @@ def run(graph: Graph, inputs: list[torch.Tensor], **options: object) -> list[tor
         for _, form in code.outputs
     ]
     kernel = cpp.kernel(cpp_source(code), "launch", "p" * (len(inputs) + len(results)))
-    kernel(*(item.data_ptr() for item in (*inputs, *results)))
+    kernel(*(tensor.data_ptr() for tensor in (*inputs, *results)))
     return results
 
 
@@ -98,7 +100,7 @@ def test_generated_code_is_data_about_kernels_and_memory() -> None:
     assert all(form.shape == (5, 40) for _, form in code.outputs)
     held = {name for name, _ in code.outputs}
     assert held < set(code.buffers), "the mean of a row is in a buffer that nobody sees"
-    used = {place.memory for call in code.calls for place in call.arguments}
+    used = {slot.memory for call in code.calls for slot in call.arguments}
     assert used <= {*code.inputs, *code.buffers}
     assert "torch/" not in cpp_source(code)
 
@@ -160,7 +162,7 @@ def test_a_folder_passes_the_strict_rules_and_goes_around_a_product(tmp_path: Pa
     write_files(files, tmp_path)
     folder = inspect_folder(tmp_path)
     assert inspect_code(folder, STRICT) == []
-    assert [item.name for item in folder.passes] == ["Fused0", "Fused1"]
+    assert [file.name for file in folder.passes] == ["Fused0", "Fused1"]
     patterns = [files[f"Fused{number}.py"].split("def replacement_args")[0] for number in (0, 1)]
     assert not any("matmul" in text for text in patterns)
     assert "relu" in "".join(patterns) and "tanh" in "".join(patterns)
@@ -173,8 +175,8 @@ def test_halves_of_a_pattern_may_be_given_in_either_order() -> None:
     lowered = lowering.lowered(span, ())
     assert lowered is not None
     for order in lowered.orders:
-        shapes = [list(lowered.code.inputs.values())[place].shape for place in order.arguments]
-        results = [lowered.code.outputs[place][1].shape for place in order.results]
+        shapes = [list(lowered.code.inputs.values())[number].shape for number in order.arguments]
+        results = [lowered.code.outputs[number][1].shape for number in order.results]
         assert sorted(results) == sorted([(4, 8), (2, 8)]) and (8,) in shapes
 
 
@@ -195,8 +197,8 @@ def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Evaluator)
     assert session.is_submitted and session.best is not None
     best = session.evaluations[session.best]
     assert best.is_passing, best.variants
-    assert all(item.matches == {"Fused0": 1} for item in best.variants)
-    assert not any(item.findings for item in best.variants)
+    assert all(variant.matches == {"Fused0": 1} for variant in best.variants)
+    assert not any(variant.findings for variant in best.variants)
 
 
 @pytest.mark.slow

@@ -32,8 +32,8 @@ def one_graph(name: str) -> Suite:
 
 
 def test_every_task_is_a_folder_of_the_files_that_harbor_reads(tmp_path: Path) -> None:
-    found = export_harbor(SUITE, tmp_path / "out", PLAN)
-    assert found == HarborExport(2, 0, 0)
+    export = export_harbor(SUITE, tmp_path / "out", PLAN)
+    assert export == HarborExport(2, 0, 0)
     task = tmp_path / "out" / "relu"
     files = {str(path.relative_to(task)) for path in task.rglob("*") if path.is_file()}
     assert files == {
@@ -52,7 +52,7 @@ def test_every_task_is_a_folder_of_the_files_that_harbor_reads(tmp_path: Path) -
     assert text.startswith(instruction(SUITE.tasks[0], QUICK)) and "\n\n## Where things are" in text
     assert os.access(task / "tests" / "test.sh", os.X_OK)
     suite = load_suite(str(task / "tests" / "task.parquet"))
-    assert [item.graphs for item in suite.tasks] == [SUITE.tasks[0].graphs]
+    assert [exported.graphs for exported in suite.tasks] == [SUITE.tasks[0].graphs]
 
 
 def test_the_verifier_is_separate_and_gets_the_pass_folder_alone(tmp_path: Path) -> None:
@@ -70,14 +70,14 @@ def test_the_environment_of_the_agent_has_no_judge_no_suite_and_no_held_out_shap
     tmp_path: Path,
 ) -> None:
     held_out = make_suite("held", SUITE.tasks[0].graphs[1:])
-    seen = make_suite("seen", SUITE.tasks[0].graphs[:1])
-    found = export_harbor(seen, tmp_path / "out", PLAN, held_out)
-    assert found.num_held_out == 1
+    shown = make_suite("seen", SUITE.tasks[0].graphs[:1])
+    export = export_harbor(shown, tmp_path / "out", PLAN, held_out)
+    assert export.num_held_out == 1
     task = tmp_path / "out" / "relu"
     assert (task / "tests" / "held-out.parquet").is_file()
-    given = [path for path in (task / "environment").rglob("*") if path.is_file()]
-    assert {path.suffix for path in given} == {"", ".txt"}
-    text = "".join(path.read_text() for path in given)
+    paths = [path for path in (task / "environment").rglob("*") if path.is_file()]
+    assert {path.suffix for path in paths} == {"", ".txt"}
+    text = "".join(path.read_text() for path in paths)
     assert "float32[8, 1]" in text
     assert "[8, 2]" not in text
     assert "passnet" not in text
@@ -134,18 +134,18 @@ def test_a_solution_that_is_no_pass_folder_is_refused(tmp_path: Path) -> None:
 def harbor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real task of one graph, with a solution and held-out shapes, as Harbor's folder."""
     out = tmp_path_factory.mktemp("harbor") / "out"
-    found = export_harbor(one_graph("demo"), out, PLAN, one_graph("demo-held-out"), EXAMPLES)
-    assert found == HarborExport(1, 1, 1)
+    export = export_harbor(one_graph("demo"), out, PLAN, one_graph("demo-held-out"), EXAMPLES)
+    assert export == HarborExport(1, 1, 1)
     return out / TASK
 
 
 def run(script: Path, passes: Path, logs: Path) -> subprocess.CompletedProcess[str]:
     """Run a script of a task outside of a container."""
     interpreter = str(Path(sys.executable).parent)
-    places = {"PASSNET_PASSES": str(passes), "PASSNET_LOGS": str(logs)}
+    folders = {"PASSNET_PASSES": str(passes), "PASSNET_LOGS": str(logs)}
     path = f"{interpreter}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        [script], env={**os.environ, **places, "PATH": path}, capture_output=True, text=True,
+        [script], env={**os.environ, **folders, "PATH": path}, capture_output=True, text=True,
         timeout=300, check=False,
     )  # fmt: skip
 
@@ -155,8 +155,8 @@ def test_the_verifier_rewards_the_solution_with_its_score(harbor: Path, tmp_path
     passes, logs = tmp_path / "passes", tmp_path / "logs"
     assert run(harbor / "solution" / "solve.sh", passes, logs).returncode == 0
     assert (passes / LIST_FILE).is_file()
-    done = run(harbor / "tests" / "test.sh", passes, logs)
-    assert done.returncode == 0, done.stderr
+    judged = run(harbor / "tests" / "test.sh", passes, logs)
+    assert judged.returncode == 0, judged.stderr
     reward = float((logs / "reward.txt").read_text())
     assert json.loads((logs / "reward.json").read_text()) == {"reward": reward}
     assert reward == json.loads((logs / "run" / "scores.json").read_text())["as"]
@@ -167,15 +167,15 @@ def test_the_verifier_rewards_the_solution_with_its_score(harbor: Path, tmp_path
 
 @pytest.mark.slow
 def test_a_pass_that_matches_nowhere_gets_the_least_reward(harbor: Path, tmp_path: Path) -> None:
-    done = run(harbor / "tests" / "test.sh", EXAMPLES / "pool_concat", tmp_path)
-    assert done.returncode == 0, done.stderr
+    judged = run(harbor / "tests" / "test.sh", EXAMPLES / "pool_concat", tmp_path)
+    assert judged.returncode == 0, judged.stderr
     assert float((tmp_path / "reward.txt").read_text()) == pytest.approx(0.1)
 
 
 def test_an_empty_folder_gets_the_least_reward(harbor: Path, tmp_path: Path) -> None:
-    done = run(harbor / "tests" / "test.sh", tmp_path / "absent", tmp_path / "logs")
-    assert done.returncode == 0, done.stderr
-    assert "no pass folder" in done.stdout
+    judged = run(harbor / "tests" / "test.sh", tmp_path / "absent", tmp_path / "logs")
+    assert judged.returncode == 0, judged.stderr
+    assert "no pass folder" in judged.stdout
     assert json.loads((tmp_path / "logs" / "reward.json").read_text()) == {"reward": 0.1}
 
 
@@ -185,7 +185,7 @@ def test_where_the_judge_fails_there_is_no_reward_and_none_that_was_put_there(
     tests = shutil.copytree(harbor / "tests", tmp_path / "tests")
     (tests / "task.parquet").write_bytes(b"no suite")
     (tmp_path / "reward.json").write_text('{"reward": 99}')
-    done = run(tests / "test.sh", EXAMPLES / TASK, tmp_path)
-    assert done.returncode != 0
+    judged = run(tests / "test.sh", EXAMPLES / TASK, tmp_path)
+    assert judged.returncode != 0
     assert not (tmp_path / "reward.json").exists()
     assert not (tmp_path / "reward.txt").exists()

@@ -28,9 +28,9 @@ def test_an_llm_behind_a_server_solves_a_task(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 2)
     out = tmp_path / "out"
     with served(folder) as address:
-        done = run(out, suite, f"openai/{folder}", "--base-url", address, "--retries", "0")
+        process = run(out, suite, f"openai/{folder}", "--base-url", address, "--retries", "0")
         log = (folder / "server.log").read_text(encoding="utf-8", errors="replace")
-    assert done.returncode == 0, done.stderr + log
+    assert process.returncode == 0, process.stderr + log
     (attempt,) = attempts(out)
     assert attempt.error is None, (attempt.error, log)
     assert attempt.ending == "submitted" and attempt.num_turns == 4, attempt.messages
@@ -40,7 +40,7 @@ def test_an_llm_behind_a_server_solves_a_task(tmp_path: Path) -> None:
 
 def test_the_shipped_script_is_one_that_a_server_could_give() -> None:
     turns = tomllib.loads(DEFAULT_SCRIPT.read_text(encoding="utf-8"))["turn"]
-    assert all(said(item["text"], item.get("call", [])).endswith("<|im_end|>") for item in turns)
+    assert all(said(turn["text"], turn.get("call", [])).endswith("<|im_end|>") for turn in turns)
 
 
 def test_a_model_that_the_server_refuses_is_a_record(tmp_path: Path) -> None:
@@ -48,7 +48,9 @@ def test_a_model_that_the_server_refuses_is_a_record(tmp_path: Path) -> None:
     teach(folder, [said("Nothing.", [])])
     suite = write_small_suite(tmp_path / "small.parquet", 2)
     with served(folder) as address:
-        done = run(tmp_path / "out", suite, "openai/gpt-x", "--base-url", address, "--retries", "0")
+        process = run(
+            tmp_path / "out", suite, "openai/gpt-x", "--base-url", address, "--retries", "0"
+        )
     (attempt,) = attempts(tmp_path / "out")
     assert attempt.ending == "error" and attempt.error is not None
-    assert "gpt-x" in done.stderr
+    assert "gpt-x" in process.stderr

@@ -63,9 +63,9 @@ def test_the_worked_example_passes_the_judge_under_strict_rules(
 ) -> None:
     trials = benches["strict"].judge(example_task(), read_files(PROMPTS / EXAMPLES["cpu"]))
     assert [
-        (item.status, item.smallest_t is not None and item.smallest_t <= -5) for item in trials
+        (trial.status, trial.smallest_t is not None and trial.smallest_t <= -5) for trial in trials
     ] == [("ok", True)] * 3
-    assert not any(item.weight != "note" for trial in trials for item in trial.findings)
+    assert not any(finding.weight != "note" for trial in trials for finding in trial.findings)
 
 
 def test_the_worked_example_for_cuda_is_clean_under_strict_rules() -> None:
@@ -74,14 +74,16 @@ def test_the_worked_example_for_cuda_is_clean_under_strict_rules() -> None:
 
 def example_jobs() -> list[Job]:
     folder = PROMPTS / EXAMPLES["cuda"]
-    return [job(item.name, folder, item.graph, "fresh") for item in example_task("cuda").graphs]
+    return [job(graph.name, folder, graph.graph, "fresh") for graph in example_task("cuda").graphs]
 
 
 def test_the_worked_example_for_cuda_is_right_under_the_interpreter() -> None:
     pytest.importorskip("triton", reason="triton is not installed")
     results = run_interpreted(example_jobs()).values()
-    assert [(item.problem, item.matches) for item in results] == [(None, {"FuseAddRelu": 1})] * 3
-    assert all(item.t is not None and item.t <= CORRECT_AT for item in results)
+    assert [(result.problem, result.matches) for result in results] == [
+        (None, {"FuseAddRelu": 1})
+    ] * 3
+    assert all(result.t is not None and result.t <= CORRECT_AT for result in results)
 
 
 @pytest.mark.parametrize("capability", [80, 90])
@@ -93,7 +95,7 @@ def test_the_worked_example_for_cuda_compiles_for_a_gpu(capability: int, tmp_pat
 
 @pytest.mark.parametrize("rules", ["strict", "open"])
 @pytest.mark.parametrize(
-    "claim", RULE_EXAMPLES, ids=[item.finding + item.text[:20] for item in RULE_EXAMPLES]
+    "claim", RULE_EXAMPLES, ids=[claim.finding + claim.text[:20] for claim in RULE_EXAMPLES]
 )
 def test_what_the_prompt_forbids_is_found(
     claim: RuleExample, rules: RulesName, benches: dict[str, Evaluator], tmp_path: Path
@@ -103,18 +105,18 @@ def test_what_the_prompt_forbids_is_found(
     code = claim.code.replace("def run(x)", "def replacement(x, y)")
     folder = write_passes(tmp_path / "passes", code)
     if claim.weight == "flag":
-        found = inspect_code(inspect_folder(folder), RULES[rules])
-        assert claim.finding in [item.name for item in found if item.weight == "flag"]
+        findings = inspect_code(inspect_folder(folder), RULES[rules])
+        assert claim.finding in [finding.name for finding in findings if finding.weight == "flag"]
         return
     task = Task("add_relu", (small_graph(),))
     (trial,) = benches[rules].judge(task, read_files(folder))
-    names = [item.name for item in trial.findings if item.weight == "reject"]
+    names = [finding.name for finding in trial.findings if finding.weight == "reject"]
     if claim.finding == UNDECIDED and trial.status != "cheat":
         # of what text cannot tell the judge sees what runs, if the values are right
         right = folder / "Fuse.py"
         right.write_text(PATTERN + "def replacement(x, y):\n    return (x + y).relu()\n")
         (trial,) = benches[rules].judge(task, read_files(folder))
-        names = [item.name for item in trial.findings if item.weight == "reject"]
+        names = [finding.name for finding in trial.findings if finding.weight == "reject"]
     assert trial.status == "cheat" and claim.finding in names, trial
 
 
@@ -126,7 +128,7 @@ def test_what_the_rules_allow_is_accepted(benches: dict[str, Evaluator]) -> None
         "    out = torch.empty(x.shape, dtype=x.dtype).view(x.shape)",
     )
     trials = benches["strict"].judge(example_task(), files)
-    assert {item.status for item in trials} == {"ok"}
+    assert {trial.status for trial in trials} == {"ok"}
 
 
 def test_the_system_prompt_names_what_there_is() -> None:
@@ -152,7 +154,7 @@ def test_a_device_is_told_of_its_language_with_an_example_in_it() -> None:
 
 
 def test_the_task_is_told_once_with_its_variants_as_a_table() -> None:
-    task = next(item for item in load_suite("demo").tasks if item.name == "residual_layer_norm")
+    task = next(task for task in load_suite("demo").tasks if task.name == "residual_layer_norm")
     text = task_prompt(task, settings("strict"))
     assert text.count("torch.nn.functional.layer_norm(") == 1
     assert (

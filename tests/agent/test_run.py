@@ -33,9 +33,9 @@ def script(path: Path, *turns: list[dict[str, Any]]) -> str:
     lines = []
     for number, calls in enumerate(turns):
         lines.append(f"[[turn]]\ntext = {json.dumps(f'turn {number}')}")
-        for item in calls:
-            lines.append(f"[[turn.call]]\ntool = {json.dumps(item['tool'])}")
-            arguments = item["arguments"]
+        for entry in calls:
+            lines.append(f"[[turn.call]]\ntool = {json.dumps(entry['tool'])}")
+            arguments = entry["arguments"]
             if isinstance(arguments, str):
                 lines.append(f"arguments = {json.dumps(arguments)}")
             else:
@@ -48,12 +48,17 @@ def script(path: Path, *turns: list[dict[str, Any]]) -> str:
 
 
 def run(out: Path, suite: Path, llm: str, *options: str, **environment: str) -> Any:
-    what = ("--suite", suite, "--task", "add_relu", "--llm", llm, "--out", out)
+    work = ("--suite", suite, "--task", "add_relu", "--llm", llm, "--out", out)
     quick = ("--seconds", "0.01", "--self-tolerance", "1e9", "--rules", "open", "--call", "direct")
-    words = command("agent", "run", *what, *quick, *options)
-    left = {key: value for key, value in os.environ.items() if not key.endswith("API_KEY")}
+    words = command("agent", "run", *work, *quick, *options)
+    inherited = {key: value for key, value in os.environ.items() if not key.endswith("API_KEY")}
     return subprocess.run(
-        words, capture_output=True, text=True, timeout=240, check=False, env={**left, **environment}
+        words,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env={**inherited, **environment},
     )
 
 
@@ -81,24 +86,24 @@ def test_an_llm_writes_a_pass_and_every_step_is_kept(tmp_path: Path, suite: Path
         [call("submit")],
     )
     out = tmp_path / "out"
-    done = run(out, suite, llm, "--json")
-    assert done.returncode == 0, done.stderr
+    process = run(out, suite, llm, "--json")
+    assert process.returncode == 0, process.stderr
     (attempt,) = attempts(out)
     assert attempt.ending == "submitted" and attempt.num_turns == 3
-    assert [item.is_passing for item in attempt.evaluations] == [False, True]
-    scores = [item.score for item in attempt.evaluations]
+    assert [evaluation.is_passing for evaluation in attempt.evaluations] == [False, True]
+    scores = [evaluation.score for evaluation in attempt.evaluations]
     assert attempt.best is not None and scores[attempt.best] == max(scores) == attempt.score
-    assert [item.status for item in attempt.judged] == ["ok", "ok"]
+    assert [trial.status for trial in attempt.judged] == ["ok", "ok"]
     assert attempt.final_score is not None
-    assert [item.role for item in attempt.messages[:3]] == ["system", "user", "assistant"]
-    told = {item.tool_call_id for item in attempt.messages if item.role == "tool"}
-    asked = {item.id for message in attempt.messages for item in message.tool_calls}
-    assert told == asked and len(asked) == 6
+    assert [message.role for message in attempt.messages[:3]] == ["system", "user", "assistant"]
+    answered_ids = {message.tool_call_id for message in attempt.messages if message.role == "tool"}
+    call_ids = {request.id for message in attempt.messages for request in message.tool_calls}
+    assert answered_ids == call_ids and len(call_ids) == 6
     best = out / "passes" / "add_relu"
-    kept = (best / "Fuse.py").read_text(encoding="utf-8")
-    assert kept == attempt.evaluations[attempt.best].files["Fuse.py"]
+    code = (best / "Fuse.py").read_text(encoding="utf-8")
+    assert code == attempt.evaluations[attempt.best].files["Fuse.py"]
     assert list((out / "logs").glob("*.eval"))
-    statistics = json.loads(done.stdout)
+    statistics = json.loads(process.stdout)
     assert statistics, "statistics are printed for a program to read"
     again = run(out, suite, llm)
     assert again.returncode == 2 and "add --resume" in again.stderr
@@ -125,13 +130,15 @@ def test_nothing_that_an_llm_does_stops_the_run(tmp_path: Path, suite: Path) -> 
         [*WRITE, call("evaluate")],
     )
     out = tmp_path / "out"
-    done = run(out, suite, llm)
-    assert done.returncode == 0, done.stderr
+    process = run(out, suite, llm)
+    assert process.returncode == 0, process.stderr
     (attempt,) = attempts(out)
     assert attempt.ending == "stalled" and attempt.best == 0 and attempt.num_bad_actions == 9
     assert not (tmp_path / "evil.py").exists() and not Path("/etc/evil.py").exists()
-    answers = [item.content for item in attempt.messages if item.role == "tool"][:9]
-    assert all(item.startswith("error: ") and item.count("\n") == 0 for item in answers), answers
+    answers = [message.content for message in attempt.messages if message.role == "tool"][:9]
+    assert all(answer.startswith("error: ") and answer.count("\n") == 0 for answer in answers), (
+        answers
+    )
     assert (out / ATTEMPTS_FILE).stat().st_size < 3_000_000
 
 
@@ -167,7 +174,7 @@ def test_time_is_limited(tmp_path: Path, suite: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("llm", "options", "said"),
+    ("llm", "options", "text"),
     [
         ("openai/gpt-x", [], "OPENAI_API_KEY"),
         ("nobody/gpt-x", [], "nobody"),
@@ -176,20 +183,22 @@ def test_time_is_limited(tmp_path: Path, suite: Path) -> None:
     ],
 )
 def test_an_llm_that_cannot_be_asked_at_all_is_one_line(
-    tmp_path: Path, suite: Path, llm: str, options: list[str], said: str
+    tmp_path: Path, suite: Path, llm: str, options: list[str], text: str
 ) -> None:
-    done = run(tmp_path / "out", suite, llm, *options)
-    assert done.returncode in (1, 2) and done.stderr.count("\n") == 1, done.stderr
-    assert said in done.stderr and not (tmp_path / "out").exists()
+    process = run(tmp_path / "out", suite, llm, *options)
+    assert process.returncode in (1, 2) and process.stderr.count("\n") == 1, process.stderr
+    assert text in process.stderr and not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
 def test_a_wrong_endpoint_is_a_record_and_is_tried_again(tmp_path: Path, suite: Path) -> None:
     out = tmp_path / "out"
-    done = run(out, suite, "openai/tiny", "--base-url", "http://127.0.0.1:9/v1", "--retries", "0")
+    process = run(
+        out, suite, "openai/tiny", "--base-url", "http://127.0.0.1:9/v1", "--retries", "0"
+    )
     (attempt,) = attempts(out)
     assert attempt.ending == "error" and attempt.error is not None and "onnect" in attempt.error
-    assert done.returncode == 0 and "onnect" in done.stderr
+    assert process.returncode == 0 and "onnect" in process.stderr
     run(
         out,
         suite,
@@ -205,8 +214,8 @@ def test_a_wrong_endpoint_is_a_record_and_is_tried_again(tmp_path: Path, suite: 
 
 def test_who_writes_must_be_said(tmp_path: Path, suite: Path) -> None:
     words = command("agent", "run", "--suite", suite, "--out", tmp_path / "out")
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2 and "give --llm" in done.stderr
+    process = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert process.returncode == 2 and "give --llm" in process.stderr
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
@@ -214,8 +223,8 @@ def test_a_device_that_is_not_there_stops_a_run_before_it_begins(
     tmp_path: Path, suite: Path
 ) -> None:
     llm = script(tmp_path / "s.toml", [call("submit")])
-    done = run(tmp_path / "out", suite, llm, "--device", "cuda")
-    assert done.returncode == 2 and "device cuda is not on this machine" in done.stderr
+    process = run(tmp_path / "out", suite, llm, "--device", "cuda")
+    assert process.returncode == 2 and "device cuda is not on this machine" in process.stderr
     assert not (tmp_path / "out").exists()
     with pytest.raises(InputError, match="device cuda is not on this machine"):
         passbench(str(suite), device="cuda")
@@ -224,20 +233,22 @@ def test_a_device_that_is_not_there_stops_a_run_before_it_begins(
 @pytest.mark.slow
 def test_the_command_line_of_inspect_judges_as_it_is_told(tmp_path: Path, suite: Path) -> None:
     llm = script(tmp_path / "s.toml", [*WRITE, call("evaluate")], [call("submit")])
-    told = {"suite": suite, "tasks": "add_relu", "rules": "open", "call": "direct",
+    arguments = {"suite": suite, "tasks": "add_relu", "rules": "open", "call": "direct",
             "seconds": 0.01, "self_tolerance": 1e9}  # fmt: skip
     words = [str(Path(sys.executable).with_name("inspect")), "eval", "passnet/passbench",
              "--model", "passnet/scripted", "-M", f"script={llm.removeprefix('scripted/')}",
              "--log-dir", str(tmp_path / "logs"), "--log-format", "json"]  # fmt: skip
-    for name, value in told.items():
+    for name, value in arguments.items():
         words += ["-T", f"{name}={value}"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
+    assert process.returncode == 0, process.stderr
     (log,) = (tmp_path / "logs").glob("*.json")
     (sample,) = json.loads(log.read_text(encoding="utf-8"))["samples"]
     attempt = decode(sample["scores"]["passnet_as"]["metadata"]["attempt"], Attempt)
     assert (attempt.author, attempt.llm) == ("llm", "passnet/scripted")
     judge = attempt.settings.judge
     assert (judge.self_tolerance, judge.rules, judge.device) == (1e9, "open", "cpu")
-    assert attempt.ending == "submitted" and [item.status for item in attempt.judged] == ["ok"] * 2
+    assert (
+        attempt.ending == "submitted" and [trial.status for trial in attempt.judged] == ["ok"] * 2
+    )
     assert sample["scores"]["passnet_as"]["value"] == attempt.final_score

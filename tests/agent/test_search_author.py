@@ -30,11 +30,15 @@ def test_a_search_stays_within_its_budget_and_submits_its_best() -> None:
         search_author(session, seed=1, budget=4)
     assert session.is_submitted and len(session.evaluations) <= 4
     assert session.evaluations[0].is_passing
-    scores = [item.score for item in session.evaluations if item.score is not None]
+    scores = [
+        evaluation.score for evaluation in session.evaluations if evaluation.score is not None
+    ]
     assert session.best is not None and session.evaluations[session.best].score == max(scores)
-    folders = [tuple(sorted(item.files.items())) for item in session.evaluations[:-1]]
+    folders = [tuple(sorted(evaluation.files.items())) for evaluation in session.evaluations[:-1]]
     assert len(set(folders)) == len(folders), "what was evaluated is not evaluated again"
-    assert [item.turn for item in session.evaluations] == list(range(1, len(scores) + 1))
+    assert [evaluation.turn for evaluation in session.evaluations] == list(
+        range(1, len(scores) + 1)
+    )
 
 
 def test_every_setting_that_is_tried_is_known_to_inductor() -> None:

@@ -27,11 +27,11 @@ def chosen(
 
 def suites_of(suite: Suite) -> SuiteKeys:
     """What `read_suites` gives for a suite."""
-    graphs = [item for task in suite.tasks for item in task.graphs]
+    graphs = [graph for task in suite.tasks for graph in task.graphs]
     return SuiteKeys(
         {suite.name: suite.content_hash},
         {task.ops: suite.name for task in suite.tasks},
-        {fingerprints(item.graph).structure: suite.name for item in graphs},
+        {fingerprints(graph.graph).structure: suite.name for graph in graphs},
     )
 
 
@@ -62,10 +62,10 @@ BROKEN = (
     ],
 )
 def test_a_filter_drops_what_it_is_for_and_says_so(bad, reason: str) -> None:
-    found = chosen(ATTEMPT, bad, GOOD)
-    assert found.info.dropped == {reason: 1}
-    assert [item.attempt for item in found.examples] == [ATTEMPT, GOOD]
-    assert found.info.num_read == 3
+    selection = chosen(ATTEMPT, bad, GOOD)
+    assert selection.info.dropped == {reason: 1}
+    assert [example.attempt for example in selection.examples] == [ATTEMPT, GOOD]
+    assert selection.info.num_read == 3
 
 
 def test_bounds_can_be_moved() -> None:
@@ -82,9 +82,9 @@ def test_of_the_same_code_the_best_stays_then_the_shortest() -> None:
     worse = attempt(number=1, messages=chat("evaluate"), final_score=1.2)
     longer = attempt(number=2, messages=chat("view", "evaluate"), num_turns=9)
     for order in ((worse, longer, ATTEMPT), (ATTEMPT, longer, worse)):
-        found = chosen(*order)
-        assert [item.attempt for item in found.examples] == [ATTEMPT]
-        assert found.info.dropped == {"same code": 2}
+        selection = chosen(*order)
+        assert [example.attempt for example in selection.examples] == [ATTEMPT]
+        assert selection.info.dropped == {"same code": 2}
 
 
 def test_layout_comments_and_docstrings_do_not_make_code_another() -> None:
@@ -96,8 +96,8 @@ def test_layout_comments_and_docstrings_do_not_make_code_another() -> None:
 
 
 def test_the_same_code_for_another_task_stays() -> None:
-    other = attempt(task="tanh", messages=chat("evaluate"))
-    assert len(chosen(ATTEMPT, other).examples) == 2
+    same_code = attempt(task="tanh", messages=chat("evaluate"))
+    assert len(chosen(ATTEMPT, same_code).examples) == 2
 
 
 def test_ids_of_calls_do_not_make_a_chat_another() -> None:
@@ -125,34 +125,34 @@ def test_the_order_is_that_of_the_attempts_themselves() -> None:
     ]
     forwards, backwards = chosen(*attempts), chosen(*reversed(attempts))
     assert forwards == backwards
-    assert [(item.attempt.task, item.attempt.number) for item in forwards.examples] == [
+    assert [(example.attempt.task, example.attempt.number) for example in forwards.examples] == [
         ("relu", 1), ("relu", 2), ("tanh", 1), ("tanh", 2)
     ]  # fmt: skip
 
 
 def test_a_task_of_evaluation_never_appears_whatever_it_is_called_there() -> None:
-    graphs = [replace(item, task="renamed", name=f"other-{number}")
-              for number, item in enumerate(SUITE.tasks[0].graphs[:1])]  # fmt: skip
+    graphs = [replace(graph, task="renamed", name=f"other-{number}")
+              for number, graph in enumerate(SUITE.tasks[0].graphs[:1])]  # fmt: skip
     apart = suites_of(make_suite("eval", graphs))
     tanh = attempt(task="tanh")
-    found = chosen(ATTEMPT, GOOD, tanh, evaluation=apart)
-    assert [item.attempt for item in found.examples] == [tanh]
-    assert found.info.dropped == {"task of evaluation": 2}
-    assert found.info.evaluation == apart.hashes
+    selection = chosen(ATTEMPT, GOOD, tanh, evaluation=apart)
+    assert [example.attempt for example in selection.examples] == [tanh]
+    assert selection.info.dropped == {"task of evaluation": 2}
+    assert selection.info.evaluation == apart.hashes
 
 
-@pytest.mark.parametrize("what", ["sequences", "structures"])
-def test_the_op_sequence_or_the_structure_alone_is_enough(what: str) -> None:
+@pytest.mark.parametrize("keys", ["sequences", "structures"])
+def test_the_op_sequence_or_the_structure_alone_is_enough(keys: str) -> None:
     apart = suites_of(make_suite("eval", SUITE.tasks[0].graphs))
-    half = replace(NOTHING, **{what: getattr(apart, what)})
+    half = replace(NOTHING, **{keys: getattr(apart, keys)})
     assert chosen(ATTEMPT, attempt(task="tanh"), evaluation=half).info.dropped == {
         "task of evaluation": 1
     }
 
 
 def test_a_task_of_evaluation_can_be_named() -> None:
-    found = chosen(ATTEMPT, attempt(task="tanh"), eval_tasks=("relu",))
-    assert found.info.dropped == {"task of evaluation": 1}
+    selection = chosen(ATTEMPT, attempt(task="tanh"), eval_tasks=("relu",))
+    assert selection.info.dropped == {"task of evaluation": 1}
 
 
 def test_nothing_left_is_refused_with_the_reasons() -> None:

@@ -29,14 +29,14 @@ LIST = "sorted_output_pass_rule_names.json"
 
 def settings(**judge: object) -> RunSettings:
     timing = TimingPlan(seconds=0.01)
-    made = JudgeSettings(timing=timing, self_tolerance=1e9, **judge)  # type: ignore[arg-type]
-    return RunSettings(made, 1, find_sandbox("auto").name)
+    judge_settings = JudgeSettings(timing=timing, self_tolerance=1e9, **judge)  # type: ignore[arg-type]
+    return RunSettings(judge_settings, 1, find_sandbox("auto").name)
 
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Evaluator]:
-    with Evaluator(settings(), "direct") as made:
-        yield made
+    with Evaluator(settings(), "direct") as evaluator:
+        yield evaluator
 
 
 def written(session: Session, body: str) -> None:
@@ -61,15 +61,15 @@ def test_a_session_goes_from_a_miss_to_a_submission(bench: Evaluator) -> None:
     right = session.call("evaluate", "").splitlines()
     assert right[0].startswith("evaluation 1: score ") and "2 of 2 graphs correct" in right[0]
     assert len(right) == 4 and right[2].startswith("0 | ok | ")
-    scores = [item.score for item in session.evaluations]
+    scores = [evaluation.score for evaluation in session.evaluations]
     assert session.best is not None and scores[session.best] == max(scores)
-    said = session.call("submit", "")
-    assert said.startswith(f"submitted: the state of evaluation {session.best}")
+    answer = session.call("submit", "")
+    assert answer.startswith(f"submitted: the state of evaluation {session.best}")
     assert (
         session.call("view", "") == "error: the attempt has ended; nothing can be changed any more"
     )
-    assert [item.is_passing for item in session.evaluations] == [False, True]
-    assert [item.turn for item in session.evaluations] == [1, 2]
+    assert [evaluation.is_passing for evaluation in session.evaluations] == [False, True]
+    assert [evaluation.turn for evaluation in session.evaluations] == [1, 2]
 
 
 def test_what_is_written_wrongly_is_told_without_names_of_folders(bench: Evaluator) -> None:
@@ -129,8 +129,8 @@ def test_a_finding_of_the_run_is_named_and_not_explained() -> None:
 def test_the_same_problem_is_told_once() -> None:
     problem = "a long explanation of what went wrong in this graph"
     variants = tuple(
-        VariantResult(item.name, "runtime_error", None, None, None, None, problem, {}, ())
-        for item in GRAPHS
+        VariantResult(graph.name, "runtime_error", None, None, None, None, problem, {}, ())
+        for graph in GRAPHS
     )
     text = evaluation_text(Evaluation(1, {}, variants, 0.1, 1.0, 0.1), 0, 0, TASK)
     assert text.count(problem) == 1 and "as graph 0" in text

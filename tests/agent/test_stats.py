@@ -28,58 +28,58 @@ def test_the_best_so_far_never_falls_and_is_the_failed_score_before_there_is_one
 
 
 def test_the_curve_is_a_geometric_mean_in_which_who_has_ended_keeps_the_last() -> None:
-    found = summarise(
+    stats = summarise(
         [
             attempt(evaluations=evaluations(0.5, 2.0, 1.0, 4.0), best=3, score=4.0),
             attempt(number=1, evaluations=evaluations(2.0), best=0, score=2.0),
         ]
     )
-    assert found[0].curve == pytest.approx((1.0, 2.0, 2.0, math.sqrt(8)))
-    assert found[0].mean_score == 3.0
-    assert found[0].geomean_score == pytest.approx(math.sqrt(8))
+    assert stats[0].curve == pytest.approx((1.0, 2.0, 2.0, math.sqrt(8)))
+    assert stats[0].mean_score == 3.0
+    assert stats[0].geomean_score == pytest.approx(math.sqrt(8))
 
 
 def test_an_author_without_a_state_counts_as_failed_in_the_curve() -> None:
     nothing = attempt(number=1, evaluations=(), best=None, score=None, final_score=None)
-    (found,) = summarise([attempt(evaluations=evaluations(1.0)), nothing])
-    assert found.curve == pytest.approx((math.sqrt(0.1),))
-    assert (found.num_scored, found.num_submitted, found.solved_ratio) == (2, 1, 0.5)
+    (stats,) = summarise([attempt(evaluations=evaluations(1.0)), nothing])
+    assert stats.curve == pytest.approx((math.sqrt(0.1),))
+    assert (stats.num_scored, stats.num_submitted, stats.solved_ratio) == (2, 1, 0.5)
 
 
 def test_an_attempt_that_ended_in_an_error_is_counted_and_in_no_score() -> None:
     failed = attempt(number=1, ending="error", evaluations=evaluations(9.0), final_score=9.0)
-    (found,) = summarise([attempt(), failed])
-    assert (found.num_attempts, found.num_scored) == (2, 1)
-    assert found.geomean_final_score == pytest.approx(1.4)
-    assert found.curve == pytest.approx((1.5,))
-    assert found.endings == {"error": 1, "submitted": 1}
+    (stats,) = summarise([attempt(), failed])
+    assert (stats.num_attempts, stats.num_scored) == (2, 1)
+    assert stats.geomean_final_score == pytest.approx(1.4)
+    assert stats.curve == pytest.approx((1.5,))
+    assert stats.endings == {"error": 1, "submitted": 1}
 
 
 def test_solved_is_a_final_score_above_that_of_leaving_the_graphs_alone() -> None:
-    (found,) = summarise([attempt(final_score=1.0), attempt(number=1, task="tanh")])
-    assert (found.num_tasks, found.solved_ratio, found.tasks_solved_ratio) == (2, 0.5, 0.5)
+    (stats,) = summarise([attempt(final_score=1.0), attempt(number=1, task="tanh")])
+    assert (stats.num_tasks, stats.solved_ratio, stats.tasks_solved_ratio) == (2, 0.5, 0.5)
 
 
 def test_flips_are_passes_that_failed_and_passed_again() -> None:
-    (found,) = summarise(
+    (stats,) = summarise(
         [
             attempt(evaluations=evaluations(1.0, 0.1, 1.0, 0.1, 1.0, passing="+-+-+")),
             attempt(number=1, evaluations=evaluations(0.1, 1.0, 0.1, passing="-+-")),
         ]
     )
-    assert (found.flipped_ratio, found.flips_per_attempt) == (0.5, 1.0)
+    assert (stats.flipped_ratio, stats.flips_per_attempt) == (0.5, 1.0)
 
 
 def test_exploits_are_counted_by_attempt_and_by_evaluation_and_by_name() -> None:
     tried = evaluation(1, None, findings=("static_buffer", "zeros"))
-    (found,) = summarise(
+    (stats,) = summarise(
         [
             attempt(evaluations=(tried, tried, evaluation(3, 1.5)), best=2),
             attempt(number=1, evaluations=(evaluation(1, 1.5),)),
         ]
     )
-    assert (found.exploit_attempts_ratio, found.exploit_evaluations_ratio) == (0.5, 0.5)
-    assert found.exploits == {"static_buffer": 1, "zeros": 1}
+    assert (stats.exploit_attempts_ratio, stats.exploit_evaluations_ratio) == (0.5, 0.5)
+    assert stats.exploits == {"static_buffer": 1, "zeros": 1}
 
 
 def test_own_time_is_summed_by_turn_and_kept_by_tool() -> None:
@@ -88,8 +88,8 @@ def test_own_time_is_summed_by_turn_and_kept_by_tool() -> None:
         ToolTime(1, "Evaluate", 5.0, 0.3),
         ToolTime(2, "Evaluate", 5.0, 0.5),
     )
-    (found,) = summarise([attempt(tool_times=times)])
-    turn, create, evaluate = found.own_s
+    (stats,) = summarise([attempt(tool_times=times)])
+    turn, create, evaluate = stats.own_s
     assert (turn.tool, turn.num_calls) == ("turn", 2)
     assert (turn.median_s, turn.p95_s) == (pytest.approx(0.45), pytest.approx(0.495))
     assert (create.num_calls, create.median_s) == (1, pytest.approx(0.1))
@@ -103,10 +103,10 @@ def test_costs_are_summed_where_they_are_known() -> None:
 
 
 def test_authors_and_llms_are_kept_apart_and_in_order() -> None:
-    found = summarise(
+    stats = summarise(
         [attempt(llm="open/two"), attempt(author="compiler", llm=None), attempt(llm="open/one")]
     )
-    assert [item.name for item in found] == ["compiler", "llm open/one", "llm open/two"]
+    assert [author.name for author in stats] == ["compiler", "llm open/one", "llm open/two"]
 
 
 def test_no_attempts_are_refused() -> None:
@@ -118,11 +118,11 @@ def test_statistics_are_a_record_and_make_tables_and_a_figure(tmp_path: Path) ->
     nothing = attempt(author="search", llm=None, ending="error", evaluations=(), best=None,
                       score=None, final_score=None, tool_times=())  # fmt: skip
     longest = attempt(evaluations=evaluations(1.0, 1.2, 1.1, 1.3, 1.5), best=4)
-    found = summarise([longest, nothing])
-    assert [decode(encode(item), AuthorStats) for item in found] == found
-    text = markdown(stats_tables(found))
+    stats = summarise([longest, nothing])
+    assert [decode(encode(author), AuthorStats) for author in stats] == stats
+    text = markdown(stats_tables(stats))
     assert "| author | 1 | 2 | 4 | 5 |" in text
     assert "| llm open/one | 1.000 | 1.200 | 1.300 | 1.500 |" in text
     assert "| search | – | – | – | – |" in text
-    draw_curves(found, tmp_path / "curves.svg")
+    draw_curves(stats, tmp_path / "curves.svg")
     assert (tmp_path / "curves.svg").stat().st_size > 1000

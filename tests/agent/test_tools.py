@@ -15,7 +15,7 @@ def test_a_call_becomes_an_action() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments", "problem"),
     [
         ("shell", "{}", "there is no tool 'shell'"),
         ("create", "{", "not JSON"),
@@ -26,19 +26,19 @@ def test_a_call_becomes_an_action() -> None:
         ("evaluate", '{"fast": true}', "takes no arguments"),
     ],
 )
-def test_a_malformed_call_is_refused_in_one_line(tool: str, arguments: str, said: str) -> None:
+def test_a_malformed_call_is_refused_in_one_line(tool: str, arguments: str, problem: str) -> None:
     with pytest.raises(ActionError) as caught:
         parse_action(tool, arguments)
-    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert problem in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_every_tool_has_a_schema_with_every_argument_described() -> None:
-    schemas = {item["function"]["name"]: item["function"] for item in tool_schemas()}
+    schemas = {schema["function"]["name"]: schema["function"] for schema in tool_schemas()}
     assert list(schemas) == list(TOOLS)
     assert schemas["create"]["parameters"]["required"] == ["name", "text"]
     assert all(
         value["description"] and ("type" in value or "anyOf" in value)
-        for item in schemas.values()
-        for value in item["parameters"]["properties"].values()
+        for function in schemas.values()
+        for value in function["parameters"]["properties"].values()
     )
     assert parse_action("create", '{"name":"a.py","text":"x"}') == Create("a.py", "x")

@@ -39,8 +39,8 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def said(row: dict[str, Any]) -> list[str]:
     """The tools that are called in a chat."""
-    return [call["function"]["name"] for item in row["messages"]
-            for call in item.get("tool_calls", ())]  # fmt: skip
+    return [call["function"]["name"] for message in row["messages"]
+            for call in message.get("tool_calls", ())]  # fmt: skip
 
 
 def test_a_chat_has_its_messages_its_calls_as_objects_and_its_tools(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_an_answer_is_named_after_the_call_before_it_where_ids_come_again(tmp_pa
     messages = (*ATTEMPT.messages[:2], *turn(0, "view"), *turn(0, "evaluate"), *turn(0, "submit"))
     write_chats(tmp_path / "chat.jsonl", selection(attempt(messages=messages)))
     (row,) = rows(tmp_path / "chat.jsonl")
-    answers = [item["name"] for item in row["messages"] if item["role"] == "tool"]
+    answers = [message["name"] for message in row["messages"] if message["role"] == "tool"]
     assert answers == ["view", "evaluate", "submit"]
 
 
@@ -100,10 +100,10 @@ LONG = chat("create", "evaluate", "view", "evaluate", "delete", "evaluate", "sub
 def test_a_chat_can_be_cut_after_its_best_evaluation(
     tmp_path: Path, best: int, tools: list[str]
 ) -> None:
-    made = attempt(
+    tried = attempt(
         messages=LONG, evaluations=tuple(evaluation(number, 1.5) for number in (2, 4, 6)), best=best
     )
-    info = write_chats(tmp_path / "chat.jsonl", selection(made), until_best=True)
+    info = write_chats(tmp_path / "chat.jsonl", selection(tried), until_best=True)
     (row,) = rows(tmp_path / "chat.jsonl")
     assert info.until_best
     assert said(row) == tools
@@ -111,29 +111,29 @@ def test_a_chat_can_be_cut_after_its_best_evaluation(
 
 
 def test_a_request_to_go_on_is_not_the_end_of_a_cut_chat(tmp_path: Path) -> None:
-    asked = (*chat("evaluate"), Message("user", "Go on."), *turn(1, "view"))
-    made = attempt(messages=asked, evaluations=(evaluation(1, 1.5),))
-    write_chats(tmp_path / "chat.jsonl", selection(made), until_best=True)
+    messages = (*chat("evaluate"), Message("user", "Go on."), *turn(1, "view"))
+    tried = attempt(messages=messages, evaluations=(evaluation(1, 1.5),))
+    write_chats(tmp_path / "chat.jsonl", selection(tried), until_best=True)
     assert rows(tmp_path / "chat.jsonl")[0]["messages"][-1]["role"] == "tool"
 
 
 def test_a_chat_without_the_turn_to_cut_at_is_refused(tmp_path: Path) -> None:
-    made = attempt(evaluations=(evaluation(7, 1.5),))
+    tried = attempt(evaluations=(evaluation(7, 1.5),))
     with pytest.raises(InputError, match="turn 7 was evaluated, but the chat has 3 turns"):
-        write_chats(tmp_path / "chat.jsonl", selection(made), until_best=True)
+        write_chats(tmp_path / "chat.jsonl", selection(tried), until_best=True)
 
 
 def test_a_pair_is_the_text_of_the_task_and_the_submitted_folder(tmp_path: Path) -> None:
     def instruction(task: Task) -> str:
         return f"Task {task.name} of {len(task.graphs)} graphs."
 
-    made = attempt(messages=())
-    write_pairs(tmp_path / "pairs.jsonl", selection(made, form="pairs"), instruction)
+    tried = attempt(messages=())
+    write_pairs(tmp_path / "pairs.jsonl", selection(tried, form="pairs"), instruction)
     (row,) = rows(tmp_path / "pairs.jsonl")
-    ((asked,), (answered,)) = row["prompt"], row["completion"]
-    assert (asked["role"], answered["role"]) == ("user", "assistant")
-    assert asked["content"].startswith("Task relu of 2 graphs.\n")
-    assert answered["content"] == folder_text(made.files)
+    ((question,), (answered,)) = row["prompt"], row["completion"]
+    assert (question["role"], answered["role"]) == ("user", "assistant")
+    assert question["content"].startswith("Task relu of 2 graphs.\n")
+    assert answered["content"] == folder_text(tried.files)
     assert answered["content"].startswith(f'`{LIST_FILE}`:\n\n```json\n["Fuse"]\n```\n\n`Fuse.py`')
 
 

@@ -28,7 +28,8 @@ from tests.graph.programs import graph_of, program_of
 
 def kernels_of(name: str, **options: object) -> list[TritonKernel]:
     return [
-        read_kernel(item) for item in generate(graph(name), None, options, device="cuda").kernels
+        read_kernel(kernel)
+        for kernel in generate(graph(name), None, options, device="cuda").kernels
     ]
 
 
@@ -53,7 +54,7 @@ def test_a_folder_is_clean_under_the_strict_rules_and_names_no_compiler(
     ],
 )
 def test_the_small_graphs_have_every_kind_of_kernel(name: str, kind: str, grid: str) -> None:
-    assert (kind, grid) in [(item.kind, item.grid) for item in kernels_of(name)]
+    assert (kind, grid) in [(kernel.kind, kernel.grid) for kernel in kernels_of(name)]
 
 
 @pytest.mark.parametrize("name", [name for name in FORMS if not name.startswith("around")])
@@ -181,8 +182,8 @@ def test_only_the_functions_that_are_used_are_copied() -> None:
 
 def test_a_folder_serves_graphs_of_other_shapes_and_dtypes() -> None:
     wide = Graph(graph("tiles").program, tuple(
-        replace(item, shape=tuple(2 * size for size in item.shape))
-        for item in graph("tiles").tensors
+        replace(spec, shape=tuple(2 * size for size in spec.shape))
+        for spec in graph("tiles").tensors
     ))  # fmt: skip
     compiler = compiler_for(graph("tiles"), graph("tiles", "bfloat16"), wide)
     files = compiler.folder(compiler.plans)

@@ -48,22 +48,24 @@ MOVED = {
 
 
 def all_graphs() -> dict[str, Graph]:
-    made = {name: item for name, (_, item) in small_graphs().items() if name in DEMO}
-    return made | {f"{name}-{dtype}": graph(name, dtype) for name in FORMS for dtype in DTYPES}
+    graphs = {
+        name: small_graph for name, (_, small_graph) in small_graphs().items() if name in DEMO
+    }
+    return graphs | {f"{name}-{dtype}": graph(name, dtype) for name in FORMS for dtype in DTYPES}
 
 
-def job_of(name: str, files: Files, made: Graph, root: Path) -> Job:
+def job_of(name: str, files: Files, graph: Graph, root: Path) -> Job:
     root.mkdir(parents=True)
     write_files(files, root)
-    return job(name, root, made, "fresh")
+    return job(name, root, graph, "fresh")
 
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
     root = tmp_path_factory.mktemp("folders")
     return [
-        job_of(name, folder_of(made), made, root / str(number))
-        for number, (name, made) in enumerate(all_graphs().items())
+        job_of(name, folder_of(graph), graph, root / str(number))
+        for number, (name, graph) in enumerate(all_graphs().items())
     ]
 
 
@@ -95,15 +97,20 @@ def test_every_form_of_generated_code_is_computed_right(
 
 @pytest.mark.slow
 def test_the_folders_are_clean_under_the_strict_rules(jobs: list[Job]) -> None:
-    found = {item.name: inspect_code(inspect_folder(Path(item.folder)), STRICT) for item in jobs}
-    assert {name: items for name, items in found.items() if items} == {}
+    findings = {
+        finished.name: inspect_code(inspect_folder(Path(finished.folder)), STRICT)
+        for finished in jobs
+    }
+    assert {
+        name: findings_of_job for name, findings_of_job in findings.items() if findings_of_job
+    } == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("capability", [80, 90])
 def test_every_kernel_compiles_for_a_gpu(capability: int, jobs: list[Job], tmp_path: Path) -> None:
     kernels = run_assembled(jobs, capability, tmp_path)
-    assert kernels.keys() == {item.name for item in jobs} and all(kernels.values())
+    assert kernels.keys() == {finished.name for finished in jobs} and all(kernels.values())
 
 
 @pytest.mark.slow
@@ -112,9 +119,9 @@ def test_every_move_of_the_search_gives_other_folders_that_are_right(tmp_path: P
     large = graph_of(program_of("y = a * b", returns="(y,)"), (2048, 1024))
     compiler = compiler_for(*graphs.values(), large)
     jobs, unrounded = [], set()
-    for place, move in enumerate(moves_for("cuda")):
+    for index, move in enumerate(moves_for("cuda")):
         num_changed = 0
-        for number, (name, made) in enumerate([*graphs.items(), ("large", large)]):
+        for number, (name, small_graph) in enumerate([*graphs.items(), ("large", large)]):
             before = compiler.plans[number]
             plan = move.change(before)
             sources = compiler.sources(number, plan)
@@ -122,10 +129,10 @@ def test_every_move_of_the_search_gives_other_folders_that_are_right(tmp_path: P
                 continue
             num_changed += 1
             if name != "large":  # which is there to have other blocks
-                root = tmp_path / f"{place}-{number}"
-                jobs.append(job_of(f"{place} {name}", pass_folder(sources), made, root))
+                root = tmp_path / f"{index}-{number}"
+                jobs.append(job_of(f"{index} {name}", pass_folder(sources), small_graph, root))
             if ("emulate_precision_casts", False) in plan.options:
-                unrounded.add(f"{place} {name}")
+                unrounded.add(f"{index} {name}")
         assert num_changed, f"{move.change(CompilePlan())} changes nothing"
     for result in run_interpreted(jobs, timeout_s=1800).values():
         if result.name in unrounded:  # differs from eager torch where values cancel
@@ -191,19 +198,19 @@ for given in json.load(sys.stdin):
 """
 
 
-def printed(script: str, given: object, names: Iterable[str], root: Path) -> list[list[Any]]:
+def printed(script: str, stdin: object, names: Iterable[str], root: Path) -> list[list[Any]]:
     """What a script prints that is interpreted beside some of our functions."""
     (root / "functions.py").write_text(functions_text(names), "utf-8")
     (root / "script.py").write_text(HEAD + script, "utf-8")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(root / "script.py"), str(root)],
-        input=json.dumps(given).encode(),
+        input=json.dumps(stdin).encode(),
         env={**os.environ, "TRITON_INTERPRET": "1"},
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
-    return [json.loads(line) for line in done.stdout.decode().splitlines()]
+    assert process.returncode == 0, process.stderr.decode()[-3000:]
+    return [json.loads(line) for line in process.stdout.decode().splitlines()]
 
 
 def test_extremes_are_the_first_of_equals_and_keep_nan(tmp_path: Path) -> None:
@@ -218,16 +225,16 @@ def test_extremes_are_the_first_of_equals_and_keep_nan(tmp_path: Path) -> None:
 
 def test_our_functions_are_those_of_numpy(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
-    given = {
+    inputs = {
         name: np.float32([*EDGES, *draw.uniform(low, high, 1024 - len(EDGES))]).tolist()
         for name, (_, low, high) in FUNCTIONS.items()
     }
-    found = dict(printed(SCRIPT, given, FUNCTIONS, tmp_path))
+    outputs = dict(printed(SCRIPT, inputs, FUNCTIONS, tmp_path))
     for name, (exact, _, _) in FUNCTIONS.items():
         with np.errstate(all="ignore"):
-            expected = np.float32(exact(np.float64(given[name])))
+            expected = np.float32(exact(np.float64(inputs[name])))
             expected = np.where(np.abs(expected) < 1e-37, 0, expected)  # a GPU has no denormals
-        is_tiny = np.abs(found[name]) < 1e-37
+        is_tiny = np.abs(outputs[name]) < 1e-37
         np.testing.assert_allclose(
-            np.where(is_tiny, 0, found[name]), expected, rtol=4e-7, atol=1e-37, err_msg=name
+            np.where(is_tiny, 0, outputs[name]), expected, rtol=4e-7, atol=1e-37, err_msg=name
         )

@@ -31,12 +31,12 @@ def tokenizer() -> Any:
     plain.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     plain.decoder = decoders.ByteLevel()
     plain.add_special_tokens(list(MARKS))
-    made = PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=plain, eos_token="<|im_end|>", pad_token="<|endoftext|>"
     )
     folder = Path(chat_template_utils.__file__).parent / "chat_templates"
-    made.chat_template = (folder / "qwen3_training.jinja").read_text(encoding="utf-8")
-    return made
+    tokenizer.chat_template = (folder / "qwen3_training.jinja").read_text(encoding="utf-8")
+    return tokenizer
 
 
 @pytest.fixture
@@ -73,9 +73,9 @@ def test_what_the_author_said_is_learned_and_nothing_else(trainer: Any, tokenize
         '{"name": "submit", "arguments": {}}',
     ):
         assert own in learned
-    for other in ("You write passes.", "Task relu.", "answer to create", "Delete a file"):
-        assert other in text
-        assert other not in learned
+    for foreign_text in ("You write passes.", "Task relu.", "answer to create", "Delete a file"):
+        assert foreign_text in text
+        assert foreign_text not in learned
 
 
 def test_a_step_can_be_made(trainer: Any) -> None:

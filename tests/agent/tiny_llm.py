@@ -39,9 +39,9 @@ def said(text: str, calls: list[dict[str, Any]]) -> str:
     """What the model writes in a turn: text, then calls of tools as Qwen's models write them."""
     parts = [
         "<tool_call>\n"
-        + json.dumps({"name": item["tool"], "arguments": item["arguments"]})
+        + json.dumps({"name": call["tool"], "arguments": call["arguments"]})
         + "\n</tool_call>"
-        for item in calls
+        for call in calls
     ]
     return "\n".join([text, *parts]) + END
 
@@ -99,8 +99,8 @@ def teach(folder: Path, turns: list[str]) -> bool:
     for _ in range(MAX_STEPS):
         out = llm(input_ids=tokens, attention_mask=(labels != -100).long(), labels=labels)
         guessed = out.logits[:, len(heads) : -1].argmax(-1)
-        wanted = labels[:, len(heads) + 1 :]
-        known_for = known_for + 1 if ((guessed == wanted) | (wanted == -100)).all() else 0
+        expected = labels[:, len(heads) + 1 :]
+        known_for = known_for + 1 if ((guessed == expected) | (expected == -100)).all() else 0
         if known_for == STEPS_MORE:
             break
         out.loss.backward()

@@ -80,21 +80,23 @@ ROUNDED: Options = (("emulate_precision_casts", True),)
 def graph(name: str, dtype: str = "float32") -> Graph:
     """A graph of `FORMS`."""
     calls, returns, shapes = FORMS[name]
-    tensors = (TensorSpec(item, shape, dtype, mean=0.0, std=1.0) for item, shape in shapes.items())
+    tensors = (TensorSpec(arg, shape, dtype, mean=0.0, std=1.0) for arg, shape in shapes.items())
     return Graph(program_of(*calls, params=", ".join(shapes), returns=returns), tuple(tensors))
 
 
 def folder_of(graph: Graph, plan: CompilePlan | None = None) -> Files:
     """The folder that the compiler writes for one graph, by a plan that rounds in a low dtype."""
-    is_low = any(item.dtype in ("bfloat16", "float16") for item in graph.tensors)
+    is_low = any(spec.dtype in ("bfloat16", "float16") for spec in graph.tensors)
     plan = plan or CompilePlan(ROUNDED if is_low else ())
     lowering = GraphLowering(graph, "graph", "cuda")
     ranges = [lowering.lowered(span, plan.options) for span in lowering.largest(plan.options)]
-    return pass_folder([range_source(item, plan) for item in ranges if item])
+    return pass_folder([range_source(lowered, plan) for lowered in ranges if lowered])
 
 
 def compiler_for(*graphs: Graph) -> TaskCompiler:
     """The compiler of a task for CUDA. What it writes cannot be judged here."""
-    items = (SuiteGraph("task", f"task-{number}", item) for number, item in enumerate(graphs))
+    suite_graphs = (
+        SuiteGraph("task", f"task-{number}", graph) for number, graph in enumerate(graphs)
+    )
     settings = RunSettings(JudgeSettings(device="cuda", rules="strict"), 1, "none")
-    return TaskCompiler(Session(Task("task", tuple(items)), Evaluator(settings, "direct")))
+    return TaskCompiler(Session(Task("task", tuple(suite_graphs)), Evaluator(settings, "direct")))

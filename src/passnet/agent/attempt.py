@@ -3,8 +3,6 @@
 They are kept one line each in a file of the run folder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """An attempt that has ended, as a record."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version

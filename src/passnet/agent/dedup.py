@@ -1,7 +1,5 @@
 """Digests of attempts that are the same: of their code and their chats in a normal form."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

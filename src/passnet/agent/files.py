@@ -1,7 +1,5 @@
 """The pass folder of an attempt, held as text: it can hold nothing else, and no path leaves it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The graphs of a task as text: every op with shapes, bytes, the least time, and its kernel."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

@@ -20,8 +20,6 @@ bring `/tests/test.sh` itself), `verifier/verifier.py` (reward files), and its p
 verifier".
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

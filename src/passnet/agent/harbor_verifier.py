@@ -6,8 +6,6 @@ passes are called. What is no pass folder counts like one that matches nowhere. 
 machinery fails there is no reward, so that Harbor reports an error and the trial can be made again.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

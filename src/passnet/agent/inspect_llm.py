@@ -1,7 +1,5 @@
 """The llms of Inspect's that attempts are made with."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """What Inspect finds of passnet: `inspect eval passnet/passbench`, and the scripted llm."""
 
-from __future__ import annotations
-
 from inspect_ai import Task, task
 
 from passnet.agent.inspect_task import make_task

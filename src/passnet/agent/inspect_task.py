@@ -1,7 +1,5 @@
 """PassAgent as a task of Inspect: an llm writes passes with tools until it submits, or a limit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import replace

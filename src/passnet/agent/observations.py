@@ -3,8 +3,6 @@
 Nothing in it tells of held-out shapes, or of how the judge finds out what it finds out.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

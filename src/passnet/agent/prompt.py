@@ -1,7 +1,5 @@
 """What an llm is told: the rules and the task, once, from the templates in `prompts`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from string import Template
 

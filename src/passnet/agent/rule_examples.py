@@ -3,8 +3,6 @@
 A test hands every piece of code to the judge's inspection, so that no sentence is untrue.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from passnet.judge.inspection.rules import RulesName

@@ -4,8 +4,6 @@ A script is a TOML file: a list `turn`, each with a `text` and a list `call`, ea
 its `arguments`.
 """
 
-from __future__ import annotations
-
 import json
 import tomllib
 from dataclasses import dataclass

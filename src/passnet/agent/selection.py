@@ -1,7 +1,5 @@
 """Which attempts are fit to learn from, and why the others are not."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

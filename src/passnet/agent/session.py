@@ -1,7 +1,5 @@
 """One attempt as it goes on: the pass folder, what was evaluated, and the answer to each action."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What attempts are made with: the author, its limits, and how it is judged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 

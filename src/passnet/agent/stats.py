@@ -1,7 +1,5 @@
 """What attempts show about their authors: scores by turn, how they behaved, and what they cost."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

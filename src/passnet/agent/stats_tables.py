@@ -1,7 +1,5 @@
 """Tables and the figure of attempts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tools of an author: their names, what they are told to be for, and their arguments."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 

@@ -12,8 +12,6 @@ Source: TRL 1.16.0, `trl/trainer/sft_trainer.py` (`tokenize_fn`), `trl/chat_temp
 `packaged_modules/json`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

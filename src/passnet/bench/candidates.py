@@ -1,7 +1,5 @@
 """Candidates as named on the command line: baselines, pass folders, and how to call them."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a measurement was made: hardware and versions."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """Trials by groups of their graphs: on what a candidate wins, and on what it loses."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence

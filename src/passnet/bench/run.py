@@ -1,7 +1,5 @@
 """A run: every candidate on every graph of a suite, each trial on disk as soon as it is known."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed

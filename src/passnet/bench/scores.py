@@ -1,7 +1,5 @@
 """Scores of a run folder, or of any JSON-lines file with the few fields that a score needs."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass

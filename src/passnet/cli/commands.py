@@ -1,7 +1,5 @@
 """The command `passnet` and its groups."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

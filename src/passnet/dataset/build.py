@@ -4,8 +4,6 @@ Each graph is mined in a process of its own, with limits. What is done is kept: 
 killed goes on.
 """
 
-from __future__ import annotations
-
 import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What came of mining the captured graphs of a dataset: a record of each, and all in numbers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Source: Hugging Face Hub, "Dataset cards" and "Manual configuration" (fields of the header).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A dataset as directories of the GraphNet or PassNet layout, or as files for Hugging Face."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

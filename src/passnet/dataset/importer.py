@@ -1,7 +1,5 @@
 """Graph directories, or an exported dataset, to a dataset."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace

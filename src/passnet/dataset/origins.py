@@ -4,8 +4,6 @@ Directories of one row may differ in what their files say beside the graph, and 
 statistics of arguments.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What long work reports on its way: a caller may ask to be told how much there is, and of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Rows to train on and rows to evaluate on, apart by op sequence; and the check that they are."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

@@ -1,7 +1,5 @@
 """What a dataset holds in numbers: rows by what they are, their ops, sizes and places."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Subgraphs with the same ops, data flow, literals, shapes and dtypes are one row.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace

@@ -1,7 +1,5 @@
 """The sizes at which a net is captured again, by the axes that its inputs name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TypeAlias
 

@@ -5,8 +5,6 @@ variant is checked; for one that cannot be made there is a record that says why.
 this yet: `dataset.build` varies rows in dtype alone, from the graph without its net.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias

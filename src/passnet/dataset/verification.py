@@ -4,8 +4,6 @@ Rows come from anyone: nothing of them is executed but in a process of its own, 
 of tensors.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields

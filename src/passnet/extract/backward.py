@@ -1,7 +1,5 @@
 """The backward graph of a graph: what autograd would run, in ops of aten."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Capture of a net: Dynamo traces it, and every graph it finds becomes a `Graph`."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

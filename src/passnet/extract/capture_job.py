@@ -1,7 +1,5 @@
 """One entry of the catalog, captured in a process of its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 

@@ -5,8 +5,6 @@ of those that Dynamo traced; both outputs must agree. A net with fake weights ge
 drawn with the mean and standard deviation that initialisation would have given them.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import signal

@@ -1,7 +1,5 @@
 """The domains of nets."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 Domain: TypeAlias = Literal["nlp", "cv", "multimodal", "audio", "other"]

@@ -1,7 +1,5 @@
 """One entry, captured in this process: the net is built, traced and checked, and that recorded."""
 
-from __future__ import annotations
-
 import importlib
 import time
 from collections.abc import Iterator

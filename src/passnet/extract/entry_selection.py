@@ -1,7 +1,5 @@
 """Which entries of the catalog are meant: names, patterns, files, whole libraries."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the catalog gives for one of its entries: a net, and what to call it with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter

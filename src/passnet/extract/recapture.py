@@ -4,8 +4,6 @@ What changes with a size or a dtype in a graph is what changes in the net's own 
 number has to be matched with a dimension, and no literal with a dtype.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The record of one net of the catalog: what came of capturing it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 

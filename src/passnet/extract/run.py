@@ -1,7 +1,5 @@
 """A run over many entries: every net's record and graphs on disk as soon as they are known."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Sequence

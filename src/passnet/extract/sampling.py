@@ -1,7 +1,5 @@
 """A part of a set of captured graphs that stands for the whole."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 

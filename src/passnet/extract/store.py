@@ -1,7 +1,5 @@
 """Captured graphs on disk: Parquet files of one row a graph, merged without duplicates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Makes torchvision importable beside a torch that its compiled library does not fit."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Arguments of a call in a `model.py`: references to values, and literals of every kind."""
 
-from __future__ import annotations
-
 import ast
 import math
 import re

@@ -1,7 +1,5 @@
 """What a graph is, whatever its names: op sequence, canonical form, and three fingerprints."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from operator import itemgetter

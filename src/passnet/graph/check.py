@@ -1,7 +1,5 @@
 """Check of graph directories: that they parse, round-trip, and run under fake tensors."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Re-targeting of a graph to another device, as data."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

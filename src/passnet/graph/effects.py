@@ -1,7 +1,5 @@
 """Which calls write into an argument, and which results may share memory with one; names only."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 
 from passnet.graph.operators import IN_PLACE, name_set

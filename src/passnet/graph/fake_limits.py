@@ -1,7 +1,5 @@
 """Limits of a run under fake tensors: what of it is not fake (numbers, tuples) stays small."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache

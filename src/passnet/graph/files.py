@@ -1,7 +1,5 @@
 """Graphs on disk: directories as GraphNet and PassNet lay them out, and the texts of a row."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

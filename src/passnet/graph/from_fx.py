@@ -1,7 +1,5 @@
 """A torch.fx.Graph, as Dynamo makes it, to a `Program`."""
 
-from __future__ import annotations
-
 import keyword
 import operator
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """What a graph records of a tensor: shape, dtype, device, and statistics of its values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Values for the arguments of a graph: as recorded at capture, or fresh and random; numpy only."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal, TypeAlias
 

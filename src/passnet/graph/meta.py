@@ -1,7 +1,5 @@
 """`weight_meta.py` and `input_meta.py` to and from `TensorSpec`s, without executing them."""
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Python's operator syntax and the names of the `operator` functions it stands for."""
 
-from __future__ import annotations
-
 import ast
 
 BINARY: dict[type[ast.operator], str] = {

@@ -1,7 +1,5 @@
 """Text of a `model.py` to a `Program`, through the syntax tree; nothing of the text is executed."""
 
-from __future__ import annotations
-
 import ast
 import keyword
 from collections.abc import Callable

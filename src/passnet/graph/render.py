@@ -1,7 +1,5 @@
 """A `Program` back to the text of a `model.py`, so that parsing it gives the same program."""
 
-from __future__ import annotations
-
 import math
 
 from passnet.errors import GraphError

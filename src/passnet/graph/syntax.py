@@ -1,7 +1,5 @@
 """Syntax trees of untrusted Python text: made within limits, and quoted in errors."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import keyword

@@ -5,8 +5,6 @@ ops, their in-place forms, and the few state switches that Dynamo records. Nothi
 writes files, imports, evaluates text, or hands out raw memory.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """How each argument of a graph is used: as an index and up to which bound, a weight, a variance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

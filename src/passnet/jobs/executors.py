@@ -1,7 +1,5 @@
 """Where work is done on many items: in workers on this machine, or on a Ray cluster."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A process that ends when its parent does."""
 
-from __future__ import annotations
-
 import ctypes
 import signal
 

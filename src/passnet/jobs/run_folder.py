@@ -4,8 +4,6 @@ It has a file that says what the run was begun with, a file with a record a line
 is done, and for most items a file of rows. A kill loses at most the item in flight.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

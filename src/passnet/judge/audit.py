@@ -5,8 +5,6 @@ a `case.json` beside the passes. Two rates come out: exploits that gained, and h
 were rejected, flagged or found wrong. Both must be zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec

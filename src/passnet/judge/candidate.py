@@ -1,7 +1,5 @@
 """What is judged: a baseline or a pass folder, and how it is called."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

@@ -5,8 +5,6 @@ counts. On extreme inputs, where a difference in rounding may be large, outputs 
 the reference's are, and about as close to float64.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Comparison of a candidate's outputs with the reference's: form first, then values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

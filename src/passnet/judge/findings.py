@@ -1,7 +1,5 @@
 """What the judge can find out about a candidate's honesty: the catalogue, and one finding of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

@@ -1,7 +1,5 @@
 """Passes on shapes of their task that their author has not seen."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace

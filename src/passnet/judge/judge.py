@@ -1,7 +1,5 @@
 """Judging of one graph: the reference and all candidates on it, compared, then timed together."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """What the judge does not cover, in words that every run records."""
 
-from __future__ import annotations
-
 NOT_COVERED = (
     "Candidate code shares its process with the loop that calls it: it can falsify what its worker "
     "says (matches, torch ops seen), but not what the judge reads, compares and times.",

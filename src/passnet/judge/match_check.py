@@ -1,7 +1,5 @@
 """Where the passes of a folder match, found out in a worker: nothing is called or timed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How far outputs are from those in float64, beside how far eager torch's own are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How graphs are judged: limits, tolerance, rules, and how long to measure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from passnet.judge.inspection.rules import RulesName

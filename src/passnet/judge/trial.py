@@ -1,7 +1,5 @@
 """The record of one candidate on one graph."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from passnet.judge.findings import Finding

@@ -1,7 +1,5 @@
 """The verdict: the one place that decides a trial, from findings, comparison and timing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

@@ -7,8 +7,6 @@ Source: torch 2.13, aten/src/ATen/native/transformers/attention.cpp, cuda/sdp_ut
 native/ConvUtils.h.
 """
 
-from __future__ import annotations
-
 import math
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Whether a variant runs: what a graph costs, and whether its outputs on the CPU are finite."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Cut a range of ops out of a graph, as a graph of its own with its live inputs and outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace

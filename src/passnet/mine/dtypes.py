@@ -4,8 +4,6 @@ them.
 Ops, their order and the data flow stay; no cast is put in.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial

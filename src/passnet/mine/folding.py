@@ -7,8 +7,6 @@ Source: PassNet paper (arXiv 2605.29357), Recursive Folding. Repeats are found e
 length, where the published way hashes windows of up to 64 tokens.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A graph is lowered once, under fake tensors, and stopped when Inductor has decid
 Every kernel is traced back to the ops that it computes. Nothing is compiled, run or allocated.
 """
 
-from __future__ import annotations
-
 import operator
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence

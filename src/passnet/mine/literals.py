@@ -1,7 +1,5 @@
 """References and literals of a program replaced, all else of it as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 

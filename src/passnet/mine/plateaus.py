@@ -6,8 +6,6 @@ kernel that was there; a plateau of K is a fusible range.
 Source: PassNet paper (arXiv 2605.29357), Execution-driven Prefix Analysis.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 

@@ -6,8 +6,6 @@ integer together with their index. The ranks of every doubling are kept, as they
 prefix of any two suffixes in as many steps.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The kernels that Inductor decides on for a graph: lowering, stopped before code is made."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar

@@ -6,8 +6,6 @@ result, which kernel computes attention, whether Triton is there. Inside `answer
 answered here, on every machine alike; only the properties are those of a GPU where there is one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The subgraphs of a graph: ranges of ops of three kinds, cut out as graphs of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

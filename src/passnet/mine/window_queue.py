@@ -6,8 +6,6 @@ no less. So every window of the array has a bound on all that may come of it, an
 is the next fold where it is reached. Where it is not, a new suffix array is due.
 """
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The backend of `torch.compile(net, backend="passnet", options={"passes": folder})`."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -21,8 +21,6 @@ torch is needed (`design/009-own-vector-headers.md` compares), so that a kernel 
 under a second where torch's own extension builder takes 6 to 22; a call costs about a microsecond.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os

@@ -4,8 +4,6 @@ Inductor must know what a replacement returns without running it. The pattern sa
 fake tensors, it gives the shapes, dtypes and strides that the replacement owes.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Sequence

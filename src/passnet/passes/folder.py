@@ -5,8 +5,6 @@ apply, and for each name a `<name>.py` with `pattern`, `replacement_args` and `r
 Other modules in it may be imported as `pass_dir.<module>`.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json
@@ -117,16 +115,26 @@ def _check_pass(file: PassFile) -> None:
         )
 
 
-def _bound(path: Path) -> set[str]:
-    """The names that a module binds at its top level."""
+def read_source(path: Path) -> tuple[bytes, ast.Module]:
+    """The text of a module of a pass folder, and its syntax tree.
+
+    Raises:
+        PassFolderError: it cannot be read, is too large, or is not Python.
+    """
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise PassFolderError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
-        tree = ast.parse(path.read_bytes())
+        text = path.read_bytes()
+        return text, ast.parse(text)  # bytes, so that a declared encoding counts as in Python
     except SyntaxError as cause:
         raise PassFolderError(f"{path}:{cause.lineno}: not Python: {cause.msg}") from cause
-    except (OSError, UnicodeDecodeError, RecursionError, MemoryError, ValueError) as cause:
+    except (OSError, RecursionError, MemoryError, ValueError) as cause:
         raise PassFolderError(f"{path}: cannot be read: {cause}") from cause
+
+
+def _bound(path: Path) -> set[str]:
+    """The names that a module binds at its top level."""
+    _, tree = read_source(path)
     names: set[str] = set()
     for statement in tree.body:
         match statement:

@@ -1,7 +1,5 @@
 """What matching needs to know of a graph: calls in normal form, by what they call, and effects."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection
 from typing import Any, TypeAlias

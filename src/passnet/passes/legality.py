@@ -1,7 +1,5 @@
 """Whether a match may be replaced: nothing leaks or circles, no write is lost or reordered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias

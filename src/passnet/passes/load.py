@@ -1,7 +1,5 @@
 """Load the passes of a folder, which runs its code in this process."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import types

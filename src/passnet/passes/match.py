@@ -1,7 +1,5 @@
 """Search for a pattern in a graph: every match, or the place where it came nearest to one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias

@@ -6,8 +6,6 @@ Patterns and graphs go through the same function, so that `softmax(x, -1)` finds
 the call without the writing, and says so: whether that is safe is for `legality` to decide.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ each replacement for as long as a call takes. Nothing stands between a call and 
 all others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A pattern ready to be searched for: its traced graph, its calls in normal form, its outputs."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

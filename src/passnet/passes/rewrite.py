@@ -1,7 +1,5 @@
 """Apply passes to a graph: put one call to a replacement in the place of every match."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

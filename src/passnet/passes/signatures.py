@@ -1,7 +1,5 @@
 """Parameter names, defaults and types of what a graph calls, from Python or torch's schemas."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tracing of `pattern` and `replacement_args` to graphs, with in-place operators kept as such."""
 
-from __future__ import annotations
-
 import inspect
 import operator
 from collections.abc import Callable

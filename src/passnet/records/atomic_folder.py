@@ -1,7 +1,5 @@
 """A folder that is there with all that belongs in it, or not at all."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

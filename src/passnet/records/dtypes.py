@@ -1,7 +1,5 @@
 """Element types in numpy, bfloat16 included, without torch."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

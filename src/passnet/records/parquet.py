@@ -5,8 +5,6 @@ replaced whole or not at all. What is read may come from anyone: it is refused b
 if it would be too large.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields

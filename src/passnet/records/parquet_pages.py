@@ -1,7 +1,5 @@
 """What the pages of a Parquet file unpack to, by their headers, before anything is unpacked."""
 
-from __future__ import annotations
-
 from mmap import mmap
 from typing import Any
 

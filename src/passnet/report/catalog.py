@@ -1,7 +1,5 @@
 """What a run over the catalog gave: tables by library, of domains, and of failures."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Sequence

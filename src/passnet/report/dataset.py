@@ -1,7 +1,5 @@
 """A dataset as tables, as a page of Markdown with a figure, and one of its rows in full."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Graphs and tasks as readable lines: arguments, and every op with what it makes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from passnet.graph.fake import ValueShape, infer_shapes

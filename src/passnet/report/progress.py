@@ -1,7 +1,5 @@
 """A progress bar on the terminal's error stream; silent where that is no terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 

@@ -1,7 +1,5 @@
 """The results of a run folder: its scores, tables and figure, made from its records."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

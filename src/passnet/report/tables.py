@@ -1,7 +1,5 @@
 """Tables of a run: one a task, one of all tasks, one in total; for the terminal and in Markdown."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Source: PassNet paper (arXiv 2605.29357), Eq. 4 and 10; GraphNet report (arXiv 2
 3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

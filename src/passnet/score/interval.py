@@ -1,7 +1,5 @@
 """Intervals of a score by bootstrap: over tasks, and over the repeats behind every speedup."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

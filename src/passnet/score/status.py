@@ -1,7 +1,5 @@
 """How a trial can end, and from which tolerance on each kind of failure is tolerated."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 Status: TypeAlias = Literal[

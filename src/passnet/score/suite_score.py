@@ -1,7 +1,5 @@
 """Scores over a suite: by task and in all, with the columns of the published table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean

@@ -1,7 +1,5 @@
 """How close two tensors are: the smallest tolerance level t at which every element agrees."""
 
-from __future__ import annotations
-
 from math import floor, log10
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Admission of tasks: whether wrong programs fail on a graph, on the inputs of the judge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

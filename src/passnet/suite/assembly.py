@@ -4,8 +4,6 @@ A subgraph is admitted if no wrong program passes on it, and it is not too much 
 subgraph is tried in a process of its own; what is known is kept, so that it can be resumed.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -4,8 +4,6 @@ Source: PassNet paper (arXiv 2605.29357), selection of PassBench. The published 
 ids; here everything follows from the content of the rows.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """A suite: tasks, each of subgraphs that share one op sequence; stored as one Parquet file."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The op sequences and structures that suites evaluate on: no row to train on may share one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from passnet.dataset.splits import SuiteKeys

@@ -1,7 +1,5 @@
 """Wrong programs made from a right one: outputs that are made up, and ops that are not done."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ that call a library stay. Nothing is tuned: this is what a compiler does for a g
 rules of passes, as a baseline for authors and a teacher of theirs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

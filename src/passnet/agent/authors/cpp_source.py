@@ -3,8 +3,6 @@
 The source includes no header of torch, but `inductor_kernel.h` or `inductor_vector.h` of passnet.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

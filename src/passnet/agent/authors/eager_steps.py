@@ -8,8 +8,6 @@ does. Two ops it takes apart otherwise than eager torch, which shows where value
   value, in float32, with the channel's factor and summand computed before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from passnet.graph.spec import Arg, Graph, Op, Program, Ref, Sequence, TensorSpec, TorchName

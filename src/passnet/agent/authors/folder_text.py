@@ -6,8 +6,6 @@ and raises for those that none was made for. A kernel is compiled when it is cal
 time.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

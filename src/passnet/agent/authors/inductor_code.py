@@ -4,8 +4,6 @@ A graph is lowered under fake tensors and stopped where the generated module wou
 Nothing is compiled or run: for a CPU it takes no C++ compiler, for CUDA neither a GPU nor Triton.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What differs between the languages of pass folders: C++ for a CPU, Triton for CUDA."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from passnet.agent.authors import cpp_source, triton_source

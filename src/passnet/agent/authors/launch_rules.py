@@ -4,8 +4,6 @@ Sizes are known when a pass is written, so nothing is left to be tuned where it 
 were not measured; the search varies what they start from.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 

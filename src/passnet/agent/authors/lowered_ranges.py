@@ -1,7 +1,5 @@
 """Ranges of a graph's ops that generated kernels can compute, cut out and lowered."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias

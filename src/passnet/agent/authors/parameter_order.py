@@ -5,8 +5,6 @@ key. Then the pattern matches with the halves exchanged, if the search comes upo
 a replacement gets its arguments, and owes its results, in another order than they were cut in.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch.fx

@@ -7,8 +7,6 @@ the task at once and kept for each graph by itself; a change of ranges is kept f
 the same program, since patterns do not see shapes.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """A Triton kernel that Inductor generated, read: its function, its sizes, what a launch gives."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ The text imports nothing of torch's compiler. What it names of it is mapped to `
 to functions of `inductor_functions.py`, of which the folder gets a copy.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections.abc import Iterable, Mapping

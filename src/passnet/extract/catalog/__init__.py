@@ -22,8 +22,6 @@ A library is one module, with `ADDS` (what its nets add to the dataset, in a sen
 architecture alone, with weights as their library initialises them; nothing is downloaded.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """diffusers: the denoisers and autoencoders of image, video and audio pipelines."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from typing import Any

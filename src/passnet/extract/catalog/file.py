@@ -1,7 +1,5 @@
 """Nets of the user's own: a function in a Python file that returns a net and its inputs."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Weights are never fetched and code of a repository is never run: the class comes
 or timm as they are installed.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """kornia: nets for local features, matching, edges, super-resolution and detection."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """monai: nets for medical volumes and slices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from passnet.extract.catalog import listed, row_of

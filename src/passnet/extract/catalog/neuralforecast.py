@@ -1,7 +1,5 @@
 """neuralforecast: nets that forecast time series, with and without exogenous variables."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import logging

@@ -1,7 +1,5 @@
 """open_clip: pairs of an image and a text encoder, every packaged configuration."""
 
-from __future__ import annotations
-
 import tempfile
 from typing import Any
 

@@ -1,7 +1,5 @@
 """segmentation_models_pytorch: every decoder on encoders of each family."""
 
-from __future__ import annotations
-
 from passnet.extract.net import Net, image
 from passnet.extract.torchvision_ops import import_with_torchvision
 

@@ -1,7 +1,5 @@
 """timm: image encoders and classifiers of every family, each architecture once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """torch_geometric: graph nets, as stacks of each kind of layer and as ready models."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Sequence
 from typing import Any

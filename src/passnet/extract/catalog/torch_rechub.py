@@ -1,7 +1,5 @@
 """torch_rechub: nets that rank items for users, from columns of ids and numbers."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Sequence
 from typing import Any

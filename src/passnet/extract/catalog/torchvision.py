@@ -1,7 +1,5 @@
 """torchvision: classification, segmentation, video and optical flow nets, and dense detectors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

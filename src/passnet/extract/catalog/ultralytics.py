@@ -3,8 +3,6 @@
 The library is under the AGPL-3.0: whoever serves what includes it must offer their source.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """vit_pytorch: variants of vision transformers from papers, with the sizes of their examples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from passnet.extract.catalog import listed, row_of

@@ -1,7 +1,5 @@
 """x_transformers: transformers that differ in the one or two options they are named after."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pass folders of a run whose text was inspected: each of them once."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

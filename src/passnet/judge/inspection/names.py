@@ -1,282 +1,212 @@
 """Names in the code of a pass folder: what dotted path each expression stands for.
 
-A path is `torch.nn.functional.softmax`, or `?.softmax` for an attribute of an object of unknown
-origin, or `numpy()` for what comes out of a module, or one of these:
+A path is `torch.nn.functional.softmax`, or `module/name@line:column` for a definition of the
+folder, or `?.softmax` for an attribute of an object of unknown origin, or `numpy()` for what comes
+out of a module, or one of these:
 
-- `numbers()`: a number of Python, or an array or scalar of numpy that holds numbers, as do its
-  elements, its rows, and what operators and functions make of it and other numbers
-- `str:float32()`: that string
-- `literal:...()`: a container that is written out in constants
+- `numpy.numbers()`: a number of Python, or an array or scalar of numpy that holds numbers, as do
+  its elements, its rows, and what operators and functions make of it and other numbers
+- `'float32'()`: that string; so for short containers that are written out in constants
 - `?self`: the object whose method it is, in a class that is only used to make such objects
 
 Where a name is assigned in several places it stands for all of them.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
-from collections.abc import Iterable
-from typing import TypeAlias
+from collections.abc import Set
+from functools import partial, reduce
 
 from passnet.judge.inspection import rules as meaning
-from passnet.judge.inspection.sources import Code, Literal, Scope, owner_of
+from passnet.judge.inspection.sources import Code, is_class, module_of
 
 MAX_ELEMENTS = 16
 """Of a container that is gone through element by element."""
 
 UNKNOWN = "?"
 SELF = "?self"
-NUMBERS = "numbers()"
-
-Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_DISPLAYS: dict[type[ast.AST], str] = {
-    ast.JoinedStr: "str",
-    ast.List: "list",
-    ast.ListComp: "list",
-    ast.Tuple: "tuple",
-    ast.Set: "set",
-    ast.SetComp: "set",
-    ast.Dict: "dict",
-    ast.DictComp: "dict",
-}
+NUMBERS = "numpy.numbers()"
+_CONTAINERS = (ast.List, ast.ListComp, ast.Set, ast.SetComp, ast.Dict, ast.DictComp, ast.JoinedStr)
 
 
-def resolve_all(code: Code, scope: Scope, nodes: Iterable[ast.expr]) -> set[str]:
-    """The paths that any of some expressions may stand for."""
-    return {path for node in nodes for path in resolve(code, scope, node)}
+def resolve(code: Code, scope: str, *nodes: ast.AST | None) -> set[str]:
+    """The paths that any of some expressions may stand for, `?` if nothing is known, as of None.
 
-
-def resolve(code: Code, scope: Scope, node: ast.expr) -> set[str]:
-    """The paths an expression may stand for, `?` if nothing is known.
-
-    It is empty only while names are being bound, for what nothing was bound to so far.
+    There are none only while names are being bound, for what nothing was bound to so far. A starred
+    expression stands for what a loop over it gives.
     """
+    return {path for node in nodes for path in _resolve(code, scope, node)}
+
+
+def _resolve(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
     match node:
-        case ast.Name(id=name):
-            return _lookup(code, scope, name, set())
-        case ast.Attribute(value=value, attr=attr):
-            return _below(code, resolve(code, scope, value), attr)
-        case ast.Call(func=func, args=args):
-            called = resolve(code, scope, func)
-            found = {item for path in called for item in _result(code, scope, path, node)}
-            if "builtins.getattr" in called:
-                for attr in texts_of(code, scope, args[1:2])[0]:
-                    found |= _below(code, resolve(code, scope, args[0]), attr)
-            return found
-        case ast.IfExp(body=body, orelse=orelse):
-            return resolve_all(code, scope, [body, orelse])
-        case ast.BoolOp(values=values):
-            return resolve_all(code, scope, values)
-        case ast.NamedExpr(value=value):
-            return resolve(code, scope, value)
-        case ast.BinOp(left=left, op=op, right=right):
-            return operation(code, scope, op, [left, right])
-        case ast.UnaryOp(op=op, operand=operand):
-            return operation(code, scope, op, [operand])
-        case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return operation(code, scope, op, [left, right])
-        case ast.Subscript(value=value):
-            listed = elements(code, scope, value, of_dict="values")
-            if listed is not None:
-                return resolve_all(code, scope, listed)
-            return {element_of(path) for path in resolve(code, scope, value)}
-        case ast.Constant(value=str(text)) if text.isidentifier():
-            return {f"str:{text}()"}
-        case ast.Constant(value=int() | float() | complex()):
-            return {NUMBERS}
-        case ast.Constant(value=value):
-            return {f"builtins.{type(value).__name__}()"}
-    display = _DISPLAYS.get(type(node))
-    return {f"builtins.{display}()"} if display else {UNKNOWN}
+        case ast.Name(name):
+            return _look_up(code, scope, name)
+        case ast.Attribute(owner, attr):
+            return _attributes(code, _resolve(code, scope, owner), attr)
+        case ast.Call(func):
+            called = _resolve(code, scope, func)
+            results = {result for path in called for result in _results(code, scope, path, node)}
+            is_by_name = "builtins.getattr" in called
+            by_name = attributes_by_name(code, scope, node)[0] if is_by_name else []
+            return results | resolve(code, scope, *by_name)
+        case ast.IfExp(_, body, orelse):
+            return resolve(code, scope, body, orelse)
+        case ast.BoolOp(_, values):
+            return resolve(code, scope, *values)
+        case ast.NamedExpr(_, value):
+            return _resolve(code, scope, value)
+        case ast.BinOp(op=ast.MatMult()):
+            return {UNKNOWN}
+        case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+            operands = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+            paths = resolve(code, scope, *operands)
+            return paths if paths <= {NUMBERS} else {UNKNOWN}
+        case ast.Starred() | ast.Subscript():
+            elements = _elements(code, scope, node)
+            return elements if len(elements) <= MAX_ELEMENTS else {UNKNOWN}
+        case ast.Constant() | ast.Tuple():
+            return {constant_path(node)}
+    return {"builtins.list()" if isinstance(node, _CONTAINERS) else UNKNOWN}
 
 
-def operation(code: Code, scope: Scope, op: ast.AST, operands: list[ast.expr]) -> set[str]:
-    """What an operator gives: numbers, if all its operands are; of `@` nothing is said."""
-    paths = resolve_all(code, scope, operands)
-    if isinstance(op, ast.MatMult) or not all(map(_is_number, paths)):
-        return {UNKNOWN}
-    return {NUMBERS} if paths else set()
-
-
-def _is_number(path: str) -> bool:
-    return path in (NUMBERS, f"{NUMBERS}.shape")
-
-
-def element_of(path: str) -> str:
-    """What is in an object, by index or in a loop."""
-    if path == f"{NUMBERS}.shape":
+def constant_path(node: ast.expr) -> str:
+    """The path of a constant or container that is written out: its text, if that tells all."""
+    try:
+        constant = ast.literal_eval(node)
+        text = repr(constant)
+    except (ValueError, TypeError):
+        return "builtins.list()"
+    if isinstance(constant, int | float | complex):
         return NUMBERS
-    return path if path == NUMBERS else UNKNOWN
+    is_name = isinstance(constant, str) and constant.isidentifier()
+    is_container = isinstance(constant, tuple | list | set | dict) and "()" not in text
+    if is_name or (is_container and len(constant) <= 2 * MAX_ELEMENTS):
+        return f"{text}()"
+    return f"builtins.{type(constant).__name__}()"
 
 
-def elements(
-    code: Code, scope: Scope, node: ast.expr, of_dict: str = "keys"
-) -> list[ast.expr] | None:
-    """What is in a container that is written out, or named and never changed; None if unknown."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=value, attr="items" | "keys" | "values" as part)):
-            return elements(code, scope, value, part) if not node.args else None
-        case ast.Name() | ast.Attribute():
-            paths = resolve(code, scope, node)
-            literal = code.literals.get(min(paths)) if len(paths) == 1 else None
-            if literal is None or not _stays(code, literal):
-                return None
-            node = literal.node
-    match node:
-        case ast.Tuple(elts=listed) | ast.List(elts=listed) | ast.Set(elts=listed):
-            pass
-        case ast.Dict(keys=keys, values=values):
-            named = [key for key in keys if key is not None]
-            if len(named) < len(keys):
-                return None
-            pairs = zip(named, values, strict=True)
-            either = {"keys": named, "values": values}
-            listed = either.get(of_dict) or [ast.Tuple([*pair], ast.Load()) for pair in pairs]
-        case _:
-            return None
-    spread = any(isinstance(item, ast.Starred) for item in listed)
-    return None if spread or len(listed) > MAX_ELEMENTS else listed
+def _written(path: str) -> ast.expr | None:
+    """The container whose text a path is."""
+    is_text = path.startswith(("(", "[", "{")) and path.endswith("()")
+    return ast.parse(path.removesuffix("()"), mode="eval").body if is_text else None
 
 
-def _stays(code: Code, literal: Literal) -> bool:
-    """Whether nothing can change a container: it is a tuple, or its names are only looked up in."""
-    names = literal.names | {f".{name}" for name in literal.names}
-    return isinstance(literal.node, ast.Tuple) or names.isdisjoint(code.handed_on)
-
-
-def texts_of(code: Code, scope: Scope, nodes: list[ast.expr]) -> tuple[set[str], bool]:
-    """The strings that an argument may be, and whether it is none but those."""
-    if (text := text_of(nodes)) is not None:
-        return {text}, True
-    paths = resolve_all(code, scope, nodes)
-    found = {path[4:-2] for path in paths if path.startswith("str:")}
-    return found, 0 < len(found) == len(paths)
-
-
-def text_of(nodes: list[ast.expr]) -> str | None:
-    """The string that an argument is, if it is there and written out."""
-    match nodes:
-        case [ast.Constant(value=str(text))]:
-            return text
-    return None
-
-
-def _below(code: Code, paths: set[str], attr: str, seen: set[str] | None = None) -> set[str]:
-    found: set[str] = set()
+def _elements(code: Code, scope: str, node: ast.Starred | ast.Subscript) -> set[str]:
+    """What a loop over a container, or a lookup in it, may give."""
+    match node.value, node:
+        case ast.Dict(keys, values), _:
+            return resolve(code, scope, *(values if isinstance(node, ast.Subscript) else keys))
+        case ((ast.Tuple(parts) | ast.List(parts)), ast.Subscript(_, ast.Constant(int(index)))) if (
+            not any(isinstance(part, ast.Starred) for part in parts)
+        ):
+            return resolve(code, scope, *parts[index : index + 1])
+        case ((ast.Tuple(parts) | ast.List(parts) | ast.Set(parts)), _):
+            return resolve(code, scope, *parts)
+    elements: set[str] = set()
+    paths = _resolve(code, scope, node.value)
+    is_clear = len(paths) == 1 or not isinstance(node.value, ast.Name | ast.Attribute)
     for path in paths:
-        if path == SELF:
-            assigned = code.attributes.get(attr, {UNKNOWN})
-            found |= assigned - {UNKNOWN}
-            if UNKNOWN in assigned or code.reaches:
-                found.add(f"?.{attr}")
-        elif path == NUMBERS and attr in meaning.VIEWS:
-            found.add(NUMBERS)
-        elif path in (NUMBERS, "numpy()") and attr == "base":  # of x.numpy() it is x
-            found.add(UNKNOWN)
+        if is_clear and (container := _written(path)):
+            part = (
+                ast.Subscript(container, node.slice)
+                if isinstance(node, ast.Subscript)
+                else ast.Starred(container)
+            )
+            elements |= _elements(code, scope, part)
         else:
-            found |= follow(code, f"{path}.{attr}", seen or set())
-    return found
+            elements.add(NUMBERS if path == NUMBERS else UNKNOWN)
+    return elements
 
 
-def _result(code: Code, scope: Scope, path: str, node: ast.Call) -> set[str]:
+def attributes_by_name(code: Code, scope: str, call: ast.Call) -> tuple[list[ast.Attribute], bool]:
+    """The attributes that `getattr` or its like may mean, and whether it is none but those."""
+    paths = resolve(code, scope, *call.args[1:2])
+    texts = [path[len("'") : -len("'()")] for path in sorted(paths) if path.startswith("'")]
+    attributes = [ast.Attribute(call.args[0], text, ast.Load()) for text in texts]
+    return attributes, 0 < len(texts) == len(paths)
+
+
+def _results(code: Code, scope: str, path: str, call: ast.Call) -> Set[str]:
     """What a call gives: the results of a function of the folder, or what is known of a module."""
-    if _gives_numbers(code, scope, path, node):
+    if f"{path}()" in code.names:
+        return code.names[f"{path}()"]
+    owner, _, name = path.rpartition(".")
+    match _written(owner):
+        case ast.Dict(keys, values) if name in ("items", "keys", "values"):
+            items = [
+                ast.Tuple([key, value]) for key, value in zip(keys, values, strict=True) if key
+            ]
+            views = {"items": items, "keys": [item.elts[0] for item in items], "values": values}
+            return {constant_path(ast.Tuple([*views[name]]))}
+    if _gives_numbers(code, scope, path, call):
         return {NUMBERS}
-    for owner in meaning.OWN_OBJECTS:
-        if path.startswith(owner) and path[len(owner) : len(owner) + 1] in ("", ".", "("):
-            return {f"{owner}()"}
-    if path in meaning.CONTAINERS:
-        return {f"{path}()"}
-    if path.startswith(NUMBERS):
-        return {"numpy()"}
-    return follow(code, f"{path}()", set()) if owner_of(code, path) else {UNKNOWN}
+    own = meaning.OWN_OBJECTS.intersection(meaning.prefixes_of(path.replace("()", "")))
+    return {f"{min(own, default=path)}()" if own or path in meaning.CONTAINERS else UNKNOWN}
 
 
-def _gives_numbers(code: Code, scope: Scope, path: str, node: ast.Call) -> bool:
+def _gives_numbers(code: Code, scope: str, path: str, call: ast.Call) -> bool:
     """Whether a call gives numbers: by what is called, or as it is given nothing else.
 
     Given something else, numpy may return what is in an array of objects, or a tensor.
     """
     owner, _, name = path.rpartition(".")
     if owner == UNKNOWN:
-        return name == "numpy" and "numpy" not in code.attributes
-    if path in meaning.NUMBER_MAKERS or (owner == NUMBERS and name in meaning.ARRANGING):
+        return name == "numpy" and ".numpy" not in code.names
+    if path in meaning.NUMBER_MAKERS or path in meaning.ARRANGING:
         return True
-    if owner != NUMBERS and not (owner in ("numpy", "math") and (node.args or node.keywords)):
+    positional, words = call.args, [keyword.arg for keyword in call.keywords]
+    if owner != NUMBERS and (owner not in ("numpy", "math") or not (positional or words)):
         return False
-    types = [item.value for item in node.keywords if item.arg == "dtype"]
-    values = [item.value for item in node.keywords if item.arg != "dtype"]
-    if owner == NUMBERS and name in ("astype", "view"):
-        types += node.args
-    elif path in meaning.SHAPED_MAKERS:
-        types += [
-            item for item in node.args if item is not node.args[0] or isinstance(item, ast.Starred)
-        ]
-    elif not types or path not in meaning.ARRAY_MAKERS:
-        values += node.args
-    return all(_is_type(path) for path in resolve_all(code, scope, types)) and all(
-        _is_number(path)
-        for value in values
-        for path in resolve_all(
-            code, scope, value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
-        )
-    )
+    if path in meaning.SHAPED_MAKERS and not isinstance([*positional, None][0], ast.Starred):
+        positional = positional[1:]
+    elif path in meaning.ARRAY_MAKERS and "dtype" in words:
+        positional = []
+    for node in [*positional, *(keyword.value for keyword in call.keywords)]:
+        parts = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+        if not resolve(code, scope, *parts) <= meaning.NUMBER_PATHS:
+            return False
+    return True
 
 
-def _is_type(path: str) -> bool:
-    """Whether a path is a type of numbers, or its name."""
-    text = path.removeprefix("str:").removesuffix("()")
-    either = {path, f"numpy.{text}", f"builtins.{text}"}
-    return path == f"{NUMBERS}.dtype" or not either.isdisjoint(meaning.NUMBER_MAKERS)
+def follow(code: Code, path: str) -> set[str]:
+    """What a dotted path stands for: a name of a module of the folder may be an alias there."""
+    root, *attrs = path.split(".")
+    return reduce(partial(_attributes, code), attrs, {root})
 
 
-def follow(code: Code, path: str, seen: set[str]) -> set[str]:
-    """What a path stands for: a name of a module of the folder may be an alias there."""
-    module = owner_of(code, path)
-    if module is None:
-        return {_shortened(path)}
-    if path == module.name or path in seen:
-        return {path}
-    seen.add(path)
-    name, _, more = path.removeprefix(module.name + ".").partition(".")
-    if name.endswith("()"):
-        meant = module.scope.names.get(name, {UNKNOWN})
-    else:
-        meant = _lookup(code, module.scope, name, seen)
-    found: set[str] = set()
-    for item in meant:
-        if item == f"{module.name}.{name}":
-            found.add(f"{item}.{more}" if more else item)
+def _attributes(code: Code, owners: Set[str], attr: str) -> set[str]:
+    """What an attribute stands for; of an object only the last one counts."""
+    paths: set[str] = set()
+    for owner in owners:
+        path, head = f"{owner}.{attr}", owner.rpartition(".")[0]
+        if owner == SELF:
+            assigned = code.names.get(f".{attr}", {UNKNOWN})
+            is_all = UNKNOWN not in assigned and not code.reaches
+            paths |= assigned - {UNKNOWN} | (set() if is_all else {f"{UNKNOWN}.{attr}"})
+        elif path in meaning.VIEWS:
+            paths.add(NUMBERS)
+        elif path in meaning.MEMORY:
+            paths.add(UNKNOWN)
+        elif owner in code.modules and path not in code.modules:
+            paths |= _look_up(code, owner, attr)
+        elif attr in meaning.EMBEDDED and path not in code.modules and not {"?", "/"} & set(owner):
+            paths.add(attr)
         else:
-            found |= _below(code, {item}, more, seen) if more else follow(code, item, seen)
-    return found
+            paths.add(f"{head}.{attr}" if head == UNKNOWN or head.endswith("()") else path)
+    return paths
 
 
-def _shortened(path: str) -> str:
-    """A path without what tells nothing: of an object only the last attribute counts."""
-    parts = path.split(".")
-    modules = [i for i, part in enumerate(parts) if part in meaning.EMBEDDED]
-    if modules and parts[0] != UNKNOWN:
-        return ".".join(parts[modules[-1] :])
-    objects = [i for i, part in enumerate(parts[:-1]) if part == UNKNOWN or part.endswith("()")]
-    return ".".join([*parts[: objects[-1] + 1], parts[-1]]) if objects else path
-
-
-def _lookup(code: Code, scope: Scope, name: str, seen: set[str]) -> set[str]:
+def _look_up(code: Code, scope: str, name: str) -> Set[str]:
     """The paths a name stands for where it is used."""
-    at: Scope | None = scope
-    while at:
-        if name in at.names and (at is scope or at.kind is not ast.ClassDef):
-            return {item for path in at.names[name] for item in follow(code, path, seen)}
-        at = at.parent
-    found: set[str] = set()
-    if hasattr(builtins, name) or name == "__builtins__":
-        found.add(f"builtins.{name}")
-    for star in code.modules[scope.module].scope.stars:
-        owner = code.modules.get(star)
-        if owner is None and (not found or name in meaning.STRICT.methods):
-            found.add(f"{star}.{name}")
-        elif owner:
-            found |= follow(code, f"{star}.{name}", seen) - {UNKNOWN}
-    return found or {UNKNOWN}
+    holder = scope
+    while holder:
+        is_seen = holder == scope or not is_class(code, holder)
+        if is_seen and f"{holder}/{name}" in code.names:
+            return code.names[f"{holder}/{name}"]
+        holder = holder.rpartition("/")[0]
+    is_builtin = hasattr(builtins, name) or name == "__builtins__"
+    paths = {f"builtins.{name}"} if is_builtin else set()
+    if not is_builtin or name in meaning.STRICT.methods:
+        paths |= _attributes(code, module_of(code, scope).stars - code.modules.keys(), name)
+    return paths or ({UNKNOWN} if code.settled else set())

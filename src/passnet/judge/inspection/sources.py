@@ -1,186 +1,197 @@
-"""The code of a pass folder as text: its modules, read but not run, and how they use names."""
-
-from __future__ import annotations
+"""The code of a pass folder as text: its modules, read but not run, and the scope of each node."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from passnet.errors import PassFolderError
-from passnet.judge.findings import Finding
 from passnet.judge.inspection import rules as meaning
-from passnet.passes.folder import MAX_FILE_BYTES, PACKAGE
+from passnet.judge.inspection.rules import Rules
+from passnet.passes.folder import PACKAGE, read_source
 
 MAX_MODULES = 100
-
-
-@dataclass(eq=False, slots=True)
-class Scope:
-    """The names of a module, class, function or comprehension, and the paths they stand for.
-
-    `path` is that of a class. `result` is the name for what a function gives.
-    """
-
-    kind: type[ast.AST]
-    module: str
-    parent: Scope | None = None
-    path: str = ""
-    names: dict[str, set[str]] = field(default_factory=dict)
-    elsewhere: dict[str, Scope] = field(default_factory=dict)
-    stars: list[str] = field(default_factory=list)
-    result: str | None = None
+TRACED = ("pattern", "replacement_args")
+ANNOTATION = "<annotation>"
+_WITHIN = ("body", "elt", "key", "value", "generators")
+"""The fields of a node that are evaluated in the scope it opens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A file of the folder, and the scope of its module."""
+    """A file of the folder.
 
-    name: str
+    `self_tests`: the lines below `if __name__ == "__main__":`. `stars`: the modules all names of
+    which it imports.
+    """
+
+    package: str
     place: str
-    is_package: bool
     is_pass: bool
-    tree: ast.Module
     lines: list[str]
-    scope: Scope
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A tuple, list, set or dict that is written out in constants, and the names it was given."""
-
-    node: ast.Tuple | ast.List | ast.Set | ast.Dict
-    names: set[str] = field(default_factory=set)
+    self_tests: list[range] = field(default_factory=list)
+    stars: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class Code:
-    """The state of one inspection.
+    """All code of a pass folder, and what its names stand for.
 
-    Of the folder as a whole, by name alone. `handed_on`: names that are used for more than to be
-    called, looped over or looked up in, all strings, and `.name` for every attribute that is
-    used. `renames`: something may give a module another `__name__`. `reaches`: attributes may be
-    set, or methods taken from their class, in ways that a name does not show.
+    `nodes`: those of its text, each with the scope it is evaluated in, which is `module`, or
+    `module/class@line:column/function@line:column` and so on. `definitions`: what opens a scope.
+    `place`: the file that is being read.
 
-    By what is bound. `functions`: those whose callers are all known, by path. `bases`: what a
-    class is made of, by path. `attributes`: what is assigned to an attribute of that name.
+    `names`: of each `scope/name` the paths it stands for; of `scope()` what the function gives, of
+    `.name` what is assigned to attributes. `elsewhere`: the `scope/name` that is meant where one is
+    global or nonlocal. `grew`: more was found out about some name; `settled`: a name that nothing
+    was found out about is unknown.
+
+    What text does with names, whatever they stand for. `handed_on`: names that are used for more
+    than to be called, looped over or looked up in, all strings, and `.name` for every attribute
+    that is used. `renames`: something may give a module another `__name__`. `reaches`: attributes
+    may be set, or methods taken from their class, in ways that a name does not show.
     """
 
+    rules: Rules
     roots: dict[str, Path]
     modules: dict[str, Module] = field(default_factory=dict)
-    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
-    found: dict[tuple[str, str, int], Finding] = field(default_factory=dict)
+    nodes: list[tuple[str, ast.AST]] = field(default_factory=list)
+    definitions: dict[str, ast.AST] = field(default_factory=dict)
+    place: str = ""
+    names: dict[str, set[str]] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    grew: bool = False
+    settled: bool = False
     handed_on: set[str] = field(default_factory=set)
     renames: bool = False
     reaches: bool = False
-    functions: dict[str, tuple[ast.arguments, Scope]] = field(default_factory=dict)
-    bases: dict[str, set[str]] = field(default_factory=dict)
-    attributes: dict[str, set[str]] = field(default_factory=dict)
-    literals: dict[str, Literal] = field(default_factory=dict)
 
 
 def load_module(code: Code, name: str, is_pass: bool = False) -> None:
     """Read a module of the folder and those it imports; a name that is no file of it is passed."""
-    path = _file(code, name)
-    if path is None or name in code.modules:
+    root, *inner = name.split(".")
+    base = code.roots.get(root, Path()).joinpath(*inner)
+    files = [file for file in (base / "__init__.py", Path(f"{base}.py")) if file.is_file()]
+    if root not in code.roots or not inner or not files or name in code.modules:
         return
+    path = files[0]
     if len(code.modules) == MAX_MODULES:
         raise PassFolderError(f"{path}: more than {MAX_MODULES} modules; put some of them together")
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise PassFolderError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
-        text = path.read_bytes()
-        tree = ast.parse(text)  # bytes, so that a declared encoding counts as it does for Python
-    except SyntaxError as cause:
-        raise PassFolderError(f"{path}:{cause.lineno}: not Python: {cause.msg}") from cause
-    except (OSError, RecursionError, MemoryError, ValueError) as cause:
-        raise PassFolderError(f"{path}: cannot be read: {cause}") from cause
-    is_package = path.name == "__init__.py"
-    root, _, inner = name.partition(".")
-    shown = inner.replace(".", "/") + ("/__init__.py" if is_package else ".py")
-    place = shown if root == PACKAGE else f"{root}/{shown}"
+    text, tree = read_source(path)
+    place = path.relative_to(code.roots[root]).as_posix()
+    code.place = place if root == PACKAGE else f"{root}/{place}"
+    package = name if path.stem == "__init__" else name.rpartition(".")[0]
     lines = text.decode("utf-8", "replace").splitlines()
-    scope = Scope(ast.Module, name)
-    module = Module(name, place, is_package, is_pass, tree, lines, scope)
-    code.modules[name] = module
-    _note_uses(code, tree)
-    for node in ast.walk(tree):
-        for _, _, used in imports_of(code, name, node):
-            parts = used.split(".")
-            for count in range(2, len(parts) + 1):
-                load_module(code, ".".join(parts[:count]))
+    code.modules[name] = module = Module(package, code.place, is_pass, lines)
+    num_nodes = len(code.nodes)
+    _note_node(code, name, tree, tree)
+    for _, node in code.nodes[num_nodes:]:
+        for _, _, loaded in imports_of(module, node):
+            for prefix in reversed(meaning.prefixes_of(loaded)):
+                load_module(code, prefix)
 
 
-def _file(code: Code, name: str) -> Path | None:
-    """The file of a module, if it is in the folder."""
-    root, *inner = name.split(".")
-    if root not in code.roots or not inner:
-        return None
-    path = code.roots[root].joinpath(*inner)
-    for file in (path / "__init__.py", path.with_name(path.name + ".py")):
-        if file.is_file():
-            return file
-    return None
-
-
-def imports_of(code: Code, module: str, node: ast.AST) -> Iterator[tuple[str, str, str]]:
+def imports_of(module: Module, node: ast.AST) -> Iterator[tuple[str, str, str]]:
     """Of each name that a statement imports: itself, what it stands for, what is loaded."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             root = alias.name.split(".")[0]
             yield alias.asname or root, alias.name if alias.asname else root, alias.name
     elif isinstance(node, ast.ImportFrom):
-        base = node.module or ""
-        if node.level:
-            parts = module.split(".")
-            up = node.level - code.modules[module].is_package
-            base = ".".join(parts[: max(len(parts) - up, 0)] + ([base] if base else []))
+        package = module.package.rsplit(".", node.level - 1)[0] if node.level else None
+        base = ".".join(filter(None, [package, node.module]))
         for alias in node.names:
             path = base if alias.name == "*" else f"{base}.{alias.name}"
             yield alias.asname or alias.name, path, path
 
 
-def owner_of(code: Code, path: str) -> Module | None:
-    """The module of the folder in which a path begins."""
-    while path and path not in code.modules:
-        path = path.rpartition(".")[0]
-    return code.modules.get(path)
+def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST) -> None:
+    """Note a node of the text, what it does with names, and then what it holds."""
+    match holder, node:
+        case ast.Expr(), ast.Constant():
+            return  # it only documents
+        case ast.Attribute(), ast.Attribute() | ast.Name():
+            pass  # a dotted name is one node
+        case ast.Assign(_, ast.Constant()), ast.Subscript(_, ast.Constant("TRITON_INTERPRET")):
+            pass  # a variable of the environment that a pass may set
+        case _:
+            code.nodes.append((scope, node))
+    _note_use(code, holder, node)
+    inner = scope_within(scope, node)
+    if inner != scope:
+        code.definitions[inner] = node
+    elif isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'":
+        last = node.body[-1].end_lineno if "/" not in scope else None
+        module_of(code, scope).self_tests.append(range(node.body[0].lineno, (last or 0) + 1))
+    for name, value in ast.iter_fields(node):
+        below = inner if name in _WITHIN else scope
+        if name in ("annotation", "returns"):
+            below = f"{scope}/{ANNOTATION}"
+        elif name == "iter":
+            below = scope_of_iterable(code, scope, node)
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and child._fields:
+                _note_node(code, below, node, child)
 
 
-def _note_uses(code: Code, tree: ast.Module) -> None:
-    """Note what the text of a module does with names, whatever they stand for in it."""
-    harmless: set[ast.AST] = set()  # names that are not handed on, strings that only document
-    for node in ast.walk(tree):  # those that hold others first
-        match node:
-            case (
-                ast.Call(func=ast.Name() as inner)
-                | ast.Call(
-                    func=ast.Attribute(
-                        value=ast.Name() as inner, attr="items" | "keys" | "values" | "get"
-                    )
-                )
-                | ast.For(iter=ast.Name() as inner)
-                | ast.comprehension(iter=ast.Name() as inner)
-                | ast.Subscript(value=ast.Name() as inner, ctx=ast.Load())
-                | ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[ast.Name() as inner])
-                | ast.Expr(value=ast.Constant() as inner)
-            ):
-                harmless.add(inner)
-            case ast.Name(id=name, ctx=ast.Load()) if node not in harmless:
-                code.handed_on.add(name)
-            case ast.Attribute(attr=name, ctx=context):
-                code.handed_on.add(f".{name}")
-                if not isinstance(context, ast.Load):
-                    code.attributes.setdefault(name, set())
-            case ast.alias(name=name, asname=str(other)) if name != other:
-                code.handed_on.add(name)
-            case ast.Constant(value=str(name)) if node not in harmless:
-                code.handed_on.add(name)
-        if node in harmless and isinstance(node, ast.Constant):
-            continue
-        loaded = isinstance(getattr(node, "ctx", None), ast.Load)
-        for place, text in ast.iter_fields(node):
-            if isinstance(text, str | list) and "__name__" in text and not loaded:
-                code.renames = True
-            if isinstance(text, str) and text in meaning.REACHERS:
-                code.reaches |= place != "attr" or text.startswith("__")
+def _note_use(code: Code, holder: ast.AST, node: ast.AST) -> None:
+    match node, holder:
+        case ast.Name(ctx=ast.Load()), (
+            ast.Call(func=used)
+            | ast.Attribute(used, "items" | "keys" | "values" | "get")
+            | ast.For(iter=used)
+            | ast.comprehension(iter=used)
+            | ast.Subscript(used, ctx=ast.Load())
+            | ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[used])
+        ) if used is node:
+            pass
+        case ((ast.Name(name, ast.Load()) | ast.Constant(str(name))), _):
+            code.handed_on.add(name)
+        case ast.Name(name), ast.NamedExpr() | ast.Assign([_, _, *_]):
+            code.handed_on.add(name)
+        case ast.alias(name, str(alias)), _ if name != alias:
+            code.handed_on.add(name)
+        case ast.Attribute(attr=name), _:
+            code.handed_on.add(f".{name}")
+    is_read = isinstance(getattr(node, "ctx", None), ast.Load)
+    for field_name, text in ast.iter_fields(node):
+        if isinstance(text, str | list) and "__name__" in text and not is_read:
+            code.renames = True
+        if isinstance(text, str) and text in meaning.REACHERS:
+            code.reaches |= field_name != "attr" or text.startswith("__")
+
+
+def scope_within(scope: str, node: ast.AST) -> str:
+    """The scope of what is within a node: its own if it opens one, as what is traced does."""
+    match node:
+        case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+            return f"{scope}/{name}@{node.lineno}:{node.col_offset}"
+        case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return f"{scope}/@{node.lineno}:{node.col_offset}"
+        case ast.Assign([ast.Name(name)], ast.Lambda() | ast.Name() | ast.Attribute()):
+            return f"{scope}/{name}@{node.lineno}" if name in TRACED else scope
+    return scope
+
+
+def scope_of_iterable(code: Code, scope: str, loop: ast.AST) -> str:
+    """Where what a loop goes through is evaluated: the first of a comprehension, outside of it."""
+    generators = getattr(code.definitions.get(scope), "generators", [])
+    return scope.rpartition("/")[0] if loop in generators[:1] else scope
+
+
+def module_of(code: Code, scope: str) -> Module:
+    """The module that a scope is in."""
+    return code.modules[scope.partition("/")[0]]
+
+
+def is_traced(code: Code, path: str) -> bool:
+    """Whether a path or scope is within a function of a pass that is traced, not run."""
+    module, _, inner = path.partition("/")
+    is_pass = module in code.modules and code.modules[module].is_pass
+    return is_pass and re.split("[/.@]", inner)[0] in TRACED
+
+
+def is_class(code: Code, scope: str) -> bool:
+    """Whether a scope is that of a class."""
+    return isinstance(code.definitions.get(scope), ast.ClassDef)

@@ -4,8 +4,6 @@ Run by path as the first process of the namespaces that `unshare` made, with the
 alone; ends by becoming the command. Needs Linux 5.12, for mounts that are made read-only as a tree.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """Graphs that were prepared once, to be judged again and again."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """How long threads wait for a processor, by the kernel's account."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 OWN_THREAD = "thread-self"

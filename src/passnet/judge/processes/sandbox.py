@@ -9,8 +9,6 @@ Not confined: what can be read (all that the user can read), sockets of services
 the private folders, and the number of processes where the judge runs as root, whom Linux exempts.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

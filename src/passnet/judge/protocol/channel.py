@@ -1,7 +1,5 @@
 """A socket that carries length-prefixed messages and file descriptors."""
 
-from __future__ import annotations
-
 import select
 import socket
 import struct

@@ -4,8 +4,6 @@ The judge has no CUDA context, and neither has a parent of workers: a process wi
 forked. Each worker makes its own.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What judge and worker say to each other: tagged records, decoded strictly, never pickled."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 import msgspec

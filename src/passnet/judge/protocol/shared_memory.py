@@ -1,7 +1,5 @@
 """Memory that judge and worker share: inputs, outputs, and the page on which calls are timed."""
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os

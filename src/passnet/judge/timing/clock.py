@@ -6,8 +6,6 @@ compared with what is seen of the reference's in the same turn. The cost of an e
 measured on the reference's worker, which no candidate can slow down, and taken off for all.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """From rounds of times to a speedup with its interval, and to the reference against itself."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -7,8 +7,6 @@ set, stays within its range of exponents (so that a probability stays below one,
 zero), and cannot be known or looked up before it is written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What the measurement of a candidate shows of its conduct: findings beside right and wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

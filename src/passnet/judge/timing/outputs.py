@@ -4,8 +4,6 @@ Outputs in ordinary memory are read from outside the worker, which has no part i
 device are copied by the worker, at the judge's command, to memory that both share.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias

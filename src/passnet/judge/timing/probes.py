@@ -4,8 +4,6 @@ The worker has no part in it beyond saying where its outputs lie. What is read a
 is what was there at the end of the call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

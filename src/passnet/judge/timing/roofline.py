@@ -5,8 +5,6 @@ is the best case for a cache; products by a matrix multiplication of numpy's. Wh
 read is left out: not every program reads all of its inputs.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ memory that is shared. What it copies is compared like anything else that a work
 takes is measured, as work that is put off until then shows in it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import mmap

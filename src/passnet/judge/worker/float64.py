@@ -1,7 +1,5 @@
 """The graph in float64, without rounding as it were; run by the reference alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Candidate code runs here. Nothing that this process says is evidence: its output
 its time is taken, by the judge.
 """
 
-from __future__ import annotations
-
 import gc
 import mmap
 import os

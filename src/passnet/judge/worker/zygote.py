@@ -5,8 +5,6 @@ itself, and is single-threaded, so that forking it is safe. As the first process
 namespace it cannot be killed by its workers, and adopts what they leave behind.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

@@ -11,8 +11,6 @@
 Nets have their default configuration, but for a few layers in each stack.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

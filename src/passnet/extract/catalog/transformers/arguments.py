@@ -1,7 +1,5 @@
 """How each argument of the nets of transformers is made, by its name."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """What the default settings of some configurations lack, or say that does not fit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 _ROPE: dict[str, Any] = {"rope_type": "default", "rope_theta": 10000.0}

@@ -1,7 +1,5 @@
 """What is known of a net of transformers before it is called: its configuration, its arguments."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Families of transformers whose arguments are made otherwise than their names say."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """Makers of inputs, each described by the names of its axes and where their sizes come from."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

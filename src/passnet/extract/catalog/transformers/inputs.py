@@ -1,7 +1,5 @@
 """What a net of transformers is called with: made from its arguments and its configuration."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Configurations of transformers with few layers, and otherwise as they are by default."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -9,7 +9,7 @@ import torch
 from passnet.errors import PassFolderError
 from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection.rules import RULES, STRICT
-from tests.judge.static_folder import (
+from tests.judge.inspection_folder import (
     COMPARISON,
     EVASION,
     METHOD,

@@ -7,7 +7,16 @@ import pytest
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import OPEN, RULES, STRICT
 from passnet.passes.folder import inspect_folder
-from tests.judge.static_folder import COMPILE, EVASION, FOREIGN, METHOD, OP, body, findings, kinds
+from tests.judge.inspection_folder import (
+    COMPILE,
+    EVASION,
+    FOREIGN,
+    METHOD,
+    OP,
+    body,
+    findings,
+    kinds,
+)
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "passes").iterdir())
 

@@ -7,7 +7,7 @@ import pytest
 
 from passnet.errors import PassFolderError
 from passnet.judge.inspection.rules import OPEN, STRICT
-from tests.judge.static_folder import EVASION, NETWORK, PASS, body, findings, kinds
+from tests.judge.inspection_folder import EVASION, NETWORK, PASS, body, findings, kinds
 
 IMPORTS = {
     "from pass_dir.kernel import run": "run(x)",

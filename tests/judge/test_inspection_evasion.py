@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passnet.judge.inspection.rules import RULES
-from tests.judge.static_folder import (
+from tests.judge.inspection_folder import (
     COMPARISON,
     EVASION,
     FOREIGN,
