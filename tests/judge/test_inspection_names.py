@@ -128,6 +128,8 @@ try:
 except (PassError, e.InputError) as cause:
     print(cause)
 """,
+    "a global function": "def outer():\n    global inner\n    def inner(x):\n        return x\n",
+    "names that are like code": 'TABLE = {"x().y": 1, "()": 1e999}\nprint(TABLE.items())\n',
     "a switch": 'import os\nos.environ["TRITON_INTERPRET"] = "1"\n',
 }
 """No finding under either rules."""
@@ -347,6 +349,11 @@ ABUSED = {
     "names of two kinds": (f'NAMES = ("float32",)\nNAMES = ("float64",)\n{TYPES}', EVASION),
     "other names by +=": (f'NAMES = ("float32",)\nNAMES += ("mat" + "mul",)\n{TYPES}', EVASION),
     "other names by :=": (f'NAMES = ("float32",)\n(NAMES := tuple(f()))\n{TYPES}', EVASION),
+    "names by := and more": (f'(NAMES := ["float32"]).append("mat" + "mul")\n{TYPES}', EVASION),
+    "names under two names": (
+        f'NAMES = MORE = ["float32"]\nMORE.append("mat" + "mul")\n{TYPES}',
+        EVASION,
+    ),
     "names from outside": (
         f'import pass_dir.Fuse as me\nNAMES = ("float32",)\nme.NAMES = f()\n{TYPES}',
         EVASION,

@@ -32,7 +32,7 @@ def bind_names(code: Code) -> None:
     for _ in range(MAX_ROUNDS):
         code.grew = False
         for scope, node in nodes:
-            code.place = module_of(code, scope).place
+            code.file = module_of(code, scope).file
             _bind(code, scope, node)
         if not code.grew:
             unbound = [paths for paths in code.names.values() if not paths]
@@ -201,7 +201,7 @@ def _add(code: Code, path: str, paths: Set[str]) -> None:
     code.grew |= not paths <= bound
     bound |= paths
     if len(bound) > MAX_PATHS:
-        where = path.partition("/")[0] if scope else code.place
+        where = path.partition("/")[0] if scope else code.file
         raise PassFolderError(
             f"{where}: {name} stands for more than {MAX_PATHS} things; use several names"
         )

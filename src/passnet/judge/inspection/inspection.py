@@ -60,7 +60,7 @@ def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
         rows = [row for scope, node in code.nodes for row in _findings(code, scope, node)]
     except RecursionError as cause:
         raise PassFolderError(
-            f"{code.place}: nested too deeply to be inspected; write it in more lines"
+            f"{code.file}: nested too deeply to be inspected; write it in more lines"
         ) from cause
     findings: dict[tuple[str, int, str], Finding] = {}
     for key, finding in sorted(rows, key=lambda row: (row[0], SEVERITIES.index(row[1].weight))):
@@ -72,7 +72,7 @@ def _findings(
     code: Code, scope: str, node: ast.AST
 ) -> Iterator[tuple[tuple[str, int, str], Finding]]:
     module, line = module_of(code, scope), getattr(node, "lineno", None)
-    code.place = module.place
+    code.file = module.file
     is_imported = not code.renames and module.stars.isdisjoint(code.modules)
     if is_imported and any(line in lines for lines in module.self_tests):
         return
@@ -80,8 +80,8 @@ def _findings(
     for (severity, name), use in _uses(code, scope, node):
         text = "".join(module.lines[line - 1 : line]).strip()
         text = text if len(text) <= MAX_EVIDENCE_CHARS else text[:MAX_EVIDENCE_CHARS] + "..."
-        finding = Finding(severity, name, f"{use}: `{text}`", f"{module.place}:{line}")
-        yield (module.place, line, name), finding
+        finding = Finding(severity, name, f"{use}: `{text}`", f"{module.file}:{line}")
+        yield (module.file, line, name), finding
 
 
 def _rules(code: Code, scope: str) -> Rules:

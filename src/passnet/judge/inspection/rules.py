@@ -178,6 +178,8 @@ BASES = _words(
 """What a class may be made of, by base, decorator or metaclass, so that its objects are no tensors
 and have no attributes but its own; with `()`, by what a call of it gives.
 """
+SWITCHES = _words("TRITON_INTERPRET")
+"""Variables of the environment that a pass may set."""
 EMBEDDED = _words("torch os sys subprocess ctypes importlib builtins threading multiprocessing")
 """Modules that are themselves when reached through another that imports them (`cpp.os.system`)."""
 

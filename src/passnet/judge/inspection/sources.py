@@ -13,6 +13,7 @@ from passnet.passes.folder import PACKAGE, read_source
 
 MAX_MODULES = 100
 TRACED = ("pattern", "replacement_args")
+SELF_TEST = "__name__ == '__main__'"
 ANNOTATION = "<annotation>"
 _WITHIN = ("body", "elt", "key", "value", "generators")
 """The fields of a node that are evaluated in the scope it opens."""
@@ -22,12 +23,12 @@ _WITHIN = ("body", "elt", "key", "value", "generators")
 class Module:
     """A file of the folder.
 
-    `self_tests`: the lines below `if __name__ == "__main__":`. `stars`: the modules all names of
+    `self_tests`: the lines that only run where it is the program. `stars`: the modules all names of
     which it imports.
     """
 
     package: str
-    place: str
+    file: str
     is_pass: bool
     lines: list[str]
     self_tests: list[range] = field(default_factory=list)
@@ -40,7 +41,7 @@ class Code:
 
     `nodes`: those of its text, each with the scope it is evaluated in, which is `module`, or
     `module/class@line:column/function@line:column` and so on. `definitions`: what opens a scope.
-    `place`: the file that is being read.
+    `file`: the one that is being read.
 
     `names`: of each `scope/name` the paths it stands for; of `scope()` what the function gives, of
     `.name` what is assigned to attributes. `elsewhere`: the `scope/name` that is meant where one is
@@ -58,7 +59,7 @@ class Code:
     modules: dict[str, Module] = field(default_factory=dict)
     nodes: list[tuple[str, ast.AST]] = field(default_factory=list)
     definitions: dict[str, ast.AST] = field(default_factory=dict)
-    place: str = ""
+    file: str = ""
     names: dict[str, set[str]] = field(default_factory=dict)
     elsewhere: dict[str, str] = field(default_factory=dict)
     grew: bool = False
@@ -79,11 +80,11 @@ def load_module(code: Code, name: str, is_pass: bool = False) -> None:
     if len(code.modules) == MAX_MODULES:
         raise PassFolderError(f"{path}: more than {MAX_MODULES} modules; put some of them together")
     text, tree = read_source(path)
-    place = path.relative_to(code.roots[root]).as_posix()
-    code.place = place if root == PACKAGE else f"{root}/{place}"
+    file = path.relative_to(code.roots[root]).as_posix()
+    code.file = file if root == PACKAGE else f"{root}/{file}"
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
     lines = text.decode("utf-8", "replace").splitlines()
-    code.modules[name] = module = Module(package, code.place, is_pass, lines)
+    code.modules[name] = module = Module(package, code.file, is_pass, lines)
     num_nodes = len(code.nodes)
     _note_node(code, name, tree, tree)
     for _, node in code.nodes[num_nodes:]:
@@ -113,17 +114,19 @@ def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST) -> None:
             return  # it only documents
         case ast.Attribute(), ast.Attribute() | ast.Name():
             pass  # a dotted name is one node
-        case ast.Assign(_, ast.Constant()), ast.Subscript(_, ast.Constant("TRITON_INTERPRET")):
-            pass  # a variable of the environment that a pass may set
+        case ast.Assign(_, ast.Constant()), ast.Subscript(_, ast.Constant(key)) if (
+            key in meaning.SWITCHES
+        ):
+            pass
         case _:
             code.nodes.append((scope, node))
     _note_use(code, holder, node)
     inner = scope_within(scope, node)
     if inner != scope:
         code.definitions[inner] = node
-    elif isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'":
-        last = node.body[-1].end_lineno if "/" not in scope else None
-        module_of(code, scope).self_tests.append(range(node.body[0].lineno, (last or 0) + 1))
+    if isinstance(node, ast.If) and "/" not in scope and ast.unparse(node.test) == SELF_TEST:
+        lines = range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1)
+        module_of(code, scope).self_tests.append(lines)
     for name, value in ast.iter_fields(node):
         below = inner if name in _WITHIN else scope
         if name in ("annotation", "returns"):
