@@ -124,7 +124,7 @@ BROKEN = {
         "x = " + "-" * 50_000 + "1\n",
         r"kernel.py.*(read|not Python)|too deeply",
     ),
-    "a deep walk": ("x = y" + ".a()" * 900 + "\n", "too deeply"),
+    "a deep walk": ("x = y" + ".a()" * 980 + "\n", "too deeply"),
     "a large file": ("x = 1\n" * 1_000_000, r"kernel.py: larger than"),
     "a name for everything": (
         "import torch as x\n" + "x = x.a\n" * 100,
