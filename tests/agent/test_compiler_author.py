@@ -31,7 +31,7 @@ from passnet.passes.folder import inspect_folder
 from passnet.suite.suite import SuiteGraph, Task
 from tests.graph.programs import graph_of, program_of
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("agent")
 
 ROUNDED = (("emulate_precision_casts", True),)
 SILU = program_of("x = torch.nn.functional.silu(a)", "y = x * b", returns="(y,)")

@@ -13,7 +13,7 @@ pytest.importorskip("fastapi", reason="the server of transformers needs fastapi 
 pytest.importorskip("uvicorn", reason="the server of transformers needs fastapi and uvicorn")
 from passnet.agent.scripted_llm import DEFAULT_SCRIPT
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("judge")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("agent")]
 
 
 def test_an_llm_behind_a_server_solves_a_task(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from tests.judge.folders import PATTERN, small_graph, write_passes
 from tests.passes.assembled import run_assembled
 from tests.passes.interpreted import Job, job, run_interpreted
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("prompt")
 
 
 def settings(rules: RulesName, device: str = "cpu") -> RunSettings:

@@ -19,7 +19,7 @@ from tests.judge.folders import GOOD, PATTERN
 pytest.importorskip("inspect_ai", reason="an llm as author needs the extra agent")
 from passnet.agent.inspect_registry import passbench
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("agent-run")
 
 LIST = "sorted_output_pass_rule_names.json"
 

@@ -10,7 +10,7 @@ from passnet.suite.suite import SuiteGraph, Task
 from tests.agent.test_compiler_author import settings
 from tests.graph.programs import graph_of, program_of
 
-pytestmark = [pytest.mark.xdist_group("judge"), pytest.mark.slow]
+pytestmark = [pytest.mark.xdist_group("agent"), pytest.mark.slow]
 
 PROGRAM = program_of(
     "x = torch.nn.functional.silu(a)", "y = x * b", "z = torch.softmax(y, -1)", returns="(z,)"

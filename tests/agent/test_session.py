@@ -18,7 +18,7 @@ from passnet.judge.trial import Trial
 from passnet.suite.suite import Task
 from tests.judge.folders import GOOD, PATTERN, small_graph
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("agent")
 
 GRAPHS = tuple(
     replace(small_graph((32, 16 * number)), name=f"add_relu-{number}") for number in (1, 2)

@@ -19,7 +19,7 @@ from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
 from tests.conftest import ROOT
 from tests.judge.folders import GOOD, small_graph, write_passes
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("bench")
 
 
 def test_a_run_measures_scores_and_leaves_its_records(tmp_path: Path) -> None:
@@ -64,6 +64,7 @@ def test_phases_that_overlap_add_up_to_all_of_the_time() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_scores_are_recomputed_from_the_run_folder_alone(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 1)
     out = tmp_path / "run"

@@ -10,7 +10,7 @@ from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing.clock import EARLY_WORK, LATE_WORK
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("honest")
 
 CORPUS = Path(__file__).parent
 CASES = find_cases([CORPUS])

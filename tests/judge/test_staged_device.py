@@ -23,7 +23,7 @@ from passnet.judge.trial import Trial
 from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, small_graph, write_passes
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("staged")
 
 QUICK = JudgeSettings(
     device=STAGED,

@@ -18,7 +18,7 @@ from passnet.judge.trial import Trial
 from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("statuses")
 
 QUICK = JudgeSettings(
     timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, audit_share=0.5),

@@ -11,7 +11,7 @@ from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from tests.judge.folders import small_graph
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("statuses")
 
 SETTINGS = JudgeSettings(
     timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3),

@@ -24,7 +24,7 @@ from passnet.judge.timing.timed_worker import TimedWorker
 from tests.judge.folders import small_graph, write_passes
 from tests.processes import runs, wait_until
 
-pytestmark = pytest.mark.xdist_group("judge")  # those that measure take turns
+pytestmark = pytest.mark.xdist_group("worker")
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +74,7 @@ def test_closing_a_worker_ends_it(parent: WorkerParent) -> None:
     assert worker.close() == 0  # a second time does nothing
 
 
+@pytest.mark.slow
 def test_workers_of_a_warm_parent_compile_with_inductor_and_it_stays_single_threaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
