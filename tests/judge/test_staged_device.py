@@ -160,7 +160,7 @@ BODIES = {
         "def copy_out(outputs, memory):\n"
         "    while todo:\n"
         "        x, y, out = todo.pop()\n"
-        "        end = time.perf_counter() + 0.03\n"  # longer than a busy machine lets wait
+        "        end = time.perf_counter() + 0.002\n"
         "        while time.perf_counter() < end:\n"
         "            out.copy_(torch.relu(x + y))\n"
         "    copy(outputs, memory)\n"
@@ -188,6 +188,6 @@ def test_late_work_is_more_than_a_quarter_and_five_microseconds() -> None:
     assert not _late_work([], [])
     assert not _late_work([0.012] * 40, [0.010] * 40)
     assert not _late_work([1.2] * 40, [1.0] * 40)
-    assert not _late_work([0.020] * 9, [0.010] * 9)  # too few to tell
+    assert not _late_work([0.020] * 5, [0.010] * 5)  # too few to tell
     (found,) = _late_work([0.020] * 40, [0.010] * 40)
     assert found.weight == "reject" and "20.0 us" in found.evidence

@@ -45,9 +45,14 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     },
     (("reject",), "calls"): {
         "late_write": "An output changed after its call ended.",
-        "static_buffer": "An output that was still held changed when the graph was called again.",
+        "static_buffer": "An output that is still held lies where another call's output does.",
+    },
+    (("reject",), "processes"): {
+        "loop_taken_over": "It answers the judge in place of the worker, from code of its own.",
     },
     (("reject",), "time"): {
+        "disturbs_others": "It ran while it should have stood still, where it can slow others down "
+        "or work ahead of its time.",
         "early_work": "More time passes between the writing of the inputs and the call than it "
         "takes to read them.",
         "late_work": "On a GPU, the outputs take longer to be delivered than the reference's.",

@@ -14,7 +14,7 @@ from passnet.errors import GraphError
 from passnet.graph.device import retarget
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
-from passnet.judge.check import KINDS, NUM_GRADED, CheckResult, Expected, num_written
+from passnet.judge.check import EXTREME, FRESH, KINDS, CheckResult, Expected, num_written
 from passnet.judge.findings import Finding, forbids_running
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.device_lock import DeviceTurns
@@ -131,8 +131,8 @@ class _TrialSession:
         with _phase(self._phases_s, "inputs"):
             self._prepared = prepared_graph(self._parents, self._graph, self._settings)
         with _phase(self._phases_s, "reference"):
-            reference = self._load(self._parents.reference(), REFERENCE, stack)
-            self._expected = Expected(self._prepared, reference)
+            oracle = self._load(self._parents.reference(), REFERENCE, stack)
+            self._expected = Expected(self._prepared, oracle)
         evidence = {}
         loaded: dict[str, LoadedWorker] = {}
         for candidate in candidates:
@@ -140,8 +140,13 @@ class _TrialSession:
             if worker is not None:
                 loaded[candidate.name] = worker
         if loaded and self._settings.timing is not None:
+            with _phase(self._phases_s, "reference"):
+                reference = self._load(self._parents.reference(), REFERENCE, stack)
+                reference.run(FRESH)
+                reference.restore(FRESH)
             compared = [evidence[name] for name in loaded]
-            timed = self._time(reference, compared, list(loaded.values()), self._settings.timing)
+            workers = [oracle, reference, *loaded.values()]
+            timed = self._time(workers, compared, self._settings.timing)
             evidence |= {completed.candidate: completed for completed in timed}
         return evidence
 
@@ -189,20 +194,19 @@ class _TrialSession:
         return evidence, None
 
     def _time(
-        self,
-        reference: LoadedWorker,
-        compared: Sequence[Evidence],
-        candidates: Sequence[LoadedWorker],
-        plan: TimingPlan,
+        self, loaded: Sequence[LoadedWorker], compared: Sequence[Evidence], plan: TimingPlan
     ) -> list[Evidence]:
-        """Evidence with what was measured of each candidate, all together."""
-        loaded = [reference, *candidates]
-        timed = [TimedWorker(worker, self._settings.call_timeout_s) for worker in loaded]
+        """Evidence with what was measured of each candidate, all together; loaded are the oracle,
+        the reference, and the candidates.
+        """
+        _, reference, *candidates = loaded
+        timeout_s = self._settings.call_timeout_s
+        timed = [TimedWorker(worker, plan.max_calls, timeout_s) for worker in loaded]
         try:
             with self._turns.alone(), _phase(self._phases_s, "timing"):
                 measurement = self._measure(timed, plan)
                 is_cpu = kind_of(self._settings.device) == "cpu"
-                profiles = [None if is_cpu else worker.profile(HOT_CALLS) for worker in loaded]
+                profiles = [None if is_cpu else worker.profile(HOT_CALLS) for worker in loaded[1:]]
                 roofline = self._roofline(num_written(reference.forms, measurement.shared))
         finally:
             for worker in timed:
@@ -236,15 +240,24 @@ class _TrialSession:
         return measure_roofline(num_bytes, self._expected.flops, self._parents.num_threads)
 
     def _measure(self, timed: list[TimedWorker], plan: TimingPlan) -> Measurement:
-        """A measurement, repeated while it is not steady."""
+        """A measurement, repeated while it is not steady; the oracle comes first."""
+        oracle, *workers = timed
         random = np.random.default_rng(secrets.randbits(128))
-        graded = self._prepared.input_sets[:NUM_GRADED]
-        fresh = FreshInputs(self._prepared.tensors, graded, random)
+        numbers = [FRESH, EXTREME][: len(self._expected.outcomes) - FRESH]
+        input_sets = [self._prepared.input_sets[number] for number in numbers]
+        fresh = FreshInputs(self._prepared.tensors, input_sets, random)
+        measurement: Measurement | None = None
         for _ in range(self._settings.max_repeats):
-            measurement = interleave(timed, plan, fresh, random)
+            last = measurement
+            measurement = interleave(
+                workers, oracle, plan, fresh, random, self._parents.num_threads
+            )
+            if last is not None:  # wrong values that were seen once stay wrong
+                measurement = measurement.remembering(last)
             is_steady = measurement.timings[0].is_steady(self._settings.self_tolerance)
             if is_steady and not measurement.needs_repeat:
                 break
+        assert measurement is not None, "measured once at least"
         return measurement
 
 

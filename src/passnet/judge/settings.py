@@ -14,22 +14,21 @@ class TimingPlan:
         seconds: time to spend on calls, for each worker.
         min_rounds: rounds to make in any case.
         max_rounds: rounds after which the measurement ends.
-        burst_ms: time that a worker is called for in one round.
-        min_calls: counted calls of a worker in one round at least.
-        max_calls: and at most.
+        burst_ms: time that a worker is called for in one turn, where `max_calls` allows.
+        min_calls: calls of a worker in one turn at least, two in any case.
+        max_calls: and at most; fewer where they need more memory than `timed_worker.BURST_BYTES`.
         slow_ms: of calls of this length and more there are fewer, see `SLOW_ROUNDS`.
-        audit_share: share of turns in which all outputs of one call are read, and in another call
-            the torch ops of replacements observed. One more turn, after the last that counts, is
-            audited in any case, and outputs are held in it: held memory would make later calls
-            slower or faster.
+        audit_share: share of turns after which all of the outputs and arguments that are looked at
+            are read, and the torch ops of replacements observed in a further call. One more turn,
+            after the last that counts, is audited in any case.
     """
 
     seconds: float = 0.4
     min_rounds: int = 6
-    max_rounds: int = 16
-    burst_ms: float = 2.0
+    max_rounds: int = 40
+    burst_ms: float = 1.0
     min_calls: int = 3
-    max_calls: int = 50
+    max_calls: int = 100
     slow_ms: float = 20.0
     audit_share: float = 0.02
 
@@ -57,8 +56,7 @@ class JudgeSettings:
     """Seconds for every later call."""
 
     self_tolerance: float = 0.1
-    """How far the reference may be from itself, and be held up waiting for a processor, before a
-    measurement is repeated."""
+    """How far the reference may be from itself before a measurement is repeated."""
 
     max_repeats: int = 3
     """How often a measurement is repeated before its trials are `unstable`."""

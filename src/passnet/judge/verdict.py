@@ -15,7 +15,7 @@ from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
 from passnet.judge.trial import MAX_TEXT, Trial
 from passnet.score.status import Status
 
-BUSY = "the reference differs from itself, or waits for a processor; the machine is too busy"
+BUSY = "the reference differs from itself; the machine is too busy"
 """The error of a trial whose measurement was not steady."""
 
 

@@ -7,5 +7,5 @@ parent_pool       the parents of a run: a trusted one, and a confined one for ea
 loaded_worker     one worker under one candidate: its inputs, its calls, its outputs as bytes
 prepared_graphs   graphs whose inputs were made once, to be judged again and again
 device_lock       one measurement at a time on a device, over all processes of the machine
-run_queue         how long threads wait for a processor, by the kernel's account
+standstill        a worker that stands still but for its turn, and what it ran then
 """

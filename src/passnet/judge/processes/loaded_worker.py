@@ -39,8 +39,7 @@ INPUT_MEMORY = "passnet-inputs"
 class PreparedGraph:
     """A graph with its input sets, ready to hand to workers.
 
-    `content` is what the input memory holds before a call: the values of every set, and room for
-    those of timed calls.
+    `content` is what the input memory holds before a call: the values of every set.
     """
 
     text: str
@@ -52,10 +51,9 @@ class PreparedGraph:
 
 def prepare_graph(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> PreparedGraph:
     """A graph with some sets of inputs, laid out for workers."""
-    all_sets = [*input_sets, input_sets[0]]  # the last is overwritten before every timed call
-    layouts, num_bytes = lay_out(graph.tensors, all_sets)
+    layouts, num_bytes = lay_out(graph.tensors, input_sets)
     content = np.zeros(num_bytes, np.uint8)
-    for layout, values in zip(layouts, zip(*all_sets, strict=True), strict=True):
+    for layout, values in zip(layouts, zip(*input_sets, strict=True), strict=True):
         for offset, value in zip(layout.offsets, values, strict=False):
             if not isinstance(value, int):
                 flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
@@ -107,7 +105,6 @@ class LoadedWorker:
         self.first_call_s = 0.0
         self._candidate = candidate
         self._settings = settings
-        self._addresses: tuple[int, ...] = ()
         self._output_memory: SharedMemory | None = None
         self._num_calls = 0
         num_bytes = prepared.content.nbytes
@@ -143,7 +140,6 @@ class LoadedWorker:
             self.close()
             raise
         self.load_s = reply.seconds
-        self._addresses = reply.addresses
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -170,30 +166,6 @@ class LoadedWorker:
         """Put the arguments of a set back to what they were."""
         for part in self._parts(input_set).values():
             self._content[part] = self.prepared.content[part]
-
-    def timed_inputs(self) -> list[Array | None]:
-        """The memory of the arguments of timed calls, flat; None for what is no tensor."""
-        return [
-            self._memory.array(layout.dtype, layout.shape, layout.offsets[-1]).reshape(-1)
-            if layout.offsets
-            else None
-            for layout in self.prepared.layouts
-        ]
-
-    def argument_addresses(self) -> dict[int, range]:
-        """Where the arguments of timed calls lie in the worker's memory."""
-        base = self.worker.mapped_at(INPUT_MEMORY)
-        if base is None:
-            return {}
-        parts = self._parts(-1)
-        starts = dict(enumerate(self._addresses)) or {
-            index: base + part.start for index, part in parts.items()
-        }
-        return {
-            index: range(starts[index], starts[index] + part.stop - part.start)
-            for index, part in parts.items()
-            if index in starts  # a worker can name too few addresses
-        }
 
     def run(self, input_set: int, seed: int = 0) -> tuple[OutputForm, ...]:
         """Call once on a set; the form of the outputs.

@@ -9,13 +9,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from passnet.errors import WorkerError
-from passnet.judge.processes.run_queue import waited_ns
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
+from passnet.judge.processes.standstill import GoneError, Standstill, StopPlace
 from passnet.judge.protocol.channel import (
     Channel,
     ChannelClosedError,
@@ -156,7 +157,9 @@ class WorkerParent:
         reply = self._ask(Spawn(limits), Spawned, FORK_TIMEOUT_S, fds)
         far.close()
         host_pid = _host_pid(self._received_fds)
-        return Worker(reply.pid, host_pid, _open_memory(host_pid), channel, log, self)
+        worker = Worker(reply.pid, host_pid, _open_memory(host_pid), channel, log, self)
+        worker.await_birth()
+        return worker
 
     def end(self, pid: int, is_awaited: bool = True) -> WorkerEnded:
         """Kill a worker with all it started; how it ended, if that is awaited."""
@@ -176,6 +179,8 @@ class Worker:
     _open: bool = True
     _failure: WorkerFailureError | None = None
     num_left: int = 0
+    birth: StopPlace | None = None
+    """Where it stopped before any other code came to it."""
 
     def __enter__(self) -> Worker:
         return self
@@ -265,9 +270,22 @@ class Worker:
         except OSError:
             return 0
 
-    def waited_ns(self) -> int:
-        """How long its main thread has waited for a processor."""
-        return waited_ns(self._host_pid)
+    def await_birth(self) -> None:
+        """Wait until it stands still for the first time, see where, and let it go."""
+        with suppress(GoneError), closing(self.standstill()) as still:
+            still.await_stop(lambda: None)
+            self.birth = still.place()
+            still.release()
+
+    def standstill(self) -> Standstill:
+        """Its process, as one that stops itself."""
+        return Standstill(self._host_pid, self._parent.sandbox.name != "none")
+
+    def keep_to(self, processors: set[int]) -> None:
+        """Let its threads run on some processors alone."""
+        with suppress(OSError):
+            for task in Path(f"/proc/{self._host_pid}/task").iterdir():
+                os.sched_setaffinity(int(task.name), processors)
 
     def has_spoken(self) -> bool:
         """Whether a message of the worker, or its end, is there to be received."""

@@ -53,14 +53,15 @@ class Fetch(msgspec.Struct, frozen=True, tag=True):
 
 
 class Arm(msgspec.Struct, frozen=True, tag=True):
-    """Wait for calls on the control page, which comes with the first of these messages; so does the
-    memory that outputs are delivered to, where they lie on a device.
+    """Take orders from the control page, see `ControlPage`, until one says to leave.
 
-    `observed` are the numbers of those, from 0, in which torch ops are noted. They stand here, and
-    not on the page, because code that is called knows where the page lies.
+    `slots` is where the arguments of each call of a burst lie. With this message come the control
+    page, the memory of the slots, and where outputs lie on a device that which they are copied to;
+    `num_bytes` are their sizes.
     """
 
-    observed: frozenset[int] = frozenset()
+    slots: tuple[InputLayout, ...]
+    num_bytes: tuple[int, ...]
 
 
 class CheckMatches(msgspec.Struct, frozen=True, tag=True):
@@ -101,12 +102,9 @@ class OutputForm(msgspec.Struct, frozen=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, tag=True):
-    """The graph is ready; `seconds` went into loading and building. `addresses` are those of the
-    arguments of timed calls, where they lie on a device.
-    """
+    """The graph is ready; `seconds` went into loading and building."""
 
     seconds: float
-    addresses: tuple[int, ...] = ()
 
 
 class Ran(msgspec.Struct, frozen=True, tag=True):
@@ -125,7 +123,11 @@ class Fetched(msgspec.Struct, frozen=True, tag=True):
 
 
 class Armed(msgspec.Struct, frozen=True, tag=True):
-    """The worker watches the control page."""
+    """The worker is about to stand still, and takes orders from the control page. `addresses` are
+    those of the arguments of every slot, slot by slot, where they lie on a device.
+    """
+
+    addresses: tuple[int, ...] = ()
 
 
 class Observed(msgspec.Struct, frozen=True):

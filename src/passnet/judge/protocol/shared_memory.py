@@ -68,24 +68,51 @@ def lay_out(
     return layouts, position
 
 
-class ControlPage:
-    """The page on which the judge starts calls and sees them end, in 64-bit words.
+def lay_out_slots(
+    layouts: Sequence[InputLayout], num_slots: int
+) -> tuple[tuple[InputLayout, ...], int]:
+    """Where the arguments of each call of a burst go, slot by slot, and the bytes of all."""
+    position = 0
+    offsets: list[list[int]] = [[] for _ in layouts]
+    for _ in range(num_slots):
+        for index, layout in enumerate(layouts):
+            if layout.number is None:
+                offsets[index].append(position)
+                count = int(np.prod(layout.shape, dtype=np.int64))
+                position = aligned(position + count * storage(layout.dtype).itemsize)
+    slots = tuple(
+        layout
+        if layout.number is not None
+        else InputLayout(layout.dtype, layout.shape, tuple(argument_offsets))
+        for layout, argument_offsets in zip(layouts, offsets, strict=True)
+    )
+    return slots, position
 
-    The judge writes a command, then counts `GO` up. The worker works, writes the addresses of its
-    outputs from `OUTPUTS` on, and sets `DONE` to the same number. The judge looks at the outputs
-    and sets `FREE`; the worker lets go of them, or where `KEEP` says so holds them until the next
-    call is free, and sets `READY`. `WARM`, `BURST` and `STOP` have no outputs and end with `DONE`.
-    Where outputs lie on a device, the judge has them delivered before it sets `FREE`.
+
+class ControlPage:
+    """The pages on which the judge says what a worker does next, in 64-bit words.
+
+    The worker stands still while the judge writes the number of an order, what the order is, and
+    how many calls it asks for. It is let go, does as it was told, writes the addresses of the
+    outputs of every call from `OUTPUTS` on, sets `DONE` to the number, and stops itself.
     """
 
-    GO, DONE, FREE, READY, COMMAND, KEEP, COUNT, OUTPUTS = 0, 1, 2, 3, 4, 5, 6, 8
-    CALL, NOTHING, WARM, STOP = 0, 1, 2, 3
-    """Commands: call the graph; do all of a call but the call; get the inputs ready; leave the
-    page."""
+    GO, DONE, ORDER, COUNT, OUTPUTS = 0, 1, 2, 3, 8
+    CALL, EMPTY, FREE, OBSERVE, LEAVE, IDLE = 0, 1, 2, 3, 4, 9
+    """Orders: call the graph on so many slots; do all of that but the calls; let go of all outputs;
+    call once, and note what torch ops replacements use; go back to messages; sleep for so many
+    milliseconds."""
 
-    BURST, DELIVER, DELIVER_ALL, DELIVER_HELD = 4, 5, 6, 7
-    """More commands: call the graph `COUNT` times in a row; copy the outputs to where the judge can
-    read them; the arguments too; copy the outputs that are still held."""
+    UP, DOWN, DOWN_ALL, REPEAT = 5, 6, 7, 8
+    """Orders for a device: copy the arguments of so many slots there; copy back the outputs of the
+    calls whose numbers stand at `OUTPUTS`; the arguments of those calls too; call so many times on
+    one slot."""
 
     def __init__(self, page: mmap.mmap) -> None:
         self.words = memoryview(page).cast("q")
+
+    @staticmethod
+    def num_bytes(num_slots: int, num_outputs: int) -> int:
+        """The bytes that hold the addresses of all outputs of so many calls."""
+        words = ControlPage.OUTPUTS + num_slots * max(num_outputs, 1)
+        return -(-words * 8 // mmap.PAGESIZE) * mmap.PAGESIZE

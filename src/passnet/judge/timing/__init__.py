@@ -1,7 +1,7 @@
 """Time, as the judge measures it, and what it looks at meanwhile.
 
-clock                  rounds in which all workers are called on the same fresh inputs
-timed_worker           one worker as the clock has it: calls bracketed, outputs probed
+clock                  rounds in which every worker is let run for a burst of calls in its turn
+timed_worker           one worker as the clock has it: let run, stopped, and read
 fresh_inputs           values of its own for every timed call
 probes                 reads of a worker's memory: random places of its outputs, or all of them
 outputs                how outputs are read: in the worker's memory, or as a device delivers them

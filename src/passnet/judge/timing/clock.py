@@ -1,14 +1,18 @@
-"""The judge's clock: rounds in which all workers are called on the same fresh inputs.
+"""The judge's clock: rounds in which every worker is let run for a burst of calls in its turn.
 
 Rounds visit the workers forwards and backwards (ABBA), so that a drift of the machine falls on all
-alike, and shows in the reference against itself. What is seen of a worker's outputs in a turn is
-compared with what is seen of the reference's in the same turn. The cost of an empty bracket is
-measured on the reference's worker, which no candidate can slow down, and taken off for all.
+alike, and shows in the reference against itself. Every burst follows one on the values that lay
+there before, which brings code and memory into the caches, and has inputs of its own, drawn for one
+worker alone. When it has ended, some of its calls are drawn and looked at, and the oracle, another
+worker of the reference, is called on their inputs to tell what should be there. What a burst costs
+beside its calls is measured on the oracle too, which no candidate can slow down, and taken off for
+all. The reference is looked at like any other, so that all come to their turns in the same state.
 """
 
+import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -16,35 +20,57 @@ import numpy as np
 from passnet.judge.compare import Comparison, compare_values, worse
 from passnet.judge.findings import Finding, finding
 from passnet.judge.processes.worker_process import WorkerFailureError
-from passnet.judge.protocol.messages import Observed, OutputForm
+from passnet.judge.protocol.messages import Observed
+from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.settings import TimingPlan
-from passnet.judge.timing.estimate import self_ratio
-from passnet.judge.timing.fresh_inputs import FreshInputs
-from passnet.judge.timing.probes import SharedPair, compare_places, draw_places
+from passnet.judge.timing.estimate import low_mean, self_ratio
+from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
+from passnet.judge.timing.probes import (
+    SharedPair,
+    compare_places,
+    draw_places,
+    places_not_finite,
+)
 from passnet.judge.timing.timed_worker import (
-    LATE_WAIT_S,
-    SHORTEST_MS,
-    Audit,
-    PlannedCall,
+    LATE_WAIT_MS,
+    LEAST_CALLS,
+    MAX_SEEN,
+    Look,
+    Seen,
+    SeenCall,
     TimedWorker,
-    Turn,
-    TurnResult,
+    burst_ns,
 )
 from passnet.score.tolerance import LEVELS
+
+EXTREME_SET = 1
+"""Which set of inputs of a `FreshInputs` is the extreme one, where it has more than one."""
+
+EXTREME_SHARE = 0.125
+"""Share of timed calls on extreme inputs: enough for a shortcut that fails on them to be seen in
+every measurement, few enough for the time to be that of usual inputs."""
+
+NUM_WARM_BURSTS = 3
+"""Bursts that are not counted: the first ones page memory in, and tell how long a call takes."""
+
+NS_PER_MS = 1_000_000
+
+SHORTEST_MS = 1e-4
+"""A time below 0.1 microseconds is the clock's own grain."""
 
 EARLY_WORK = "early_work"
 EARLY_RATIO = 2.0
 EARLY_MS = 0.01
-EARLY_READS = 20
-"""A worker works on its inputs if in so many readings of them even the fastest takes longer than
-this many times the reference's median, and ten microseconds. Noise makes some readings slow, not
-all of them."""
+EARLY_READS = 6
+"""On a device, arguments are copied there before a burst. A worker works on them then if of so many
+copies even the fastest takes longer than this many times the reference's median, and ten
+microseconds. Noise makes some copies slow, not all of them."""
 
 LATE_WORK = "late_work"
 LATE_RATIO = 1.25
 LATE_MS = 0.005
 LATE_SHARE = 0.1
-"""On a device, outputs are delivered after the call. A worker has put work off until then if
+"""On a device, outputs are delivered after a burst. A worker has put work off until then if
 even the fastest tenth of its deliveries takes longer than this many times the reference's median,
 and five microseconds. Chosen, not measured: no GPU was at hand."""
 
@@ -54,24 +80,15 @@ SLOW_CALLS = 2
 no longer for it, so that fewer calls tell as much; and with more, a graph of 0.2 s a call took a
 minute of a machine on which nobody else may work."""
 
-HELD_UP_QUANTILE = 0.75
-"""How far the reference was held up in a measurement is taken at this quantile of its turns. The
-fastest fifth of turns makes the estimate (`estimate.LOW_SHARE`); where three quarters are
-undisturbed, every worker has many more than that."""
-
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, of which the time of one is taken on a device."""
-
-STALE_SHARE = 0.125
-"""Share of calls whose inputs are replaced at the last moment, after the worker has read them. They
-do not count, as they find their inputs in another core's cache."""
 
 
 T = TypeVar("T")
 
 Rounds: TypeAlias = tuple[tuple[float, float], ...]
-"""The times of a worker's two turns in every round, in milliseconds; each is the median of its
-turn's calls."""
+"""The times of a worker's two turns in every round, in milliseconds a call; each is that of a burst
+of calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +105,8 @@ class WorkerTiming:
     """Counted calls behind each time."""
 
     held_up: float
-    """Share of the time that the reference and the judge waited for a processor, at
-    `HELD_UP_QUANTILE` of the reference's turns."""
+    """Share of the reference's turns for which something else had its processor. It is no part of
+    any time."""
 
     comparison: Comparison
     """What was seen of the worker's outputs and arguments, compared with the reference's."""
@@ -110,11 +127,9 @@ class WorkerTiming:
     """The same of the worker."""
 
     def is_steady(self, tolerance: float) -> bool:
-        """Whether the reference agrees with itself and was hardly held up. The worker's own waiting
-        does not count: who waits on purpose is slow, and no less judged.
-        """
+        """Whether the reference agrees with itself."""
         ratio = self_ratio(np.array(self.reference_rounds_ms))
-        return abs(np.log(ratio)) <= np.log1p(tolerance) and self.held_up <= tolerance
+        return bool(abs(np.log(ratio)) <= np.log1p(tolerance))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +150,43 @@ class Measurement:
         names = {finding.name for timing in self.timings for finding in timing.findings}
         return bool(names & {EARLY_WORK, LATE_WORK})
 
+    def remembering(self, earlier: "Measurement") -> "Measurement":
+        """The same, with what an earlier one of the same workers showed beside times."""
+        timings = [
+            replace(
+                timing,
+                comparison=worse(timing.comparison, before.comparison),
+                findings=tuple(
+                    {
+                        found.name: found
+                        for found in (*before.findings, *timing.findings)
+                        if found in timing.findings or found.name not in (EARLY_WORK, LATE_WORK)
+                    }.values()
+                ),
+                failure=timing.failure or before.failure,
+            )
+            for timing, before in zip(self.timings, earlier.timings, strict=True)
+        ]
+        return Measurement(tuple(timings), self.shared)
+
+
+@dataclass
+class _OracleError(Exception):
+    """It was not the worker that failed, but the one that tells what is right."""
+
+    failure: WorkerFailureError
+
 
 @dataclass(slots=True)
 class _WorkerRecord:
     """What is known of one worker so far."""
 
     comparison: Comparison = Comparison("ok", LEVELS[0])
-    samples: list[tuple[float, float]] = field(default_factory=list)
+    bursts_ns: list[tuple[int, int]] = field(default_factory=list)
     findings: dict[str, Finding] = field(default_factory=dict)
     observed: dict[str, Observed] = field(default_factory=dict)
-    warm_ms: list[float] = field(default_factory=list)
-    delivery_ms: list[float] = field(default_factory=list)
+    up_ms: list[float] = field(default_factory=list)
+    down_ms: list[float] = field(default_factory=list)
     failure: WorkerFailureError | None = None
 
     def note(self, findings: Sequence[Finding]) -> None:
@@ -155,34 +196,40 @@ class _WorkerRecord:
 
 def interleave(
     workers: Sequence[TimedWorker],
+    oracle: TimedWorker,
     plan: TimingPlan,
     fresh: FreshInputs,
     random: np.random.Generator,
+    num_threads: int = 1,
 ) -> Measurement:
     """Rounds in which every worker has two turns: forwards, then backwards (ABBA).
 
     The order is rotated from round to round, so that each worker is as often next to itself, and
     next to each other, as any: what runs before a turn has left its traces in the shared cache.
-    The reference comes first; nobody outside may know the state of `random`, which decides where to
-    look.
+    The reference comes first; `oracle` is another worker of it, which is not timed. Nobody outside
+    may know the state of `random`, which decides where to look. This thread and the workers
+    keep to processors of their own meanwhile.
 
     Raises:
-        WorkerFailureError: the first worker, the reference, failed.
+        WorkerFailureError: the first worker, the reference, or the oracle failed.
     """
-    records = [_WorkerRecord() for _ in workers]
-    rounds = _Interleaving(workers, plan, fresh, random, records, plan.min_calls)
-    min_rounds = rounds.warm_up()
-    deadline = time.monotonic() + plan.seconds * len(workers)
-    for number in range(plan.max_rounds):
-        if number >= min_rounds and time.monotonic() > deadline:
-            break
-        start = number % len(workers)
-        order = [*range(start, len(workers)), *range(start)]
-        forwards, backwards = rounds.turn(order), rounds.turn(order[::-1])
-        for index in forwards.keys() & backwards.keys():
-            times = (forwards[index].ms, backwards[index].ms)
-            records[index].samples.append(times)
-    return rounds.finish()
+    usual = os.sched_getaffinity(0)
+    own, others = _share(usual, num_threads)
+    os.sched_setaffinity(0, own)
+    try:
+        records = [_WorkerRecord() for _ in workers]
+        rounds = _Interleaving(workers, oracle, plan, fresh, random, records, num_threads, others)
+        return rounds.measure()
+    finally:
+        os.sched_setaffinity(0, usual)
+
+
+def _share(processors: set[int], num_threads: int) -> tuple[set[int], set[int]]:
+    """The processor of the judge, and those of its workers, of which one runs at a time."""
+    ordered = sorted(processors)
+    if len(ordered) <= num_threads:
+        return processors, processors
+    return {ordered[0]}, set(ordered[-num_threads:])
 
 
 @dataclass(slots=True)
@@ -190,86 +237,189 @@ class _Interleaving:
     """The turns of some workers, and what they have shown."""
 
     _workers: Sequence[TimedWorker]
+    _oracle: TimedWorker
     _plan: TimingPlan
     _fresh: FreshInputs
     _random: np.random.Generator
     _records: Sequence[_WorkerRecord]
-    _num_calls: int
+    _num_threads: int
+    _processors: set[int]
+    _num_calls: int = LEAST_CALLS
+    _empty_ns: list[int] = field(default_factory=list)
     _held_up: list[float] = field(default_factory=list)
+    _shared: frozenset[SharedPair] = frozenset()
+    _stop_offsets: list[int] = field(default_factory=list)
+
+    def measure(self) -> Measurement:
+        """All rounds, and what they have shown."""
+        self._oracle.arm(self._processors)
+        self._stop_offsets = self._oracle.stop_offsets()
+        min_rounds = self._warm_up()
+        deadline = time.monotonic() + self._plan.seconds * len(self._workers)
+        for number in range(self._plan.max_rounds):
+            if number >= min_rounds and time.monotonic() > deadline:
+                break
+            start = number % len(self._workers)
+            order = [*range(start, len(self._workers)), *range(start)]
+            forwards, backwards = self._turn(order), self._turn(order[::-1])
+            for index in forwards.keys() & backwards.keys():
+                self._records[index].bursts_ns.append((forwards[index], backwards[index]))
+        self._turn(range(len(self._workers)), is_last=True)  # seen whole, and not counted
+        return self._measurement()
 
     def _visit(self, index: int, action: Callable[[TimedWorker], T]) -> T | None:
         """What an action on a worker gives; None where it fails, or has failed before."""
         record = self._records[index]
         try:
             return None if record.failure else action(self._workers[index])
+        except _OracleError as wrapped:
+            raise wrapped.failure from None
         except WorkerFailureError as failure:
             if index == 0:
                 raise
             record.failure = failure
             return None
 
-    def warm_up(self) -> int:
-        """Warm all workers up, decide how many calls make a turn, and how many rounds there are at
-        least.
+    def _warm_up(self) -> int:
+        """Let all workers stand still, decide how many calls make a burst, and how many rounds
+        there are at least.
         """
-        plan, workers = self._plan, self._workers
-        for index in range(len(workers)):
-            self._visit(index, lambda worker: worker.warm_up(self._fresh))
-        empty_ms = workers[0].empty_bracket_ms()
-        for worker in workers:
-            worker.empty_ms = empty_ms
-        slowest_ms = max(worker.typical_ms for worker in workers)
-        fitting = int(plan.burst_ms / max(slowest_ms, SHORTEST_MS))
+        plan, fresh = self._plan, self._fresh
+        slowest_ms = SHORTEST_MS
+        for index in range(len(self._workers)):
+            self._visit(index, lambda worker: worker.arm(self._processors))
+            bursts = [[fresh.draw() for _ in range(LEAST_CALLS)] for _ in range(NUM_WARM_BURSTS)]
+            for draws in bursts:
+                last_ns = self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
+                if last_ns is not None and draws is bursts[-1]:
+                    slowest_ms = max(slowest_ms, last_ns / LEAST_CALLS / NS_PER_MS)
         min_rounds, min_calls = plan.min_rounds, plan.min_calls
         if slowest_ms >= plan.slow_ms:
             min_rounds, min_calls = min(min_rounds, SLOW_ROUNDS), min(min_calls, SLOW_CALLS)
-        self._num_calls = max(min_calls, min(plan.max_calls, fitting))
+        fitting = max(min_calls, min(plan.max_calls, int(plan.burst_ms / slowest_ms)))
+        most = min(worker.num_slots for worker in self._workers)
+        self._num_calls = max(LEAST_CALLS, min(fitting, most))
+        for index in range(len(self._workers)):
+            draws = self._draws()
+            self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
         return min_rounds
 
-    def turn(self, order: Sequence[int], is_last: bool = False) -> dict[int, TurnResult]:
-        """One turn of each worker on the same inputs; the results of those that did not fail."""
-        audited = is_last or self._random.random() < self._plan.audit_share
-        calls = _plan_calls(self._num_calls, self._fresh, self._random, audited, is_last)
-        spots = self._random.random(self._workers[0].num_inputs).tolist()
-        forms = self._workers[0].forms
-        turn = Turn(calls, draw_places(forms, self._random), spots)
-        results = {
-            index: result
-            for index in order
-            if (result := self._visit(index, lambda worker: worker.take(turn, self._fresh)))
-        }
-        for index, result in results.items():
-            record = self._records[index]
-            comparison = _compare(turn, result, results[0], self._workers[index].forms, forms)
-            record.comparison = worse(record.comparison, comparison)
-            record.note(_audit_findings(result.audit))
-            record.observed.update({use.name: use for use in result.observed})
-            record.warm_ms += result.warm_ms
-            record.delivery_ms += result.delivery_ms
-        self._held_up.append(results[0].held_up)
-        return results
+    def _burst(self, worker: TimedWorker, draws: Sequence[Draw]) -> int:
+        """The nanoseconds of a burst that nobody looks at."""
+        spent = worker.burst(self._fresh, draws)
+        worker.free()
+        return burst_ns(spent, self._num_threads, worker.is_on_device)
 
-    def finish(self) -> Measurement:
-        """One more turn, which is audited and does not count, and what all turns have shown."""
-        audit = self.turn(range(len(self._workers)), is_last=True)[0].audit
+    def _draws(self) -> list[Draw]:
+        """Draws for a burst, as many of them extreme in every one."""
+        count, fresh = self._num_calls, self._fresh
+        wanted = EXTREME_SHARE * count if fresh.num_sets > 1 else 0.0
+        num_extreme = int(wanted) + (self._random.random() < wanted % 1)
+        sets = [EXTREME_SET] * num_extreme + [0] * (count - num_extreme)
+        return [fresh.draw(number) for number in self._random.permutation(sets).tolist()]
+
+    def _turn(self, order: Sequence[int], is_last: bool = False) -> dict[int, int]:
+        """One burst of each worker; the nanoseconds of those that did not fail."""
+        is_whole = is_last or self._random.random() < self._plan.audit_share
+        times = {}
+        for index in order:
+            ns = self._visit(index, lambda worker, i=index: self._take(worker, i, is_whole))
+            if ns is not None:
+                times[index] = ns
+        if is_whole:
+            for index in self._random.permutation(range(1, len(self._workers))).tolist():
+                draw = self._fresh.draw()
+                self._visit(index, lambda worker, draw=draw: worker.observe(self._fresh, draw))
+                self._visit(index, lambda worker: worker.free())
+        return times
+
+    def _take(self, worker: TimedWorker, index: int, is_whole: bool) -> int:
+        """A burst of a worker, of which some calls are compared with the reference's."""
+        record = self._records[index]
+        worker.order(ControlPage.CALL, self._num_calls)  # on the values of before, to warm up
+        worker.free()
+        draws = self._draws()
+        worker.write(self._fresh, draws)
+        meanwhile_ns = worker.ran_meanwhile_ns()
+        if meanwhile_ns:
+            text = f"ran for {meanwhile_ns / 1e3:.1f} us while it should have stood still"
+            record.note([finding("disturbs_others", text)])
+        spent = worker.order(ControlPage.CALL, len(draws))
+        if worker.stops_elsewhere(self._stop_offsets):
+            text = "it stood still in other code than the worker's own"
+            record.note([finding("loop_taken_over", text)])
+        look = self._draw_look(len(draws), is_whole)
+        seen = worker.look_at(self._fresh, look)
+        worker.free()
+        if seen.up_ns is not None and seen.down_ns is not None:
+            record.up_ms.append(seen.up_ns / NS_PER_MS)
+            record.down_ms.append(seen.down_ns / NS_PER_MS)
+        expected = self._expected(seen.calls, look)
+        self._compare(index, seen, expected, look)
+        if index == 0:
+            self._held_up.append(spent.waited_ns / max(spent.wall_ns, 1))
+            self._shared = seen.calls[0].shared
+        return burst_ns(spent, self._num_threads, worker.is_on_device)
+
+    def _draw_look(self, num_calls: int, is_whole: bool) -> Look:
+        """Where to look after a burst; nothing of its worker runs any more."""
+        count = min(MAX_SEEN, num_calls)
+        chosen = self._random.choice(num_calls, count, replace=False).tolist()
+        reference = self._workers[0]
+        spots = self._random.random(reference.num_inputs).tolist()
+        return Look(tuple(chosen), draw_places(reference.forms, self._random), spots, is_whole)
+
+    def _expected(self, calls: Sequence[SeenCall], look: Look) -> Seen:
+        """What the reference makes of the inputs of some calls."""
+        numbers = tuple(range(len(calls)))
+        try:
+            self._oracle.burst(self._fresh, [call.draw for call in calls])
+            again = Look(numbers, look.probes, look.spots, look.is_whole)
+            seen = self._oracle.look_at(self._fresh, again)
+            self._oracle.free()
+            empty = self._oracle.order(ControlPage.EMPTY, self._num_calls)
+            self._oracle.free()
+        except WorkerFailureError as failure:
+            raise _OracleError(failure) from failure
+        self._empty_ns.append(burst_ns(empty, self._num_threads, self._oracle.is_on_device))
+        return seen
+
+    def _compare(self, index: int, seen: Seen, expected: Seen, look: Look) -> None:
+        """Note what was seen of a worker's calls against the reference's."""
+        record, forms = self._records[index], self._workers[index].forms
+        for actual, right in zip(seen.calls, expected.calls, strict=True):
+            record.comparison = worse(record.comparison, _compare_call(look, actual, right))
+            if actual.whole is None or right.whole is None or actual.draw.input_set == EXTREME_SET:
+                continue
+            whole = compare_values(forms, self._workers[0].forms, actual.whole, right.whole)
+            record.comparison = worse(record.comparison, whole)
+        if seen.is_written_late:
+            text = f"an output changed in the {LATE_WAIT_MS} ms after the calls had ended"
+            record.note([finding("late_write", text)])
+        if seen.is_overwritten and not expected.is_overwritten:
+            text = "an output that was still held lies where another call's output does"
+            record.note([finding("static_buffer", text)])
+
+    def _measurement(self) -> Measurement:
+        """What all turns have shown."""
         reference = self._records[0]
-        hot_ms = [
-            self._visit(index, lambda worker: worker.burst_ms(HOT_CALLS))
-            if worker.is_on_device
-            else None
-            for index, worker in enumerate(self._workers)
-        ]
+        hot_ms = []
+        self._oracle.leave()
+        for index, worker in enumerate(self._workers):
+            hot_ms.append(self._visit(index, _hot_ms) if worker.is_on_device else None)
+            if (observed := self._visit(index, lambda worker: worker.leave())) is not None:
+                self._records[index].observed.update({use.name: use for use in observed})
         for record in self._records[1:]:
-            findings = _early_work(record.warm_ms, reference.warm_ms)
-            findings += _late_work(record.delivery_ms, reference.delivery_ms)
-            record.note(findings)
-        held_up = float(np.quantile(self._held_up, HELD_UP_QUANTILE))
+            record.note(_early_work(record.up_ms, reference.up_ms))
+            record.note(_late_work(record.down_ms, reference.down_ms))
+        empty_ns = float(low_mean(np.array(self._empty_ns)))
+        rounds = [self._rounds_ms(record, empty_ns) for record in self._records]
         timings = [
             WorkerTiming(
-                tuple(reference.samples),
-                () if record.failure else tuple(record.samples),
+                rounds[0],
+                () if record.failure else own_rounds,
                 self._num_calls,
-                held_up,
+                float(np.median(self._held_up)),
                 record.comparison,
                 tuple(record.findings.values()),
                 tuple(record.observed.values()),
@@ -277,73 +427,59 @@ class _Interleaving:
                 hot_ms[0],
                 hot,
             )
-            for record, hot in zip(self._records, hot_ms, strict=True)
+            for record, own_rounds, hot in zip(self._records, rounds, hot_ms, strict=True)
         ]
-        return Measurement(tuple(timings), audit.shared if audit else frozenset())
+        return Measurement(tuple(timings), self._shared)
+
+    def _rounds_ms(self, record: _WorkerRecord, empty_ns: float) -> Rounds:
+        """Times of a call, of the bursts of all rounds without what a burst costs beside calls."""
+        per_call_ns = self._num_calls * NS_PER_MS
+        first, second = (
+            [max((pair[turn] - empty_ns) / per_call_ns, SHORTEST_MS) for pair in record.bursts_ns]
+            for turn in range(2)
+        )
+        return tuple(zip(first, second, strict=True))
 
 
-def _plan_calls(
-    num_calls: int, fresh: FreshInputs, random: np.random.Generator, audited: bool, held: bool
-) -> list[PlannedCall]:
-    """The calls of a turn: one that does not count, those that do, and at random places between
-    them some whose inputs are replaced at the last moment and, if audited, one that is observed.
-    """
-    planned = [PlannedCall(fresh.draw()) for _ in range(num_calls + 1)]
-    if audited:
-        number = int(random.integers(1, num_calls))
-        planned[number] = PlannedCall(fresh.draw(), "held" if held else "audited")
-    extra = [
-        PlannedCall(fresh.draw(), stale=fresh.draw())
-        for _ in range(random.binomial(num_calls, STALE_SHARE))
-    ]
-    for call in extra:
-        planned.insert(int(random.integers(1, len(planned) + 1)), call)
-    if audited:
-        # Before the audited call: what comes after it must not know that it is looked at.
-        last = next(position for position, call in enumerate(planned) if call.kind != "timed")
-        planned.insert(int(random.integers(1, last + 1)), PlannedCall(fresh.draw(), "observed"))
-    return planned
+def _hot_ms(worker: TimedWorker) -> float:
+    """The time of one of many calls in a row, on the inputs that lie there."""
+    return worker.order(ControlPage.REPEAT, HOT_CALLS).wall_ns / NS_PER_MS / HOT_CALLS
 
 
-def _compare(
-    turn: Turn,
-    candidate: TurnResult,
-    reference: TurnResult,
-    forms: Sequence[OutputForm],
-    reference_forms: Sequence[OutputForm],
-) -> Comparison:
-    """What was seen of a worker's outputs in a turn against the reference's."""
-    comparison = Comparison("ok", LEVELS[0])
-    for actual, expected in zip(candidate.probed, reference.probed, strict=True):
-        comparison = worse(comparison, compare_places(turn.probes, actual, expected))
-    for index in sorted(candidate.changed - reference.changed):
+def _compare_call(look: Look, actual: SeenCall, expected: SeenCall) -> Comparison:
+    """What was seen of one call against what the reference makes of the same inputs."""
+    if actual.draw.input_set == EXTREME_SET:
+        output = places_not_finite(look.probes, actual.places, expected.places)
+        comparison = Comparison("ok", LEVELS[0])
+        if output is not None:
+            text = f"output {output} of a timed call is not finite, the reference's is"
+            comparison = Comparison("ok", None, text)
+    else:
+        comparison = compare_places(look.probes, actual.places, expected.places)
+    for index in sorted(actual.changed - expected.changed):
         text = f"argument {index} is left with other values by a timed call"
         comparison = worse(comparison, Comparison("ok", None, text))
-    if candidate.audit is None or reference.audit is None or candidate is reference:
-        return comparison
-    whole = compare_values(forms, reference_forms, candidate.audit.outputs, reference.audit.outputs)
-    comparison = worse(comparison, whole)
-    for pair in sorted(candidate.audit.shared ^ reference.audit.shared):
+    for pair in sorted(actual.shared ^ expected.shared):
         (first, index), (second, number) = pair
-        does = "share memory" if pair in candidate.audit.shared else "share no memory"
+        does = "share memory" if pair in actual.shared else "share no memory"
         text = f"{first} {index} and {second} {number} {does}, unlike in the reference"
         comparison = worse(comparison, Comparison("ok", None, text))
     return comparison
 
 
-def _early_work(warm_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
-    """Whether a worker does more before its calls than read its inputs, as the reference does."""
+def _early_work(up_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
+    """Whether a worker does more before a burst than copy its arguments, as the reference does."""
     text = (
-        "at least {:.1f} us between the writing of the inputs and the call, the reference most "
-        "often takes {:.1f} us to read them"
+        "at least {:.1f} us to copy the arguments of a burst to the device, the reference most "
+        "often takes {:.1f} us"
     )
-    return _longer(EARLY_WORK, text, warm_ms, reference_ms, (0.0, EARLY_RATIO, EARLY_MS))
+    return _longer(EARLY_WORK, text, up_ms, reference_ms, (0.0, EARLY_RATIO, EARLY_MS))
 
 
 def _late_work(delivery_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
-    """Whether a worker does more after its calls than deliver outputs, as the reference does."""
+    """Whether a worker does more after a burst than deliver outputs, as the reference does."""
     text = (
-        "most often more than {:.1f} us to deliver the outputs of a call, the reference takes "
+        "most often more than {:.1f} us to deliver the outputs of calls, the reference takes "
         "{:.1f} us for the same bytes"
     )
     return _longer(LATE_WORK, text, delivery_ms, reference_ms, (LATE_SHARE, LATE_RATIO, LATE_MS))
@@ -366,17 +502,3 @@ def _longer(
     if quantile_ms <= ratio * typical_ms + slack_ms:
         return []
     return [finding(name, text.format(quantile_ms * 1e3, typical_ms * 1e3))]
-
-
-def _audit_findings(audit: Audit | None) -> list[Finding]:
-    """What an audited call proves."""
-    if audit is None:
-        return []
-    findings = []
-    if audit.written_late:
-        text = f"an output changed in the {LATE_WAIT_S * 1e3:g} ms after the call had ended"
-        findings.append(finding("late_write", text))
-    if audit.overwritten:
-        text = "an output that was still held changed when the graph was called again"
-        findings.append(finding("static_buffer", text))
-    return findings

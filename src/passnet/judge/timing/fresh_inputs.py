@@ -1,7 +1,7 @@
 """Fresh values for every timed call, at the cost of one pass over memory.
 
 Drawing random numbers takes ten times as long as many a call. A draw instead takes the values of
-one of the input sets, rolls every argument by an offset of its own, and flips the lower bits of
+a set of inputs, rolls every argument by an offset of its own, and flips the lower bits of
 every float by a random mask, itself at a random offset. What comes out has the distribution of the
 set, stays within its range of exponents (so that a probability stays below one, a variance above
 zero), and cannot be known or looked up before it is written.
@@ -29,8 +29,8 @@ _MASK_SPARE = 4096
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Where the values of one call come from: the input set, and for each argument the offset of
-    its roll and of its mask.
+    """Where the values of one call come from: the set of inputs, and for each argument the offset
+    of its roll and of its mask.
     """
 
     input_set: int
@@ -50,20 +50,20 @@ class FreshInputs:
         random: np.random.Generator,
     ) -> None:
         self._random = random
-        self._num_sets = len(input_sets)
+        self.num_sets = len(input_sets)
         self._sizes = [0 if isinstance(value, int) else value.size for value in input_sets[0]]
         self._highest = np.maximum(self._sizes, 1)
         self._twice = [[_twice(value) for value in values] for values in input_sets]
         self._masks = [
-            _mask(spec.dtype, [values[index] for values in input_sets], random)
-            for index, spec in enumerate(specs)
+            [_mask(spec.dtype, value, random) for spec, value in zip(specs, values, strict=True)]
+            for values in input_sets
         ]
 
-    def draw(self) -> Draw:
-        """The values of the next call."""
+    def draw(self, input_set: int = 0) -> Draw:
+        """The values of a call to come, made of a set."""
         rolls = self._random.integers(self._highest).tolist()
         masks = self._random.integers(_MASK_SPARE, size=len(rolls)).tolist()
-        return Draw(int(self._random.integers(self._num_sets)), tuple(rolls), tuple(masks))
+        return Draw(input_set, tuple(rolls), tuple(masks))
 
     def write(self, draw: Draw, index: int, target: Array) -> None:
         """Write the values of one argument, a tensor, to memory: flat, of its storage type."""
@@ -87,7 +87,7 @@ class FreshInputs:
         """Part of a set's values as they are rolled, and the bits to flip in them, if any."""
         first = draw.rolls[index]
         values = self._twice[draw.input_set][index][first + start : first + stop]
-        mask = self._masks[index]
+        mask = self._masks[draw.input_set][index]
         if mask is None:
             return values, None
         first = draw.masks[index]
@@ -102,21 +102,17 @@ def _twice(value: InputValue) -> Array:
     return np.concatenate([flat, flat])
 
 
-def _mask(dtype: str, values: Sequence[InputValue], random: np.random.Generator) -> Array | None:
+def _mask(dtype: str, value: InputValue, random: np.random.Generator) -> Array | None:
     """Random lower bits for an argument; None where its values must stay as they are.
 
     A single number (an epsilon, a scale) stays. So does a tensor with zeros or infinities: flipped,
     a zero would become denormal, which processors are slow at.
     """
-    first = values[0]
-    if dtype not in FLIPPED_BITS or isinstance(first, int) or first.size < 2:
+    if dtype not in FLIPPED_BITS or isinstance(value, int) or value.size < 2:
         return None
-    unsigned = np.dtype(f"u{first.dtype.itemsize}")
+    unsigned = np.dtype(f"u{value.dtype.itemsize}")
     exponent = (1 << (8 * unsigned.itemsize - 1)) - (1 << _MANTISSA_BITS[dtype])
-    for value in values:
-        assert not isinstance(value, int), "an argument is a tensor in all sets or in none"
-        exponents = np.ascontiguousarray(value).view(unsigned) & unsigned.type(exponent)
-        if ((exponents == 0) | (exponents == exponent)).any():
-            return None
-    count = first.size + _MASK_SPARE
-    return random.integers(0, 1 << FLIPPED_BITS[dtype], count, dtype=unsigned)
+    exponents = np.ascontiguousarray(value).view(unsigned) & unsigned.type(exponent)
+    if ((exponents == 0) | (exponents == exponent)).any():
+        return None
+    return random.integers(0, 1 << FLIPPED_BITS[dtype], value.size + _MASK_SPARE, dtype=unsigned)

@@ -4,7 +4,7 @@ The worker has no part in it beyond saying where its outputs lie. What is read a
 is what was there at the end of the call.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,12 +13,12 @@ import numpy as np
 from passnet.judge.compare import Comparison
 from passnet.judge.processes.worker_process import Worker
 from passnet.judge.protocol.messages import OutputForm
-from passnet.records.dtypes import Array, storage
+from passnet.records.dtypes import Array, from_storage, storage
 from passnet.score.tolerance import LEVELS, smallest_t
 
 NUM_PLACES = 8
 """Places that are looked at in one call, over all outputs: work that left out a share f of an
-output goes unseen by one call with probability (1 - f)^8, by a hundred calls with (1 - f)^800."""
+output goes unseen in one call with probability (1 - f)^8, in fifty calls with (1 - f)^400."""
 
 RUN_ELEMENTS = 64
 """Neighbouring elements that are read at a place, where the memory order allows."""
@@ -132,6 +132,20 @@ def compare_places(
     return Comparison("ok", worst)
 
 
+def places_not_finite(
+    probes: Sequence[ProbedPlaces], actual: Sequence[bytes], expected: Sequence[bytes]
+) -> int | None:
+    """The first output that is not finite at a place where the reference's is."""
+    for probe, actual_bytes, expected_bytes in zip(probes, actual, expected, strict=True):
+        numbers, right = (
+            from_storage(np.frombuffer(content, storage(probe.dtype)), probe.dtype)
+            for content in (actual_bytes, expected_bytes)
+        )
+        if (np.isfinite(right) & ~np.isfinite(numbers)).any():
+            return probe.output
+    return None
+
+
 SharedPair: TypeAlias = tuple[tuple[str, int], tuple[str, int]]
 """Two tensors that share memory: ("argument" or "output", its number), twice."""
 
@@ -152,6 +166,25 @@ def shared(
         for name_beside, beside in (argument_spans | spans).items()
         if name_beside != name and max(span.start, beside.start) < min(span.stop, beside.stop)
     )
+
+
+def overlap_between_calls(
+    pointers: Sequence[Sequence[int]], forms: Sequence[OutputForm], left_out: Container[int]
+) -> bool:
+    """Whether an output of one call lies where an output of another does; some are left out."""
+    spans = sorted(
+        (call_pointers[number], call_pointers[number] + num_bytes, call)
+        for number, form in enumerate(forms)
+        if form.kind == "tensor" and number not in left_out and (num_bytes := _num_bytes(form))
+        for call, call_pointers in enumerate(pointers)
+    )
+    end, owner = 0, -1
+    for start, stop, call in spans:
+        if start < end and call != owner:
+            return True
+        if stop > end:
+            end, owner = stop, call
+    return False
 
 
 def outputs_in(pairs: Iterable[SharedPair], kind: str) -> set[int]:

@@ -1,137 +1,147 @@
-"""One worker as the clock has it: calls bracketed, and looked into while outputs are held.
+"""One worker as the clock has it: it stands still, is let run for a burst of calls, and is read.
 
-Before every call the judge writes fresh inputs, and lets the worker read them once, so that they
-lie in its cache. A call is started by a word in shared memory and ends with another; the time
-between, by this process's clock, is its time. While the worker still holds its outputs the judge
-reads random places of them from the worker's memory, in audited calls all of them.
+A burst is calls on arguments that the judge wrote while the worker stood still, all different. Its
+time is what the kernel says the worker ran from there until it stood still again, see `burst_ns`.
+Whatever the judge wants to know it reads then: where it looks is drawn when nothing of the worker
+can run any more, in any of its calls.
 """
 
 from __future__ import annotations
 
-import mmap
+import secrets
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from passnet.judge.processes.loaded_worker import LoadedWorker, output_offsets
-from passnet.judge.processes.run_queue import OWN_THREAD, waited_ns
+from passnet.judge.processes.standstill import GoneError, Spent, Standstill
 from passnet.judge.protocol.messages import Arm, Armed, Disarmed, Observed, OutputForm
-from passnet.judge.protocol.shared_memory import ControlPage, SharedMemory
+from passnet.judge.protocol.shared_memory import ControlPage, SharedMemory, lay_out_slots
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
-from passnet.judge.timing.outputs import NS_PER_MS, output_reader
-from passnet.judge.timing.probes import ProbedPlaces, SharedPair, outputs_in, shared
+from passnet.judge.timing.outputs import output_reader
+from passnet.judge.timing.probes import (
+    ProbedPlaces,
+    SharedPair,
+    outputs_in,
+    overlap_between_calls,
+    shared,
+)
 from passnet.records.dtypes import Array
 
-SHORTEST_MS = 1e-4
-"""A time below 0.1 microseconds is the clock's own grain."""
+BURST_BYTES = 16 * 2**20
+"""Memory for the arguments and outputs of a burst. More would leave the caches that a call's own
+arguments fit in; a call that alone needs more is called twice in a burst."""
 
-_POLLS_BETWEEN_LOOKS = 4096
-_NUM_WARM_CALLS = 3
-_NUM_EMPTY_CALLS = 200
-_LARGEST_EMPTY_MS = 0.02
-"""An empty bracket takes 1 to 4 microseconds; one that seems longer was held up."""
+LEAST_CALLS = 2
+"""Calls that a burst has at least, so that an output can be seen to be overwritten by the next."""
 
-LATE_WAIT_S = 0.008
-"""How long after an audited call its outputs are read again: long enough for a Python thread that
-sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
+MAX_SEEN = 2
+"""Calls of a burst that are looked at, drawn when it has ended."""
+
+LATE_WAIT_MS = 8
+"""How long a worker is let run before its outputs are read again: long enough for a Python thread
+that sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
 
 INPUT_RUN = 256
 """Neighbouring elements of an argument that are looked at after a call."""
 
-CallKind: TypeAlias = Literal["timed", "audited", "held", "observed"]
-"""timed: some places of the outputs are read. audited: all of them, twice. held: audited, and the
-worker holds the outputs over the next call. observed: the worker notes what torch ops replacements
-use, which takes time."""
+T = TypeVar("T")
+
+SLOT_MEMORY = "passnet-slots"
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedCall:
-    """One call of a turn: the values it is called on, and what is looked at.
+class Look:
+    """What is looked at after a burst, drawn when it has ended: places in the outputs of `chosen`
+    calls, spots in their arguments (between 0 and 1, one for each), or all of both.
+    """
 
-    `stale` are the values that lie there while the worker warms its cache, where they are to be
-    replaced between that and the call: whoever worked ahead of the clock has worked on these.
+    chosen: tuple[int, ...]
+    probes: list[ProbedPlaces]
+    spots: list[float]
+    is_whole: bool = False
+
+
+@dataclass(slots=True)
+class SeenCall:
+    """What was seen of one call: places of its outputs, all of them where the look was whole,
+    arguments that it changed, and what shares memory.
     """
 
     draw: Draw
-    kind: CallKind = "timed"
-    stale: Draw | None = None
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether its time is that of an ordinary call."""
-        return self.stale is None and self.kind != "observed"
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What every worker does in a turn. The first call brings code and tables into the cache,
-    whoever ran before, and does not count. `probes` of the outputs are looked at in every call,
-    and `spots` of the arguments (between 0 and 1, one for each): they must not have changed.
-    """
-
-    calls: list[PlannedCall]
-    probes: list[ProbedPlaces]
-    spots: list[float]
-
-
-@dataclass(slots=True)
-class TurnResult:
-    """What came of a turn."""
-
-    ms: float = 0.0
-    """Median time of its counted calls."""
-
-    held_up: float = 0.0
-    """How long worker and judge waited for a processor, as a share of all its time."""
-
-    warm_ms: list[float] = field(default_factory=list)
-    """Times in which the worker read its inputs."""
-
-    delivery_ms: list[float] = field(default_factory=list)
-    """Times in which it delivered outputs that lie on a device."""
-
-    probed: list[list[bytes]] = field(default_factory=list)
-    """What was read of the outputs of every call, probe by probe."""
-
-    changed: set[int] = field(default_factory=set)
-    """Arguments that were written to."""
-
-    audit: Audit | None = None
-    observed: tuple[Observed, ...] = ()
-
-
-@dataclass(slots=True)
-class Audit:
-    """What an audited call showed: all its outputs, what memory they share, whether they changed
-    after the call had ended, and whether the next call changed them. An output that lies in an
-    argument changes with it, and is left out of both.
-    """
-
-    outputs: list[Array | None]
+    places: list[bytes]
+    whole: list[Array | None] | None
+    changed: set[int]
     shared: frozenset[SharedPair]
-    written_late: bool = False
-    overwritten: bool = False
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was seen after a burst."""
+
+    calls: list[SeenCall]
+
+    is_overwritten: bool
+    """Whether an output of one call lies where one of another does."""
+
+    is_written_late: bool
+    """Whether an output changed when the worker was let run without an order, where the look was
+    whole. An output that lies in an argument changes with it, and is left out of both."""
+
+    up_ns: int | None
+    """On a device, the time in which the arguments were copied there."""
+
+    down_ns: int | None
+    """On a device, the time in which the outputs were copied back."""
 
 
 class TimedWorker:
-    """A worker that has run at least once, with its control page."""
+    """A worker that has run at least once, and takes orders from now on; close it.
 
-    def __init__(self, loaded: LoadedWorker, call_timeout_s: float) -> None:
+    `num_slots` calls make a burst at most, each of which has arguments of its own.
+
+    Raises:
+        WorkerFailureError: it does not take orders.
+    """
+
+    def __init__(self, loaded: LoadedWorker, max_calls: int, call_timeout_s: float) -> None:
         self.worker = loaded.worker
         self._loaded = loaded
-        self.empty_ms = 0.0
-        self.typical_ms = 0.0
-        self._inputs = loaded.timed_inputs()
-        self._timeout_ns = int(call_timeout_s * 1e9)
-        self._page = SharedMemory("passnet-control", mmap.PAGESIZE)
-        self._words = ControlPage(self._page.map).words
-        self._sent = False
-        self._delivery: SharedMemory | None = None
+        self._timeout_s = call_timeout_s
+        layouts = loaded.prepared.layouts
+        _, input_bytes = lay_out_slots(layouts, 1)
+        _, output_bytes = output_offsets(loaded.forms)
+        fitting = BURST_BYTES // max(input_bytes + output_bytes, 1)
+        self.num_slots = max(LEAST_CALLS, min(max_calls, fitting))
+        self._layouts, num_bytes = lay_out_slots(layouts, self.num_slots)
+        page_bytes = ControlPage.num_bytes(self.num_slots, len(loaded.forms))
+        self._memories = [
+            SharedMemory("passnet-control", page_bytes),
+            SharedMemory(SLOT_MEMORY, num_bytes),
+        ]
+        delivery = None
         if loaded.device != "cpu":
-            _, num_bytes = output_offsets(loaded.forms)
-            self._delivery = SharedMemory("passnet-delivery", num_bytes)
-        self._outputs = output_reader(loaded, self._delivery, self._start)
+            delivery = SharedMemory("passnet-delivery", LEAST_CALLS * output_bytes)
+            self._memories.append(delivery)
+        self.is_on_device = delivery is not None
+        self._words = ControlPage(self._memories[0].map).words
+        self._slots: list[list[Array | None]] = [
+            [
+                self._memories[1]
+                .array(layout.dtype, layout.shape, layout.offsets[slot])
+                .reshape(-1)
+                if layout.number is None
+                else None
+                for layout in self._layouts
+            ]
+            for slot in range(self.num_slots)
+        ]
+        self._outputs = output_reader(loaded, delivery, self._deliver)
+        self._draws: list[Draw] = []
+        self._up_ns: int | None = None
+        self._still: Standstill | None = None
+        self._addresses: list[int] = []
 
     @property
     def forms(self) -> Sequence[OutputForm]:
@@ -139,170 +149,212 @@ class TimedWorker:
         return self._loaded.forms
 
     @property
-    def is_on_device(self) -> bool:
-        """Whether its graph runs in memory that the judge cannot reach."""
-        return self._delivery is not None
-
-    @property
     def num_inputs(self) -> int:
         """How many arguments the graph has."""
-        return len(self._inputs)
+        return len(self._layouts)
+
+    def arm(self, processors: set[int] | None = None) -> None:
+        """Let it take orders, on some processors alone; it stands still when this returns."""
+        sizes = tuple(memory.num_bytes for memory in self._memories)
+        fds = tuple(memory.fd for memory in self._memories)
+        reply = self.worker.ask(Arm(self._layouts, sizes), Armed, self._timeout_s, fds)
+        if processors:
+            self.worker.keep_to(processors)
+        self._still = self.worker.standstill()
+        self._watched(lambda still: still.await_stop(self._look()))
+        base = self.worker.mapped_at(SLOT_MEMORY)
+        offsets = [
+            0 if layout.number is not None else layout.offsets[slot]
+            for slot in range(self.num_slots)
+            for layout in self._layouts
+        ]
+        known = base is not None and len(reply.addresses) != len(offsets)
+        self._addresses = (
+            [(base or 0) + offset for offset in offsets] if known else list(reply.addresses)
+        )
 
     def close(self) -> None:
-        """Give the control page back; the worker stays."""
-        self._page.close()
-        if self._delivery is not None:
-            self._delivery.close()
+        """Give its memory back; the worker stays, and runs on where it stood still."""
+        self._let_go()
+        for memory in self._memories:
+            memory.close()
 
-    def _arm(self, observed: frozenset[int] = frozenset()) -> None:
-        memories = [] if self._sent else [self._page, self._delivery]
-        fds = tuple(memory.fd for memory in memories if memory is not None)
-        self._sent = True
-        self.worker.ask(Arm(observed), Armed, self._timeout_ns / 1e9, fds)
+    def _let_go(self) -> None:
+        if self._still is not None:
+            self._still.release()
+            self._still.close()
+            self._still = None
 
-    def _disarm(self) -> tuple[Observed, ...]:
-        self._start(ControlPage.STOP)
-        return self.worker.receive(Disarmed, self._timeout_ns / 1e9).observed
+    def leave(self) -> tuple[Observed, ...]:
+        """Let it go back to messages; what it saw in calls that were observed."""
+        assert self._still is not None, "armed first"
+        self._give(ControlPage.LEAVE)
+        self._let_go()
+        return self.worker.receive(Disarmed, self._timeout_s).observed
 
-    def warm_up(self, fresh: FreshInputs) -> None:
-        """Warm the worker up, and measure how long a call takes about."""
-        self._arm()
-        for _ in range(_NUM_WARM_CALLS):
-            self._write(fresh, fresh.draw())
-            self._start(ControlPage.WARM)
-            self.typical_ms = self._start(ControlPage.CALL) / NS_PER_MS
-            self._free()
-        self._disarm()
+    def burst(self, fresh: FreshInputs, draws: Sequence[Draw]) -> Spent:
+        """A call on each of these draws, on arguments of its own."""
+        self.write(fresh, draws)
+        return self.order(ControlPage.CALL, len(draws))
 
-    def empty_bracket_ms(self) -> float:
-        """The time of a bracket with no call in it: the least of many, as any may be held up."""
-        self._arm()
-        empty = []
-        for _ in range(_NUM_EMPTY_CALLS):
-            empty.append(self._start(ControlPage.NOTHING))
-            self._free()
-        self._disarm()
-        return min(min(empty) / NS_PER_MS, _LARGEST_EMPTY_MS)
+    def write(self, fresh: FreshInputs, draws: Sequence[Draw]) -> None:
+        """Write the arguments of calls to come; on a device they are copied there."""
+        self._draws = list(draws)
+        for slot, draw in zip(self._slots, draws, strict=False):
+            for index, target in enumerate(slot):
+                if target is not None:
+                    fresh.write(draw, index, target)
+        if self.is_on_device:
+            self._up_ns = self.order(ControlPage.UP, len(draws)).wall_ns
 
-    def burst_ms(self, num_calls: int) -> float:
-        """The time of one of so many calls in a row, on the inputs that lie there."""
-        self._arm()
-        self._words[ControlPage.COUNT] = num_calls
-        elapsed = self._start(ControlPage.BURST)
-        self._disarm()
-        return elapsed / NS_PER_MS / num_calls
-
-    def take(self, turn: Turn, fresh: FreshInputs) -> TurnResult:
-        """The calls of a turn."""
-        result = TurnResult()
-        times = []
-        start_ns, waited_before_ns = time.perf_counter_ns(), self._waited_ns()
-        self._arm(
-            frozenset(number for number, call in enumerate(turn.calls) if call.kind == "observed")
+    def order(self, what: int, count: int = 0) -> Spent:
+        """Let it do something with so many calls, and stand still again."""
+        words = self._words
+        number = self._give(what, count)
+        spent = self._watched(
+            lambda still: still.run(self._look(max(count, 1)), is_urgent=self.is_on_device)
         )
-        held: list[bytes] | None = None
-        for number, call in enumerate(turn.calls):
-            self._write(fresh, call.stale or call.draw)
-            result.warm_ms.append(self._start(ControlPage.WARM) / NS_PER_MS)
-            if call.stale is not None:
-                self._write(fresh, call.draw)
-            elapsed_ms = self._start(ControlPage.CALL) / NS_PER_MS
-            if number > 0 and call.is_counted:
-                times.append(elapsed_ms)
-            pointers = self._pointers()
-            delivery_ms = self._outputs.delivered_ms(pointers)
-            if delivery_ms is not None:
-                result.delivery_ms.append(delivery_ms)
-            result.probed.append(self._outputs.places(turn.probes))
-            if held is not None and result.audit is not None:
-                again = self._outputs.held()
-                result.audit.overwritten = _differ(held, again, result.audit.shared)
-                held = None
-            if call.kind in ("audited", "held"):
-                result.audit, last = self._audit(pointers)
-                if call.kind == "held":
-                    self._outputs.hold()
-                    held = last
-            self._look_at_inputs(turn, call, fresh, result.changed)
-            self._free(keep=held is not None)
-        result.observed = self._disarm()
-        waited = self._waited_ns() - waited_before_ns
-        result.held_up = waited / (time.perf_counter_ns() - start_ns)
-        times.sort()
-        result.ms = max(times[len(times) // 2] - self.empty_ms, SHORTEST_MS)
-        return result
+        if words[ControlPage.DONE] != number:
+            text = "the worker stood still before it had done what it was told"
+            raise self.worker.end_for("crash", "Protocol", text)
+        return spent
 
-    def _waited_ns(self) -> int:
-        return self.worker.waited_ns() + waited_ns(OWN_THREAD)
+    def free(self) -> None:
+        """Let it let go of all outputs."""
+        self.order(ControlPage.FREE)
 
-    def _look_at_inputs(
-        self, turn: Turn, call: PlannedCall, fresh: FreshInputs, changed: set[int]
-    ) -> None:
-        """Add the arguments that a call has changed: where its turn looks, or all of an audited."""
-        for index, (target, spot) in enumerate(zip(self._inputs, turn.spots, strict=True)):
-            if target is None or index in changed:
+    def look_at(self, fresh: FreshInputs, look: Look) -> Seen:
+        """What the last burst made, as it lies there."""
+        pointers = self._pointers(len(self._draws))
+        down_ns = self._outputs.fetch(look.chosen, pointers, look.is_whole)
+        calls = []
+        for number, call in enumerate(look.chosen):
+            whole = self._outputs.arrays(self._outputs.whole(number)) if look.is_whole else None
+            calls.append(
+                SeenCall(
+                    self._draws[call],
+                    self._outputs.places(number, look.probes),
+                    whole,
+                    self._changed(fresh, look, call),
+                    shared(pointers[call], self.forms, self._argument_spans(call)),
+                )
+            )
+        inside = outputs_in(calls[0].shared, "argument") if calls else set()
+        is_overwritten = overlap_between_calls(pointers, self.forms, inside)
+        is_written_late = look.is_whole and self._is_written_late(look, pointers, inside)
+        return Seen(calls, is_overwritten, is_written_late, self._up_ns, down_ns)
+
+    def _is_written_late(self, look: Look, pointers: list[list[int]], inside: set[int]) -> bool:
+        before = [self._outputs.whole(call) for call in range(len(look.chosen))]
+        self.order(ControlPage.IDLE, LATE_WAIT_MS)
+        self._outputs.fetch(look.chosen, pointers, is_whole=False)
+        after = [self._outputs.whole(call) for call in range(len(look.chosen))]
+        return any(
+            first != second
+            for pair in zip(before, after, strict=True)
+            for number, (first, second) in enumerate(zip(*pair, strict=True))
+            if number not in inside
+        )
+
+    def observe(self, fresh: FreshInputs, draw: Draw) -> None:
+        """One call in which the worker notes what torch ops replacements use."""
+        self.write(fresh, [draw])
+        self.order(ControlPage.OBSERVE, 1)
+
+    def stop_offsets(self) -> list[int]:
+        """Where the stack of a worker that runs no other code holds the same addresses whenever it
+        stands still, see `StopPlace`; of the oracle.
+        """
+        place = self._still.place() if self._still else None
+        if self._still is None or place is None or self.worker.birth is None:
+            return []
+        return self._still.returns(self.worker.birth, place)
+
+    def stops_elsewhere(self, offsets: Sequence[int]) -> bool:
+        """Whether it stands still in another place than before any other code came to it."""
+        place = self._still.place() if self._still else None
+        birth = self.worker.birth
+        return place is not None and birth is not None and not birth.is_same(place, offsets)
+
+    def ran_meanwhile_ns(self) -> int:
+        """What it ran while it should have stood still."""
+        return self._still.ran_meanwhile_ns() if self._still else 0
+
+    def _deliver(self, chosen: Sequence[int], is_whole: bool) -> int:
+        first = ControlPage.OUTPUTS
+        for number, call in enumerate(chosen):
+            self._words[first + number] = call
+        what = ControlPage.DOWN_ALL if is_whole else ControlPage.DOWN
+        return self.order(what, len(chosen)).wall_ns
+
+    def _give(self, what: int, count: int = 0) -> int:
+        words, number = self._words, secrets.randbits(62)
+        words[ControlPage.ORDER], words[ControlPage.COUNT] = what, count
+        words[ControlPage.GO], words[ControlPage.DONE] = number, -1
+        return number
+
+    def _pointers(self, num_calls: int) -> list[list[int]]:
+        count, first = len(self.forms), ControlPage.OUTPUTS
+        words = self._words[first : first + num_calls * count].tolist()
+        return [words[call * count : (call + 1) * count] for call in range(num_calls)]
+
+    def _argument_spans(self, slot: int) -> dict[int, range]:
+        """Where the arguments of a slot lie in the worker's memory."""
+        first = slot * self.num_inputs
+        return {
+            index: range(address, address + target.nbytes)
+            for index, (target, address) in enumerate(
+                zip(self._slots[slot], self._addresses[first:], strict=False)
+            )
+            if target is not None
+        }
+
+    def _changed(self, fresh: FreshInputs, look: Look, call: int) -> set[int]:
+        """Arguments that a call has changed, where its look goes."""
+        changed = set()
+        for index, (target, spot) in enumerate(zip(self._slots[call], look.spots, strict=True)):
+            if target is None:
                 continue
-            whole = call.kind in ("audited", "held") or target.size <= INPUT_RUN
+            whole = look.is_whole or target.size <= INPUT_RUN
             start = 0 if whole else int(spot * (target.size - INPUT_RUN))
             stop = target.size if whole else start + INPUT_RUN
-            if not fresh.holds(call.draw, index, target, start, stop):
+            if not fresh.holds(self._draws[call], index, target, start, stop):
                 changed.add(index)
+        return changed
 
-    def _audit(self, pointers: list[int]) -> tuple[Audit, list[bytes]]:
-        """What the outputs of the call that has just ended show, and their bytes at the end."""
-        whole = self._outputs.whole()
-        arguments = self._loaded.argument_addresses()
-        audit = Audit(self._outputs.arrays(whole), shared(pointers, self.forms, arguments))
-        time.sleep(LATE_WAIT_S)
-        again = self._outputs.whole()
-        audit.written_late = _differ(whole, again, audit.shared)
-        return audit, again
+    def _look(self, num_calls: int = 1) -> Callable[[], None]:
+        """Ends the wait for a worker that has failed, or takes too long."""
+        deadline = time.monotonic() + self._timeout_s * num_calls
 
-    def _write(self, fresh: FreshInputs, draw: Draw) -> None:
-        for index, target in enumerate(self._inputs):
-            if target is not None:
-                fresh.write(draw, index, target)
+        def look() -> None:
+            if self.worker.has_spoken():
+                self.worker.receive(type(None), 1.0)
+            if time.monotonic() > deadline:
+                text = f"no end of a call in {self._timeout_s:g} s"
+                raise self.worker.end_for("timeout", "Timeout", text)
 
-    def _pointers(self) -> list[int]:
-        first = ControlPage.OUTPUTS
-        return self._words[first : first + len(self.forms)].tolist()
+        return look
 
-    def _start(self, command: int) -> int:
-        """Give a command and wait for its end; the nanoseconds between."""
-        words = self._words
-        number = words[ControlPage.GO] + 1
-        words[ControlPage.COMMAND] = command
-        start = time.perf_counter_ns()
-        words[ControlPage.GO] = number
-        self._wait(ControlPage.DONE, number, start)
-        return time.perf_counter_ns() - start
-
-    def _free(self, keep: bool = False) -> None:
-        """Let the worker free its outputs, or keep them over the next call, and get ready."""
-        number = self._words[ControlPage.GO]
-        self._words[ControlPage.KEEP] = keep
-        self._words[ControlPage.FREE] = number
-        self._wait(ControlPage.READY, number, time.perf_counter_ns())
-
-    def _wait(self, word: int, number: int, start: int) -> None:
-        words = self._words
-        polls = 0
-        while words[word] != number:
-            polls += 1
-            if polls % _POLLS_BETWEEN_LOOKS == 0:
-                if self.worker.has_spoken() and words[word] != number:
-                    # A call that ended would show in the words before any message.
-                    self.worker.receive(type(None), 1.0)
-                if time.perf_counter_ns() - start > self._timeout_ns:
-                    text = f"no end of a call in {self._timeout_ns / 1e9:g} s"
-                    raise self.worker.end_for("timeout", "Timeout", text)
+    def _watched(self, action: Callable[[Standstill], T]) -> T:
+        assert self._still is not None, "armed first"
+        try:
+            return action(self._still)
+        except GoneError:
+            raise self.worker.died("end of stream") from None
 
 
-def _differ(before: Sequence[bytes], after: Sequence[bytes], pairs: frozenset[SharedPair]) -> bool:
-    """Whether an output that lies in no argument is not what it was."""
-    moving = outputs_in(pairs, "argument")
-    return any(
-        earlier != later
-        for number, (earlier, later) in enumerate(zip(before, after, strict=True))
-        if number not in moving
-    )
+def burst_ns(spent: Spent, num_threads: int, is_on_device: bool) -> int:
+    """The time of a burst.
+
+    It is what the worker's threads ran: time in which other programs had the processor is none of
+    its own. Where a worker waited for something by itself, or may have several threads, it is the
+    time on the wall; less what its main thread was kept waiting, but for what its own other threads
+    may have kept it. Where it started threads or processes, which may have ended again with what
+    they ran, it is all of the time on the wall.
+    """
+    if spent.num_started:
+        return spent.wall_ns
+    if not is_on_device and num_threads == 1 and spent.num_waits <= 1:
+        return spent.cpu_ns
+    by_others = max(0, spent.waited_ns - (spent.cpu_ns - spent.main_ns))
+    return max(spent.wall_ns - by_others, spent.cpu_ns if num_threads == 1 else 0)

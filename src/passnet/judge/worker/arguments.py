@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 
 from passnet.judge.protocol.device import STAGED
@@ -31,10 +30,10 @@ class _SharedArguments:
     wait: Callable[[], None] | None = None
     """Returns when a device has done all it was given; None where there is nothing to wait for."""
 
-    def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, num_bytes: int) -> None:
+    def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap) -> None:
         self._sets = _host_arguments(layouts, memory)
-        first = min([layout.offsets[-1] for layout in layouts if layout.offsets], default=0)
-        self._timed = np.frombuffer(memory, np.uint64, (num_bytes - first) // 8, first)
+        self.slots: list[list[Any]] = []
+        """The arguments of every call of a burst."""
 
     def give(self, number: int) -> list[Any]:
         """The arguments of a set, with the values that the judge wrote."""
@@ -43,13 +42,16 @@ class _SharedArguments:
     def settle(self, number: int) -> None:
         """Let the judge see what a call made of the arguments of a set."""
 
-    def warm(self) -> None:
-        """Get the arguments of a timed call, the last set, ready for it."""
-        np.bitwise_xor.reduce(self._timed)  # one reading of all, into the cache
-
-    def addresses(self) -> tuple[int, ...]:
-        """Where the arguments of timed calls lie, 0 for numbers; nothing if the judge knows."""
+    def place_slots(self, layouts: Sequence[InputLayout], memory: mmap.mmap) -> tuple[int, ...]:
+        """Get the arguments of bursts ready; where they lie, nothing if the judge knows."""
+        self.slots = _host_arguments(layouts, memory)
         return ()
+
+    def bring_up(self, count: int) -> None:
+        """Bring the values of so many slots to where they are used."""
+
+    def settle_slot(self, number: int) -> None:
+        """Let the judge see what a call made of the arguments of a slot."""
 
 
 class _DeviceArguments:
@@ -59,44 +61,54 @@ class _DeviceArguments:
 
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, device: str) -> None:
         self._hosts = _host_arguments(layouts, memory)
-        where = torch.device("cpu" if device == STAGED else device)
-        self._mine = [
-            torch.empty_like(host, device=where) if isinstance(host, torch.Tensor) else host
-            for host in self._hosts[0]
-        ]
+        self._host_slots: list[list[Any]] = []
+        self.slots: list[list[Any]] = []
+        self._device = torch.device("cpu" if device == STAGED else device)
+        self._mine = _copies(self._hosts[0], self._device)
         self.wait: Callable[[], None] | None = None
         self._flushed: torch.Tensor | None = None
         if device != STAGED:
             self.wait = torch._C._cuda_synchronize  # bound here, before any candidate's code
             pin(memory)
-            num_bytes = FLUSHED_SHARE * torch.cuda.get_device_properties(where).L2_cache_size
-            self._flushed = torch.empty(num_bytes, dtype=torch.uint8, device=where)
+            num_bytes = FLUSHED_SHARE * torch.cuda.get_device_properties(self._device).L2_cache_size
+            self._flushed = torch.empty(num_bytes, dtype=torch.uint8, device=self._device)
             self._forget = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
 
     def give(self, number: int) -> list[Any]:
-        for copy, host in zip(self._mine, self._hosts[number], strict=True):
-            if isinstance(host, torch.Tensor):
-                copy.copy_(host, non_blocking=True)
-        if self.wait is not None:
-            self.wait()
+        self._copy(self._hosts[number], self._mine)
         return self._mine
 
     def settle(self, number: int) -> None:
-        for copy, host in zip(self._mine, self._hosts[number], strict=True):
-            if isinstance(host, torch.Tensor):
-                host.copy_(copy)
+        self._copy(self._mine, self._hosts[number])
 
-    def warm(self) -> None:
-        self.give(-1)
+    def place_slots(self, layouts: Sequence[InputLayout], memory: mmap.mmap) -> tuple[int, ...]:
+        if self.wait is not None:
+            pin(memory)
+        self._host_slots = _host_arguments(layouts, memory)
+        self.slots = [_copies(hosts, self._device) for hosts in self._host_slots]
+        return tuple(
+            copy.data_ptr() if isinstance(copy, torch.Tensor) else 0
+            for copies in self.slots
+            for copy in copies
+        )
+
+    def bring_up(self, count: int) -> None:
+        for hosts, copies in zip(self._host_slots[:count], self.slots, strict=False):
+            self._copy(hosts, copies)
         if self._flushed is not None and self.wait is not None:
             self._forget()  # lines that a kernel asked to be kept would survive the flush
             self._flushed.zero_()
             self.wait()
 
-    def addresses(self) -> tuple[int, ...]:
-        return tuple(
-            copy.data_ptr() if isinstance(copy, torch.Tensor) else 0 for copy in self._mine
-        )
+    def settle_slot(self, number: int) -> None:
+        self._copy(self.slots[number], self._host_slots[number])
+
+    def _copy(self, sources: Sequence[Any], targets: Sequence[Any]) -> None:
+        for source, target in zip(sources, targets, strict=True):
+            if isinstance(source, torch.Tensor):
+                target.copy_(source, non_blocking=True)
+        if self.wait is not None:
+            self.wait()
 
 
 WorkerArguments: TypeAlias = _SharedArguments | _DeviceArguments
@@ -104,12 +116,19 @@ WorkerArguments: TypeAlias = _SharedArguments | _DeviceArguments
 
 
 def place_arguments(
-    layouts: Sequence[InputLayout], memory: mmap.mmap, num_bytes: int, device: str
+    layouts: Sequence[InputLayout], memory: mmap.mmap, device: str
 ) -> WorkerArguments:
     """Where the arguments of a graph lie on a device."""
     if device == "cpu":
-        return _SharedArguments(layouts, memory, num_bytes)
+        return _SharedArguments(layouts, memory)
     return _DeviceArguments(layouts, memory, device)
+
+
+def _copies(hosts: Sequence[Any], device: torch.device) -> list[Any]:
+    return [
+        torch.empty_like(host, device=device) if isinstance(host, torch.Tensor) else host
+        for host in hosts
+    ]
 
 
 def _host_arguments(layouts: Sequence[InputLayout], memory: mmap.mmap) -> list[list[Any]]:

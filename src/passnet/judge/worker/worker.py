@@ -7,6 +7,7 @@ its time is taken, by the judge.
 import gc
 import mmap
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -59,6 +60,7 @@ def serve(channel: Channel) -> None:
     """Answer the judge until it hangs up."""
     worker = _Worker()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    worker.stand_still()  # before any candidate code: the judge sees where a worker stops
     with torch.no_grad():
         while True:
             try:
@@ -108,11 +110,11 @@ class _Worker:
         self._call: Callable[..., Any] | None = None
         self._placement: WorkerArguments | None = None
         self._outputs: Any = ()
-        self._nothing: tuple[Any, ...] = ()  # what an empty bracket "returns"
         self._matches: tuple[MissText, ...] = ()
-        self._control: ControlPage | None = None
-        self._delivery: mmap.mmap | None = None
         self._observer = Observer()
+        # A partial is called by the interpreter in the same way however often it was, so that the
+        # stack is always the same where it stops.
+        self.stand_still = partial(os.kill, os.getpid(), signal.SIGSTOP)
 
     def answer(self, request: Any, fds: list[int], channel: Channel) -> Any:
         if isinstance(request, Load):
@@ -127,17 +129,17 @@ class _Worker:
         if isinstance(request, Profile):
             return self._profile(request.num_calls)
         assert isinstance(request, Arm), "the judge sends requests only"
-        return self._watch(request.observed, fds, channel)
+        return self._take_orders(request, fds, channel)
 
     def _load(self, request: Load, fds: list[int]) -> Loaded:
         start = time.perf_counter()
         memory = _map(fds[0], request.num_bytes)
         if request.device.startswith("cuda"):
             _get_ready_for_cuda(request.device_mib)
-        self._placement = place_arguments(request.inputs, memory, request.num_bytes, request.device)
+        self._placement = place_arguments(request.inputs, memory, request.device)
         module = build(parse_program(request.program))
         self._call = self._ready(module, request, self._placement.give(0))
-        return Loaded(time.perf_counter() - start, self._placement.addresses())
+        return Loaded(time.perf_counter() - start)
 
     def _ready(
         self, module: torch.fx.GraphModule, request: Load, arguments: list[Any]
@@ -185,7 +187,7 @@ class _Worker:
     def _profile(self, num_calls: int) -> Profiled:
         call, placement = self._call, self._placement
         assert call is not None and placement is not None, "profiled before it was loaded"
-        arguments = placement.give(-1)
+        arguments = placement.give(0)
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         for _ in range(num_calls):
@@ -207,85 +209,71 @@ class _Worker:
             len(times_us) / num_calls,
         )
 
-    def _watch(self, observed: frozenset[int], fds: list[int], channel: Channel) -> Disarmed:
-        """Call the graph as the control page says, until it says stop.
+    def _take_orders(self, request: Arm, fds: list[int], channel: Channel) -> Disarmed:
+        """Do as the control page says, and stand still between orders, until one says to leave.
 
-        Between calls this spins, so that no system call lies between the judge's clock and the
-        work. The arguments are those of the last set, whose values the judge writes anew before
-        every call.
+        What is done in an order is all in the open: the judge writes the arguments of all its calls
+        while this process stands still, and reads what they made when it does again.
         """
-        if fds:
-            self._control = ControlPage(_map(fds[0], mmap.PAGESIZE))
-        if len(fds) > 1:
-            self._delivery = _map(fds[1], os.fstat(fds[1]).st_size)
-            if self._placement is not None and self._placement.wait is not None:
-                pin(self._delivery)
         placement = self._placement
-        assert self._control is not None, "armed without a page"
         assert self._call is not None and placement is not None, "armed before it was loaded"
-        words, call, args = self._control.words, self._call, placement.give(-1)
-        go, done_word, free, ready, command, keep, first = (
-            ControlPage.GO, ControlPage.DONE, ControlPage.FREE, ControlPage.READY,
-            ControlPage.COMMAND, ControlPage.KEEP, ControlPage.OUTPUTS,
-        )  # fmt: skip
-        warm, wait, delivery = placement.warm, placement.wait, self._delivery
-        self._nothing = tuple(self._outputs) or self._nothing
-        self._outputs = outputs = held = ()
+        page, slot_memory, *more = (
+            _map(fd, num_bytes) for fd, num_bytes in zip(fds, request.num_bytes, strict=True)
+        )
+        delivery = more[0] if more else None
+        if delivery is not None and placement.wait is not None:
+            pin(delivery)
+        addresses = placement.place_slots(request.slots, slot_memory)
+        words, call, slots = ControlPage(page).words, self._call, placement.slots
+        wait, stand_still, sleep = placement.wait, self.stand_still, time.sleep
+        usual, self._outputs = tuple(_as_tuple(self._outputs)), ()
+        made: list[Any] = []
         self._observer.observations.clear()
-        last_go, number = words[go], 0
         gc.collect()
-        gc.freeze()  # the next turn need not look at what lives now
+        gc.freeze()  # what lives now need not be looked at again
         gc.disable()
-        channel.send(Armed())
+        channel.send(Armed(addresses))
         try:
             while True:
-                while words[go] == last_go:
-                    pass
-                last_go = words[go]
-                order = words[command]
-                if order == ControlPage.WARM:
-                    warm()
-                    words[done_word] = last_go
-                    continue
-                if order == ControlPage.BURST:
-                    for _ in range(words[ControlPage.COUNT]):
-                        outputs = call(*args)
-                    if wait is not None:
-                        wait()
-                    words[done_word] = last_go
-                    outputs = ()
-                    continue
-                if order == ControlPage.STOP:
-                    words[done_word] = last_go
-                    del held
+                stand_still()  # until the judge lets it go
+                order, count = words[ControlPage.ORDER], words[ControlPage.COUNT]
+                if order == ControlPage.CALL:
+                    made = [call(*slots[number]) for number in range(count)]
+                elif order == ControlPage.EMPTY:
+                    made = [usual for number in range(count)]
+                elif order == ControlPage.FREE:
+                    made = []
+                elif order == ControlPage.UP:
+                    placement.bring_up(count)
+                elif order == ControlPage.REPEAT:
+                    for _ in range(count):
+                        made = [call(*slots[0])]
+                elif order == ControlPage.OBSERVE:
+                    with self._observer.watching():
+                        made = [call(*slots[0])]
+                elif order == ControlPage.IDLE:
+                    sleep(count / 1e3)  # who is not done yet can be seen at work
+                elif order == ControlPage.LEAVE:
+                    words[ControlPage.DONE] = words[ControlPage.GO]
                     return Disarmed(self._observed())
-                if order == ControlPage.NOTHING:
-                    outputs = self._nothing
                 else:
-                    if number in observed:
-                        with self._observer.watching():
-                            outputs = call(*args)
-                    else:
-                        outputs = call(*args)
-                    number += 1
+                    assert delivery is not None, "there is nowhere to deliver to"
+                    first = ControlPage.OUTPUTS
+                    chosen = words[first : first + count].tolist()
+                    copy_out([output for number in chosen for output in made[number]], delivery)
+                    if order == ControlPage.DOWN_ALL:
+                        for number in chosen:
+                            placement.settle_slot(number)
+                    words[ControlPage.DONE] = words[ControlPage.GO]
+                    continue
                 if wait is not None:
                     wait()
-                spot = first
-                for output in outputs:
-                    words[spot] = output.data_ptr() if isinstance(output, torch.Tensor) else 0
-                    spot += 1
-                words[done_word] = last_go
-                while words[free] != last_go:
-                    if words[go] != last_go:  # to be delivered, while they are held
-                        last_go = words[go]
-                        assert delivery is not None, "there is nowhere to deliver to"
-                        late = words[command] == ControlPage.DELIVER_HELD
-                        copy_out(held if late else outputs, delivery)
-                        if words[command] == ControlPage.DELIVER_ALL:
-                            placement.settle(-1)
-                        words[done_word] = last_go
-                held, outputs = (outputs if words[keep] else ()), ()
-                words[ready] = last_go
+                spot = ControlPage.OUTPUTS
+                for outputs in made:
+                    for output in outputs:
+                        words[spot] = output.data_ptr() if isinstance(output, torch.Tensor) else 0
+                        spot += 1
+                words[ControlPage.DONE] = words[ControlPage.GO]
         finally:
             gc.enable()
 

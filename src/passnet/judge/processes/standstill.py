@@ -1,0 +1,235 @@
+"""A worker that stands still unless the judge lets it run, and the kernel's account of what it ran.
+
+A worker stops itself (SIGSTOP, which no code can block or handle) where it has nothing to do. The
+judge sends SIGCONT, and sees it stop again. What all its threads ran in between is told by its CPU
+clock, to the nanosecond and from outside: it does not grow while other programs have the processor,
+and nothing that the worker does can set it back. A worker that found a way to run while it should
+stand still has run longer than that, which shows in the same clock.
+
+Where its main thread stopped shows who stopped it. The kernel tells its place in the code and on
+the stack, and the stack holds where each function goes on when it returns. A worker stops once
+before any candidate code has come to it, and then always in the same place: code that answers in
+the worker's stead stops somewhere else, or cannot go on.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_CPU_CLOCK_OF_PROCESS = 2
+"""Low bits of a clock that counts what all threads of a process ran (Linux, posix-timers)."""
+
+_POLL_S = 0.00002
+_LONG_POLL_S = 0.0005
+_POLLS_BETWEEN_LOOKS = 64
+_WORD = 8
+_STACK_BYTES = 4096
+"""How much of the stack is read: the frames from the stop up to the interpreter's loop."""
+
+_ACCOUNT_GRACE_NS = 20_000
+"""What one that has stopped may still be seen to run, until it has left its processor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a process did between two standstills, in nanoseconds, by the kernel's account."""
+
+    cpu_ns: int
+    """What all its threads ran."""
+
+    main_ns: int
+    """What its main thread ran."""
+
+    waited_ns: int
+    """How long its main thread was ready to run, and something else had its processor."""
+
+    wall_ns: int
+    """Time on the wall, until the judge saw that it had stopped."""
+
+    num_waits: int
+    """How often its main thread gave up the processor by itself; stopping is one of them."""
+
+    num_started: int
+    """How many threads and processes were started in its sandbox; 0 without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    cpu_ns: int
+    main_ns: int
+    waited_ns: int
+    num_waits: int
+    last_pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopPlace:
+    """Where a main thread has stopped: the number of the system call that it is in, its place on
+    the stack and in the code, and what the stack holds from there.
+    """
+
+    call: int
+    stack_pointer: int
+    program_counter: int
+    stack: bytes
+
+    def is_same(self, other: "StopPlace", offsets: Sequence[int]) -> bool:
+        """Whether another stop was in the same place: also what the stack holds at some offsets."""
+        return (self.call, self.stack_pointer, self.program_counter) == (
+            other.call,
+            other.stack_pointer,
+            other.program_counter,
+        ) and all(self.word(offset) == other.word(offset) for offset in offsets)
+
+    def word(self, offset: int) -> bytes:
+        """What the stack holds at an offset, a word."""
+        return self.stack[offset : offset + _WORD]
+
+
+class GoneError(Exception):
+    """The process has ended."""
+
+
+class Standstill:
+    """A process that stops itself, as its judge sees it; close it. `has_own_processes` says whether
+    it has a process namespace of its own.
+    """
+
+    def __init__(self, pid: int, has_own_processes: bool = False) -> None:
+        self._pid = pid
+        self._has_own_processes = has_own_processes
+        self._clock = (~pid << 3) | _CPU_CLOCK_OF_PROCESS
+        self._files = [
+            os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+            for name in ("stat", "schedstat", "status", "root/proc/loadavg", "syscall", "mem")
+        ]
+        self._before: _Account | None = None
+
+    def close(self) -> None:
+        """Let go of it; it stays as it is."""
+        for fd in self._files:
+            os.close(fd)
+        self._files = []
+
+    def await_stop(self, look: Callable[[], None], is_urgent: bool = False) -> None:
+        """Wait until all its threads stand still. `look` is called now and then, and raises where
+        there is nothing to wait for; `is_urgent` polls without a pause.
+
+        Raises:
+            GoneError: it has ended.
+        """
+        polls = 0
+        while not self._is_still():
+            polls += 1
+            if polls % _POLLS_BETWEEN_LOOKS == 0:
+                look()
+            if not is_urgent:
+                time.sleep(_POLL_S if polls < _POLLS_BETWEEN_LOOKS else _LONG_POLL_S)
+        self._settle()
+
+    def ran_meanwhile_ns(self) -> int:
+        """What it ran since it was last seen to stop, when it should have stood still."""
+        if self._before is None:
+            return 0
+        ran = time.clock_gettime_ns(self._clock) - self._before.cpu_ns
+        return ran if ran > _ACCOUNT_GRACE_NS else 0
+
+    def run(self, look: Callable[[], None], is_urgent: bool = False) -> Spent:
+        """Let it run until it stops itself; see `await_stop`."""
+        before = self._account()
+        start = time.perf_counter_ns()
+        try:
+            os.kill(self._pid, signal.SIGCONT)
+        except ProcessLookupError as cause:
+            raise GoneError from cause
+        self.await_stop(look, is_urgent)
+        wall_ns = time.perf_counter_ns() - start
+        after = self._account()
+        self._before = after
+        return Spent(
+            after.cpu_ns - before.cpu_ns,
+            after.main_ns - before.main_ns,
+            after.waited_ns - before.waited_ns,
+            wall_ns,
+            after.num_waits - before.num_waits,
+            after.last_pid - before.last_pid,
+        )
+
+    def place(self) -> StopPlace | None:
+        """Where it has stopped; None where the kernel does not say."""
+        words = self._read(4, 256).split()
+        if len(words) < 9:
+            return None
+        pointer, counter = int(words[-2], 16), int(words[-1], 16)
+        try:
+            stack = os.pread(self._files[5], _STACK_BYTES, pointer)
+        except (OSError, OverflowError):
+            stack = b""
+        return StopPlace(int(words[0]), pointer, counter, stack)
+
+    def returns(self, first: StopPlace, later: StopPlace) -> list[int]:
+        """The offsets on the stack at which two stops hold the same address of code."""
+        ranges = []
+        for line in Path(f"/proc/{self._pid}/maps").read_text(errors="replace").splitlines():
+            span, mode, *_ = line.split(None, 2)
+            if "x" in mode:
+                ranges.append([int(end, 16) for end in span.split("-")])
+        return [
+            offset
+            for offset in range(0, min(len(first.stack), len(later.stack)) - _WORD, _WORD)
+            if (word := first.word(offset)) == later.word(offset)
+            and any(low <= int.from_bytes(word, sys.byteorder) < high for low, high in ranges)
+        ]
+
+    def release(self) -> None:
+        """Let it run from now on."""
+        self._before = None
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGCONT)
+
+    def _is_still(self) -> bool:
+        fields = self._read(0, 512).rpartition(b")")[2].split()
+        if not fields or fields[0] in (b"Z", b"X"):
+            raise GoneError
+        if fields[0] not in (b"T", b"t"):
+            return False
+        return int(fields[17]) == 1 or self._are_all_still()
+
+    def _are_all_still(self) -> bool:
+        for task in Path(f"/proc/{self._pid}/task").iterdir():
+            with suppress(OSError):
+                state = (task / "stat").read_bytes().rpartition(b")")[2].split()[0]
+                if state not in (b"T", b"t"):
+                    return False
+        return True
+
+    def _settle(self) -> None:
+        """Wait until what has stopped has also left its processor: its clock stands."""
+        last = -1
+        for _ in range(1000):
+            now = time.clock_gettime_ns(self._clock)
+            if now == last:
+                return
+            last = now
+
+    def _account(self) -> _Account:
+        ran, waited, *_ = self._read(1, 128).split()
+        switches = self._read(2, 8192).partition(b"\nvoluntary_ctxt_switches:")[2]
+        return _Account(
+            time.clock_gettime_ns(self._clock),
+            int(ran),
+            int(waited),
+            int(switches.split(None, 1)[0]),
+            int(self._read(3, 128).split()[-1]) if self._has_own_processes else 0,
+        )
+
+    def _read(self, file: int, size: int) -> bytes:
+        try:
+            return os.pread(self._files[file], size, 0)
+        except OSError as cause:
+            raise GoneError from cause
