@@ -47,6 +47,11 @@ class Sandbox:
     reason: str = ""
     own_users: bool = True
 
+    @property
+    def unrestricted(self) -> tuple[str, ...]:
+        """What `restrict.py` cannot do to its processes on this machine, in sentences."""
+        return () if self.name == "none" else _unrestricted(self)
+
     def command(
         self,
         argv: Sequence[str],
@@ -125,6 +130,13 @@ def _failure(way: Sandbox) -> str:
         words = probe.stderr.strip().splitlines() or [f"exit code {probe.returncode}"]
         return f"{way.name} does not work here: {words[-1]}"
     return ""
+
+
+@cache
+def _unrestricted(way: Sandbox) -> tuple[str, ...]:
+    command = way.command(python_command("-S", str(Path(__file__).with_name("restrict.py"))))
+    probe = subprocess.run(command, capture_output=True, text=True, check=True)
+    return tuple(probe.stdout.splitlines())
 
 
 def _bubblewrap(
