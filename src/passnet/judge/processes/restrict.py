@@ -57,14 +57,14 @@ _YOUNG = {"cachestat": 451}
 
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _LANDLOCK_VERSION, _LANDLOCK_BENEATH = 1, 1
-_LANDLOCK_FILES, _LANDLOCK_REFER = 1 << 1 | 1 << 2, 1 << 13  # write and read; move
+_LANDLOCK_READ, _LANDLOCK_REFER = 1 << 2, 1 << 13
 _FIRST_WITH_REFER = 2
 
 _OWN_FILES = (
     "auxv", "cgroup", "cmdline", "comm", "io", "limits", "maps", "mountinfo", "mounts", "schedstat",
     "stat", "statm", "status",
 )  # fmt: skip
-"""What a worker can open of itself in /proc: not `pagemap`, `smaps`, `clear_refs` or `mem`."""
+"""What a worker can read of itself in /proc: not `pagemap`, `smaps` or `mem`."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -134,7 +134,7 @@ def _rules(may_lock: bool) -> Iterator[_Rule]:
 
 
 def restrict_proc() -> None:
-    """Refuse this process and all that it starts to open what is in /proc of any process, but for
+    """Refuse this process and all that it starts to read what is in /proc of any process, but for
     some files of its own.
 
     Raises:
@@ -143,17 +143,17 @@ def restrict_proc() -> None:
     version = _landlock(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if version < _FIRST_WITH_REFER:
         raise OSError(errno.ENOSYS, "Landlock of this kernel is too old (5.19 is needed)")
-    handled = ctypes.c_uint64(_LANDLOCK_FILES | _LANDLOCK_REFER)
+    handled = ctypes.c_uint64(_LANDLOCK_READ | _LANDLOCK_REFER)
     rules = _landlock(_LANDLOCK_CREATE, ctypes.byref(handled), ctypes.sizeof(handled), 0)
     _allow(rules, Path("/"), _LANDLOCK_REFER)
     for path in Path("/").iterdir():
         if path.name != "proc":
-            _allow(rules, path, _LANDLOCK_FILES)
+            _allow(rules, path, _LANDLOCK_READ)
     for path in Path("/proc").iterdir():
         if not path.name.isdecimal() and path.name not in ("self", "thread-self"):
-            _allow(rules, path, _LANDLOCK_FILES)
+            _allow(rules, path, _LANDLOCK_READ)
     for name in _OWN_FILES:
-        _allow(rules, Path("/proc/self", name), _LANDLOCK_FILES)
+        _allow(rules, Path("/proc/self", name), _LANDLOCK_READ)
     _landlock(_LANDLOCK_RESTRICT, rules, 0)
     os.close(rules)
 

@@ -1,4 +1,4 @@
-"""What code that wants out of its sandbox would try: `passnet judge doctor` lets it run in a worker.
+"""What code that wants out of its sandbox would try; `passnet judge doctor` runs it in a worker.
 
 Each attempt returns whether it was of use to the intruder. None touches what is not its own, so
 that nothing is lost on a machine that prevents none of them.
@@ -96,7 +96,7 @@ def access_memory(order: dict[str, Any]) -> bool:
     child = _child()
     for pid in (os.getppid(), 1, order["victim"], child):
         with suppress(OSError):
-            os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
+            os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY))
             return True
     word = ctypes.create_string_buffer(8)
     part = struct.pack("NN", ctypes.addressof(word), len(word))
@@ -179,8 +179,8 @@ def continue_itself(_: dict[str, Any]) -> bool:
 def measure(_: dict[str, Any]) -> bool:
     """Count what the processor does."""
     number = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
-    software, clock = 1, 0
-    event = struct.pack("IIQ", software, 128, clock).ljust(128, b"\0")
+    software, clock, only_its_own = 1, 1, 1 << 5 | 1 << 6  # not what the kernel does for it
+    event = struct.pack("IIQ24xQ", software, 128, clock, only_its_own).ljust(128, b"\0")
     return _syscall(number, event, 0, -1, -1, ctypes.c_ulong(0))
 
 
