@@ -246,6 +246,7 @@ def run_info(
         {entry.name: entry.code_hash for entry in entries if entry.code_hash},
         settings,
         describe_environment(kind_of(settings.judge.device) == "cuda"),
+        (*NOT_COVERED, *find_sandbox(settings.sandbox).unrestricted),
     )
 
 

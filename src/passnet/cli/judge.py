@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passnet.cli import options as opt
-from passnet.cli.output import print_result
+from passnet.cli.output import print_json, print_result, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -84,4 +84,32 @@ def judge_audit(
         ],
     )  # fmt: skip
     if wrong:
+        sys.exit(1)
+
+
+@judge_group.command("doctor")
+@opt.json
+@opt.sandbox
+def judge_doctor(as_json: bool, sandbox: Sandbox) -> None:
+    """Say what confines candidates on this machine, and prove it by trying to get out.
+
+    Exits with 1 if any attempt was of use, and says what to install.
+    """
+    from passnet.judge.doctor import examine, remedies
+    from passnet.report.tables import Table
+
+    attempts = examine(sandbox)
+    escaped = [attempt for attempt in attempts if not attempt.is_confined]
+    remedy = remedies(sandbox)
+    if as_json:
+        print_json({"sandbox": sandbox.name, "attempts": attempts, "remedies": remedy})
+    else:
+        rows = [
+            (attempt.tried, "yes" if attempt.is_confined else "NO", attempt.by or "–")
+            for attempt in attempts
+        ]
+        print_tables([Table(f"Sandbox: {sandbox.name}", ("tried", "confined", "by"), rows)])
+        for sentence in (*remedy, f"attempts that were of use: {len(escaped)} of {len(attempts)}"):
+            click.echo(sentence)
+    if escaped:
         sys.exit(1)

@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar
 
 from passnet.errors import WorkerError
 from passnet.jobs.lifetime import end_with_parent
+from passnet.jobs.python import python_command, python_environment
 from passnet.records.serialise import decode, encode
 
 R = TypeVar("R")
@@ -186,11 +187,15 @@ class JobRunner:
             self.close()
         if self._parent is None:
             self._parent = subprocess.Popen(
-                [sys.executable, "-m", "passnet.jobs.process", *preparation],
+                python_command("-m", "passnet.jobs.process", *preparation),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+                env={
+                    **python_environment(),
+                    "OMP_NUM_THREADS": "1",
+                    "TOKENIZERS_PARALLELISM": "false",
+                },
             )
             self._prepared = preparation
         return self._parent

@@ -19,6 +19,7 @@ The story, in the order in which it is told:
     held_out        passes on shapes of their task that their author has not seen
     match_check     where the passes of a folder match, found out in a worker
     audit           the judge put to the test: exploits and honest passes
+    doctor          what confines candidates on this machine, proven by trying
     limitations     what the judge does not cover, in words that every run records
 
 Its rooms, from what is far from candidate code to what runs beside it:

@@ -179,7 +179,7 @@ class _TrialSession:
             self._graph.task,
             self._graph.name,
             candidate.name,
-            self._parents.sandbox.name if candidate.root else "none",
+            self._parents.sandbox.name,
             check.findings if check else (),
             failure,
             check,

@@ -33,10 +33,12 @@ def main() -> None:
     parser.add_argument("--size", type=int, required=True, help="largest size of each, in bytes")
     parser.add_argument("--show", action="append", default=[], help="a folder to keep, read-only")
     parser.add_argument("--device", action="append", default=[], help="a file in /dev to keep")
+    parser.add_argument("--write", action="append", default=[], help="a folder to keep as it is")
     parser.add_argument("--own-users", action="store_true", help="the user namespace is its own")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
-    _confine(options.private, options.size, options.show, options.device, options.own_users)
+    kept = (options.show, options.device, options.write)
+    _confine(options.private, options.size, kept, options.own_users)
     os.setsid()
     os.chdir("/tmp")
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec would keep that
@@ -45,16 +47,18 @@ def main() -> None:
 
 
 def _confine(
-    private: list[str], size_bytes: int, shown: list[str], kept_devices: list[str], own_users: bool
+    private: list[str], size_bytes: int, kept: tuple[list[str], ...], own_users: bool
 ) -> None:
+    shown, kept_devices, written = kept
     devices = {
         path: _copy(path) for path in (*[f"/dev/{name}" for name in _DEVICES], *kept_devices)
     }
+    folders = {path: _copy(path) for path in written}
     _mount("proc", "/proc")
     if own_users:  # in one below it, the command would have capabilities again
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
     _restrict("/", _READ_ONLY | _NO_DEVICES)
-    folders = {path: _copy(path) for path in shown}  # restricted as what they are copied from
+    folders |= {path: _copy(path) for path in shown}  # restricted as what they are copied from
 
     _mount("tmpfs", "/dev", "size=64k,mode=755")
     Path("/dev/shm").mkdir()

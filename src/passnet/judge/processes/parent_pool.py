@@ -16,8 +16,8 @@ from passnet.passes.folder import INPUT_FOLDER
 class ParentPool:
     """Parents of workers, started when they are first needed or asked for.
 
-    The reference and the baselines, which run no code but torch's, share one without a sandbox.
-    Every candidate that brings code has its own: none can see, slow down or end the processes of
+    The reference and the baselines, which run no code but torch's, share one. Every candidate that
+    brings code has its own: none can see, slow down or end the processes of
     another, or of the reference. Every worker has `num_threads`; `kept_bytes` of prepared graphs
     are kept, for graphs that are judged again and again.
     """
@@ -60,7 +60,7 @@ class ParentPool:
 
     def reference(self) -> WorkerParent:
         """The parent of the reference's workers."""
-        return self._get(None, NO_SANDBOX, [])
+        return self._get(None, [])
 
     def of(self, candidate: Candidate) -> WorkerParent:
         """The parent of a candidate's workers."""
@@ -68,16 +68,16 @@ class ParentPool:
             return self.reference()
         root = Path(candidate.root)
         visible = [root, root.parent / INPUT_FOLDER]
-        return self._get((candidate.name, candidate.root), self.sandbox, visible)
+        return self._get((candidate.name, candidate.root), visible)
 
-    def _get(
-        self, key: tuple[str, str] | None, sandbox: Sandbox, visible: list[Path]
-    ) -> WorkerParent:
+    def _get(self, key: tuple[str, str] | None, visible: list[Path]) -> WorkerParent:
         if self._is_closed:
             raise MeasureError("the run was stopped")
         if key not in self._parents:
             folders = [path for path in visible if path.is_dir()]
-            parent = WorkerParent(self.num_threads, sandbox, folders, self.device)
+            parent = WorkerParent(
+                self.num_threads, self.sandbox, folders, self.device, is_shared=key is None
+            )
             parent.start()
             self._parents[key] = parent
         return self._parents[key]

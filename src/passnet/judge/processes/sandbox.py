@@ -9,9 +9,11 @@ Not confined: what can be read (all that the user can read), sockets of services
 the private folders, and the number of processes where the judge runs as root, whom Linux exempts.
 """
 
+import getpass
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from passnet.errors import InputError
+from passnet.jobs.python import python_command, python_environment
 
 SandboxName: TypeAlias = Literal["bubblewrap", "unshare", "none"]
 
@@ -44,13 +47,22 @@ class Sandbox:
     reason: str = ""
     own_users: bool = True
 
+    @property
+    def unrestricted(self) -> tuple[str, ...]:
+        """What `restrict.py` cannot do to its processes on this machine, in sentences."""
+        return () if self.name == "none" else _unrestricted(self)
+
     def command(
-        self, argv: Sequence[str], visible: Sequence[Path] = (), devices: Sequence[Path] = ()
+        self,
+        argv: Sequence[str],
+        visible: Sequence[Path] = (),
+        devices: Sequence[Path] = (),
+        writable: Sequence[Path] = (),
     ) -> list[str]:
         """The command that runs `argv` confined; inherited descriptors stay open in it.
 
-        It sees the `visible` folders below private ones, read-only, and can open `devices`, files
-        in /dev.
+        It sees the `visible` folders below private ones, read-only, can open `devices`, files in
+        /dev, and can write in `writable` folders, which are there afterwards.
         """
         if self.name == "none":
             return list(argv)
@@ -58,14 +70,15 @@ class Sandbox:
         private = set(map(Path, _PRIVATE))
         shown = [str(path) for path in folders if private.intersection(path.parents)]
         if self.name == "bubblewrap":
-            return [*_bubblewrap(shown, devices), *argv]
-        return [*_unshare(shown, devices, self.own_users), *argv]
+            return [*_bubblewrap(shown, devices, writable), *argv]
+        return [*_unshare(shown, devices, writable, self.own_users), *argv]
 
     def environment(self, extra: dict[str, str]) -> dict[str, str]:
         """The environment of a confined process: what it needs, and `extra`."""
         if self.name == "none":
-            return {**os.environ, **extra}
-        inherited = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+            return {**python_environment(), **extra}
+        environment = python_environment()
+        inherited = {name: environment[name] for name in _KEPT_VARIABLES if name in environment}
         private = {"HOME": "/tmp", "TMPDIR": "/tmp", "PASSNET_CACHE": "/tmp/passnet"}
         return {**inherited, **private, **extra}
 
@@ -119,7 +132,16 @@ def _failure(way: Sandbox) -> str:
     return ""
 
 
-def _bubblewrap(shown: Sequence[str], devices: Sequence[Path]) -> list[str]:
+@cache
+def _unrestricted(way: Sandbox) -> tuple[str, ...]:
+    command = way.command(python_command("-S", str(Path(__file__).with_name("restrict.py"))))
+    probe = subprocess.run(command, capture_output=True, text=True, check=True)
+    return tuple(probe.stdout.splitlines())
+
+
+def _bubblewrap(
+    shown: Sequence[str], devices: Sequence[Path], writable: Sequence[Path]
+) -> list[str]:
     words = [
         "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1",
         "--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
@@ -131,19 +153,24 @@ def _bubblewrap(shown: Sequence[str], devices: Sequence[Path]) -> list[str]:
         words += ["--size", str(PRIVATE_BYTES), "--tmpfs", path]
     for path in shown:
         words += ["--ro-bind", path, path]
+    for folder in writable:
+        words += ["--bind", str(folder), str(folder)]
     return [*words, "--chdir", "/tmp", "--"]
 
 
-def _unshare(shown: Sequence[str], devices: Sequence[Path], own_users: bool) -> list[str]:
+def _unshare(
+    shown: Sequence[str], devices: Sequence[Path], writable: Sequence[Path], own_users: bool
+) -> list[str]:
     words = ["setpriv", "--pdeathsig=KILL", "unshare", "--kill-child=KILL"]
     words += ["--mount", "--net", "--pid", "--ipc", "--uts"]
     if own_users:
         words += ["--user", "--map-current-user", "--keep-caps"]
-    words += [sys.executable, "-S", "-P", str(Path(__file__).with_name("confine.py"))]
+    words += python_command("-S", str(Path(__file__).with_name("confine.py")))
     words += ["--own-users"] if own_users else []
     words += [f"--private={path}" for path in _PRIVATE]
     words += [f"--show={path}" for path in shown]
     words += [f"--device={path}" for path in devices]
+    words += [f"--write={path}" for path in writable]
     words += [f"--size={PRIVATE_BYTES}", "--"]
     return [*words, "setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
 
@@ -152,3 +179,13 @@ def _own_folders() -> list[Path]:
     """Folders that this Python and this package are made of."""
     folders = [sys.prefix, sys.base_prefix, *(folder for folder in sys.path if folder)]
     return [path for path in map(Path, folders) if path.is_dir()]
+
+
+def inductor_cache() -> Path:
+    """The folder in which Inductor keeps what it has compiled, of this machine's user; it is made
+    if it is not there. Where torch's own setting names none, it is torch's default.
+    """
+    default = Path(tempfile.gettempdir(), f"torchinductor_{getpass.getuser()}")
+    folder = Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR") or default).absolute()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -15,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from passnet.errors import WorkerError
-from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
+from passnet.jobs.python import python_command
+from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox, inductor_cache
 from passnet.judge.processes.standstill import GoneError, Standstill, StopPlace
 from passnet.judge.protocol.channel import (
     Channel,
@@ -68,15 +68,17 @@ class WorkerFailureError(Exception):
 class WorkerParent:
     """The process that forks workers, with torch imported and warm.
 
-    In a sandbox, ending a worker ends whatever runs beside it: give each candidate a parent. Every
-    worker has `num_threads` for torch's and a kernel's own loops, and can read the `visible`
-    folders.
+    In a sandbox, ending a worker ends whatever runs beside it: give each candidate a parent. One
+    that `is_shared`, whose workers run no code but torch's, ends workers one by one, and they share
+    the machine's cache of compiled code. Every worker has `num_threads` for torch's and a kernel's
+    own loops, and can read the `visible` folders.
     """
 
     num_threads: int = 1
     sandbox: Sandbox = NO_SANDBOX
     visible: Sequence[Path] = ()
     device: str = "cpu"
+    is_shared: bool = False
     _is_ready: bool = field(default=False, init=False)
     _knows_inductor: bool = field(default=False, init=False)
 
@@ -104,11 +106,17 @@ class WorkerParent:
             }
         )
         module = "passnet.judge.worker.zygote"
-        argv = [sys.executable, "-m", module, str(far.fileno()), self.device]
+        kept = []
+        if self.is_shared:
+            kept = [inductor_cache()]
+            environment["TORCHINDUCTOR_CACHE_DIR"] = str(kept[0])
+        words = (str(far.fileno()), self.device, "shared" if self.is_shared else "alone")
+        argv = python_command("-m", module, *words)
         self._process = subprocess.Popen(
-            self.sandbox.command(argv, self.visible, device_nodes(self.device)),
+            self.sandbox.command(argv, self.visible, device_nodes(self.device), kept),
             pass_fds=[far.fileno()],
             env=environment,
+            cwd="/",
             stdin=subprocess.DEVNULL,
         )
         far.close()

@@ -7,11 +7,11 @@ forked. Each worker makes its own.
 import os
 import re
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 from passnet.errors import InputError
+from passnet.jobs.python import python_command, python_environment
 
 STAGED = "staged"
 """A device for tests: tensors in ordinary memory that the judge does not share, handled like those
@@ -70,10 +70,12 @@ def find_device(device: str) -> str:
         return ""
     try:
         probe = subprocess.run(
-            [sys.executable, "-c", _PROBE],
+            python_command("-c", _PROBE),
             capture_output=True,
             text=True,
             check=False,
+            env=python_environment(),
+            cwd="/",
             timeout=_PROBE_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired as cause:

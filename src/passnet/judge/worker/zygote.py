@@ -1,8 +1,9 @@
 """The warm parent of workers: imports torch once, then forks a worker in milliseconds.
 
-It is started as `python -m passnet.judge.worker.zygote <fd> <device>`, never runs candidate code
-itself, and is single-threaded, so that forking it is safe. As the first process of a process
-namespace it cannot be killed by its workers, and adopts what they leave behind.
+It is started as `python -P -m passnet.judge.worker.zygote <fd> <device> <shared or alone>`, never
+runs candidate code itself, and is single-threaded, so that forking it is safe. As the first process
+of a process namespace it cannot be killed by its workers, and adopts what they leave behind. Its
+workers are then restricted; and if each is alone, whatever is left beside it ends with it.
 """
 
 import ctypes
@@ -14,9 +15,11 @@ import socket
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from passnet.jobs.lifetime import end_with_parent
+from passnet.judge.processes.restrict import restrict_calls, restrict_proc
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.protocol.messages import (
@@ -35,8 +38,9 @@ _FIRST_PID = 1
 
 def main() -> None:
     """Serve the judge on the socket whose descriptor is the first argument; workers run on the
-    device that the second one names.
+    device that the second one names, one at a time if the third is "alone".
     """
+    is_shared = sys.argv[3] == "shared"
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
     start = time.perf_counter()
     end_with_parent()
@@ -50,18 +54,18 @@ def main() -> None:
         except ChannelClosedError:
             return
         if isinstance(request, Spawn):
-            pid = _spawn(request, fds, channel)
+            pid = _spawn(request, fds, channel, is_shared)
             handle = os.pidfd_open(pid)
             channel.send(Spawned(pid), (handle,))
             for fd in (*fds, handle):
                 os.close(fd)
         elif isinstance(request, End):
-            num_left = _kill(request.pid)
+            num_left = _kill(request.pid, is_shared)
             if request.is_awaited:
-                channel.send(WorkerEnded(_reap(request.pid), num_left))
+                channel.send(WorkerEnded(_reap(request.pid, is_shared), num_left))
             else:
                 channel.send(WorkerEnded(-signal.SIGKILL, num_left))
-                _reap(request.pid)
+                _reap(request.pid, is_shared)
         else:
             start = time.perf_counter()
             warm_inductor()
@@ -131,7 +135,8 @@ def _example(value):  # type: ignore[no-untyped-def]
     return value.relu() + 1
 
 
-def _spawn(request: Spawn, fds: list[int], channel: Channel) -> int:
+def _spawn(request: Spawn, fds: list[int], channel: Channel, is_shared: bool) -> int:
+    is_confined = os.getpid() == _FIRST_PID
     pid = os.fork()
     if pid:
         return pid
@@ -146,12 +151,21 @@ def _spawn(request: Spawn, fds: list[int], channel: Channel) -> int:
         os.dup2(log_fd, 2)
         os.close(log_fd)
         _limit(request.limits)
+        if is_confined:
+            _restrict(is_shared)
         from passnet.judge.worker.worker import serve
 
         serve(Channel(socket.socket(fileno=worker_fd)))
     finally:
         os._exit(0)  # no destructors: the judge has all it needs
     raise AssertionError("a worker does not return")
+
+
+def _restrict(may_lock: bool) -> None:
+    """Restrict this worker as far as the machine can; `find_sandbox` says how far that is."""
+    for restrict in (partial(restrict_calls, may_lock), restrict_proc):
+        with suppress(OSError):
+            restrict()
 
 
 def _limit(limits: WorkerLimits) -> None:
@@ -177,9 +191,9 @@ def _set_dumpable(value: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, value, 0, 0, 0)
 
 
-def _kill(pid: int) -> int:
+def _kill(pid: int, is_shared: bool) -> int:
     """Kill a worker and all it started; how many processes it had left."""
-    if os.getpid() != _FIRST_PID:
+    if is_shared or os.getpid() != _FIRST_PID:
         for kill in (os.killpg, os.kill):
             with suppress(ProcessLookupError):
                 kill(pid, signal.SIGKILL)
@@ -191,12 +205,12 @@ def _kill(pid: int) -> int:
     return num_left
 
 
-def _reap(pid: int) -> int:
+def _reap(pid: int, is_shared: bool) -> int:
     """Wait until a worker that was killed is gone; its exit code, negative for a signal."""
     status = 0
     with suppress(ChildProcessError):
         _, status = os.waitpid(pid, 0)
-    if os.getpid() == _FIRST_PID:
+    if os.getpid() == _FIRST_PID and not is_shared:
         with suppress(ChildProcessError):
             while True:
                 os.waitpid(-1, 0)

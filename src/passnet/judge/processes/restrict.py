@@ -1,0 +1,199 @@
+"""What the kernel refuses a confined worker: system calls by a filter, files in /proc by Landlock.
+
+The filter is libseccomp's (Debian's package `libseccomp2`). Run by path, this file tries both on
+itself, and writes a line for each that does not work here.
+"""
+
+import ctypes
+import errno
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+_Rule: TypeAlias = "tuple[str, int, dict[int, tuple[int, int]]]"
+"""A system call, the error it gets (0: it says it was done), and the bits of arguments for which
+it does: by the argument's number, a mask and a value."""
+
+_NONE_OF_A_KERNEL = (
+    # other processes
+    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
+    # the kernel's own, and what lets a reader of memory wait
+    "perf_event_open", "bpf", "userfaultfd", "io_uring_setup", "io_uring_enter",
+    "io_uring_register",
+    # which pages somebody has read
+    "mincore", "move_pages", "cachestat",
+    # what several sandboxes share
+    "keyctl", "add_key", "request_key", "inotify_init", "inotify_init1", "fanotify_init",
+    # see _CONTINUE
+    "timer_create", "mq_notify", "setpgid", "seccomp",
+    "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig",
+    "fsmount", "fspick", "mount_setattr", "unshare", "setns",
+)  # fmt: skip
+"""Calls that no kernel or compiler needs, and each of which is a way to learn or do more than one's
+own work."""
+
+_CONTINUE = signal.SIGCONT.value
+"""The signal that lets a stopped process go on, which the judge alone may send. The kernel sends it
+for a process too: by a timer, for a message or a lease, at the end of a child or parent, to a group
+of processes that has lost its parent, or at the end of a terminal."""
+
+_ALL = 0xFFFFFFFF  # the kernel reads the lower half of these arguments, whatever the upper one is
+_LOCKS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW
+_ASKS_FOR_LOCK = (5, 36)  # F_GETLK, F_OFD_GETLK
+_SIGNALS_BY_FILE = (8, 10, 15, 1024, 1026)  # F_SETOWN, _SETSIG, _SETOWN_EX, _SETLEASE, F_NOTIFY
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP = 1, 22
+_TIOCSPTLCK = 0x40045431
+_NEW_NAMESPACES = (0x20000, *(1 << bit for bit in range(25, 31)))
+
+_SCMP_ALLOW, _SCMP_ERRNO = 0x7FFF0000, 0x00050000
+_SCMP_MASKED_EQUAL = 7
+_SCMP_SPECULATION = 7  # an attribute of a filter
+_SCMP_UNKNOWN = -1
+_YOUNG = {"cachestat": 451}
+"""Calls that libraries in use do not know yet, with their number on all machines."""
+
+_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
+_LANDLOCK_VERSION, _LANDLOCK_BENEATH = 1, 1
+_LANDLOCK_READ, _LANDLOCK_REFER = 1 << 2, 1 << 13
+_FIRST_WITH_REFER = 2
+
+_OWN_FILES = (
+    "auxv", "cgroup", "cmdline", "comm", "io", "limits", "maps", "mountinfo", "mounts", "schedstat",
+    "stat", "statm", "status",
+)  # fmt: skip
+"""What a worker can read of itself in /proc: not `pagemap`, `smaps` or `mem`."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Comparison(ctypes.Structure):
+    _fields_ = (
+        ("argument", ctypes.c_uint),
+        ("kind", ctypes.c_int),
+        ("mask", ctypes.c_uint64),
+        ("value", ctypes.c_uint64),
+    )
+
+
+def restrict_calls(may_lock: bool) -> None:
+    """Refuse this process and all that it starts what no kernel or compiler needs.
+
+    Where it may not lock, locks of files are said to be had and are none: they would be seen in
+    other sandboxes.
+
+    Raises:
+        OSError: there is no libseccomp, or the kernel has no filter.
+    """
+    library = ctypes.CDLL("libseccomp.so.2")
+    library.seccomp_init.restype = ctypes.c_void_p
+    context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(_SCMP_ALLOW)))
+    # A filter would otherwise slow all code of the process down on older kernels.
+    library.seccomp_attr_set(context, _SCMP_SPECULATION, 1)
+    for name, error, arguments in _rules(may_lock):
+        number = library.seccomp_syscall_resolve_name(name.encode())
+        if number == _SCMP_UNKNOWN:
+            number = _YOUNG[name]
+        comparisons = (_Comparison * len(arguments))(
+            *(
+                _Comparison(argument, _SCMP_MASKED_EQUAL, mask, value)
+                for argument, (mask, value) in arguments.items()
+            )
+        )
+        action = ctypes.c_uint32(_SCMP_ERRNO | error)
+        _check(library.seccomp_rule_add_array(context, action, number, len(arguments), comparisons))
+    _check(library.seccomp_load(context))
+    library.seccomp_release(context)
+
+
+def _rules(may_lock: bool) -> Iterator[_Rule]:
+    for name in _NONE_OF_A_KERNEL:
+        yield name, errno.EPERM, {}
+    for command in _SIGNALS_BY_FILE:
+        yield "fcntl", errno.EPERM, {1: (_ALL, command)}
+    if not may_lock:
+        yield "flock", 0, {}
+        for command in _LOCKS:
+            yield "fcntl", 0, {1: (_ALL, command)}
+        for command in _ASKS_FOR_LOCK:
+            yield "fcntl", errno.EPERM, {1: (_ALL, command)}
+    for name, argument in (
+        ("kill", 1), ("tkill", 1), ("tgkill", 2), ("rt_sigqueueinfo", 1),
+        ("rt_tgsigqueueinfo", 2), ("pidfd_send_signal", 1),
+    ):  # fmt: skip
+        yield name, errno.EPERM, {argument: (_ALL, _CONTINUE)}
+    yield "prctl", errno.EPERM, {0: (_ALL, _PR_SET_PDEATHSIG), 1: (_ALL, _CONTINUE)}
+    yield "prctl", errno.EPERM, {0: (_ALL, _PR_SET_SECCOMP)}
+    yield "ioctl", errno.EPERM, {1: (_ALL, _TIOCSPTLCK)}
+    yield "clone3", errno.ENOSYS, {}  # a filter cannot see its flags; C libraries then use clone
+    yield "clone", errno.EPERM, {0: (0xFF, _CONTINUE)}
+    for flag in _NEW_NAMESPACES:
+        yield "clone", errno.EPERM, {0: (flag, flag)}
+
+
+def restrict_proc() -> None:
+    """Refuse this process and all that it starts to read what is in /proc of any process, but for
+    some files of its own.
+
+    Raises:
+        OSError: the kernel has no Landlock, or one that would forbid to move files too.
+    """
+    version = _landlock(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
+    if version < _FIRST_WITH_REFER:
+        raise OSError(errno.ENOSYS, "Landlock of this kernel is too old (5.19 is needed)")
+    handled = ctypes.c_uint64(_LANDLOCK_READ | _LANDLOCK_REFER)
+    rules = _landlock(_LANDLOCK_CREATE, ctypes.byref(handled), ctypes.sizeof(handled), 0)
+    _allow(rules, Path("/"), _LANDLOCK_REFER)
+    for path in Path("/").iterdir():
+        if path.name != "proc":
+            _allow(rules, path, _LANDLOCK_READ)
+    for path in Path("/proc").iterdir():
+        if not path.name.isdecimal() and path.name not in ("self", "thread-self"):
+            _allow(rules, path, _LANDLOCK_READ)
+    for name in _OWN_FILES:
+        _allow(rules, Path("/proc/self", name), _LANDLOCK_READ)
+    _landlock(_LANDLOCK_RESTRICT, rules, 0)
+    os.close(rules)
+
+
+def _allow(rules: int, path: Path, rights: int) -> None:
+    """Add a rule. The descriptor stays open, since a file of /proc that nobody holds is another
+    one, and without the rule, when it is next looked up.
+    """
+    with suppress(OSError):  # what cannot be opened here cannot be read either
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        record = rights.to_bytes(8, "little") + place.to_bytes(4, "little")
+        _landlock(_LANDLOCK_ADD, rules, _LANDLOCK_BENEATH, record, 0)
+
+
+def _landlock(number: int, *arguments: object) -> int:
+    words = [
+        ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments
+    ]
+    result = _libc.syscall(ctypes.c_long(number), *words)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), f"Landlock: {os.strerror(ctypes.get_errno())}")
+    return result
+
+
+def _check(result: int) -> None:
+    if result < 0:
+        raise OSError(-result, f"libseccomp: {os.strerror(-result)}")
+
+
+def main() -> None:
+    """Restrict this process; a line on standard output for what does not work."""
+    for name, restrict in (
+        ("System calls of candidates are not filtered", lambda: restrict_calls(may_lock=False)),
+        ("Candidates can read in /proc which pages of memory are in use", restrict_proc),
+    ):
+        try:
+            restrict()
+        except OSError as cause:
+            print(f"{name} ({cause.strerror or cause}).")
+
+
+if __name__ == "__main__":
+    main()

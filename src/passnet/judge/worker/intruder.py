@@ -1,0 +1,267 @@
+"""What code that wants out of its sandbox would try; `passnet judge doctor` runs it in a worker.
+
+Each attempt returns whether it was of use to the intruder. None touches what is not its own, so
+that nothing is lost on a machine that prevents none of them.
+"""
+
+import ctypes
+import fcntl
+import json
+import mmap
+import os
+import resource
+import signal
+import socket
+import struct
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_NEW_USERS, _NEW_MOUNTS = 0x10000000, 0x20000
+_IO_URING_SETUP, _PIDFD_OPEN, _PIDFD_GETFD = 425, 434, 438  # the same on all machines
+_SIGEVENT_SIZE = 64
+
+_held: list[Any] = []
+"""What must outlive an attempt: the locks that another intruder feels for."""
+
+
+def run(place: str) -> None:
+    """Try what a file, written by the doctor, says, and answer by an error's text: the names of the
+    attempts that were of use.
+
+    Raises:
+        RuntimeError: always; its text holds the names as JSON between two `@`.
+    """
+    order = json.loads(Path(place).read_text(encoding="utf-8"))
+    successes = [name for name in order["attempts"] if _succeeds(ATTEMPTS[name], order)]
+    raise RuntimeError(f"@{json.dumps(successes)}@")
+
+
+def _succeeds(attempt: Callable[[dict[str, Any]], bool], order: dict[str, Any]) -> bool:
+    """Whether an attempt is of use, in a process of its own where it can do without this one."""
+    if attempt is take_locks:
+        return attempt(order)
+    pid = os.fork()
+    if pid == 0:
+        is_success = False
+        with suppress(OSError, MemoryError, ValueError, AttributeError):
+            is_success = attempt(order)
+        os._exit(is_success)
+    return os.waitpid(pid, 0)[1] >> 8 == 1
+
+
+def _call(name: str, *arguments: Any) -> bool:
+    """Whether a function of the C library does not fail."""
+    return getattr(_libc, name)(*arguments) not in (-1, ctypes.c_void_p(-1).value)
+
+
+def _syscall(number: int, *arguments: Any) -> bool:
+    return int(_libc.syscall(ctypes.c_long(number), *arguments)) >= 0
+
+
+def reach_network(order: dict[str, Any]) -> bool:
+    """Connect to a port of this machine on which the doctor listens."""
+    socket.create_connection(("127.0.0.1", order["port"]), 2).close()
+    return True
+
+
+def write_outside(order: dict[str, Any]) -> bool:
+    """Make a file in any of some folders."""
+    for folder in order["folders"]:
+        with suppress(OSError), tempfile.TemporaryFile(dir=folder):
+            return True
+    return False
+
+
+def see_processes(order: dict[str, Any]) -> bool:
+    """Find the doctor's victim among the processes that /proc shows."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if order["mark"].encode() in path.read_bytes():
+                return True
+    return False
+
+
+def signal_process(order: dict[str, Any]) -> bool:
+    """Send the victim a signal that it handles by nothing."""
+    os.kill(order["victim"], signal.SIGURG)
+    return True
+
+
+def access_memory(order: dict[str, Any]) -> bool:
+    """Open the memory of the parent of workers, of the victim, or of a child."""
+    child = _child()
+    for pid in (os.getppid(), 1, order["victim"], child):
+        with suppress(OSError):
+            os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY))
+            return True
+    word = ctypes.create_string_buffer(8)
+    part = struct.pack("NN", ctypes.addressof(word), len(word))
+    return any(
+        _call(name, child, part, ctypes.c_ulong(1), part, ctypes.c_ulong(1), ctypes.c_ulong(0))
+        for name in ("process_vm_readv", "process_vm_writev")
+    )
+
+
+def trace(_: dict[str, Any]) -> bool:
+    """Trace a child, or be traced."""
+    attach, trace_me = 16, 0
+    return _call("ptrace", attach, _child(), None, None) or _call("ptrace", trace_me, 0, None, None)
+
+
+def take_descriptor(_: dict[str, Any]) -> bool:
+    """Take an open file of a child."""
+    handle = _libc.syscall(ctypes.c_long(_PIDFD_OPEN), _child(), 0)
+    return _syscall(_PIDFD_GETFD, handle, 1, 0)
+
+
+def take_locks(order: dict[str, Any]) -> bool:
+    """Lock a file that other sandboxes can read, in each of the ways there are, and keep that."""
+    stream = open(order["shared"], "rb")  # noqa: SIM115, PTH123 (to be held)
+    _held.append(stream)
+    for command in (fcntl.F_OFD_SETLK, fcntl.F_SETLK):
+        with suppress(OSError):
+            fcntl.fcntl(stream, command, _lock(fcntl.F_RDLCK))
+    with suppress(OSError):
+        fcntl.flock(stream, fcntl.LOCK_SH)
+    with suppress(OSError):
+        fcntl.fcntl(stream, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    return False
+
+
+def _lock(kind: int) -> bytes:
+    """The C library's record of a lock on one byte, far behind a file's end."""
+    return struct.pack("hhqqi4x", kind, os.SEEK_SET, 1 << 40, 1, 0)
+
+
+def feel_locks(order: dict[str, Any]) -> bool:
+    """See the locks that an intruder in another sandbox holds."""
+    with open(order["shared"], "rb") as stream:  # noqa: PTH123
+        for command in (fcntl.F_OFD_GETLK, fcntl.F_GETLK):
+            with suppress(OSError):
+                seen = fcntl.fcntl(stream, command, _lock(fcntl.F_WRLCK))
+                if struct.unpack_from("h", seen) != (fcntl.F_UNLCK,):
+                    return True
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def watch_file(order: dict[str, Any]) -> bool:
+    """Be told when another sandbox opens a file."""
+    watcher = _libc.inotify_init()
+    return watcher >= 0 and _call("inotify_add_watch", watcher, order["shared"].encode(), 0x20)
+
+
+def continue_itself(_: dict[str, Any]) -> bool:
+    """Send, or have sent later, the signal that lets a stopped process go on."""
+    number, set_signal, death_signal, unlock = signal.SIGCONT.value, 10, 1, 0x40045431
+    event = struct.pack("qii", 0, number, 0).ljust(_SIGEVENT_SIZE, b"\0")
+    with suppress(OSError), socket.socket() as stream:
+        fcntl.fcntl(stream, set_signal, number)
+        return True
+    with suppress(OSError):  # at the end of a terminal
+        fcntl.ioctl(os.open("/dev/ptmx", os.O_RDWR), unlock, struct.pack("i", 0))
+        return True
+    return (
+        _call("kill", os.getpid(), number)
+        or _call("prctl", death_signal, ctypes.c_ulong(number), 0, 0, 0)
+        or _call("timer_create", 1, event, ctypes.byref(ctypes.c_void_p()))
+        or _call("setpgid", _child(), 0)
+    )
+
+
+def measure(_: dict[str, Any]) -> bool:
+    """Count what the processor does."""
+    number = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
+    software, clock, only_its_own = 1, 1, 1 << 5 | 1 << 6  # not what the kernel does for it
+    event = struct.pack("IIQ24xQ", software, 128, clock, only_its_own).ljust(128, b"\0")
+    return _syscall(number, event, 0, -1, -1, ctypes.c_ulong(0))
+
+
+def see_pages(_: dict[str, Any]) -> bool:
+    """Learn which pages of its memory are in use, or forget which have been."""
+    for name in ("pagemap", "smaps", "smaps_rollup"):
+        with suppress(OSError), open(f"/proc/self/{name}", "rb") as stream:  # noqa: PTH123
+            if stream.read(8):
+                return True
+    memory = mmap.mmap(-1, mmap.PAGESIZE)
+    address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+    return _call("mincore", address, ctypes.c_size_t(1), ctypes.create_string_buffer(1))
+
+
+def use_io_uring(_: dict[str, Any]) -> bool:
+    """Have the kernel work for it, out of sight of a filter."""
+    return _syscall(_IO_URING_SETUP, 1, ctypes.create_string_buffer(120))
+
+
+def mount(_: dict[str, Any]) -> bool:
+    """Mount a file system, on a folder of its own, and unmount that."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = os.fsencode(folder)
+        return _call("mount", b"x", place, b"tmpfs", ctypes.c_ulong(0), None) and (
+            _call("umount2", place, 0) or True
+        )
+
+
+def make_namespace(_: dict[str, Any]) -> bool:
+    """Have capabilities in a new user namespace."""
+    if _call("unshare", _NEW_USERS | _NEW_MOUNTS):
+        return True
+    number = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+    pid = int(_libc.syscall(ctypes.c_long(number), _NEW_USERS | signal.SIGCHLD, 0, 0, 0, 0))
+    if pid == 0:
+        os._exit(0)
+    return pid > 0
+
+
+def gain_capability(_: dict[str, Any]) -> bool:
+    """Have a capability, or be able to gain one by running a program."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    status = dict(line.split(":", 1) for line in lines if ":" in line)
+    return int(status["CapEff"], 16) != 0 or status["NoNewPrivs"].strip() != "1"
+
+
+def fill_memory(order: dict[str, Any]) -> bool:
+    """Have twice the memory that the limit allows."""
+    return len(bytearray(2 * order["memory_mib"] << 20)) > 0
+
+
+def fill_disk(order: dict[str, Any]) -> bool:
+    """Make a file of twice the size that the limit allows."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with tempfile.TemporaryFile() as stream:
+        stream.truncate(2 * order["file_mib"] << 20)
+    return True
+
+
+def raise_limits(_: dict[str, Any]) -> bool:
+    """Raise the limit of processor time."""
+    resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY,) * 2)
+    return True
+
+
+def _child() -> int:
+    """A child that waits for a moment, and ends by itself."""
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(2)
+        signal.pause()
+        os._exit(0)
+    return pid
+
+
+ATTEMPTS = {
+    attempt.__name__: attempt
+    for attempt in (
+        reach_network, write_outside, see_processes, signal_process, access_memory, trace,
+        take_descriptor, take_locks, feel_locks, watch_file, continue_itself, measure, see_pages,
+        use_io_uring, mount, make_namespace, gain_capability, fill_memory, fill_disk, raise_limits,
+    )
+}  # fmt: skip
+"""All attempts by name."""
