@@ -361,3 +361,16 @@ def test_a_graph_that_refuses_extreme_inputs_is_judged_on_the_others(parents: Pa
     candidates = [Candidate("eager", "eager", call="direct")]
     (trial,) = judge_graph(parents, SuiteGraph("look-up", "look-up-0", graph), candidates, QUICK)
     assert (trial.status, trial.smallest_t) == ("ok", -10), trial.error
+
+
+@pytest.mark.parametrize(
+    ("function", "names"), [("zeros_like", ["nothing_varies"]), ("relu", [])]
+)
+def test_a_graph_on_which_nothing_varies_says_so_in_its_trials(
+    parents: ParentPool, function: str, names: list[str]
+) -> None:
+    program = parse_program(PROGRAM.replace("torch.relu", f"torch.{function}"))
+    graph = SuiteGraph("add_relu", "add_relu-0", Graph(program, small_graph().graph.tensors))
+    (trial,) = judge_graph(parents, graph, [Candidate("eager", "eager", call="direct")], QUICK)
+    assert trial.status == "ok", trial.error
+    assert [note.name for note in trial.findings if note.weight == "note"] == names

@@ -126,7 +126,7 @@ def varies(graph: Graph) -> bool:
     uses = find_uses(graph)
     varying = {
         spec.name
-        for param, spec in zip(graph.program.params, graph.tensors, strict=True)
+        for param, spec in zip(graph.program.params, graph.tensors, strict=False)
         if param.annotation != SYMBOL_ANNOTATION and _differs(spec, uses[spec.name])
     }
     for statement in graph.program.body:
