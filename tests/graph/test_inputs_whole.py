@@ -91,7 +91,9 @@ def test_numbers_of_which_it_is_not_known_that_they_may_change_keep_to_their_val
 def test_a_mask_that_picks_keeps_its_number_of_true_values():
     graph = graph_with("y = t[x]", shape=(5,), dtype="bool", data=(True, True, False, True, False))
     draws = [fresh(graph, seed) for seed in range(10)]
-    assert {int(mask.sum()) for mask in draws} == {3} and len({mask.tobytes() for mask in draws}) > 2
+    assert {int(mask.sum()) for mask in draws} == {3} and len(
+        {mask.tobytes() for mask in draws}
+    ) > 2
 
 
 @pytest.mark.parametrize(("share", "expected"), [(1.0, 0.9), (0.0, 0.1), (0.3, 0.3)])

@@ -56,10 +56,11 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     `recorded` follows the published replay. `fresh` draws unit-scale values that no statistic of
     the capture betrays: activations are normal, weights scaled by 1/sqrt(fan-in), affine
     parameters spread around 1 and 0, variances within [0.5, 1.5], additive masks a quarter masked;
-    integers lie within what they index and what was recorded (where all that was recorded is one
-    number and the ops take any, around it), truth values are true as often as recorded; where the
-    ops may not take any (`Use.is_pinned`), recorded values keep to their number, in another order; every fourth row of an activation is small. `extreme` are fresh inputs
-    with large and shifted rows besides. Scalars (an epsilon, a momentum) keep their recorded value.
+    every fourth row of an activation is small. Integers lie within what they index and what was
+    recorded; where that is a single number and the ops take any, around it. Truth values are true
+    about as often as recorded. Where the ops may not take any value (`Use.is_pinned`), recorded
+    ones are put in another order. `extreme` are fresh inputs with large and shifted rows besides.
+    Scalars (an epsilon, a momentum) keep their recorded value.
 
     The graph needs specs for all its arguments. The same seed gives the same values on every
     machine with the same numpy.
