@@ -81,7 +81,8 @@ def test_numbers_of_which_it_is_not_known_that_they_may_change_keep_to_their_val
     lines = PINNED[claim].split("; ")
     graph = graph_with(*lines)
     assert find_uses(graph)["x"].is_pinned
-    assert np.unique(fresh(graph)).tolist() == [1]
+    for graph in (graph, graph_with(*lines, data=None, min_val=1, max_val=1)):
+        assert np.unique(fresh(graph)).tolist() == [1]
     several = graph_with(*lines, data=(0, 1, 2, 2, 2, 3) * 50)
     first, second = fresh(several, 0), fresh(several, 1)
     assert not np.array_equal(first, second)
@@ -142,6 +143,10 @@ NOTHING_VARIES = {
 @pytest.mark.parametrize("claim", NOTHING_VARIES)
 def test_a_graph_whose_outputs_owe_nothing_to_what_varies_says_so(claim: str):
     assert not varies(graph_with(*NOTHING_VARIES[claim].split("; ")))
+
+
+def test_truth_values_that_pick_and_are_all_true_do_not_vary():
+    assert not varies(graph_with("y = torch.where(x)", dtype="bool", data=(True,) * 300))
 
 
 @pytest.mark.parametrize(
