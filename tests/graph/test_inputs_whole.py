@@ -81,8 +81,8 @@ def test_numbers_of_which_it_is_not_known_that_they_may_change_keep_to_their_val
     lines = PINNED[claim].split("; ")
     graph = graph_with(*lines)
     assert find_uses(graph)["x"].is_pinned
-    for graph in (graph, graph_with(*lines, data=None, min_val=1, max_val=1)):
-        assert np.unique(fresh(graph)).tolist() == [1]
+    for pinned in (graph, graph_with(*lines, data=None, min_val=1, max_val=1)):
+        assert np.unique(fresh(pinned)).tolist() == [1]
     several = graph_with(*lines, data=(0, 1, 2, 2, 2, 3) * 50)
     first, second = fresh(several, 0), fresh(several, 1)
     assert not np.array_equal(first, second)
