@@ -118,11 +118,8 @@ def varies(graph: Graph) -> bool:
     """Whether an output, or an argument that is written to, depends on values that differ from one
     set of fresh inputs to the next. Where nothing does, a remembered answer is right for ever.
 
-    Examples:
-        >>> from passnet.graph.parse import parse_program
-        >>> text = "def forward(self, x):\\n    y = x.size(0)\\n    return (y,)"
-        >>> varies(Graph(parse_program(text), (TensorSpec("x", (2,), "float32"),)))
-        False
+    Raises:
+        GraphError: as `make_inputs`, but for their size.
     """
     uses = find_uses(graph)
     varying = {
