@@ -137,6 +137,7 @@ NOTHING_VARIES = {
     "a pinned number": "y = torch.repeat_interleave(x, x)",
     "nothing is read": "y = torch.arange(5)",
     "what varies is overwritten": "y = t + 1; y = torch.arange(5)",
+    "what varies is overwritten by a form": "y = t + 1; y = y.size(0)",
 }
 
 

@@ -130,8 +130,9 @@ def varies(graph: Graph) -> bool:
     for statement in graph.program.body:
         if isinstance(statement, Alias):
             reads, output = {statement.source}, statement.output
-        elif isinstance(statement, Op) and reads_values(statement):
-            reads, output = set(op_refs(statement)), statement.output
+        elif isinstance(statement, Op):
+            reads = set(op_refs(statement)) if reads_values(statement) else set()
+            output = statement.output
             if reads & varying and writes_first(statement.target, dict(statement.kwargs)):
                 return True
         else:
