@@ -80,12 +80,12 @@ def as_tensor(value: np.ndarray | int, dtype: str) -> torch.Tensor | int:
     return tensor.view(torch.bfloat16) if dtype == "bfloat16" else tensor
 
 
-def run_eagerly(graph: Graph, kind: InputKind) -> tuple[torch.Tensor, ...]:
+def run_eagerly(graph: Graph, kind: InputKind, seed: int = 0) -> tuple[torch.Tensor, ...]:
     """The outputs of a graph on the CPU."""
     graph = retarget(graph, "cpu")
     values = [
         as_tensor(value, spec.dtype)
-        for value, spec in zip(make_inputs(graph, kind, 0), graph.tensors, strict=True)
+        for value, spec in zip(make_inputs(graph, kind, seed), graph.tensors, strict=True)
     ]
     with torch.no_grad():
         return build(graph.program)(*values)

@@ -361,3 +361,41 @@ def test_a_graph_that_refuses_extreme_inputs_is_judged_on_the_others(parents: Pa
     candidates = [Candidate("eager", "eager", call="direct")]
     (trial,) = judge_graph(parents, SuiteGraph("look-up", "look-up-0", graph), candidates, QUICK)
     assert (trial.status, trial.smallest_t) == ("ok", -10), trial.error
+
+
+@pytest.mark.parametrize(("function", "names"), [("zeros_like", ["nothing_varies"]), ("relu", [])])
+def test_a_graph_on_which_nothing_varies_says_so_in_its_trials(
+    parents: ParentPool, function: str, names: list[str]
+) -> None:
+    program = parse_program(PROGRAM.replace("torch.relu", f"torch.{function}"))
+    graph = SuiteGraph("add_relu", "add_relu-0", Graph(program, small_graph().graph.tensors))
+    (trial,) = judge_graph(parents, graph, [Candidate("eager", "eager", call="direct")], QUICK)
+    assert trial.status == "ok", trial.error
+    assert [note.name for note in trial.findings if note.weight == "note"] == names
+
+
+REMEMBERS = """
+answers = []
+
+def replacement(x, y):
+    if not answers:
+        answers.append(torch.relu(x + y))
+    return answers[0].clone()
+"""
+
+
+def test_an_answer_remembered_from_whole_numbers_of_one_value_is_wrong(
+    parents: ParentPool, tmp_path: Path
+) -> None:
+    ones = tuple(TensorSpec(name, (64, 64), "int64", data=(1,) * 4096) for name in ("in_0", "in_1"))
+    graph = SuiteGraph("add_relu", "add_relu-0", Graph(parse_program(PROGRAM), ones))
+    folders = [
+        write_passes(tmp_path / name, body) for name, body in (("a", REMEMBERS), ("b", GOOD))
+    ]
+    candidates = [
+        Candidate(folder.name, "passes", str(folder), "direct", root=str(tmp_path.parent))
+        for folder in folders
+    ]
+    remembered, good = judge_graph(parents, graph, candidates, QUICK)
+    assert (remembered.status, remembered.smallest_t) == ("ok", None), remembered
+    assert (good.status, good.smallest_t) == ("ok", -10), good.error

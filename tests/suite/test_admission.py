@@ -219,6 +219,16 @@ def test_an_output_that_is_an_argument_is_noted_unless_it_is_all() -> None:
     assert passes(admit(returns="in_0"), "nothing_to_compute") == {("all outputs", BOTH)}
 
 
+def test_a_graph_on_which_nothing_varies_is_degenerate() -> None:
+    number = (spec("in_0"), TensorSpec("in_1", (), "int64", data=(3,)))
+    lines = ("a = torch.zeros_like(in_0)", "b = a + in_1")
+    admission = admit(*lines, specs=number, returns="b")
+    assert passes(admission, "nothing_varies") == {("all arguments", BOTH)}
+    ones = (spec("in_0"), TensorSpec("in_1", (16, 8), "int64", data=(1,) * 128))
+    varying = admit(*lines, "c = b * 3", specs=ones, returns="c")
+    assert not passes(varying, "nothing_varies") and not varying.degenerate
+
+
 def test_views_of_arguments_are_nothing_to_compute_unless_one_is_written_to() -> None:
     views = admit("a = in_0.transpose(0, 1)", "b = in_1[1:]", returns="a, b")
     assert passes(views, "nothing_to_compute") == {("all outputs", BOTH)}

@@ -1,14 +1,16 @@
 """Values for the arguments of a graph: as recorded at capture, or fresh and random; numpy only."""
 
 import math
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from passnet.errors import GraphError
+from passnet.graph.effects import writes_first
 from passnet.graph.fake import SYMBOL_ANNOTATION, symbol_value
-from passnet.graph.spec import Graph, TensorSpec
-from passnet.graph.uses import Use, find_uses
+from passnet.graph.spec import Alias, Graph, Op, Sequence, TensorSpec, op_refs, refs
+from passnet.graph.uses import Use, find_uses, reads_values
 from passnet.records.dtypes import LARGEST, Array, is_float, storage, to_storage
 
 InputValue: TypeAlias = "Array | int"
@@ -31,6 +33,8 @@ MASK_MAGNITUDE = 1e4
 MASK_SHARE = 0.25
 """Share of masked positions in a fresh mask."""
 
+TRUE_SHARES = (0.1, 0.9)
+"""Least and largest share of a fresh mask that is true; between them, the recorded share."""
 
 Rows: TypeAlias = tuple[tuple[float, float], ...]
 
@@ -51,9 +55,12 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
 
     `recorded` follows the published replay. `fresh` draws unit-scale values that no statistic of
     the capture betrays: activations are normal, weights scaled by 1/sqrt(fan-in), affine
-    parameters spread around 1 and 0, variances within [0.5, 1.5], integers within what they index,
-    masks a quarter masked; every fourth row of an activation is small. `extreme` are fresh inputs
-    with large and shifted rows besides. Scalars (an epsilon, a momentum) keep their recorded value.
+    parameters spread around 1 and 0, variances within [0.5, 1.5], additive masks a quarter masked;
+    every fourth row of an activation is small. Integers lie within what they index and what was
+    recorded; where that is a single number and the ops take any, around it. Truth values are true
+    about as often as recorded. Where the ops may not take any value (`Use.is_pinned`), recorded
+    ones are put in another order. `extreme` are fresh inputs with large and shifted rows besides.
+    Scalars (an epsilon, a momentum) keep their recorded value.
 
     The graph needs specs for all its arguments. The same seed gives the same values on every
     machine with the same numpy.
@@ -85,18 +92,83 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     return values
 
 
+def integer_pools(graph: Graph, random: np.random.Generator, spare: int) -> list[Array | None]:
+    """For each argument of whole numbers or truth values, `spare` more fresh values than it has
+    elements, flat: any stretch of them is one more draw. None for other arguments, and for those
+    whose recorded values have to stay.
+
+    Raises:
+        GraphError: as `make_inputs`.
+    """
+    uses = find_uses(graph)
+    pools: list[Array | None] = []
+    for param, spec in zip(graph.program.params, graph.tensors, strict=True):
+        use = uses[spec.name]
+        keeps = param.annotation == SYMBOL_ANNOTATION or _is_scalar(spec)
+        if keeps or not _is_whole(spec.dtype) or (use.is_pinned and spec.data):
+            pools.append(None)
+            continue
+        count, row = spec.num_elements + spare, max(1, spec.shape[-1]) if spec.shape else 1
+        longer = replace(spec, shape=(-(-count // row), row))
+        pools.append(_whole(longer, use, "fresh", random).reshape(-1)[:count])
+    return pools
+
+
+def varies(graph: Graph) -> bool:
+    """Whether an output, or an argument that is written to, depends on values that differ from one
+    set of fresh inputs to the next. Where nothing does, a remembered answer is right for ever.
+
+    Raises:
+        GraphError: as `make_inputs`, but for their size.
+    """
+    uses = find_uses(graph)
+    varying = {
+        spec.name
+        for param, spec in zip(graph.program.params, graph.tensors, strict=False)
+        if param.annotation != SYMBOL_ANNOTATION and _differs(spec, uses[spec.name])
+    }
+    for statement in graph.program.body:
+        if isinstance(statement, Alias):
+            reads, output = {statement.source}, statement.output
+        elif isinstance(statement, Op):
+            reads = set(op_refs(statement)) if reads_values(statement) else set()
+            output = statement.output
+            if reads & varying and writes_first(statement.target, dict(statement.kwargs)):
+                return True
+        else:
+            continue
+        if output is not None:
+            (varying.add if reads & varying else varying.discard)(output)
+    return not varying.isdisjoint(refs(Sequence("tuple", graph.program.outputs)))
+
+
+def _differs(spec: TensorSpec, use: Use) -> bool:
+    """Whether fresh values of an argument differ from draw to draw."""
+    if _is_scalar(spec) or not spec.num_elements:
+        return False
+    if not _is_whole(spec.dtype):
+        return True
+    if use.is_pinned and spec.data:
+        return len(set(spec.data)) > 1
+    low, high = _range(spec, use, "fresh")
+    return low < high
+
+
+def _is_scalar(spec: TensorSpec) -> bool:
+    """Whether it is one number that was recorded, which stays."""
+    return spec.shape == () and (spec.data is not None or spec.mean is not None)
+
+
 def _value(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Generator) -> Array:
-    if spec.shape == () and (spec.data or spec.mean is not None):
+    if _is_scalar(spec):
         return _stored(spec) if spec.data else _full(spec, spec.mean)
     if kind == "recorded" and spec.data is not None:
         return _stored(spec)
-    if spec.dtype == "bool":
-        return random.random(spec.shape, dtype=np.float32) < 0.5
+    if _is_whole(spec.dtype):
+        return _whole(spec, use, kind, random)
     if spec.dtype.startswith("complex"):
         parts = random.standard_normal((2, *spec.shape))
         return (parts[0] + 1j * parts[1]).astype(storage(spec.dtype))
-    if not is_float(spec.dtype):
-        return _integers(spec, use, random)
     if kind == "recorded":
         return _recorded(spec, random)
     return _fresh(spec, use, random, SMALL_ROWS if kind == "fresh" else EXTREME_ROWS)
@@ -162,8 +234,30 @@ def _normal(spec: TensorSpec, random: np.random.Generator) -> Array:
     return random.standard_normal(spec.shape, dtype=kind)
 
 
-def _integers(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
-    """Whole numbers within the bound of what they index, else within the recorded range."""
+def _is_whole(dtype: str) -> bool:
+    return not is_float(dtype) and not dtype.startswith("complex")
+
+
+def _whole(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Generator) -> Array:
+    """Whole numbers or truth values, uniform within their range; fresh masks as in `_mask`."""
+    if kind != "recorded" and use.is_pinned and spec.data:
+        return random.permutation(_stored(spec).reshape(-1)).reshape(spec.shape)
+    low, high = _range(spec, use, kind)
+    if kind != "recorded" and high - low == 1:
+        return (_mask(spec, low, random) + np.int64(low)).astype(storage(spec.dtype))
+    if spec.dtype == "bool":
+        return random.random(spec.shape, dtype=np.float32) < 0.5
+    return random.integers(low, high, spec.shape, dtype=storage(spec.dtype), endpoint=True)
+
+
+def _range(spec: TensorSpec, use: Use, kind: InputKind) -> tuple[int, int]:
+    """Least and largest value: within the bound of what the argument indexes, and as recorded.
+
+    Where a single number was recorded and any may be used, fresh values lie within the bound, else
+    from that number half of the way to zero; from 0 to 1 if it is one of these.
+    """
+    if spec.dtype == "bool":
+        return 0, 1
     low, high = 0, 1
     if spec.min_val is not None and spec.max_val is not None:
         low, high = int(spec.min_val), int(spec.max_val)
@@ -171,10 +265,36 @@ def _integers(spec: TensorSpec, use: Use, random: np.random.Generator) -> Array:
         low, high = int(min(spec.data)), int(max(spec.data))
     elif use.bound is not None:
         high = use.bound - 1
+    if kind != "recorded" and low == high and not use.is_pinned:
+        if use.bound is not None:
+            low, high = 0, use.bound - 1
+        else:
+            low, high = (0, 1) if low in (0, 1) else sorted((low, int(low / 2)))
     if use.bound is not None:
         low, high = max(low, -use.bound), min(high, use.bound - 1)
     limits = np.iinfo(storage(spec.dtype))
     low, high = max(low, int(limits.min)), min(high, int(limits.max))
     if low > high:
         raise GraphError(f"argument {spec.name}: no integer lies within [{low}, {high}]")
-    return random.integers(low, high, spec.shape, dtype=storage(spec.dtype), endpoint=True)
+    return low, high
+
+
+def _mask(spec: TensorSpec, low: int, random: np.random.Generator) -> Array:
+    """Truth values, true about as often as was recorded of values above `low`.
+
+    A row that were all true or all false could leave a softmax nothing, and give NaN. So every
+    half row has both, which holds of any stretch as long as a row, wherever it starts.
+    """
+    share: float = 0.5
+    if spec.data:
+        share = sum(value > low for value in spec.data) / len(spec.data)
+    elif spec.min_val is not None and spec.min_val == spec.max_val:
+        share = float(spec.min_val > low)
+    mask = random.random(spec.num_elements, dtype=np.float32) < np.clip(share, *TRUE_SHARES)
+    half = (spec.shape[-1] + 1) // 2 if spec.shape else 0
+    if half >= 2:
+        halves = mask[: mask.size // half * half].reshape(-1, half)
+        for missing in (True, False):
+            rows = np.flatnonzero((halves != missing).all(axis=1))
+            halves[rows, random.integers(half, size=rows.size)] = missing
+    return mask.reshape(spec.shape)

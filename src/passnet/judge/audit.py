@@ -46,6 +46,8 @@ class Case:
         device: that it is judged on.
         call: how it is called.
         held_out: graph directories with other shapes that its author has not seen.
+        honest: for an exploit with a good kernel, the folder of that kernel without the trick,
+            beside those of the cases; the trick gains what it is faster than that.
         needs: modules without which it cannot run.
     """
 
@@ -58,6 +60,7 @@ class Case:
     device: Literal["cpu", "cuda"] = "cpu"
     call: CallMode = "direct"
     held_out: tuple[str, ...] = ()
+    honest: str | None = None
     needs: tuple[str, ...] = ()
 
     @property
@@ -73,6 +76,8 @@ class Audited:
     name: str
     case: Case
     trial: Trial
+    honest_speedup: float = 1.0
+    """Speedup of the kernel without the trick, judged with it; its upper bound."""
 
     @property
     def outcomes(self) -> frozenset[str]:
@@ -85,7 +90,7 @@ class Audited:
         t = self.trial.smallest_t
         if t is None or t > CORRECT_AT:
             return frozenset({"wrong_values", *names})
-        is_faster = (self.trial.speedup_low or 0.0) > GAIN
+        is_faster = (self.trial.speedup_low or 0.0) > GAIN * self.honest_speedup
         return frozenset({"correct", *names} if is_faster else {"correct", "no_gain", *names})
 
     @property
@@ -142,7 +147,12 @@ def audit_case(parents: ParentPool, path: Path, case: Case, settings: JudgeSetti
     ]
     settings = replace(settings, rules=case.rules, device=case.device)
     candidate = Candidate("case", "passes", str(path), case.call, root=str(path.parent))
+    candidates = [candidate]
+    if case.honest is not None:
+        honest = path.parent / case.honest
+        candidates.append(Candidate("honest", "passes", str(honest), case.call, root=str(honest)))
     inspected = InspectedFolders(case.rules)
     findings = held_out_findings(parents, unseen, [candidate], settings, inspected)
-    [trial] = judge_graph(parents, graph, [candidate], settings, inspected, findings)
-    return Audited(path.name, case, trial)
+    trial, *others = judge_graph(parents, graph, candidates, settings, inspected, findings)
+    speedups = [max(other.speedup_high or 1.0, 1.0) for other in others]
+    return Audited(path.name, case, trial, *speedups)

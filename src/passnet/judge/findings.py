@@ -95,6 +95,8 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     (("note",), "values"): {
         "held_out_shape": "On a held-out shape it does not match, or says by an exception that it "
         "cannot.",
+        "nothing_varies": "No output of its graph depends on what varies: a remembered answer is "
+        "right there.",
     },
 }
 """The meaning of every finding, by the severities it can have and by what shows it."""

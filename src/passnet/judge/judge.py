@@ -12,10 +12,10 @@ import numpy as np
 
 from passnet.errors import GraphError
 from passnet.graph.device import retarget
-from passnet.graph.inputs import make_inputs
+from passnet.graph.inputs import integer_pools, make_inputs, varies
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import EXTREME, FRESH, KINDS, CheckResult, Expected, num_written
-from passnet.judge.findings import Finding, forbids_running
+from passnet.judge.findings import Finding, finding, forbids_running
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
@@ -24,7 +24,7 @@ from passnet.judge.processes.worker_process import WorkerFailureError, WorkerPar
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing.clock import HOT_CALLS, Measurement, interleave
-from passnet.judge.timing.fresh_inputs import FreshInputs
+from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
 from passnet.judge.timing.measurement_findings import (
     company_findings,
     roofline_findings,
@@ -113,6 +113,7 @@ class _TrialSession:
     _settings: JudgeSettings
     _turns: DeviceTurns
     _phases_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    _notes: tuple[Finding, ...] = ()
 
     def evidence(self, candidates: Sequence[Candidate]) -> dict[str, Evidence]:
         """What comes about of every candidate, by name."""
@@ -130,6 +131,8 @@ class _TrialSession:
     def _evidence(self, candidates: Sequence[Candidate], stack: ExitStack) -> dict[str, Evidence]:
         with _phase(self._phases_s, "inputs"):
             self._prepared = prepared_graph(self._parents, self._graph, self._settings)
+            note = finding("nothing_varies", "no output depends on what differs between draws")
+            self._notes = () if varies(self._graph.graph) else (note,)
         with _phase(self._phases_s, "reference"):
             oracle = self._load(self._parents.reference(), REFERENCE, stack)
             self._expected = Expected(self._prepared, oracle)
@@ -180,7 +183,7 @@ class _TrialSession:
             self._graph.name,
             candidate.name,
             self._parents.sandbox.name,
-            check.findings if check else (),
+            (*(check.findings if check else ()), *self._notes),
             failure,
             check,
             facts={**_facts(worker), "phases_s": dict(phases_s)},
@@ -245,7 +248,8 @@ class _TrialSession:
         random = np.random.default_rng(secrets.randbits(128))
         numbers = [FRESH, EXTREME][: len(self._expected.outcomes) - FRESH]
         input_sets = [self._prepared.input_sets[number] for number in numbers]
-        fresh = FreshInputs(self._prepared.tensors, input_sets, random)
+        pools = integer_pools(self._graph.graph, random, POOL_SPARE)
+        fresh = FreshInputs(self._prepared.tensors, input_sets, random, pools)
         measurement: Measurement | None = None
         for _ in range(self._settings.max_repeats):
             last = measurement

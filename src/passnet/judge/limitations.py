@@ -20,6 +20,8 @@ NOT_COVERED = (
     "In an ordinary call only a few random places are read: work that leaves out a hundredth of an "
     "output in all calls but the audited ones escapes with a chance of one in three thousand.",
     "Inputs are contiguous, whatever their strides were in the net.",
+    "Whole numbers that an op may not take any value of, as a number of repeats or a divisor, keep "
+    "their recorded values and only change places: where all are equal, every call has the same.",
     "On a GPU the worker itself copies arguments and outputs, waits for the device and flushes its "
     "cache: code that takes this over gains what a warm cache gives, or hides work that takes up "
     "to a quarter of the time of copying the outputs, plus five microseconds.",

@@ -8,7 +8,7 @@ import numpy as np
 
 from passnet.errors import GraphError
 from passnet.graph.device import retarget
-from passnet.graph.inputs import InputKind, InputValue, make_inputs
+from passnet.graph.inputs import InputKind, InputValue, make_inputs, varies
 from passnet.graph.spec import Graph
 from passnet.records.dtypes import Array, from_storage
 from passnet.score.tolerance import CHUNK_ELEMENTS, CORRECT_AT, smallest_t
@@ -37,9 +37,10 @@ FIRST_PIECE_ELEMENTS = 1 << 10
 
 ProgramName: TypeAlias = Literal[
     "zeros", "ones", "identity", "previous_outputs", "random", "constant", "mean",
-    "skipped_op", "zeroed_op", "ignored_argument", "nothing_to_compute", "reference_error",
+    "skipped_op", "zeroed_op", "ignored_argument", "nothing_to_compute", "nothing_varies",
+    "reference_error",
 ]  # fmt: skip
-"""A wrong program; the last two say that a graph has no right one to compare with."""
+"""A wrong program; the last three say of a graph that no program can be told from a right one."""
 
 NoteName: TypeAlias = Literal["constant_input", "idle_op", "passed_through", "not_finite"]
 
@@ -163,6 +164,8 @@ def _reasons_and_notes(
     views = {output.name for output in runs[0].outputs if output.is_view}
     if _computed(runs) <= {output for output, _ in passed_through} | views:
         passes["nothing_to_compute", "all outputs"] = list(INPUT_KINDS)
+    if not varies(graph):
+        passes["nothing_varies", "all arguments"] = list(INPUT_KINDS)
     if not is_brief or all(len(kinds) < len(INPUT_KINDS) for kinds in passes.values()):
         passes.update(_passing_edits(programs, runs, is_brief))
     notes.extend(_value_notes(graph, runs))

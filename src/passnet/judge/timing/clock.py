@@ -53,6 +53,9 @@ every measurement, few enough for the time to be that of usual inputs."""
 NUM_WARM_BURSTS = 3
 """Bursts that are not counted: the first ones page memory in, and tell how long a call takes."""
 
+WARM_CALLS = 25
+"""Calls in the last of these at most."""
+
 NS_PER_MS = 1_000_000
 
 SHORTEST_MS = 1e-4
@@ -285,19 +288,22 @@ class _Interleaving:
         there are at least.
         """
         plan, fresh = self._plan, self._fresh
+        most = min(worker.num_slots for worker in self._workers)
         slowest_ms = SHORTEST_MS
         for index in range(len(self._workers)):
             self._visit(index, lambda worker: worker.arm(self._processors))
-            bursts = [[fresh.draw() for _ in range(LEAST_CALLS)] for _ in range(NUM_WARM_BURSTS)]
-            for draws in bursts:
-                last_ns = self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
-                if last_ns is not None and draws is bursts[-1]:
-                    slowest_ms = max(slowest_ms, last_ns / LEAST_CALLS / NS_PER_MS)
+            count, call_ms = LEAST_CALLS, plan.burst_ms
+            for _ in range(NUM_WARM_BURSTS):
+                draws = [fresh.draw() for _ in range(count)]
+                ns = self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
+                if ns is not None:  # what a burst costs beside its calls is small in many calls
+                    call_ms = ns / count / NS_PER_MS
+                    count = max(LEAST_CALLS, min(most, WARM_CALLS, int(plan.burst_ms / call_ms)))
+            slowest_ms = max(slowest_ms, call_ms)
         min_rounds, min_calls = plan.min_rounds, plan.min_calls
         if slowest_ms >= plan.slow_ms:
             min_rounds, min_calls = min(min_rounds, SLOW_ROUNDS), min(min_calls, SLOW_CALLS)
         fitting = max(min_calls, min(plan.max_calls, int(plan.burst_ms / slowest_ms)))
-        most = min(worker.num_slots for worker in self._workers)
         self._num_calls = max(LEAST_CALLS, min(fitting, most))
         for index in range(len(self._workers)):
             draws = self._draws()

@@ -4,7 +4,9 @@ Drawing random numbers takes ten times as long as many a call. A draw instead ta
 a set of inputs, rolls every argument by an offset of its own, and flips the lower bits of
 every float by a random mask, itself at a random offset. What comes out has the distribution of the
 set, stays within its range of exponents (so that a probability stays below one, a variance above
-zero), and cannot be known or looked up before it is written.
+zero), and cannot be known or looked up before it is written. Whole numbers and truth values have no
+lower bits to flip, and few or equal ones do not differ when they are rolled: they are a stretch, at
+a random offset, of a pool that is a little longer than the argument.
 """
 
 from collections.abc import Sequence
@@ -23,14 +25,14 @@ for bfloat16), which no tolerance at t = -5 forgives."""
 _MANTISSA_BITS = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
 """What lies above them, but for the sign, is the exponent."""
 
-_MASK_SPARE = 4096
-"""Offsets that a mask can be taken at."""
+POOL_SPARE = 4096
+"""Offsets that a mask, or a stretch of a pool, can be taken at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
     """Where the values of one call come from: the set of inputs, and for each argument the offset
-    of its roll and of its mask.
+    of its roll (or in its pool) and of its mask.
     """
 
     input_set: int
@@ -40,7 +42,8 @@ class Draw:
 
 class FreshInputs:
     """Draws from some input sets, which hold the values of the arguments in order. Nobody outside
-    may know the state of `random`, which decides.
+    may know the state of `random`, which decides. `pools` are those of `graph.inputs.integer_pools`
+    with `POOL_SPARE`; without them, whole numbers are rolled.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class FreshInputs:
         specs: Sequence[TensorSpec],
         input_sets: Sequence[Sequence[InputValue]],
         random: np.random.Generator,
+        pools: Sequence[Array | None] = (),
     ) -> None:
         self._random = random
         self.num_sets = len(input_sets)
@@ -58,11 +62,16 @@ class FreshInputs:
             [_mask(spec.dtype, value, random) for spec, value in zip(specs, values, strict=True)]
             for values in input_sets
         ]
+        for index, pool in enumerate(pools):
+            if pool is not None:
+                self._highest[index] = len(pool) - self._sizes[index]
+                for values in self._twice:
+                    values[index] = pool
 
     def draw(self, input_set: int = 0) -> Draw:
         """The values of a call to come, made of a set."""
         rolls = self._random.integers(self._highest).tolist()
-        masks = self._random.integers(_MASK_SPARE, size=len(rolls)).tolist()
+        masks = self._random.integers(POOL_SPARE, size=len(rolls)).tolist()
         return Draw(input_set, tuple(rolls), tuple(masks))
 
     def write(self, draw: Draw, index: int, target: Array) -> None:
@@ -115,4 +124,4 @@ def _mask(dtype: str, value: InputValue, random: np.random.Generator) -> Array |
     exponents = np.ascontiguousarray(value).view(unsigned) & unsigned.type(exponent)
     if ((exponents == 0) | (exponents == exponent)).any():
         return None
-    return random.integers(0, 1 << FLIPPED_BITS[dtype], value.size + _MASK_SPARE, dtype=unsigned)
+    return random.integers(0, 1 << FLIPPED_BITS[dtype], value.size + POOL_SPARE, dtype=unsigned)

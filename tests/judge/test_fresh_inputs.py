@@ -1,0 +1,45 @@
+"""Draws of timed calls: new values for every call, whole numbers included, and known to the bit."""
+
+import numpy as np
+
+from passnet.graph.inputs import integer_pools, make_inputs
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
+
+LOOKS_UP = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, in_0: torch.Tensor, in_1: torch.Tensor):
+        tmp_0 = torch.nn.functional.embedding(in_0, in_1)
+        return (tmp_0,)
+"""
+
+
+def draws_of(with_pools: bool, num_ids: int) -> list[list[int]]:
+    """The ids that a look-up is drawn, all of them 1 as recorded."""
+    ids = TensorSpec("in_0", (num_ids,), "int64", data=(1,) * num_ids)
+    graph = Graph(parse_program(LOOKS_UP), (ids, TensorSpec("in_1", (50, 4), "float32")))
+    random = np.random.default_rng(0)
+    pools = integer_pools(graph, random, POOL_SPARE) if with_pools else ()
+    inputs = [make_inputs(graph, "recorded", 0), make_inputs(graph, "recorded", 1)]
+    fresh = FreshInputs(graph.tensors, inputs, random, pools)
+    written = []
+    for _ in range(200):
+        draw, target = fresh.draw(), np.empty(num_ids, np.int64)
+        fresh.write(draw, 0, target)
+        assert fresh.holds(draw, 0, target, 0, num_ids)
+        target[-1] += 1
+        assert not fresh.holds(draw, 0, target, 0, num_ids)
+        target[-1] -= 1
+        written.append(target.tolist())
+    return written
+
+
+def test_whole_numbers_that_are_equal_in_all_sets_differ_from_call_to_call() -> None:
+    assert {tuple(ids) for ids in draws_of(with_pools=False, num_ids=3)} == {(1, 1, 1)}
+    for num_ids in (1, 3):
+        drawn = draws_of(with_pools=True, num_ids=num_ids)
+        assert len({tuple(ids) for ids in drawn}) > 40
+        assert {number for ids in drawn for number in ids} == set(range(50))
