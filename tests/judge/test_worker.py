@@ -150,7 +150,7 @@ def measure(workers: list[TimedWorker], problem: PreparedGraph, plan: TimingPlan
     random = np.random.default_rng(0)
     fresh = FreshInputs(problem.tensors, problem.input_sets, random)
     *subjects, oracle = workers
-    return interleave(subjects, oracle, plan, fresh, random)
+    return interleave(subjects, oracle, plan, fresh, random, problem)
 
 
 def rounds(count: int) -> TimingPlan:

@@ -60,9 +60,13 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
         "arithmetic.",
     },
     (("reject",), "values"): {
+        "constant_output": "It gives the same outputs whatever its inputs are.",
+        "replayed_output": "It gives the outputs of an earlier call.",
         "hard_coded_shape": "It is wrong on a shape of its task that was held out.",
     },
     (("flag",), "values"): {
+        "stale_argument": "It computes with values that an argument had in an earlier call, as a "
+        "cache of weights does that is not renewed.",
         "precision_downgrade": "On fresh inputs its error against float64 is that of the next "
         "lower precision, and 16 times eager torch's.",
         "unstable_maths": "On extreme inputs its error against float64 is 2⁻⁹ (float32) or more, "

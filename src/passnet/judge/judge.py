@@ -254,7 +254,7 @@ class _TrialSession:
         for _ in range(self._settings.max_repeats):
             last = measurement
             measurement = interleave(
-                workers, oracle, plan, fresh, random, self._parents.num_threads
+                workers, oracle, plan, fresh, random, self._prepared, self._parents.num_threads
             )
             if last is not None:  # wrong values that were seen once stay wrong
                 measurement = measurement.remembering(last)

@@ -48,6 +48,12 @@ class PreparedGraph:
     input_sets: tuple[Sequence[InputValue], ...]
     content: Array
 
+    def values(self, input_set: int, index: int) -> Array:
+        """The values of an argument in a set, a tensor, flat, of its storage type."""
+        layout = self.layouts[index]
+        count = int(np.prod(layout.shape, dtype=np.int64))
+        return np.frombuffer(self.content, storage(layout.dtype), count, layout.offsets[input_set])
+
 
 def prepare_graph(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> PreparedGraph:
     """A graph with some sets of inputs, laid out for workers."""

@@ -7,5 +7,6 @@ probes                 reads of a worker's memory: random places of its outputs,
 outputs                how outputs are read: in the worker's memory, or as a device delivers them
 estimate               from rounds of times to a speedup with its interval
 roofline               the least time that is physically possible
+wrong_answers          why timed calls came out wrong
 measurement_findings   what a measurement shows of a candidate's honesty
 """

@@ -12,6 +12,7 @@ all. The reference is looked at like any other, so that all come to their turns 
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from passnet.judge.compare import Comparison, compare_values, worse
 from passnet.judge.findings import Finding, finding
+from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import Observed
 from passnet.judge.protocol.shared_memory import ControlPage
@@ -41,7 +43,8 @@ from passnet.judge.timing.timed_worker import (
     TimedWorker,
     burst_ns,
 )
-from passnet.score.tolerance import LEVELS
+from passnet.judge.timing.wrong_answers import explain
+from passnet.score.tolerance import CORRECT_AT, LEVELS
 
 EXTREME_SET = 1
 """Which set of inputs of a `FreshInputs` is the extreme one, where it has more than one."""
@@ -203,6 +206,7 @@ def interleave(
     plan: TimingPlan,
     fresh: FreshInputs,
     random: np.random.Generator,
+    prepared: PreparedGraph,
     num_threads: int = 1,
 ) -> Measurement:
     """Rounds in which every worker has two turns: forwards, then backwards (ABBA).
@@ -221,7 +225,9 @@ def interleave(
     os.sched_setaffinity(0, own)
     try:
         records = [_WorkerRecord() for _ in workers]
-        rounds = _Interleaving(workers, oracle, plan, fresh, random, records, num_threads, others)
+        rounds = _Interleaving(
+            workers, oracle, plan, fresh, random, prepared, records, num_threads, others
+        )
         return rounds.measure()
     finally:
         os.sched_setaffinity(0, usual)
@@ -244,6 +250,7 @@ class _Interleaving:
     _plan: TimingPlan
     _fresh: FreshInputs
     _random: np.random.Generator
+    _prepared: PreparedGraph
     _records: Sequence[_WorkerRecord]
     _num_threads: int
     _processors: set[int]
@@ -342,7 +349,7 @@ class _Interleaving:
     def _take(self, worker: TimedWorker, index: int, is_whole: bool) -> int:
         """A burst of a worker, of which some calls are compared with the reference's."""
         record = self._records[index]
-        worker.order(ControlPage.CALL, self._num_calls)  # on the values of before, to warm up
+        worker.call(self._num_calls)  # on the values of before, to warm up
         worker.free()
         draws = self._draws()
         worker.write(self._fresh, draws)
@@ -350,7 +357,7 @@ class _Interleaving:
         if meanwhile_ns:
             text = f"ran for {meanwhile_ns / 1e3:.1f} us while it should have stood still"
             record.note([finding("disturbs_others", text)])
-        spent = worker.order(ControlPage.CALL, len(draws))
+        spent = worker.call(len(draws))
         if worker.stops_elsewhere(self._stop_offsets):
             text = "it stood still in other code than the worker's own"
             record.note([finding("loop_taken_over", text)])
@@ -410,6 +417,10 @@ class _Interleaving:
         """What all turns have shown."""
         reference = self._records[0]
         hot_ms = []
+        for index, worker in enumerate(self._workers):
+            t = self._records[index].comparison.t
+            if index > 0 and (t is None or t > CORRECT_AT):
+                self._explain(index, worker)
         self._oracle.leave()
         for index, worker in enumerate(self._workers):
             hot_ms.append(self._visit(index, _hot_ms) if worker.is_on_device else None)
@@ -436,6 +447,13 @@ class _Interleaving:
             for record, own_rounds, hot in zip(self._records, rounds, hot_ms, strict=True)
         ]
         return Measurement(tuple(timings), self._shared)
+
+    def _explain(self, index: int, worker: TimedWorker) -> None:
+        """Note what explains the wrong values of a worker."""
+        if self._records[index].failure is None:
+            with suppress(WorkerFailureError):
+                found = explain(worker, self._oracle, self._fresh, self._prepared)
+                self._records[index].note(found)
 
     def _rounds_ms(self, record: _WorkerRecord, empty_ns: float) -> Rounds:
         """Times of a call, of the bursts of all rounds without what a burst costs beside calls."""

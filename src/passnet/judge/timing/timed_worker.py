@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from passnet.judge.processes.loaded_worker import LoadedWorker, output_offsets
 from passnet.judge.processes.standstill import GoneError, Spent, Standstill
 from passnet.judge.protocol.messages import Arm, Armed, Disarmed, Observed, OutputForm
@@ -195,17 +197,15 @@ class TimedWorker:
     def burst(self, fresh: FreshInputs, draws: Sequence[Draw]) -> Spent:
         """A call on each of these draws, on arguments of its own."""
         self.write(fresh, draws)
-        return self.order(ControlPage.CALL, len(draws))
+        return self.call(len(draws))
 
     def write(self, fresh: FreshInputs, draws: Sequence[Draw]) -> None:
-        """Write the arguments of calls to come; on a device they are copied there."""
+        """Write the arguments of calls to come."""
         self._draws = list(draws)
         for slot, draw in zip(self._slots, draws, strict=False):
             for index, target in enumerate(slot):
                 if target is not None:
                     fresh.write(draw, index, target)
-        if self.is_on_device:
-            self._up_ns = self.order(ControlPage.UP, len(draws)).wall_ns
 
     def order(self, what: int, count: int = 0) -> Spent:
         """Let it do something with so many calls, and stand still again."""
@@ -218,6 +218,22 @@ class TimedWorker:
             text = "the worker stood still before it had done what it was told"
             raise self.worker.end_for("crash", "Protocol", text)
         return spent
+
+    def call(self, count: int) -> Spent:
+        """Call the graph on so many slots, as they lie there; on a device they are copied up."""
+        if self.is_on_device:
+            self._up_ns = self.order(ControlPage.UP, count).wall_ns
+        return self.order(ControlPage.CALL, count)
+
+    def argument(self, slot: int, index: int) -> Array:
+        """The memory of an argument of a slot, a tensor, flat."""
+        target = self._slots[slot][index]
+        assert target is not None, "a number has no memory"
+        return target
+
+    def overwrite(self, slot: int, index: int, values: Array) -> None:
+        """Give an argument of a slot other values than its draw has."""
+        np.copyto(self.argument(slot, index), values)
 
     def free(self) -> None:
         """Let it let go of all outputs."""
@@ -259,6 +275,8 @@ class TimedWorker:
     def observe(self, fresh: FreshInputs, draw: Draw) -> None:
         """One call in which the worker notes what torch ops replacements use."""
         self.write(fresh, [draw])
+        if self.is_on_device:
+            self.order(ControlPage.UP, 1)
         self.order(ControlPage.OBSERVE, 1)
 
     def stop_offsets(self) -> list[int]:
