@@ -122,10 +122,7 @@ class _Rewriting:
         inputs = tuple(match.nodes.get(param, UNREAD) for param in match.pattern.params)
         with graph.inserting_before(match.last.next):
             args, prepared = _arguments(pass_, inputs, graph)
-            name = getattr(pass_.replacement, "__name__", None)
-            name = name if type(name) is str and name.isidentifier() else "replacement"
-            called = _called(pass_.replacement)
-            call = graph.create_node("call_function", called, args, name=name)
+            call = graph.call_function(_called(pass_.replacement), args)
             call.meta[REPLACEMENT] = pass_.name
             results = _results(match.pattern, call, graph)
         previous = results[-1]
@@ -219,4 +216,7 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
     def replacement(*args: Any) -> Any:
         return function(*args)
 
+    name = getattr(function, "__name__", None)
+    if type(name) is str and name.isidentifier():
+        replacement.__name__ = name  # for who reads the code
     return replacement
