@@ -127,8 +127,10 @@ EVASIONS = {
     "a type by name": (body("type(x).__name__ == 'FakeTensor'"), HARNESS),
     "references": ("import sys\ndef f(x):\n    return sys.getrefcount(x)\n", HARNESS),
     "the collector": ("import gc\ngc.callbacks.append(f)\ngc.isenabled()\n", HARNESS),
-    "our worker by name": ("import sys\nFLAG = 'passnet.judge.worker' in sys.modules\n",
-        HARNESS | INTROSPECTION),
+    "our worker by name": (
+        "import sys\nFLAG = 'passnet.judge.worker' in sys.modules\n",
+        HARNESS | INTROSPECTION,
+    ),
     "the tests": ("import os\nFLAG = os.environ.get('PYTEST_CURRENT_TEST')\n", HARNESS),
     "its own memory": ("MAPS = open('/proc/self/maps').read()\n", INTROSPECTION),
     "Python in native code": ("SOURCE = 'PyRun_SimpleString(text);'\n", EVASION),

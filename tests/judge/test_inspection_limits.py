@@ -72,7 +72,10 @@ def test_what_takes_too_much_is_named(name: str, tmp_path: Path) -> None:
     write(passes, "x = y.a(1).b(2) + x[0] * 3\n" * 15_000)
     command = [sys.executable, str(tmp_path / "limited_one.py"), "strict", str(passes)]
     run = subprocess.run(command, capture_output=True, check=False)
-    told = (b"to inspect; put less of it into the folder", b"Fuse.py: cannot be read: out of memory")
+    told = (
+        b"to inspect; put less of it into the folder",
+        b"Fuse.py: cannot be read: out of memory",
+    )
     assert run.returncode < 0 or any(text in run.stdout for text in told)
 
 

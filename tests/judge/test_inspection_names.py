@@ -12,10 +12,10 @@ from passnet.judge.inspection.rules import RULES, STRICT
 from tests.judge.inspection_folder import (
     COMPARISON,
     EVASION,
+    LIBRARY,
     METHOD,
     OP,
     PASS,
-    LIBRARY,
     PATTERN,
     PERSISTENCE,
     body,

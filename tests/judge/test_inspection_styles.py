@@ -126,7 +126,10 @@ HIDDEN = {
         PASS + HERE + "sys.path.insert(0, os.path.dirname(HERE))\n",
         EVASION,
     ),
-    "a folder above by dots": (PASS + HERE + "sys.path.insert(0, os.path.join(HERE, '..'))\n", EVASION),
+    "a folder above by dots": (
+        PASS + HERE + "sys.path.insert(0, os.path.join(HERE, '..'))\n",
+        EVASION,
+    ),
     "a folder elsewhere": (
         PASS + HERE + "sys.path.insert(0, os.path.join(HERE, '/usr/lib'))\n",
         EVASION,
@@ -135,8 +138,14 @@ HIDDEN = {
     "a path changed": (PASS + HERE + "sys.path[:] = [HERE]\n", EVASION),
     "another module": (PASS + "import sys\nsys.modules['torch']\n", INTROSPECTION),
     "another module replaced": (PASS + "import sys\nsys.modules['time'] = f\n", INTROSPECTION),
-    "a module of a computed name": (PASS + "import sys\nsys.modules['to' + 'rch']\n", INTROSPECTION),
-    "a module by a computed name": (PASS + "import importlib as i\ni.import_module(name)\n", EVASION),
+    "a module of a computed name": (
+        PASS + "import sys\nsys.modules['to' + 'rch']\n",
+        INTROSPECTION,
+    ),
+    "a module by a computed name": (
+        PASS + "import importlib as i\ni.import_module(name)\n",
+        EVASION,
+    ),
     "a library by its name": (PASS + "import importlib as i\ni.import_module('os')\n", EVASION),
     "its own names by text": (
         PASS + "import sys\nTHIS = sys.modules[__name__]\nsetattr(THIS, name, 1)\n",

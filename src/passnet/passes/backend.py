@@ -105,8 +105,9 @@ def compile_graph(
 
         wrap_sites(module, sites, example_inputs)
         return compile_with_inductor(module, example_inputs), reports
-    if hasattr(module, "real_recompile"):  # as Dynamo's modules, which put it off to every call
-        module.real_recompile()
+    compiling: Any = module
+    if hasattr(module, "real_recompile"):  # as Dynamo's modules, which put it off to their calls
+        compiling.real_recompile()
     check_calls(module, sites)
     return module.forward, reports
 

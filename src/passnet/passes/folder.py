@@ -24,8 +24,8 @@ MAX_FILE_BYTES = 2**19
 MAX_TEXT_BYTES = 2**21
 MAX_FOLDER_BYTES = 2**28
 MAX_FILES = 2000
-"""The most that a module, all modules, all files of a folder may hold, and how many files: far above
-what published folders hold, and what a judge reads in seconds."""
+"""The most that a module, all modules and all files of a folder may hold, and how many files: far
+above what published folders hold, and what a judge reads in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def hash_folders(folders: Sequence[Path]) -> str:
             digest.update(str(path.relative_to(folder)).encode() + b"\0")
             try:
                 if path.is_symlink():
-                    digest.update(b"link" + os.readlink(path).encode() + b"\0")
+                    digest.update(b"link" + str(path.readlink()).encode() + b"\0")
                 else:
                     with path.open("rb") as file:
                         digest.update(hashlib.file_digest(file, "sha256").digest())
@@ -199,7 +199,9 @@ def _files(folder: Path) -> list[Path]:
             if path.is_symlink():
                 if not _leads_into(path, folder):
                     raise PassFolderError(f"{path}: links out of the folder; put a copy there")
-            elif not path.is_file() or (path.suffix == ".pyc" and path.parent.name == "__pycache__"):
+            elif not path.is_file() or (
+                path.suffix == ".pyc" and path.parent.name == "__pycache__"
+            ):
                 continue
             else:
                 num_bytes += path.stat().st_size

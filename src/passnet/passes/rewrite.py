@@ -186,8 +186,9 @@ def _check_literals(pass_: Pass, value: Any) -> None:
             parts = []
             if type(value) not in _LITERALS:
                 raise PassError(
-                    f"{pass_.name}: replacement_args gives a {type(value).__name__}; give values of "
-                    "the graph, plain numbers, strings, dtypes, devices, and tuples and lists of these"
+                    f"{pass_.name}: replacement_args gives a {type(value).__name__}; give "
+                    "values of the graph, plain numbers, strings, dtypes, devices, and tuples and "
+                    "lists of these"
                 )
     for part in parts:
         _check_literals(pass_, part)

@@ -1,8 +1,9 @@
-"""What is no finding by its context: a folder that finds its own modules, code of patterns alone."""
+"""What is no finding by its context: how a folder finds its own modules, and what is matched."""
 
 import ast
 import functools
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from passnet.judge.inspection import rules as meaning
@@ -151,7 +152,7 @@ def _parent(path: PurePosixPath | None, levels: int) -> PurePosixPath | None:
     return PurePosixPath(*path.parts[:-levels])
 
 
-def _joined(path: PurePosixPath | None, parts: list[object]) -> PurePosixPath | None:
+def _joined(path: PurePosixPath | None, parts: Sequence[object]) -> PurePosixPath | None:
     whole = path
     for part in parts:
         inner = PurePosixPath(str(part))

@@ -47,7 +47,7 @@ def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
     """What the code of a pass folder uses that the rules name, by file and line.
 
     The passes on the list are inspected, and every module of the folder that they import. The
-    bodies of `pattern` and `replacement_args` may hold any torch op.
+    bodies of `pattern`, and what patterns alone use, may hold any torch op.
 
     Raises:
         PassFolderError: a module is not Python, too large or too deeply nested to be read, or its
@@ -106,7 +106,7 @@ def _native_findings(code: Code) -> Iterator[tuple[tuple[str, int, str], Finding
 
 def _text_uses(rules: Rules, text: str) -> Uses:
     for pattern, verdict in rules.texts:
-        for word in sorted(set(match.group() for match in pattern.finditer(text))):
+        for word in sorted({match.group() for match in pattern.finditer(text)}):
             yield verdict, f"{word[:MAX_EVIDENCE_CHARS]} in native code"
 
 

@@ -37,15 +37,15 @@ def inspect_limited(folder: Path, rules: RulesName) -> Inspection:
     """
     command = [sys.executable, "-P", "-m", __name__, rules, str(folder.resolve())]
     try:
-        run = subprocess.run(
-            command, capture_output=True, timeout=4 * MAX_SECONDS, check=False
-        )
+        run = subprocess.run(command, capture_output=True, timeout=4 * MAX_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return _too_much(folder)
     if run.returncode in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGSEGV):
         return _too_much(folder)
     if run.returncode != 0:
-        raise WorkerError(f"the inspection of {folder} failed: {run.stderr.decode()[-MAX_ERROR_CHARS:]}")
+        raise WorkerError(
+            f"the inspection of {folder} failed: {run.stderr.decode()[-MAX_ERROR_CHARS:]}"
+        )
     return decode(run.stdout, Inspection)
 
 

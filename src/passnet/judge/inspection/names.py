@@ -72,9 +72,9 @@ def _meanings(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
             operands = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
             paths = resolve(code, scope, *operands)
             return paths if paths <= {NUMBERS} else {UNKNOWN}
-        case ast.Subscript(owner, ast.Name("__name__")) if (
-            _resolve(code, scope, owner) == {"sys.modules"}
-        ):
+        case ast.Subscript(owner, ast.Name("__name__")) if _resolve(code, scope, owner) == {
+            "sys.modules"
+        }:
             return {scope.partition("/")[0]}
         case ast.Subscript(owner, ast.Constant(str(name))) if name in code.modules and (
             _resolve(code, scope, owner) == {"sys.modules"}
@@ -198,7 +198,12 @@ def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
     parts = call.args[1:2] if is_by_file else call.args[:1]
     texts = [node.value for part in parts for node in ast.walk(part) if hasattr(node, "value")]
     module = module_of(code, scope)
-    named = [path for text in texts if isinstance(text, str) for path in modules_named(code, module, text)]
+    named = [
+        path
+        for text in texts
+        if isinstance(text, str)
+        for path in modules_named(code, module, text)
+    ]
     return set(named) & code.modules.keys()
 
 

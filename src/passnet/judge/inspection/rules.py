@@ -115,7 +115,7 @@ def _by_name(table: dict[RuleVerdict, str]) -> dict[str, RuleVerdict | None]:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What code outside `pattern` and `replacement_args` may use.
+    """What code outside patterns may use.
 
     `names`: dotted name -> what its use and the use of what is below it means; the longest name
     counts, None means nothing; `.name` is an attribute of any object. `methods`: those that compute
@@ -172,7 +172,9 @@ HARNESS_TYPES = words(
 )
 """Types that a judge gives to what it calls a replacement with, or not: no kernel needs to know."""
 TYPE_QUESTIONS = words("builtins. isinstance issubclass")
-NATIVE_SUFFIXES = frozenset((".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".inl", ".txt"))
+NATIVE_SUFFIXES = frozenset(
+    (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".inl", ".txt")
+)
 HARNESS_TYPE_NAMES = {name.rpartition(".")[2] for name in HARNESS_TYPES}
 RULES: dict[RulesName, Rules] = {"strict": STRICT, "open": OPEN}
 KERNEL_DECORATORS = words("triton.jit numba. njit cuda.jit vectorize guvectorize")

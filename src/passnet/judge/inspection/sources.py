@@ -128,7 +128,11 @@ def modules_named(code: Code, module: Module, text: str) -> list[str]:
     if text.startswith(".") and name == text:
         return [module.package + text]
     root, _, rest = name.partition(".")
-    return [name] if root in code.roots else [".".join([home, rest]).rstrip(".") for home in code.bare.get(root, ())]
+    return (
+        [name]
+        if root in code.roots
+        else [".".join([home, rest]).rstrip(".") for home in code.bare.get(root, ())]
+    )
 
 
 def imports_of(code: Code, module: Module, node: ast.AST) -> Iterator[tuple[str, str, str]]:
@@ -161,8 +165,8 @@ def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST, depth: in
     """Note a node of the text, what it does with names, and then what it holds."""
     if depth > MAX_DEPTH:
         raise PassFolderError(
-            f"{code.file}:{getattr(node, 'lineno', 1)}: nested too deeply to be inspected, more than "
-            f"{MAX_DEPTH} within each other; write it in more lines"
+            f"{code.file}:{getattr(node, 'lineno', 1)}: nested too deeply to be inspected, "
+            f"more than {MAX_DEPTH} within each other; write it in more lines"
         )
     match holder, node:
         case ast.Expr(), ast.Constant():

@@ -4,8 +4,7 @@ Every public attribute of `torch.Tensor` (torch 2.13) is in one of the two; a na
 is the same, done in place.
 """
 
-PLAIN = frozenset(
-    """
+_PLAIN = """
     H T adjoint as_strided as_subclass bfloat16 bool broadcast_to byte ccol_indices cdouble
     cfloat chalf char chunk clone coalesce col_indices conj const_data_ptr contiguous copy cpu
     crow_indices cuda data data_ptr dense_dim detach device diagonal dim dim_order double dsplit
@@ -24,12 +23,8 @@ PLAIN = frozenset(
     swapaxes swapdims t tensor_split to tolist transpose type type_as unbind unflatten unfold
     unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze untyped_storage values view
     view_as volatile vsplit xpu zero
-    """.split()
-)
-"""What code may use of a tensor while it computes with kernels of its own: the white list."""
-
-COMPUTING = frozenset(
-    """
+"""
+_COMPUTING = """
     __abs__ __add__ __and__ __contains__ __div__ __eq__ __floordiv__ __ge__ __gt__ __iadd__
     __iand__ __idiv__ __ifloordiv__ __ilshift__ __imatmul__ __imod__ __imul__ __invert__ __ior__
     __ipow__ __irshift__ __isub__ __itruediv__ __ixor__ __le__ __lshift__ __lt__ __matmul__
@@ -65,6 +60,10 @@ COMPUTING = frozenset(
     to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo
     to_sparse_csc to_sparse_csr topk trace triangular_solve tril triu true_divide trunc uniform
     unique unique_consecutive var vdot where xlogy
-    """.split()
-)
+"""
+
+PLAIN = frozenset(_PLAIN.split())
+"""What code may use of a tensor while it computes with kernels of its own: the white list."""
+
+COMPUTING = frozenset(_COMPUTING.split())
 """All others, and the methods behind operators."""
