@@ -9,7 +9,9 @@ from tests.judge.inspection_folder import (
     COMPARISON,
     EVASION,
     FOREIGN,
+    HARNESS,
     INTROSPECTION,
+    LIBRARY,
     METHOD,
     NETWORK,
     NOTHING,
@@ -18,6 +20,7 @@ from tests.judge.inspection_folder import (
     PATTERN,
     PERSISTENCE,
     PROCESS,
+    PROXY,
     THREAD,
     body,
     findings,
@@ -33,7 +36,7 @@ EVASIONS = {
     "__builtins__": ("__builtins__['eval']\n", EVASION),
     "pickle": ("import pickle\npickle.loads(b'')\n", EVASION),
     "the interpreter through ctypes": ("import ctypes\nctypes.PyDLL(None)\n", EVASION | FOREIGN),
-    "importlib": ("from importlib import import_module\n", EVASION),
+    "importlib": ("from importlib import import_module as load\nload('json')\n", EVASION),
     "globals": ("globals()['a'] = 1\n", EVASION),
     "getattr of torch, computed": (body("getattr(torch, name)(x)"), EVASION),
     "getattr of torch.cuda, computed": (body("getattr(torch.cuda, name)(x)"), EVASION),
@@ -66,15 +69,20 @@ EVASIONS = {
     "a clock by setattr": ("import time\nsetattr(time, 'time', f)\n", PATCH),
     "a clock by object": ("import time\nobject.__setattr__(time, 'time', f)\n", PATCH),
     "an event": ("torch.cuda.Event = object\n", PATCH),
-    "a flag of torch": ("torch.backends.cudnn.benchmark = False\n", PATCH),
-    "a method of Tensor": ("torch.Tensor.sum = 1\n", PATCH),
+    "a flag of torch": ("torch.backends.cudnn.benchmark = False\n", LIBRARY),
+    "a method of Tensor": ("torch.Tensor.sum = 1\n", LIBRARY),
     "statistics": ("import statistics as s\ns.median = min\n", PATCH),
+    "an operator of proxies": ("torch.fx.Proxy.__iadd__ = f\n", PROXY),
+    "an operator of proxies by setattr": ("setattr(torch.fx.Proxy, '__iadd__', f)\n", PROXY),
+    "what records": ("import torch.fx.proxy\ntorch.fx.proxy.Proxy.__eq__ = f\n", PROXY),
+    "a function of torch": ("torch.nn.functional.layer_norm = f\n", LIBRARY),
+    "a comparison": ("import numpy\nnumpy.allclose = f\n", PATCH),
     "a deletion": ("import time\ndel time.time\n", PATCH),
     "a loop variable": ("import time\nfor time.time in (f,):\n    pass\n", PATCH),
-    "a builtin": ("import builtins\nbuiltins.sum = f\n", PATCH),
-    "a mock": ("from unittest.mock import patch\n", PATCH),
+    "a builtin": ("import builtins\nbuiltins.sum = f\n", LIBRARY),
+    "a mock": ("from unittest.mock import patch\n", LIBRARY),
     "torch.jit.fork": ("torch.jit.fork(f)\n", THREAD),
-    "threading": ("import threading\n", THREAD),
+    "threading": ("import threading as t\nt.Thread(target=f)\n", THREAD),
     "concurrent.futures": ("from concurrent.futures import ThreadPoolExecutor\n", THREAD),
     "torch.multiprocessing": ("from torch import multiprocessing\n", THREAD),
     "asyncio, inside": ("def fused(x):\n    import asyncio\n", THREAD),
@@ -113,6 +121,20 @@ EVASIONS = {
         COMPARISON,
     ),
     "a tensor's subclass": ("from torch import Tensor as T\nclass K(T):\n    pass\n", COMPARISON),
+    "the type of a parameter": (body("isinstance(x, torch.nn.Parameter)"), HARNESS),
+    "a type among types": (body("isinstance(x, (list, torch.fx.Proxy))"), HARNESS),
+    "a type by is": (body("type(x) is torch.nn.Parameter"), HARNESS),
+    "a type by name": (body("type(x).__name__ == 'FakeTensor'"), HARNESS),
+    "references": ("import sys\ndef f(x):\n    return sys.getrefcount(x)\n", HARNESS),
+    "the collector": ("import gc\ngc.callbacks.append(f)\ngc.isenabled()\n", HARNESS),
+    "our worker by name": (
+        "import sys\nFLAG = 'passnet.judge.worker' in sys.modules\n",
+        HARNESS | INTROSPECTION,
+    ),
+    "the tests": ("import os\nFLAG = os.environ.get('PYTEST_CURRENT_TEST')\n", HARNESS),
+    "its own memory": ("MAPS = open('/proc/self/maps').read()\n", INTROSPECTION),
+    "Python in native code": ("SOURCE = 'PyRun_SimpleString(text);'\n", EVASION),
+    "its header": ("SOURCE = '#include <Python.h>'\n", EVASION),
     "ctypes": ("import ctypes\n", FOREIGN),
     "numba": ("from numba import njit\n", FOREIGN),
     "an extension": ("from torch.utils import cpp_extension\n", FOREIGN),
@@ -134,3 +156,10 @@ def test_native_code_that_looks_for_a_library_is_flagged_under_strict(tmp_path: 
     assert kinds(findings(tmp_path, source, RULES["open"])) == NOTHING
     text = '"""Needs no dlsym."""\n' + body("torch.empty_like(x)")
     assert kinds(findings(tmp_path, text, RULES["strict"])) == NOTHING
+
+
+def test_native_sources_in_the_folder_are_read(tmp_path: Path) -> None:
+    (tmp_path / "csrc").mkdir()
+    (tmp_path / "csrc" / "run.cpp").write_text("int a;\nint b = PyRun_SimpleString(c);\n")
+    [finding] = findings(tmp_path, "", RULES["open"])
+    assert (finding.name, finding.place) == ("evasion", "csrc/run.cpp:2")

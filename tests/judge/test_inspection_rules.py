@@ -25,9 +25,9 @@ TORCH_OPS = {
     "a function of torch.nn": (body("torch.nn.functional.silu(x)"), OP),
     "an op below torch.ops": (body("torch.ops.aten.mm(x, y)"), OP),
     "a method called unbound": (body("torch.Tensor.mm(x, y)"), OP),
-    "import torch.nn": ("import torch.nn\n", OP),
-    "from torch import autograd": ("from torch import autograd\n", OP),
-    "import torch._C as c": ("import torch._C as c\n", OP),
+    "import torch.nn": ("import torch.nn as nn\nnn.Linear(2, 2)\n", OP),
+    "from torch import autograd": (body("autograd.grad(x)", "from torch import autograd"), OP),
+    "import torch._C as c": (body("c._nn.gelu(x)", "import torch._C as c"), OP),
     "import as": (body("t.matmul(x, y)", "import torch as t"), OP),
     "from import as": (body("mm(x, y)", "from torch import matmul as mm"), OP),
     "a star import": (body("matmul(x, y)", "from torch import *"), OP),
@@ -339,8 +339,6 @@ def test_a_foreign_compiler_is_a_note(name: str, rules: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_needs_no_torch_op_but_to_be_matched(path: Path) -> None:
-    """`pool_concat` writes what its patterns share as a helper, which text cannot tell from use."""
     folder = inspect_folder(path)
     assert inspect_code(folder, OPEN) == []
-    shared = ["torch.nn.functional.max_pool2d"] if path.name == "pool_concat" else []
-    assert [item.evidence.split(":")[0] for item in inspect_code(folder, STRICT)] == shared
+    assert inspect_code(folder, STRICT) == []

@@ -45,8 +45,8 @@ def test_every_place_is_replaced() -> None:
         code(module),
         """\
 fused = fused(x, y)
-fused_1 = fused(fused, x)
-fused_2 = fused(fused, y)
+fused_1 = fused_1(fused, x)
+fused_2 = fused_2(fused, y)
 mul = fused_1 * fused_2
 return mul""",
     )

@@ -30,7 +30,7 @@ class RuleExample:
 RULE_EXAMPLES = (
     RuleExample(
         "No operation of torch computes: no `torch.add`, `torch.matmul`, no function of "
-        "`torch.nn.functional` or `torch.ops` outside `pattern` and `replacement_args`.",
+        "`torch.nn.functional` or `torch.ops` outside `pattern`.",
         "def run(x):\n    return torch.nn.functional.relu(x)\n",
         "torch_fallback",
         rules=("strict",),

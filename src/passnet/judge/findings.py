@@ -79,7 +79,11 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     (("flag",), "text"): {
         "evasion": "Its code hides what it uses, as by exec or pickles.",
         "pattern_called": "Its code calls the pattern that it replaces.",
-        "timer_patch": "Its code replaces a function of a module.",
+        "timer_patch": "Its code replaces what measures or compares.",
+        "patched_library": "Its code replaces a function or a setting of a library.",
+        "patched_proxy": "Its code changes how torch.fx records what a pattern does.",
+        "harness_detection": "Its code asks what tells a judge apart, as the type of its tensors, "
+        "the count of references, or the collector's state.",
         "thread": "Its code starts threads.",
         "process": "Its code starts processes or sends signals.",
         "network": "Its code opens network connections.",

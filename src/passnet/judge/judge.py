@@ -63,9 +63,13 @@ def judge_graph(
         for candidate in candidates
     }
     evidence = {name: Evidence(graph.task, graph.name, name) for name in findings}
-    runnable = [
-        candidate for candidate in candidates if not forbids_running(findings[candidate.name])
-    ]
+    runnable = []
+    for candidate in candidates:
+        if failure := inspected.failure(candidate):
+            broken = replace(evidence[candidate.name], failure=("compile_error", failure))
+            evidence[candidate.name] = broken
+        elif not forbids_running(findings[candidate.name]):
+            runnable.append(candidate)
     if runnable:
         with DeviceTurns(settings.device) as turns:
             evidence |= _TrialSession(parents, graph, settings, turns).evidence(runnable)

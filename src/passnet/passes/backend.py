@@ -13,7 +13,7 @@ from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.op_observer import Observer
 from passnet.passes.pattern import Pass
-from passnet.passes.rewrite import PassReport, apply_passes
+from passnet.passes.rewrite import PassReport, apply_passes, check_calls
 
 Residual: TypeAlias = Literal["eager", "inductor"]
 """What runs the ops that no pass replaced: eager torch, or Inductor around the replacements."""
@@ -38,8 +38,7 @@ def passnet_backend(
         example_inputs: what it is called with.
         options: `passes`, a pass folder or a list of them (none rewrites nothing); `residual`,
             "eager" (default) or "inductor"; `report`, a callable that gets the list of
-            `PassReport`s of each graph; `observer`, an `Observer` of the replacements (with the
-            eager residual).
+            `PassReport`s of each graph; `observer`, an `Observer` of the replacements.
         mode: must be None; torch.compile hands it on.
 
     Raises:
@@ -99,13 +98,17 @@ def compile_graph(
         A callable that takes the graph's arguments in order and returns its tuple of outputs.
     """
     reports, sites = apply_passes(module, passes)
+    if observer is not None:
+        observer.add(sites)
     if residual == "inductor":
         from passnet.passes.custom_op import wrap_sites
 
         wrap_sites(module, sites, example_inputs)
         return compile_with_inductor(module, example_inputs), reports
-    if observer is not None:
-        observer.add(module, sites)
+    compiling: Any = module
+    if hasattr(module, "real_recompile"):  # as Dynamo's modules, which put it off to their calls
+        compiling.real_recompile()
+    check_calls(module, sites)
     return module.forward, reports
 
 

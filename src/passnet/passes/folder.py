@@ -8,6 +8,7 @@ Other modules in it may be imported as `pass_dir.<module>`.
 import ast
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,12 @@ INPUT_FOLDER = "const_pass_dir"
 INPUT_LIST_FILE = "sorted_input_pass_rule_names.json"
 CALLABLES = ("pattern", "replacement_args", "replacement_func")
 PACKAGE = "pass_dir"
-MAX_FILE_BYTES = 4 * 2**20
+MAX_FILE_BYTES = 2**19
+MAX_TEXT_BYTES = 2**21
+MAX_FOLDER_BYTES = 2**28
+MAX_FILES = 2000
+"""The most that a module, all modules and all files of a folder may hold, and how many files: far
+above what published folders hold, and what a judge reads in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ def inspect_folder(path: Path) -> PassFolder:
     """
     if not path.is_dir():
         raise PassFolderError(f"{path}: no such folder")
+    _files(path)
     names = _names(path / LIST_FILE)
     inputs = _input_passes(path)
     files = {file.name: file for file in inputs}
@@ -122,14 +129,23 @@ def read_source(path: Path) -> tuple[bytes, ast.Module]:
         PassFolderError: it cannot be read, is too large, or is not Python.
     """
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise PassFolderError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
+        _check_size(path)
         text = path.read_bytes()
         return text, ast.parse(text)  # bytes, so that a declared encoding counts as in Python
     except SyntaxError as cause:
         raise PassFolderError(f"{path}:{cause.lineno}: not Python: {cause.msg}") from cause
     except (OSError, RecursionError, MemoryError, ValueError) as cause:
-        raise PassFolderError(f"{path}: cannot be read: {cause}") from cause
+        why = str(cause) or "out of memory"
+        raise PassFolderError(f"{path}: cannot be read: {why}") from cause
+
+
+def _check_size(path: Path) -> int:
+    size = path.stat().st_size
+    if size > MAX_FILE_BYTES:
+        raise PassFolderError(
+            f"{path}: larger than {MAX_FILE_BYTES} bytes; divide it, or keep data in other files"
+        )
+    return size
 
 
 def _bound(path: Path) -> set[str]:
@@ -149,11 +165,61 @@ def _bound(path: Path) -> set[str]:
 
 
 def hash_folders(folders: Sequence[Path]) -> str:
-    """SHA-256 over the names and contents of all files below some folders."""
+    """SHA-256 over the names and contents of all files below some folders, and the links there.
+
+    Raises:
+        PassFolderError: as `_files`, or a file cannot be read.
+    """
     digest = hashlib.sha256()
     for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(str(path.relative_to(folder)).encode() + b"\0")
-                digest.update(hashlib.sha256(path.read_bytes()).digest())
+        for path in _files(folder):
+            digest.update(str(path.relative_to(folder)).encode() + b"\0")
+            try:
+                if path.is_symlink():
+                    digest.update(b"link" + str(path.readlink()).encode() + b"\0")
+                else:
+                    with path.open("rb") as file:
+                        digest.update(hashlib.file_digest(file, "sha256").digest())
+            except OSError as cause:
+                raise PassFolderError(f"{path}: cannot be read: {cause}") from cause
     return digest.hexdigest()
+
+
+def _files(folder: Path) -> list[Path]:
+    """All files and links below a folder, in order, but compiled modules, which nothing loads.
+
+    Raises:
+        PassFolderError: there are too many, they are too large, or a link leads out of the folder.
+    """
+    files: list[Path] = []
+    num_bytes, num_text_bytes = 0, 0
+    for parent, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = Path(parent, name)
+            if path.is_symlink():
+                if not _leads_into(path, folder):
+                    raise PassFolderError(f"{path}: links out of the folder; put a copy there")
+            elif not path.is_file() or (
+                path.suffix == ".pyc" and path.parent.name == "__pycache__"
+            ):
+                continue
+            else:
+                num_bytes += path.stat().st_size
+                if path.suffix == ".py" or name in (LIST_FILE, INPUT_LIST_FILE):
+                    num_text_bytes += _check_size(path)
+            files.append(path)
+        for most, number, what in (
+            (MAX_FILES, len(files), "files"),
+            (MAX_FOLDER_BYTES, num_bytes, "bytes"),
+            (MAX_TEXT_BYTES, num_text_bytes, "bytes of Python"),
+        ):
+            if number > most:
+                raise PassFolderError(f"{folder}: more than {most} {what}; leave some of them out")
+    return sorted(files)
+
+
+def _leads_into(link: Path, folder: Path) -> bool:
+    try:
+        return link.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # RuntimeError: links that go round
+        return False

@@ -2,8 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,17 +26,24 @@ class PassReport:
 
 @dataclass(frozen=True)
 class Site:
-    """One replaced match: the new call, the pass, and what the pattern's parameters stand for: a
-    value of the graph, a literal, or `UNREAD`.
+    """One replaced match: the new call, the pass, what the pattern's parameters stand for (a value
+    of the graph, a literal, or `UNREAD`), and the calls that `replacement_args` put before it.
     """
 
     node: torch.fx.Node
     source: Pass
     inputs: tuple[Any, ...]
+    prepared: tuple[torch.fx.Node, ...] = ()
 
 
 UNREAD = object()
 """Stands for a parameter that the pattern does not read."""
+
+_LITERALS = (
+    str, int, float, complex, bool, type(None), type(...), torch.dtype, torch.device,
+    torch.memory_format, torch.layout, torch._ops.OpOverload,
+)  # fmt: skip
+"""What FX writes into the code of a graph as what it is; what is made of these may write more."""
 
 
 def apply_passes(
@@ -59,6 +65,22 @@ def apply_passes(
     return reports, [rewriting.current(site) for site in rewriting.sites]
 
 
+def check_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> None:
+    """Make sure that the code of a rewritten graph calls the replacements of all sites.
+
+    Raises:
+        PassError: it calls fewer, so that what it does instead would not be observed.
+    """
+    forward: Any = module.forward
+    called = {id(value) for value in forward.__globals__.values()}
+    missed = [site.source.name for site in sites if id(site.node.target) not in called]
+    if missed:
+        raise PassError(
+            f"the code of the graph calls {len(sites) - len(missed)} of {len(sites)} replacements, "
+            f"and not that of {missed[0]}; replacements must stay as they are while passes apply"
+        )
+
+
 class _Rewriting:
     """A graph under passes: its index, the sites so far, and what stands for replaced outputs."""
 
@@ -69,12 +91,20 @@ class _Rewriting:
 
     def apply(self, pass_: Pass) -> PassReport:
         """Replace all matches of a pass, until none is left."""
-        replace = partial(self._replace, pass_)
-        num_matches, miss = each_match(pass_.pattern, self._index, replace)
+        first, num_calls = len(self.sites), len(self._index.calls)
+
+        def put(match: Match) -> None:
+            if len(self.sites) - first == num_calls:
+                raise PassError(
+                    f"{pass_.name}: replacement_args makes what the pattern matches, without end"
+                )
+            self._replace(pass_, match)
+
+        num_matches, miss = each_match(pass_.pattern, self._index, put)
         num_new = num_matches
         while num_new:  # with a write replaced, what was not legal may be
             self._index = GraphIndex(self._index.graph)
-            num_new, _ = each_match(pass_.pattern, self._index, replace)
+            num_new, _ = each_match(pass_.pattern, self._index, put)
             num_matches += num_new
         return PassReport(pass_.name, num_matches, miss)
 
@@ -85,14 +115,14 @@ class _Rewriting:
             while isinstance(value, torch.fx.Node) and value in self._renamed:
                 value = self._renamed[value]
             inputs.append(value)
-        return Site(site.node, site.source, tuple(inputs))
+        return replace(site, inputs=tuple(inputs))
 
     def _replace(self, pass_: Pass, match: Match) -> None:
         graph = self._index.graph
         inputs = tuple(match.nodes.get(param, UNREAD) for param in match.pattern.params)
         with graph.inserting_before(match.last.next):
-            args = _arguments(pass_, inputs, graph)
-            call = graph.call_function(_named(pass_.replacement), args)
+            args, prepared = _arguments(pass_, inputs, graph)
+            call = graph.call_function(_called(pass_.replacement), args)
             call.meta[REPLACEMENT] = pass_.name
             results = _results(match.pattern, call, graph)
         previous = results[-1]
@@ -108,11 +138,14 @@ class _Rewriting:
         for node in sorted(match.calls, reverse=True):
             graph.erase_node(node)
         self._index.replaced(list(match.calls), dict(zip(outputs, results, strict=True)))
-        self.sites.append(Site(call, pass_, inputs))
+        self.sites.append(Site(call, pass_, inputs, prepared))
 
 
-def _arguments(pass_: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph) -> tuple[Any, ...]:
-    """What `replacement_args` returns, with its own calls (if any) copied into the graph."""
+def _arguments(
+    pass_: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph
+) -> tuple[tuple[Any, ...], tuple[torch.fx.Node, ...]]:
+    """What `replacement_args` returns, and its own calls (if any), copied into the graph."""
+    prepared: list[torch.fx.Node] = []
     values: dict[torch.fx.Node, Any] = {}
     remaining = iter(inputs)
     result: Any = None
@@ -128,9 +161,37 @@ def _arguments(pass_: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph) -> t
         elif node.op == "output":
             result = node.args[0]
         else:
+            _check_literals(pass_, (node.args, node.kwargs))
+            if isinstance(node.target, str) and not node.target.isidentifier():
+                raise PassError(f"{pass_.name}: replacement_args calls {node.target!r}, no method")
             values[node] = graph.node_copy(node, lambda value: values[value])
+            prepared.append(values[node])
     args = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    return torch.fx.map_arg(args, lambda value: values[value])
+    _check_literals(pass_, args)
+    return torch.fx.map_arg(args, lambda value: values[value]), tuple(prepared)
+
+
+def _check_literals(pass_: Pass, value: Any) -> None:
+    """Refuse what would be written into the code of the graph as something else than it is."""
+    match value:
+        case torch.fx.Node():
+            return
+        case dict():
+            parts = [*value, *value.values()]
+        case tuple() | list():
+            parts = [*value]
+        case slice() | range():
+            parts = [value.start, value.stop, value.step]
+        case _:
+            parts = []
+            if type(value) not in _LITERALS:
+                raise PassError(
+                    f"{pass_.name}: replacement_args gives a {type(value).__name__}; give "
+                    "values of the graph, plain numbers, strings, dtypes, devices, and tuples and "
+                    "lists of these"
+                )
+    for part in parts:
+        _check_literals(pass_, part)
 
 
 def _results(pattern: Pattern, call: torch.fx.Node, graph: torch.fx.Graph) -> list[torch.fx.Node]:
@@ -148,12 +209,15 @@ def only(result: Any) -> Any:
     return result[0] if isinstance(result, (tuple, list)) else result
 
 
-def _named(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The callable itself, or a function around it where it has no name that code could use."""
-    if getattr(function, "__name__", "<lambda>").isidentifier() and hasattr(function, "__module__"):
-        return function
+def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ours that calls a replacement: FX writes what a graph calls as code, by the
+    name and the module that it says it has, and a replacement may say "torch" and "softmax".
+    """
 
     def replacement(*args: Any) -> Any:
         return function(*args)
 
+    name = getattr(function, "__name__", None)
+    if type(name) is str and name.isidentifier():
+        replacement.__name__ = name  # for who reads the code
     return replacement

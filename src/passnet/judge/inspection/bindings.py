@@ -42,6 +42,7 @@ def bind_names(code: Code) -> None:
                 for paths in unbound:
                     paths.add(UNKNOWN)
             code.settled = True
+            code.known.clear()
     raise PassFolderError(f"{code.roots[PACKAGE]}: names stand for each other in too many steps")
 
 
@@ -50,7 +51,7 @@ def _bind(code: Code, scope: str, node: ast.AST) -> None:
     module, _, inner = scope.partition("/")
     match node:
         case ast.Import() | ast.ImportFrom():
-            for name, source, _ in imports_of(code.modules[module], node):
+            for name, source, _ in imports_of(code, code.modules[module], node):
                 if name == "*":
                     _bind_star(code, module, source)
                 else:
@@ -61,8 +62,11 @@ def _bind(code: Code, scope: str, node: ast.AST) -> None:
             _bind_function(code, scope, node)
         case ast.Global(names) | ast.Nonlocal(names):
             outer = module if isinstance(node, ast.Global) else scope.rpartition("/")[0]
+            code.known.clear()
             code.elsewhere |= {f"{scope}/{name}": f"{outer}/{name}" for name in names}
         case ast.Assign(targets, value):
+            if isinstance(value, ast.Call) and (inner := scope_within(scope, node)) != scope:
+                _add(code, inner.rpartition("@")[0], {inner})  # a pattern that a call builds
             for target in targets:
                 _assign(code, scope, target, scope, value)
         case ast.AnnAssign(target=target, value=value):
@@ -197,6 +201,8 @@ def _add(code: Code, path: str, paths: Set[str]) -> None:
     scope, _, name = path.rpartition("/")
     if is_class(code, scope):
         _add(code, f".{name}", {UNKNOWN})
+    if path not in code.names or not paths <= code.names[path]:
+        code.known.clear()
     bound = code.names.setdefault(path, set())
     code.grew |= not paths <= bound
     bound |= paths

@@ -3,12 +3,10 @@
 import threading
 from pathlib import Path
 
-from passnet.errors import PassFolderError
 from passnet.judge.candidate import Candidate
 from passnet.judge.findings import Finding
-from passnet.judge.inspection.inspection import inspect_code
-from passnet.judge.inspection.rules import RULES, RulesName
-from passnet.passes.folder import inspect_folder
+from passnet.judge.inspection.limited import Inspection, inspect_limited
+from passnet.judge.inspection.rules import RulesName
 
 
 class InspectedFolders:
@@ -19,21 +17,23 @@ class InspectedFolders:
     """
 
     def __init__(self, rules: RulesName) -> None:
-        self._rules = RULES[rules]
-        self._findings: dict[str, tuple[Finding, ...]] = {}
+        self._rules: RulesName = rules
+        self._inspections: dict[str, Inspection] = {}
         self._lock = threading.Lock()
 
     def findings(self, candidate: Candidate) -> tuple[Finding, ...]:
         """What the code of a candidate's pass folder uses; nothing of a folder that is broken."""
-        if candidate.passes is None:
-            return ()
-        with self._lock:
-            if candidate.passes not in self._findings:
-                self._findings[candidate.passes] = self._inspect(Path(candidate.passes))
-            return self._findings[candidate.passes]
+        return self._inspection(candidate).findings
 
-    def _inspect(self, folder: Path) -> tuple[Finding, ...]:
-        try:
-            return tuple(inspect_code(inspect_folder(folder), self._rules))
-        except PassFolderError:
-            return ()  # the candidate's worker will say what is wrong with it
+    def failure(self, candidate: Candidate) -> str | None:
+        """Why the code of a candidate's pass folder cannot be told, so that it must not run."""
+        return self._inspection(candidate).failure
+
+    def _inspection(self, candidate: Candidate) -> Inspection:
+        if candidate.passes is None:
+            return Inspection()
+        with self._lock:
+            if candidate.passes not in self._inspections:
+                inspection = inspect_limited(Path(candidate.passes), self._rules)
+                self._inspections[candidate.passes] = inspection
+            return self._inspections[candidate.passes]

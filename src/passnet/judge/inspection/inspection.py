@@ -17,25 +17,27 @@ judge observes. Code below `if __name__ == "__main__":` does not run.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from passnet.errors import PassFolderError
 from passnet.judge.findings import Finding
 from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection.bindings import bind_names, is_plain_class
+from passnet.judge.inspection.excuses import excuse
 from passnet.judge.inspection.names import UNKNOWN, attributes_by_name, follow, resolve
 from passnet.judge.inspection.rules import Rules, Uses
 from passnet.judge.inspection.sources import (
     ANNOTATION,
     Code,
+    find_bare_names,
     imports_of,
     is_traced,
     load_module,
     module_of,
     scope_within,
 )
-from passnet.passes.folder import PACKAGE, PassFolder
+from passnet.passes.folder import MAX_FILE_BYTES, PACKAGE, PassFolder
 
 MAX_EVIDENCE_CHARS = 100
 SEVERITIES = ("reject", "flag", "note")
@@ -45,19 +47,22 @@ def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
     """What the code of a pass folder uses that the rules name, by file and line.
 
     The passes on the list are inspected, and every module of the folder that they import. The
-    bodies of `pattern` and `replacement_args` may hold any torch op.
+    bodies of `pattern`, and what patterns alone use, may hold any torch op.
 
     Raises:
         PassFolderError: a module is not Python, too large or too deeply nested to be read, or its
             names stand for each other in too many steps to be followed.
     """
     roots = {PACKAGE: folder.path} | {file.package: file.path.parent for file in folder.passes}
-    code = Code(rules, roots)
+    passes = frozenset(f"{file.package}.{file.name}" for file in folder.passes)
+    code = Code(rules, roots, passes=passes, bare=find_bare_names(roots))
     try:
-        for file in folder.passes:
-            load_module(code, f"{file.package}.{file.name}", is_pass=True)
+        for name in sorted(code.passes):
+            load_module(code, name)
         bind_names(code)
+        excuse(code)
         rows = [row for scope, node in code.nodes for row in _findings(code, scope, node)]
+        rows += _native_findings(code)
     except RecursionError as cause:
         raise PassFolderError(
             f"{code.file}: nested too deeply to be inspected; write it in more lines"
@@ -84,9 +89,30 @@ def _findings(
         yield (module.file, line, name), finding
 
 
+def _native_findings(code: Code) -> Iterator[tuple[tuple[str, int, str], Finding]]:
+    """What the native sources in the folder say that the rules name, by line."""
+    for root, folder in code.roots.items():
+        for path in sorted(folder.rglob("*")):
+            if path.suffix not in meaning.NATIVE_SUFFIXES or not path.is_file():
+                continue
+            name = path.relative_to(folder).as_posix()
+            file = name if root == PACKAGE else f"{root}/{name}"
+            text = path.read_bytes()[:MAX_FILE_BYTES].decode("utf-8", "replace")
+            for number, line in enumerate(text.splitlines(), 1):
+                for (severity, what), use in _text_uses(code.rules, line):
+                    finding = Finding(severity, what, use, f"{file}:{number}")
+                    yield (file, number, what), finding
+
+
+def _text_uses(rules: Rules, text: str) -> Uses:
+    for pattern, verdict in rules.texts:
+        for word in sorted({match.group() for match in pattern.finditer(text)}):
+            yield verdict, f"{word[:MAX_EVIDENCE_CHARS]} in native code"
+
+
 def _rules(code: Code, scope: str) -> Rules:
-    """The rules that hold in a scope: what is traced, and annotations, may use torch."""
-    if is_traced(code, scope) or ANNOTATION in scope:
+    """The rules that hold in a scope: a pattern, and annotations, may use torch."""
+    if is_traced(code, scope, ("pattern",)) or ANNOTATION in scope:
         return replace(code.rules, torch=None, methods=frozenset())
     return code.rules
 
@@ -97,18 +123,23 @@ def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
         case ast.Module():
             yield from _without_source(code, scope)
         case ast.Import() | ast.ImportFrom():
-            for _, _, loaded in imports_of(module_of(code, scope), node):
+            for _, _, loaded in imports_of(code, module_of(code, scope), node):
                 yield from _without_source(code, loaded)
                 for path in sorted(follow(code, loaded)):
-                    yield from meaning.uses(_rules(code, scope), path)
+                    if path.split(".")[0] == "torch":  # it is its use that computes
+                        yield from meaning.uses(replace(code.rules, torch=None), path)
+                    elif path != "threading" and path.split(".")[0] != "importlib":
+                        yield from meaning.uses(_rules(code, scope), path)
         case ast.FunctionDef(name) if "/" not in scope and is_traced(code, f"{scope}/{name}"):
             for path in resolve(code, scope, *node.decorator_list):
                 if path == UNKNOWN or "/" in path:
                     yield meaning.PATTERN_CALLED, f"{name} is handed to a decorator"
         case ast.ClassDef():
             yield from _class_uses(code, scope, node)
-        case ast.Name() | ast.Attribute():
+        case ast.Name() | ast.Attribute() if node not in code.excused:
             yield from _name_uses(code, scope, node)
+        case ast.Compare(left, _, others):
+            yield from _types_asked(code, scope, [left, *others])
         case ast.Subscript(value, _, ast.Store() | ast.Del()):
             if "os.environ" in resolve(code, scope, value):
                 yield meaning.PERSISTENCE, "os.environ is written"
@@ -119,10 +150,19 @@ def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
             if _rules(code, scope).methods and not is_own and not _is_compiled(code, scope):
                 yield meaning.METHOD, "@ on what may be tensors"
         case ast.Constant(str(text)) if not is_traced(code, scope):
-            for word in sorted(word for word in code.rules.texts if word in text):
-                yield meaning.METHOD, f"{word} in native code"
+            yield from _text_uses(code.rules, text)
         case ast.Global() if is_traced(code, scope):
             yield meaning.EVASION, "a pattern that assigns to names of its module"
+
+
+def _types_asked(code: Code, scope: str, nodes: Sequence[ast.expr]) -> Uses:
+    """A question for the types that tell who calls a replacement."""
+    for node in nodes:
+        words = [node.value] if isinstance(node, ast.Constant) else []
+        named = meaning.HARNESS_TYPES & resolve(code, scope, node)
+        for name in sorted(named | meaning.HARNESS_TYPE_NAMES.intersection(words)):
+            if not is_traced(code, scope):
+                yield meaning.HARNESS, f"asks for the type {name}"
 
 
 def _without_source(code: Code, name: str) -> Uses:
@@ -169,7 +209,10 @@ def _patched(code: Code, scope: str, owner: ast.expr, attr: str) -> Uses:
     for path in sorted(resolve(code, scope, owner)):
         is_ours = path in code.modules or path.startswith("builtins.")
         if meaning.is_dotted(path) and not is_ours:
-            yield meaning.PATCH, f"{path}.{attr} is assigned to"
+            patched = meaning.prefixes_of(f"{path}.{attr}")
+            verdict = meaning.PATCH if meaning.TIMERS & {*patched} else meaning.LIBRARY_PATCH
+            verdict = meaning.PROXY_PATCH if meaning.PROXIES & {*patched} else verdict
+            yield verdict, f"{path}.{attr} is assigned to"
 
 
 def _call_uses(code: Code, scope: str, call: ast.Call) -> Uses:
@@ -182,6 +225,10 @@ def _call_uses(code: Code, scope: str, call: ast.Call) -> Uses:
             is_refused = path in called and _is_refused(code, scope, method, call)
             if not is_refused and not _is_compiled(code, scope):
                 yield meaning.METHOD, f".{method}(...) on what may be a tensor"
+    if called & meaning.TYPE_QUESTIONS and len(call.args) > 1:
+        types = call.args[1]
+        parts = types.elts if isinstance(types, ast.Tuple) else [types]
+        yield from _types_asked(code, scope, parts)
     for path in sorted(owners) if "builtins.vars" in called else []:
         if not path.startswith(("?", "builtins.")):
             yield meaning.EVASION, f"vars({path})"

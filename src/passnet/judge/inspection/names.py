@@ -18,7 +18,7 @@ from collections.abc import Set
 from functools import partial, reduce
 
 from passnet.judge.inspection import rules as meaning
-from passnet.judge.inspection.sources import Code, is_class, module_of
+from passnet.judge.inspection.sources import Code, is_class, module_of, modules_named
 
 MAX_ELEMENTS = 16
 """Of a container that is gone through element by element."""
@@ -39,6 +39,16 @@ def resolve(code: Code, scope: str, *nodes: ast.AST | None) -> set[str]:
 
 
 def _resolve(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
+    if node is None or isinstance(node, ast.Name | ast.Constant):
+        return _meanings(code, scope, node)
+    key = (scope, node)
+    if key not in code.known:
+        paths = _meanings(code, scope, node)
+        code.known[key] = paths
+    return code.known[key]
+
+
+def _meanings(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
     match node:
         case ast.Name(name):
             return _look_up(code, scope, name)
@@ -62,6 +72,14 @@ def _resolve(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
             operands = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
             paths = resolve(code, scope, *operands)
             return paths if paths <= {NUMBERS} else {UNKNOWN}
+        case ast.Subscript(owner, ast.Name("__name__")) if _resolve(code, scope, owner) == {
+            "sys.modules"
+        }:
+            return {scope.partition("/")[0]}
+        case ast.Subscript(owner, ast.Constant(str(name))) if name in code.modules and (
+            _resolve(code, scope, owner) == {"sys.modules"}
+        ):
+            return {name}
         case ast.Starred() | ast.Subscript():
             elements = _elements(code, scope, node)
             return elements if len(elements) <= MAX_ELEMENTS else {UNKNOWN}
@@ -141,6 +159,8 @@ def _results(code: Code, scope: str, path: str, call: ast.Call) -> Set[str]:
             return {constant_path(ast.Tuple([*views[name]]))}
     if _gives_numbers(code, scope, path, call):
         return {NUMBERS}
+    if path in meaning.LOADERS and (modules := own_modules(code, scope, call)):
+        return modules
     own = meaning.OWN_OBJECTS.intersection(meaning.prefixes_of(path.replace("()", "")))
     return {f"{min(own, default=path)}()" if own or path in meaning.CONTAINERS else UNKNOWN}
 
@@ -167,6 +187,24 @@ def _gives_numbers(code: Code, scope: str, path: str, call: ast.Call) -> bool:
         if not resolve(code, scope, *parts) <= meaning.NUMBER_PATHS:
             return False
     return True
+
+
+def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
+    """The modules of the folder that a call gives which loads one by its name or its file."""
+    called = _resolve(code, scope, call.func)
+    if "importlib.util.module_from_spec" in called:
+        return resolve(code, scope, *call.args[:1]) & code.modules.keys()
+    is_by_file = "importlib.util.spec_from_file_location" in called
+    parts = call.args[1:2] if is_by_file else call.args[:1]
+    texts = [node.value for part in parts for node in ast.walk(part) if hasattr(node, "value")]
+    module = module_of(code, scope)
+    named = [
+        path
+        for text in texts
+        if isinstance(text, str)
+        for path in modules_named(code, module, text)
+    ]
+    return set(named) & code.modules.keys()
 
 
 def follow(code: Code, path: str) -> set[str]:

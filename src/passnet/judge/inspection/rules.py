@@ -1,10 +1,13 @@
 """The rules of the static inspection, as data: what the use of a name in a pass means."""
 
+import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from passnet.judge.findings import Severity
+from passnet.judge.inspection.tensor_names import COMPUTING
 
 RulesName: TypeAlias = Literal["strict", "open"]
 RuleVerdict: TypeAlias = tuple[Severity, str]
@@ -19,20 +22,24 @@ METHOD: RuleVerdict = ("flag", "torch_fallback")
 EVASION: RuleVerdict = ("flag", "evasion")
 PATTERN_CALLED: RuleVerdict = ("flag", "pattern_called")
 PATCH: RuleVerdict = ("flag", "timer_patch")
+LIBRARY_PATCH: RuleVerdict = ("flag", "patched_library")
+PROXY_PATCH: RuleVerdict = ("flag", "patched_proxy")
+INTROSPECTION: RuleVerdict = ("flag", "introspection")
+HARNESS: RuleVerdict = ("flag", "harness_detection")
 PERSISTENCE: RuleVerdict = ("flag", "persistence")
 COMPARISON: RuleVerdict = ("flag", "overloaded_comparison")
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
     """The words of a text; one that ends with a dot is put before those that follow it."""
-    words: set[str] = set()
+    listed: set[str] = set()
     prefix = ""
     for word in text.split():
         if word.endswith("."):
             prefix = word
         else:
-            words.add(prefix + word)
-    return frozenset(words)
+            listed.add(prefix + word)
+    return frozenset(listed)
 
 
 _NAMES: dict[RuleVerdict, str] = {
@@ -40,14 +47,17 @@ _NAMES: dict[RuleVerdict, str] = {
     importlib imp runpy pkgutil zipimport site passnet pickle marshal dill cloudpickle
     builtins. exec eval compile __import__ globals locals __builtins__ ctypes. pythonapi PyDLL
     sys. path meta_path path_hooks path_importer_cache""",
-    PATCH: "unittest.mock",
+    LIBRARY_PATCH: "unittest.mock",
+    HARNESS: """sys.getrefcount gc. callbacks isenabled get_count get_stats
+    torch. _subclasses _C._len_torch_dispatch_stack _C._get_dispatch_mode
+    utils._python_dispatch overrides._get_current_function_mode""",
     ("flag", "thread"): """threading multiprocessing concurrent asyncio _thread
     torch.jit. fork _fork""",
     ("flag", "process"): """subprocess pty signal os. fork forkpty system popen _exit abort kill
     killpg posix_spawn posix_spawnp execl execle execlp execlpe execv execve execvp execvpe spawnl
     spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe""",
     ("flag", "network"): "socket socketserver urllib http requests ssl ftplib smtplib",
-    ("flag", "introspection"): """.f_back .f_locals .f_globals .f_builtins .tb_frame .gi_frame
+    INTROSPECTION: """.f_back .f_locals .f_globals .f_builtins .tb_frame .gi_frame
     .cr_frame gc. get_objects get_referrers get_referents sys. _getframe _current_frames modules
     settrace setprofile inspect. stack currentframe trace getouterframes getinnerframes
     traceback. walk_stack walk_tb""",
@@ -71,7 +81,10 @@ _TORCH = """torch.
     float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz
     strided sparse_coo sparse_csr contiguous_format channels_last channels_last_3d preserve_format
     Size dtype device layout memory_format
-    fx.wrap utils.cpp_extension version __version__
+    reshape permute transpose t squeeze unsqueeze split functional.split chunk unbind narrow select
+    flatten unflatten ravel movedim moveaxis swapaxes swapdims broadcast_to clone detach as_strided
+    view_as_real view_as_complex numel is_same_size inf nan pi e newaxis
+    fx.wrap fx.Proxy fx.proxy.Proxy nn.Parameter utils.cpp_extension version __version__
     cuda.current_stream cuda.get_device_properties cuda.device cuda.current_device cuda.synchronize
     cuda.device_count cuda.is_available cuda.get_device_capability
     is_tensor numel get_num_threads finfo iinfo promote_types result_type is_floating_point
@@ -82,6 +95,7 @@ _TORCH = """torch.
     element_size expand t transpose permute unsqueeze squeeze flatten new_empty new_zeros clone
     copy_ to item"""
 _COMPUTING = """
+    avg_pool1d avg_pool3d max_pool1d max_pool3d einsum concat concatenate hstack vstack
     abs add addbmm addcdiv addcmul addmm addmv all amax amin any argmax argmin argsort avg_pool2d
     adaptive_avg_pool2d baddbmm batch_norm bernoulli bmm cat ceil clamp clamp_max clamp_min conv1d
     conv2d conv3d cos cosh cross cummax cumprod cumsum diff div dot dropout einsum embedding eq erf
@@ -90,52 +104,89 @@ _COMPUTING = """
     matmul max max_pool2d maximum mean median min minimum mm mul multiply mv nansum neg norm normal_
     outer pow prelu prod reciprocal relu relu6 roll rms_norm rsqrt rsub scaled_dot_product_attention
     scatter scatter_add scatter_reduce sigmoid sign silu sin sinh softmax softplus sqrt square stack
-    std sub sum tan tanh tensordot topk tril triu true_divide uniform_ unfold var var_mean where
+    std sub sum tan tanh tensordot topk tril triu true_divide uniform_ var var_mean where
     xlogy __add__ __iadd__ __matmul__ __rmatmul__ __imatmul__ __mul__ __imul__ __sub__ __truediv__
     __pow__ __neg__"""
 
 
 def _by_name(table: dict[RuleVerdict, str]) -> dict[str, RuleVerdict | None]:
-    return {name: verdict for verdict, text in table.items() for name in _words(text)}
+    return {name: verdict for verdict, text in table.items() for name in words(text)}
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What code outside `pattern` and `replacement_args` may use.
+    """What code outside patterns may use.
 
     `names`: dotted name -> what its use and the use of what is below it means; the longest name
     counts, None means nothing; `.name` is an attribute of any object. `methods`: those that compute
     when called on a tensor, as do those that are called so with a `_` after it. `torch`: the names
-    of torch that may be used, with what is below them; None where all may. `texts`: what a string
-    may not hold, as native code does that looks for a library to compute with.
+    of torch that may be used, with what is below them; None where all may. `texts`: what strings
+    and native sources may not hold, and what it means if they do.
     """
 
     names: dict[str, RuleVerdict | None]
     methods: frozenset[str] = frozenset()
     torch: frozenset[str] | None = None
-    texts: frozenset[str] = frozenset()
+    texts: tuple[tuple[re.Pattern[str], RuleVerdict], ...] = ()
 
 
-OPEN = Rules(_by_name(_NAMES) | {"passnet.passes.cpp": None, "passnet.errors": None})
+_TEXTS = (
+    (re.compile(r"\bPy(Run|Eval|Import|GILState|Object_Call|Code|Marshal)_?\w*|\bPy_\w+"), EVASION),
+    (re.compile(r"libpython\w*|\bPython\.h\b"), EVASION),
+    (re.compile(r"/proc/(self|thread-self|\d+|%d|\{)\S*"), INTROSPECTION),
+    (re.compile(r"\bpassnet\.judge\b|\bPYTEST_CURRENT_TEST\b"), HARNESS),
+)
+"""A pattern of text -> what native code, or a string that may become code, does that holds it."""
+_TEXTS_OF_OPS = (
+    (re.compile(r"\bdlv?sym\b|\bdlm?open\b|cblas_\w*|libtorch\w*|libmkl\w*|openblas"), METHOD),
+)
+
+OPEN = Rules(
+    _by_name(_NAMES)
+    | dict.fromkeys(
+        words("""passnet. passes.cpp errors
+        threading. local Lock RLock get_ident current_thread main_thread""")
+    ),
+    texts=_TEXTS,
+)
 """Torch ops are allowed; what evades an inspection or attacks a judge is not."""
 STRICT = Rules(
     OPEN.names | _by_name(_NAMES_OF_OPS),
-    methods=_words(_COMPUTING),
-    torch=_words(_TORCH),
-    texts=_words("dlsym dlopen cblas_ libtorch libmkl openblas"),
+    methods=words(_COMPUTING) | COMPUTING,
+    torch=words(_TORCH),
+    texts=_TEXTS + _TEXTS_OF_OPS,
 )
 """Own kernels only: torch creates, describes and moves tensors, and computes nothing."""
+LOADERS = words("importlib. import_module util.spec_from_file_location util.module_from_spec")
+"""What gives a module of the folder, or what is its specification, if it is given its name."""
+TIMERS = words(
+    """time statistics timeit torch. cuda.Event cuda.synchronize utils.benchmark testing allclose
+    equal isclose eq Tensor.allclose Tensor.equal Tensor.isclose Tensor.eq Tensor.__eq__
+    numpy. allclose isclose array_equal testing"""
+)
+"""What measures and compares: to replace it is `timer_patch`."""
+PROXIES = words("torch.fx. Proxy proxy")
+HARNESS_TYPES = words(
+    """torch. fx.Proxy fx.proxy.Proxy nn.Parameter nn.parameter.Parameter
+    _subclasses.FakeTensor _subclasses.fake_tensor.FakeTensor"""
+)
+"""Types that a judge gives to what it calls a replacement with, or not: no kernel needs to know."""
+TYPE_QUESTIONS = words("builtins. isinstance issubclass")
+NATIVE_SUFFIXES = frozenset(
+    (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".inl", ".txt")
+)
+HARNESS_TYPE_NAMES = {name.rpartition(".")[2] for name in HARNESS_TYPES}
 RULES: dict[RulesName, Rules] = {"strict": STRICT, "open": OPEN}
-KERNEL_DECORATORS = _words("triton.jit numba. njit cuda.jit vectorize guvectorize")
+KERNEL_DECORATORS = words("triton.jit numba. njit cuda.jit vectorize guvectorize")
 """What is under these is compiled, and never runs as Python on a tensor."""
-OWN_OBJECTS = _words(
+OWN_OBJECTS = words(
     """numpy math ctypes cffi cppyy numba cupy triton json re time struct decimal.Decimal
     dataclasses.dataclass passnet.passes.cpp torch.utils.cpp_extension"""
 )
 """Whatever comes out of these, and out of their methods, is no tensor of torch."""
-CONTAINERS = _words("builtins. str bytes set frozenset list tuple dict")
+CONTAINERS = words("builtins. str bytes set frozenset list tuple dict")
 """What these make is no tensor, though what is in it may be."""
-NUMBER_MAKERS = _words(
+NUMBER_MAKERS = words(
     """builtins. int float bool complex len math. sqrt exp log log2 pow fsum
     numpy. float16 float32 float64 int8 int16 int32 int64 bool_ uint8 uint16 uint32 uint64"""
 )
@@ -144,32 +195,32 @@ NUMBER_PATHS = {"numpy.numbers()", *NUMBER_MAKERS} | {
     f"{path.rpartition('.')[2]!r}()" for path in NUMBER_MAKERS
 }
 """Numbers as `names.py` writes them, their types, and the names of these."""
-VIEWS = _words("numpy.numbers(). T mT real imag flat size ndim itemsize nbytes shape dtype")
+VIEWS = words("numpy.numbers(). T mT real imag flat size ndim itemsize nbytes shape dtype")
 """Attributes of an array that are numbers, or tell of them."""
-MEMORY = _words("numpy().base numpy.numbers().base")
+MEMORY = words("numpy().base numpy.numbers().base")
 """What an array has its memory from: of `x.numpy()` it is `x`."""
-ARRANGING = _words(
+ARRANGING = words(
     "numpy.numbers(). reshape transpose swapaxes repeat squeeze ravel flatten copy item tolist"
 )
 """Methods of an array of numbers that give its numbers, whatever they are given."""
-SHAPED_MAKERS = _words("numpy. zeros ones empty")
+SHAPED_MAKERS = words("numpy. zeros ones empty")
 """What makes numbers of a shape, and of a type that is given after it."""
-ARRAY_MAKERS = SHAPED_MAKERS | _words("numpy. array asarray ascontiguousarray full arange")
+ARRAY_MAKERS = SHAPED_MAKERS | words("numpy. array asarray ascontiguousarray full arange")
 """What makes an array of the `dtype` that it is given, if it is."""
 
-NO_OPERANDS = _words("log exp sqrt abs ceil floor sign neg square")
+NO_OPERANDS = words("log exp sqrt abs ceil floor sign neg square")
 """Methods that on a tensor raise if they are given anything."""
-NO_TEXT = _words("add sub")
+NO_TEXT = words("add sub")
 """Methods that on a tensor raise if they are given a string or a container."""
 
-REACHERS = _words(
+REACHERS = words(
     """type setattr delattr vars builtins inspect pickle copyreg __class__ __func__ __dict__
     __getattr__ __getattribute__ __setattr__ __delattr__ __setstate__ __reduce__ __get__"""
 )
 """What reaches a method otherwise than through its object, or an attribute by a name that is not
 written out: where one is mentioned, an attribute may be more than what is assigned to it.
 """
-BASES = _words(
+BASES = words(
     """typing.NamedTuple typing.Protocol typing.final enum.Enum enum.IntEnum enum.StrEnum enum.Flag
     enum.unique abc.ABC abc.ABCMeta dataclasses.dataclass dataclasses.dataclass()
     functools.total_ordering builtins. object tuple str int float dict list set frozenset Exception
@@ -178,23 +229,29 @@ BASES = _words(
 """What a class may be made of, by base, decorator or metaclass, so that its objects are no tensors
 and have no attributes but its own; with `()`, by what a call of it gives.
 """
-SWITCHES = _words("TRITON_INTERPRET")
+SWITCHES = words("TRITON_INTERPRET")
 """Variables of the environment that a pass may set."""
-EMBEDDED = _words("torch os sys subprocess ctypes importlib builtins threading multiprocessing")
+EMBEDDED = words("torch os sys subprocess ctypes importlib builtins threading multiprocessing")
 """Modules that are themselves when reached through another that imports them (`cpp.os.system`)."""
 
 WRITERS = {"builtins.open": 1, "io.open": 1, "codecs.open": 1, "os.fdopen": 1, "?.open": 0}
 """What opens files -> the position of its mode."""
-SETTERS = _words("setattr delattr object.__setattr__ type.__setattr__")
+SETTERS = words("setattr delattr object.__setattr__ type.__setattr__")
 BY_NAME = SETTERS | {"getattr"}
-REFLECTION = _words("builtins. getattr hasattr setattr delattr isinstance vars")
+REFLECTION = words("builtins. getattr hasattr setattr delattr isinstance vars")
 """What may be called with the module torch itself."""
-APPLIERS = _words("builtins.map builtins.filter functools.partial functools.reduce")
+APPLIERS = words("builtins.map builtins.filter functools.partial functools.reduce")
 """What calls its first argument."""
-COMPARISONS = _words("__eq__ __ne__")
-OVERLOADS = COMPARISONS | _words("__torch_function__ __torch_dispatch__")
-CLASS_MAKERS = _words("builtins.type types.new_class")
-_HARMLESS_DUNDERS = _words("__name__ __version__ __file__ __doc__")
+COMPARISONS = words("__eq__ __ne__")
+OVERLOADS = COMPARISONS | words("__torch_function__ __torch_dispatch__")
+CLASS_MAKERS = words("builtins.type types.new_class")
+_HARMLESS_DUNDERS = words("__name__ __version__ __file__ __doc__")
+
+
+KNOWN_ROOTS = sys.stdlib_module_names | {
+    name.split(".")[0] for name in (*STRICT.names, *OWN_OBJECTS, "torch", "triton", "numpy")
+}
+"""Modules that are not the folder's own, whatever the folder holds."""
 
 
 def prefixes_of(path: str) -> list[str]:
@@ -226,5 +283,6 @@ def uses(rules: Rules, path: str) -> Uses:
         is_allowed = any(name in prefixes or name.startswith(f"{path}.") for name in rules.torch)
         yield from () if is_allowed else [(OP, path)]
     dunders = {attr for attr in attrs if attr.startswith("__") and attr.endswith("__")}
-    if root != "builtins" and dunders - _HARMLESS_DUNDERS:
+    is_proxy = not PROXIES.isdisjoint(prefixes)
+    if root != "builtins" and not is_proxy and dunders - _HARMLESS_DUNDERS:
         yield EVASION, path

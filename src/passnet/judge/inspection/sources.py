@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from passnet.judge.inspection.rules import Rules
 from passnet.passes.folder import PACKAGE, read_source
 
 MAX_MODULES = 100
+MAX_DEPTH = 200
+"""Of expressions and blocks within each other."""
 TRACED = ("pattern", "replacement_args")
 SELF_TEST = "__name__ == '__main__'"
 ANNOTATION = "<annotation>"
@@ -43,10 +45,15 @@ class Code:
     `module/class@line:column/function@line:column` and so on. `definitions`: what opens a scope.
     `file`: the one that is being read.
 
+    `passes`: modules that are on the list. `bare`: of each name that Python may find in the folder
+    itself, once that is on its path, the modules it may be. `values`: what is assigned to each
+    `scope/name`. `only_matched`: definitions that patterns alone use. `excused`: what would be a
+    finding elsewhere, and is none in the expression it is part of.
+
     `names`: of each `scope/name` the paths it stands for; of `scope()` what the function gives, of
     `.name` what is assigned to attributes. `elsewhere`: the `scope/name` that is meant where one is
     global or nonlocal. `grew`: more was found out about some name; `settled`: a name that nothing
-    was found out about is unknown.
+    was found out about is unknown; `known`: what expressions stand for, while no name changes.
 
     What text does with names, whatever they stand for. `handed_on`: names that are used for more
     than to be called, looped over or looked up in, all strings, and `.name` for every attribute
@@ -60,6 +67,12 @@ class Code:
     nodes: list[tuple[str, ast.AST]] = field(default_factory=list)
     definitions: dict[str, ast.AST] = field(default_factory=dict)
     file: str = ""
+    passes: frozenset[str] = frozenset()
+    bare: dict[str, list[str]] = field(default_factory=dict)
+    values: dict[str, list[ast.expr]] = field(default_factory=dict)
+    only_matched: set[str] = field(default_factory=set)
+    excused: set[ast.AST] = field(default_factory=set)
+    known: dict[tuple[str, ast.AST], Set[str]] = field(default_factory=dict)
     names: dict[str, set[str]] = field(default_factory=dict)
     elsewhere: dict[str, str] = field(default_factory=dict)
     grew: bool = False
@@ -69,7 +82,19 @@ class Code:
     reaches: bool = False
 
 
-def load_module(code: Code, name: str, is_pass: bool = False) -> None:
+def find_bare_names(roots: dict[str, Path]) -> dict[str, list[str]]:
+    """Of each name that a folder on Python's path could be imported by, the modules it may mean."""
+    bare: dict[str, list[str]] = {}
+    for root, folder in roots.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = [root, *path.relative_to(folder).with_suffix("").parts]
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            if len(parts) > 1:
+                bare.setdefault(parts[-1], []).append(".".join(parts))
+    return bare
+
+
+def load_module(code: Code, name: str) -> None:
     """Read a module of the folder and those it imports; a name that is no file of it is passed."""
     root, *inner = name.split(".")
     base = code.roots.get(root, Path()).joinpath(*inner)
@@ -84,17 +109,46 @@ def load_module(code: Code, name: str, is_pass: bool = False) -> None:
     code.file = file if root == PACKAGE else f"{root}/{file}"
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
     lines = text.decode("utf-8", "replace").splitlines()
-    code.modules[name] = module = Module(package, code.file, is_pass, lines)
+    code.modules[name] = module = Module(package, code.file, name in code.passes, lines)
     num_nodes = len(code.nodes)
-    _note_node(code, name, tree, tree)
+    _note_node(code, name, tree, tree, 0)
+    loaders = b"importlib" in text
     for _, node in code.nodes[num_nodes:]:
-        for _, _, loaded in imports_of(module, node):
-            for prefix in reversed(meaning.prefixes_of(loaded)):
+        loaded = [path for _, _, path in imports_of(code, module, node)]
+        if loaders and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            loaded += modules_named(code, module, node.value)
+        for path in loaded:
+            for prefix in reversed(meaning.prefixes_of(path)):
                 load_module(code, prefix)
 
 
-def imports_of(module: Module, node: ast.AST) -> Iterator[tuple[str, str, str]]:
-    """Of each name that a statement imports: itself, what it stands for, what is loaded."""
+def modules_named(code: Code, module: Module, text: str) -> list[str]:
+    """The modules of the folder that a string may name, as `importlib` takes it, or as a file."""
+    name = text.rpartition("/")[2].removesuffix(".py")
+    if text.startswith(".") and name == text:
+        return [module.package + text]
+    root, _, rest = name.partition(".")
+    return (
+        [name]
+        if root in code.roots
+        else [".".join([home, rest]).rstrip(".") for home in code.bare.get(root, ())]
+    )
+
+
+def imports_of(code: Code, module: Module, node: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """Of each name that a statement imports: itself, what it stands for, what is loaded; a name
+    without a package may be a module of the folder.
+    """
+    for name, source, loaded in _imports_as_written(module, node):
+        root = loaded.split(".")[0]
+        homes = [] if root in code.roots else code.bare.get(root, [])
+        if not homes or root in meaning.KNOWN_ROOTS:
+            yield name, source, loaded
+        for home in homes:
+            yield name, home + source[len(root) :], home + loaded[len(root) :]
+
+
+def _imports_as_written(module: Module, node: ast.AST) -> Iterator[tuple[str, str, str]]:
     if isinstance(node, ast.Import):
         for alias in node.names:
             root = alias.name.split(".")[0]
@@ -107,8 +161,13 @@ def imports_of(module: Module, node: ast.AST) -> Iterator[tuple[str, str, str]]:
             yield alias.asname or alias.name, path, path
 
 
-def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST) -> None:
+def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST, depth: int) -> None:
     """Note a node of the text, what it does with names, and then what it holds."""
+    if depth > MAX_DEPTH:
+        raise PassFolderError(
+            f"{code.file}:{getattr(node, 'lineno', 1)}: nested too deeply to be inspected, "
+            f"more than {MAX_DEPTH} within each other; write it in more lines"
+        )
     match holder, node:
         case ast.Expr(), ast.Constant():
             return  # it only documents
@@ -118,8 +177,16 @@ def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST) -> None:
             key in meaning.SWITCHES
         ):
             pass
+        case (ast.Compare(ops=ops), ast.Name() | ast.Attribute()) if all(
+            isinstance(op, ast.Is | ast.IsNot) for op in ops
+        ):
+            pass  # what is asked is whether it is the same
         case _:
             code.nodes.append((scope, node))
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                code.values.setdefault(f"{scope}/{target.id}", []).append(node.value)
     _note_use(code, holder, node)
     inner = scope_within(scope, node)
     if inner != scope:
@@ -135,7 +202,7 @@ def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST) -> None:
             below = scope_of_iterable(code, scope, node)
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and child._fields:
-                _note_node(code, below, node, child)
+                _note_node(code, below, node, child, depth + 1)
 
 
 def _note_use(code: Code, holder: ast.AST, node: ast.AST) -> None:
@@ -172,7 +239,7 @@ def scope_within(scope: str, node: ast.AST) -> str:
             return f"{scope}/{name}@{node.lineno}:{node.col_offset}"
         case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             return f"{scope}/@{node.lineno}:{node.col_offset}"
-        case ast.Assign([ast.Name(name)], ast.Lambda() | ast.Name() | ast.Attribute()):
+        case ast.Assign([ast.Name(name)], ast.Lambda() | ast.Name() | ast.Attribute() | ast.Call()):
             return f"{scope}/{name}@{node.lineno}" if name in TRACED else scope
     return scope
 
@@ -188,11 +255,15 @@ def module_of(code: Code, scope: str) -> Module:
     return code.modules[scope.partition("/")[0]]
 
 
-def is_traced(code: Code, path: str) -> bool:
-    """Whether a path or scope is within a function of a pass that is traced, not run."""
+def is_traced(code: Code, path: str, names: tuple[str, ...] = TRACED) -> bool:
+    """Whether a path or scope is within a function of a pass that is traced, not run, or in code
+    that patterns alone use.
+    """
     module, _, inner = path.partition("/")
     is_pass = module in code.modules and code.modules[module].is_pass
-    return is_pass and re.split("[/.@]", inner)[0] in TRACED
+    if is_pass and re.split("[/.@]", inner)[0] in names:
+        return True
+    return f"{module}/{inner.partition('/')[0]}" in code.only_matched
 
 
 def is_class(code: Code, scope: str) -> bool:

@@ -1,0 +1,164 @@
+"""What is no finding by its context: how a folder finds its own modules, and what is matched."""
+
+import ast
+import functools
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from passnet.judge.inspection import rules as meaning
+from passnet.judge.inspection.names import own_modules, resolve
+from passnet.judge.inspection.sources import Code, is_traced, module_of
+from passnet.passes.folder import CALLABLES, PACKAGE
+
+_SAME = meaning.words(
+    "builtins. str pathlib. Path PurePath os. fspath path.abspath path.realpath path.normpath"
+)
+"""What gives the path that it is given, in another form."""
+_SAME_METHODS = ("resolve", "absolute", "as_posix", "expanduser")
+_LOOKUPS = meaning.words("sys.modules. get setdefault pop")
+_ADDERS = meaning.words("sys.path. insert append")
+MAX_STEPS = 20
+"""Of following one name of a path through another."""
+
+
+def excuse(code: Code) -> None:
+    """Enter what is excused in a folder all names of which are bound.
+
+    These are the folder itself on Python's path, a lookup of one of its own modules, and torch in
+    functions that only patterns use.
+    """
+    _excuse_patterns(code)
+    for scope, node in code.nodes:
+        match node:
+            case ast.Call(func, args) if args:
+                called = resolve(code, scope, func)
+                is_excused = (
+                    (called <= _ADDERS and folder_path(code, scope, args[-1]) is not None)
+                    or (called <= _LOOKUPS and _is_own_key(code, scope, args[0]))
+                    or (called <= meaning.LOADERS and own_modules(code, scope, node))
+                )
+                code.excused |= {func} if called and is_excused else set()
+            case ast.Subscript(owner, key):
+                if resolve(code, scope, owner) == {"sys.modules"} and _is_own_key(code, scope, key):
+                    code.excused.add(owner)
+            case ast.Assign([ast.Name()], ast.Name() | ast.Attribute() as value) if (
+                scope in code.modules
+            ):  # another name of torch's, whose use counts
+                paths = resolve(code, scope, value)
+                if all(path.startswith("torch.") for path in paths):
+                    code.excused.add(value)
+            case ast.Compare(asked, [ast.In() | ast.NotIn()], [owner]):
+                owners = resolve(code, scope, owner)
+                if owners == {"sys.path"} or (
+                    owners == {"sys.modules"} and _is_own_key(code, scope, asked)
+                ):
+                    code.excused.add(owner)
+
+
+def _excuse_patterns(code: Code) -> None:
+    """Find the functions and classes that patterns use, and nobody else does."""
+    users: dict[str, set[str]] = defaultdict(set)
+    for scope, node in code.nodes:
+        is_by_name = isinstance(node, ast.Call) and "builtins.getattr" in resolve(
+            code, scope, node.func
+        )
+        if is_by_name or isinstance(getattr(node, "ctx", None), ast.Load):
+            for path in resolve(code, scope, node):
+                if path in code.definitions and path.count("/") == 1:
+                    users[path].add(scope)
+    for path in list(users):
+        node = code.definitions[path]
+        decorators = getattr(node, "decorator_list", [])
+        is_plain = all(
+            used.startswith("functools.")
+            for used in resolve(code, path.partition("/")[0], *decorators)
+        )
+        if getattr(node, "name", None) not in (None, *CALLABLES) and is_plain:
+            code.only_matched.add(path)
+    is_settled = False
+    while not is_settled:
+        others = {
+            path
+            for path in code.only_matched
+            if not all(is_traced(code, scope, ("pattern",)) for scope in users[path])
+        }
+        code.only_matched -= others
+        is_settled = not others
+
+
+def _is_own_key(code: Code, scope: str, key: ast.expr) -> bool:
+    """Whether a name of a module is one that the folder gives to its own."""
+    match key:
+        case ast.Constant(str(text)):
+            root = text.split(".")[0]
+            return root in code.roots or root not in meaning.KNOWN_ROOTS
+        case ast.Name("__name__" | "__package__"):
+            return not code.renames
+        case ast.Name():
+            values = _values(code, scope, key.id)
+            return len(values) == 1 and _is_own_key(code, *values[0])
+        case ast.JoinedStr([ast.FormattedValue(ast.Name("__name__" | "__package__")), *_]):
+            return not code.renames
+    return False
+
+
+def _values(code: Code, scope: str, name: str) -> list[tuple[str, ast.expr]]:
+    """What is assigned to a name, where nothing else gives it a value that text tells."""
+    holder = scope
+    while holder:
+        if (path := f"{holder}/{name}") in code.names:
+            return [(holder, value) for value in code.values.get(path, [])]
+        holder = holder.rpartition("/")[0]
+    return []
+
+
+def folder_path(
+    code: Code, scope: str, node: ast.expr | None, steps: int = 0
+) -> PurePosixPath | None:
+    """The path within the folder that an expression is made of from `__file__`; None if it is not,
+    or if it leads out of the folder.
+    """
+    within = functools.partial(folder_path, code, scope, steps=steps)
+    match node:
+        case ast.Name("__file__"):
+            file = PurePosixPath(module_of(code, scope).file)
+            is_input = scope.split(".")[0] != PACKAGE
+            return file.relative_to(file.parts[0]) if is_input else file
+        case ast.Name(name) if steps < MAX_STEPS:
+            values = _values(code, scope, name)
+            return folder_path(code, *values[0], steps + 1) if len(values) == 1 else None
+        case ast.Attribute(owner, "parent"):
+            return _parent(within(owner), 1)
+        case ast.Subscript(ast.Attribute(owner, "parents"), ast.Constant(int(index))):
+            return _parent(within(owner), index + 1)
+        case ast.BinOp(left, ast.Div(), ast.Constant(str(part))):
+            return _joined(within(left), [part])
+        case ast.Call(ast.Attribute(owner, name)) if name in _SAME_METHODS:
+            return within(owner)
+        case ast.Call(func, [first, *rest]):
+            called = resolve(code, scope, func)
+            if called == {"os.path.dirname"}:
+                return _parent(within(first), 1)
+            if called == {"os.path.join"} or (called and called <= _SAME):
+                parts = [part.value for part in rest if isinstance(part, ast.Constant)]
+                return _joined(within(first), parts) if len(parts) == len(rest) else None
+    return None
+
+
+def _parent(path: PurePosixPath | None, levels: int) -> PurePosixPath | None:
+    if path is None or not 0 < levels <= len(path.parts):
+        return None
+    return PurePosixPath(*path.parts[:-levels])
+
+
+def _joined(path: PurePosixPath | None, parts: Sequence[object]) -> PurePosixPath | None:
+    whole = path
+    for part in parts:
+        inner = PurePosixPath(str(part))
+        if whole is None or inner.is_absolute():
+            return None
+        for step in inner.parts:
+            whole = _parent(whole, 1) if step == ".." and whole is not None else whole
+            whole = whole / step if whole is not None and step != ".." else whole
+    return whole

@@ -1,0 +1,207 @@
+"""Styles of published pass folders that are honest, and what hides behind each of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import RULES, STRICT
+from passnet.judge.inspection.tensor_names import COMPUTING, PLAIN
+from passnet.passes.folder import inspect_folder
+from tests.judge.inspection_folder import (
+    EVASION,
+    HARNESS,
+    INTROSPECTION,
+    METHOD,
+    OP,
+    PASS,
+    PATTERN,
+    THREAD,
+    body,
+    findings,
+    kinds,
+)
+
+BODY = PASS.replace("def pattern(x, y):\n    return torch.relu(x @ y).softmax(-1)\n", "")
+HERE = "import os, sys\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
+BUILT = """
+def _build():
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    graph.output(graph.call_function(torch.relu, (x,)))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)
+pattern = _build()
+"""
+KERNEL = "def run(x):\n    return x\n"
+SPEC = (
+    HERE
+    + """
+import importlib.util
+def load():
+    if "_shared_kernel" not in sys.modules:
+        spec = importlib.util.spec_from_file_location("k", os.path.join(HERE, "kernel.py"))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["_shared_kernel"] = module
+        spec.loader.exec_module(module)
+    return sys.modules["_shared_kernel"]
+def fused(x, y):
+    return load().run(x)
+"""
+)
+
+HONEST = {
+    "a pattern that builds a graph": BODY + BUILT,
+    "a pattern that calls itself": PASS.replace("def pattern(x, y)", "def pattern()")
+    + "pattern = pattern()\n",
+    "a helper of patterns": BODY
+    + "def helper(x):\n    return torch.relu(x).sum()\ndef pattern(x):\n    return helper(x)\n",
+    "helpers of helpers": BODY
+    + "def a(x):\n    return b(x).exp()\ndef b(x):\n    return torch.sin(x)\n"
+    + "def pattern(x):\n    return a(x)\n",
+    "a module that patterns use": BODY
+    + "import torch.nn.functional as F\nG = torch.nn.functional\n"
+    + "def pattern(x):\n    return F.gelu(G.relu(x))\n",
+    "constants": PASS + "from torch import inf, nan\nLIMIT = -inf + torch.pi\n",
+    "an unused import": PASS + "import torch.nn as nn\nfrom torch.nn import functional as F\n",
+    "identity": PASS + "def fused(x, route):\n    return x if route is torch.relu else x.t()\n",
+    "movement": PASS
+    + body("torch.functional.split(torch.reshape(torch.transpose(x, 0, 1), (-1,)), 2)"),
+    "its own folder": PASS + HERE + "if HERE not in sys.path:\n    sys.path.insert(0, HERE)\n"
+    "import kernel\ndef fused(x, y):\n    return kernel.run(x)\n",
+    "its own folder by pathlib": PASS + "import sys\nfrom pathlib import Path\n"
+    "sys.path.append(str(Path(__file__).resolve().parent))\nfrom kernel import run\n",
+    "a folder in its folder": PASS + HERE + "sys.path.insert(0, os.path.join(HERE, 'inner'))\n"
+    "from deep import run as go\n",
+    "a module by its file": PASS + SPEC,
+    "a module by its name": PASS
+    + "import importlib\nkernel = importlib.import_module('pass_dir.kernel')\n"
+    + body("kernel.run(x)"),
+    "a module by a relative name": PASS
+    + "from importlib import import_module\nkernel = import_module('.kernel', __package__)\n"
+    + body("kernel.run(x)"),
+    "itself": PASS + "import sys\nTHIS = sys.modules[__name__]\n" + body("THIS.KEPT"),
+    "another pass, if it is loaded": PASS
+    + "import sys\nif 'pass_dir.kernel' in sys.modules:\n"
+    + "    KERNEL = sys.modules['pass_dir.kernel']\n",
+    "memory of a thread": PASS
+    + "import threading\nKEPT, LOCK = threading.local(), threading.Lock()\n"
+    + "from threading import local\n",
+}
+"""No finding under either rules."""
+
+HIDDEN = {
+    "a graph that a replacement runs": (BODY + BUILT + body("_build()(x)"), OP),
+    "a helper of both": (
+        BODY
+        + "def helper(x):\n    return torch.relu(x)\ndef pattern(x):\n    return helper(x)\n"
+        + body("helper(x)"),
+        OP,
+    ),
+    "a helper of both, by name": (
+        BODY
+        + "import pass_dir.Fuse as me\ndef helper(x):\n    return torch.relu(x)\n"
+        + "def pattern(x):\n    return helper(x)\n"
+        + body("getattr(me, 'helper')(x)"),
+        OP,
+    ),
+    "a helper that keeps": (
+        BODY
+        + "def helper(x):\n    global kept\n    kept = torch.relu\n    return x\n"
+        + "def pattern(x):\n    return helper(x)\n",
+        EVASION,
+    ),
+    "a helper of the arguments": (
+        PASS.replace("return x, y", "return helper(x), y")
+        + "def helper(x):\n    return torch.relu(x)\n",
+        OP,
+    ),
+    "torch in the arguments": (PASS.replace("return x, y", "return torch.relu(x), y"), OP),
+    "a pattern that is called": (BODY + BUILT + body("pattern(x)"), PATTERN),
+    "an import that is used": (PASS + "from torch import relu\n" + body("relu(x)"), OP),
+    "another name that is used": (PASS + "run = torch.relu\n" + body("run(x)"), OP),
+    "equality": (PASS + body("{torch.relu: 1}[route]", parameters="x, route"), OP),
+    "a folder above": (
+        PASS + HERE + "sys.path.insert(0, os.path.dirname(HERE))\n",
+        EVASION,
+    ),
+    "a folder above by dots": (
+        PASS + HERE + "sys.path.insert(0, os.path.join(HERE, '..'))\n",
+        EVASION,
+    ),
+    "a folder elsewhere": (
+        PASS + HERE + "sys.path.insert(0, os.path.join(HERE, '/usr/lib'))\n",
+        EVASION,
+    ),
+    "a folder of two names": (PASS + HERE + "HERE = f()\nsys.path.insert(0, HERE)\n", EVASION),
+    "a path changed": (PASS + HERE + "sys.path[:] = [HERE]\n", EVASION),
+    "another module": (PASS + "import sys\nsys.modules['torch']\n", INTROSPECTION),
+    "another module replaced": (PASS + "import sys\nsys.modules['time'] = f\n", INTROSPECTION),
+    "a module of a computed name": (
+        PASS + "import sys\nsys.modules['to' + 'rch']\n",
+        INTROSPECTION,
+    ),
+    "a module by a computed name": (
+        PASS + "import importlib as i\ni.import_module(name)\n",
+        EVASION,
+    ),
+    "a library by its name": (PASS + "import importlib as i\ni.import_module('os')\n", EVASION),
+    "its own names by text": (
+        PASS + "import sys\nTHIS = sys.modules[__name__]\nsetattr(THIS, name, 1)\n",
+        EVASION,
+    ),
+    "another thread": (PASS + "import threading as t\nt.Timer(1, f)\n", THREAD),
+    "threading handed on": (PASS + "import threading\nf(threading)\n", THREAD),
+    "who asks": (PASS + body("isinstance(x, torch.nn.Parameter)"), HARNESS),
+}
+
+
+def found_in(folder: Path, source: str, rules: str, kernel: str = KERNEL) -> set[tuple[str, str]]:
+    (folder / "inner").mkdir()
+    (folder / "inner" / "deep.py").write_text(kernel)
+    return kinds(findings(folder, "", RULES[rules], Fuse=source, kernel=kernel))
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_style_is_left_alone(name: str, rules: str, tmp_path: Path) -> None:
+    assert found_in(tmp_path, HONEST[name], rules) == set()
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_hides_behind_a_style_is_found(name: str, tmp_path: Path) -> None:
+    source, expected = HIDDEN[name]
+    assert found_in(tmp_path, source, "strict") == expected
+
+
+IMPORTING = [name for name in HONEST if "folder" in name or "a module by" in name]
+
+
+@pytest.mark.parametrize("name", IMPORTING)
+def test_a_module_that_is_found_in_another_way_is_inspected(name: str, tmp_path: Path) -> None:
+    kernel = "import torch\ndef run(x):\n    return torch.relu(x)\n"
+    assert found_in(tmp_path, HONEST[name], "strict", kernel) == OP
+
+
+@pytest.mark.parametrize("order", [["A", "B"], ["B", "A"]])
+def test_the_order_of_passes_changes_nothing(order: list[str], tmp_path: Path) -> None:
+    for name in order:
+        (tmp_path / f"{name}.py").write_text(PASS + "def fused(x, y):\n    return x\n")
+    (tmp_path / "A.py").write_text(PASS + "from pass_dir.B import fused\n")
+    (tmp_path / "sorted_output_pass_rule_names.json").write_text(json.dumps(order))
+    assert inspect_code(inspect_folder(tmp_path), STRICT) == []
+
+
+def test_every_attribute_of_a_tensor_is_either_plain_or_computes() -> None:
+    public = {name.removesuffix("_") for name in dir(torch.Tensor) if not name.startswith("_")}
+    assert not PLAIN & COMPUTING and public - PLAIN - COMPUTING == set()
+
+
+NEW_METHODS = ("inner", "clip", "subtract", "divide", "nanmean", "__rsub__", "logical_and")
+
+
+@pytest.mark.parametrize("method", NEW_METHODS)
+def test_a_method_off_the_white_list_is_flagged(method: str, tmp_path: Path) -> None:
+    assert kinds(findings(tmp_path, body(f"x.{method}(y)"), STRICT)) == METHOD
+    assert kinds(findings(tmp_path, body(f"getattr(x, '{method}')(y)"), STRICT)) == METHOD
