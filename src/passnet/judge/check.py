@@ -158,7 +158,7 @@ def num_written(forms: tuple[OutputForm, ...], pairs: frozenset[SharedPair]) -> 
     """
     viewing = outputs_in(pairs, "argument") | outputs_in(pairs, "output")
     return sum(
-        int(np.prod(form.shape, dtype=np.int64)) * storage(form.dtype).itemsize
+        form.num_bytes
         for index, form in enumerate(forms)
-        if form.kind == "tensor" and index not in viewing and 0 not in form.stride
+        if index not in viewing and 0 not in form.stride
     )

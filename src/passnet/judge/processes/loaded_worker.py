@@ -29,7 +29,7 @@ from passnet.judge.protocol.messages import (
 )
 from passnet.judge.protocol.shared_memory import SharedMemory, aligned, lay_out
 from passnet.judge.settings import JudgeSettings
-from passnet.records.dtypes import Array, storage
+from passnet.records.dtypes import Array
 
 MAX_OUTPUT_BYTES = 8 * 2**30
 INPUT_MEMORY = "passnet-inputs"
@@ -207,6 +207,7 @@ class LoadedWorker:
         reply = self.worker.ask(Run(input_set, seed), Ran, timeout_s)
         if self._num_calls == 0:
             self.first_call_s = reply.seconds
+            self.worker.allow(self._settings.trial_timeout_s)
         self._num_calls += 1
         self.matches = reply.matches
         self.forms = reply.outputs
@@ -272,6 +273,5 @@ def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
     for index, form in enumerate(forms):
         if form.kind == "tensor":
             offsets[index] = position
-            count = int(np.prod(form.shape, dtype=np.int64))
-            position = aligned(position + count * storage(form.dtype).itemsize)
+            position = aligned(position + form.num_bytes)
     return offsets, position

@@ -126,6 +126,7 @@ class TimedWorker:
         self._timeout_ns = int(call_timeout_s * 1e9)
         self._page = SharedMemory("passnet-control", mmap.PAGESIZE)
         self._words = ControlPage(self._page.map).words
+        self._number = 0  # of the last command; what stands on the page is no evidence
         self._sent = False
         self._delivery: SharedMemory | None = None
         if loaded.device != "cpu":
@@ -202,6 +203,7 @@ class TimedWorker:
         )
         held: list[bytes] | None = None
         for number, call in enumerate(turn.calls):
+            call_start = time.monotonic()
             self._write(fresh, call.stale or call.draw)
             result.warm_ms.append(self._start(ControlPage.WARM) / NS_PER_MS)
             if call.stale is not None:
@@ -225,6 +227,7 @@ class TimedWorker:
                     held = last
             self._look_at_inputs(turn, call, fresh, result.changed)
             self._free(keep=held is not None)
+            self.worker.spend(time.monotonic() - call_start)
         result.observed = self._disarm()
         waited = self._waited_ns() - waited_before_ns
         result.held_up = waited / (time.perf_counter_ns() - start_ns)
@@ -270,7 +273,7 @@ class TimedWorker:
     def _start(self, command: int) -> int:
         """Give a command and wait for its end; the nanoseconds between."""
         words = self._words
-        number = words[ControlPage.GO] + 1
+        self._number = number = self._number + 1
         words[ControlPage.COMMAND] = command
         start = time.perf_counter_ns()
         words[ControlPage.GO] = number
@@ -279,7 +282,7 @@ class TimedWorker:
 
     def _free(self, keep: bool = False) -> None:
         """Let the worker free its outputs, or keep them over the next call, and get ready."""
-        number = self._words[ControlPage.GO]
+        number = self._number
         self._words[ControlPage.KEEP] = keep
         self._words[ControlPage.FREE] = number
         self._wait(ControlPage.READY, number, time.perf_counter_ns())
