@@ -21,6 +21,7 @@ from passnet.judge.protocol.channel import (
     Channel,
     ChannelClosedError,
     ChannelTimeoutError,
+    NoMessageError,
     channel_pair,
 )
 from passnet.judge.protocol.device import device_environment, device_nodes
@@ -235,6 +236,9 @@ class Worker:
             self.spend(time.monotonic() - start)
             text = f"no answer within {timeout_s:g} s"
             raise self.end_for("timeout", "Timeout", text) from cause
+        except NoMessageError as cause:
+            text = f"the answer of the worker is {cause}"
+            raise self.end_for("crash", "Protocol", text) from cause
         except ChannelClosedError as cause:
             raise self.died(str(cause)) from cause
         for fd in fds:  # none was asked for
@@ -320,8 +324,9 @@ class Worker:
         tail = self._log.read().decode("utf-8", "replace").strip()
         code = self.close()
         if code < 0:
+            # Most signals of real time have no name.
             names = {number.value: number.name for number in signal.Signals}
-            ending = f"ended by {names.get(-code, f'signal {-code}')}"  # most of real time have none
+            ending = f"ended by {names.get(-code, f'signal {-code}')}"
         else:
             ending = f"exited with code {code}" if why == "end of stream" or code else why
         memory = any(word in tail for word in ("std::bad_alloc", "MemoryError", "out of memory"))

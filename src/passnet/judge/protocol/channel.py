@@ -27,7 +27,11 @@ T = TypeVar("T")
 
 
 class ChannelClosedError(Exception):
-    """The other side is gone, or said something that is no message."""
+    """The other side is gone, or cannot be understood."""
+
+
+class NoMessageError(ChannelClosedError):
+    """The other side said something that is no message."""
 
 
 class ChannelTimeoutError(Exception):
@@ -69,7 +73,8 @@ class Channel:
 
         Raises:
             ChannelTimeoutError: nothing, or not all of it, came in time.
-            ChannelClosedError: the other side is gone, or the bytes are no such message.
+            ChannelClosedError: the other side is gone.
+            NoMessageError: the bytes are no such message, or what they say is out of its range.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:
@@ -81,7 +86,7 @@ class Channel:
                 header += self._exactly(_HEADER.size - len(header), deadline)
                 (size,) = _HEADER.unpack(header)
                 if size > self._max_bytes:
-                    raise ChannelClosedError(f"a message of {size} bytes")
+                    raise NoMessageError(f"a message of {size} bytes, longer than any")
                 message = msgspec.json.decode(self._exactly(size, deadline), type=kind)
                 unclaimed.pop_all()
                 return message, fds
@@ -90,7 +95,7 @@ class Channel:
         except OSError as cause:
             raise ChannelClosedError(str(cause)) from cause
         except (ValueError, RecursionError) as cause:  # not UTF-8, or brackets without end
-            raise ChannelClosedError(f"not a message: {cause}") from cause
+            raise NoMessageError(f"not a message: {cause}") from cause
 
     def readable(self) -> bool:
         """Whether a message, or the end, is there to be received."""
