@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -205,6 +206,7 @@ def look_at(loaded: LoadedWorker, pointers: list[int]) -> None:
 def bounded() -> Iterator[None]:
     """Within, this process can map little more than it has, and must not keep descriptors."""
     judge([framed(message) for message in HONEST])  # what is imported on first use
+    gc.collect()
     statm = Path("/proc/self/statm").read_text(encoding="ascii")
     mapped = int(statm.split()[0]) * resource.getpagesize()
     limits = resource.getrlimit(resource.RLIMIT_AS)
@@ -214,6 +216,7 @@ def bounded() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
+    gc.collect()  # a mapping that nobody looks at any more holds its descriptor
     assert len(os.listdir("/proc/self/fd")) == fds  # noqa: PTH208
 
 
