@@ -126,6 +126,19 @@ def changed(draw: st.DrawFn, message: Any) -> Any:
     return text
 
 
+STEPS = st.sampled_from([8, 1, 0, -8, -1, 16, 2**16, 2**21, 2**31, 2**46, 2**47, 2**62, 2**63])
+FORMS = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(["tensor"] * 6 + ["number", "other"]),
+        "dtype": st.sampled_from(["float32"] * 6 + ["bfloat16", "complex128", "float8"]),
+        "shape": st.sampled_from([SHAPE] * 6 + [(), (0, 8), (2**20, 2**20), (2**40, 2**40), (48,)]),
+        "stride": st.tuples(STEPS, STEPS) | st.lists(STEPS, max_size=40),
+        "device": st.sampled_from(["cpu"] * 6 + ["cuda", "tpu"]),
+    }
+)
+"""Forms that are near enough to that of the reference to be looked at, and their strides are not."""
+
+
 @st.composite
 def malformed(draw: st.DrawFn, message: Any) -> bytes:
     """What a worker says in place of a message: another one, a changed one, or no JSON at all."""
@@ -138,7 +151,12 @@ def malformed(draw: st.DrawFn, message: Any) -> bytes:
         return framed(draw(st.sampled_from([*HONEST, FAILED])))
     if kind == 3:
         return HEADER.pack(draw(st.sampled_from([0, 1, MAX_REPLY_BYTES, 2**27, 2**63, 2**64 - 1])))
-    payload = bytearray(json.dumps(draw(changed(message))).encode())
+    if message is RAN and draw(st.booleans()):
+        text = msgspec.to_builtins(RAN)
+        text["outputs"] = [draw(FORMS), *text["outputs"][1:]]
+    else:
+        text = draw(changed(message))
+    payload = bytearray(json.dumps(text).encode())
     if kind == 4:
         for _ in range(draw(st.integers(1, 4))):
             payload[draw(st.integers(0, len(payload) - 1))] = draw(st.integers(0, 255))
@@ -156,7 +174,7 @@ def malformed(draw: st.DrawFn, message: Any) -> bytes:
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[list[bytes], int]:
     """What a worker says in all, one of it malformed, and how many descriptors come with each."""
-    number = draw(st.integers(0, len(HONEST) - 1))
+    number = draw(st.sampled_from([1, 1, 1, *range(len(HONEST))]))
     words = [framed(message) for message in HONEST]
     words[number] = draw(malformed(HONEST[number]))
     return words, draw(st.sampled_from([0, 0, 0, 1, 4, 9]))
