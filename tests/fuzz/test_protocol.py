@@ -53,7 +53,7 @@ from passnet.judge.timing.probes import (
     shared,
 )
 from tests.fuzz.hostile import fuzz
-from tests.judge.fake_worker import HEADER, FakeParent, framed
+from tests.judge.fake_worker import HEADER, NUM_UNREAD, FakeParent, framed
 from tests.judge.folders import small_graph
 
 SHAPE = (6, 8)
@@ -136,7 +136,7 @@ FORMS = st.fixed_dictionaries(
         "device": st.sampled_from(["cpu"] * 6 + ["cuda", "tpu"]),
     }
 )
-"""Forms that are near enough to that of the reference to be looked at, and their strides are not."""
+"""Forms that are near enough to that of the reference to be looked at; strides are not."""
 
 
 @st.composite
@@ -168,7 +168,7 @@ def malformed(draw: st.DrawFn, message: Any) -> bytes:
         payload = payload.replace(
             b"0.5", draw(st.sampled_from([b"NaN", b"1e999", b"-1e-9", b"9" * 99]))
         )
-    return framed(bytes(payload))
+    return framed(bytes(payload[:NUM_UNREAD]))
 
 
 @st.composite

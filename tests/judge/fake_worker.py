@@ -16,8 +16,8 @@ from passnet.judge.protocol.channel import channel_pair
 from passnet.judge.protocol.messages import WorkerEnded, WorkerLimits
 
 HEADER = struct.Struct("<Q")
-NUM_UNREAD = 1 << 18
-"""The buffer of a socket: what a fake worker says at once must fit in it."""
+NUM_UNREAD = 100_000
+"""Bytes of a message that fit into a socket beside shorter ones, before anybody reads them."""
 
 
 def framed(message: Any) -> bytes:
@@ -33,7 +33,7 @@ class FakeParent:
 
     def __init__(self, words: Iterable[bytes], fds: Sequence[int] = ()) -> None:
         channel, theirs = channel_pair()
-        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, NUM_UNREAD)
+        theirs.settimeout(5)
         with theirs:
             for said in words:
                 if fds and said:
