@@ -163,7 +163,7 @@ def malformed(draw: st.DrawFn, message: Any) -> bytes:
     elif kind == 5:
         del payload[draw(st.integers(0, len(payload) - 1)) :]
     elif kind == 6:
-        payload[-1:] = b',"more":' + b"[" * 50_000
+        payload[-1:] = b',"more":' + b"[" * 9_000
     elif kind == 7:
         payload = payload.replace(
             b"0.5", draw(st.sampled_from([b"NaN", b"1e999", b"-1e-9", b"9" * 99]))

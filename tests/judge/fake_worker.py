@@ -16,7 +16,7 @@ from passnet.judge.protocol.channel import channel_pair
 from passnet.judge.protocol.messages import WorkerEnded, WorkerLimits
 
 HEADER = struct.Struct("<Q")
-NUM_UNREAD = 100_000
+NUM_UNREAD = 40_000
 """Bytes of a message that fit into a socket beside shorter ones, before anybody reads them."""
 
 
@@ -33,13 +33,13 @@ class FakeParent:
 
     def __init__(self, words: Iterable[bytes], fds: Sequence[int] = ()) -> None:
         channel, theirs = channel_pair()
-        theirs.settimeout(5)
+        theirs.settimeout(1)  # for tests that say too much
         with theirs:
             for said in words:
                 if fds and said:
-                    socket.send_fds(theirs, [said], fds)
-                else:
-                    theirs.sendall(said)
+                    socket.send_fds(theirs, [said[:1]], fds)
+                    said = said[1:]
+                theirs.sendall(said)
             theirs.shutdown(socket.SHUT_WR)
             self._unread = theirs.dup()  # requests are taken and never read
         memory = os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)
