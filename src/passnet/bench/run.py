@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
@@ -13,10 +14,10 @@ from typing import TypeVar
 from passnet.bench.candidates import CandidateEntry
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
-from passnet.errors import InputError, MeasureError, WorkerError
+from passnet.errors import InputError, MeasureError, WorkerError, boundary
 from passnet.jobs.run_folder import RunFolder
-from passnet.judge.candidate import Candidate
-from passnet.judge.findings import Finding
+from passnet.judge.candidate import REFERENCE, Candidate
+from passnet.judge.findings import Finding, finding
 from passnet.judge.held_out import held_out_findings
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
@@ -28,6 +29,7 @@ from passnet.judge.settings import JudgeSettings
 from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
 from passnet.records.serialise import SCHEMA_VERSION, LineWriter
+from passnet.score.status import Status
 from passnet.suite.suite import Suite, SuiteGraph, Task, load_suite, shipped_suites
 
 T = TypeVar("T")
@@ -119,16 +121,18 @@ def run_suite(
         def work_on(task: Task) -> None:
             parents = idle_parents.get()
             unseen = held_out_graphs(held_out, task.name)
-            for graph, new_trials in judge_task(
-                parents, task, entries, settings, unseen, finished, inspected
-            ):
-                with recording:
-                    for trial in new_trials:
-                        writer.write(trial)
-                    trials.extend(new_trials)
-                    if progress is not None:
-                        progress(graph.name)
-            idle_parents.put(parents)
+            try:
+                for graph, new_trials in judge_task(
+                    parents, task, entries, settings, unseen, finished, inspected
+                ):
+                    with recording:
+                        for trial in new_trials:
+                            writer.write(trial)
+                        trials.extend(new_trials)
+                        if progress is not None:
+                            progress(graph.name)
+            finally:  # other tasks wait for them, even those that are about to be given up
+                idle_parents.put(parents)
 
         pools = [
             stack.enter_context(ParentPool(settings.num_threads, sandbox, settings.judge.device))
@@ -165,7 +169,8 @@ def judge_task(
 ) -> Iterator[tuple[SuiteGraph, list[Trial]]]:
     """The trials of a task, graph by graph, but for those whose graph and candidate are finished.
 
-    What candidates do on the unseen graphs, which were held out, counts in all their trials.
+    What candidates do on the unseen graphs, which were held out, counts in all their trials. One
+    under which the judge itself fails, again and again and alone, has crashed.
     """
     missing = {
         graph.name: [entry for entry in entries if (graph.name, entry.name) not in finished]
@@ -176,24 +181,27 @@ def judge_task(
         parents.start(entry.template for entry in started)
     judge = settings.judge
     findings: dict[str, tuple[Finding, ...]] = {}
+
+    def hold_out(candidates: list[Candidate]) -> Iterable[tuple[str, tuple[Finding, ...]]]:
+        return held_out_findings(parents, unseen, candidates, judge, inspected).items()
+
+    def found_out(candidate: Candidate, text: str) -> tuple[str, tuple[Finding, ...]]:
+        return candidate.name, (finding("hard_coded_shape", f"on a held-out shape: {text}"),)
+
     with_code = [
         candidate for candidate in _candidates(started, task.name).values() if candidate.passes
     ]
     if unseen and with_code:
-        hold_out = partial(held_out_findings, parents, unseen, with_code, judge, inspected)
-        findings = _repeated(parents, task.name, hold_out)
+        findings = dict(_apart(parents, task.name, with_code, hold_out, found_out))
     for graph in task.graphs:
         candidates = _candidates(missing[graph.name], task.name)
         trials = []
         for entry in missing[graph.name]:
             if entry.name not in candidates:
                 text = f"{entry.name} holds no pass folder for task {task.name}"
-                evidence = Evidence(task.name, graph.name, entry.name, failure=("no_match", text))
-                trials.append(decide(evidence, judge))
+                trials.append(_failed(graph, entry.name, "no_match", text, judge))
         if candidates:
-            present = list(candidates.values())
-            action = partial(judge_graph, parents, graph, present, judge, inspected, findings)
-            trials += _repeated(parents, graph.name, action)
+            trials += _judge(parents, graph, list(candidates.values()), judge, inspected, findings)
         yield graph, trials
 
 
@@ -203,11 +211,65 @@ def _candidates(entries: Iterable[CandidateEntry], task: str) -> dict[str, Candi
     return {name: candidate for name, candidate in candidates.items() if candidate is not None}
 
 
+def _failed(
+    graph: SuiteGraph, candidate: str, status: Status, text: str, judge: JudgeSettings
+) -> Trial:
+    """The trial of a candidate that came to nothing."""
+    return decide(Evidence(graph.task, graph.name, candidate, failure=(status, text)), judge)
+
+
+def _judge(
+    parents: ParentPool,
+    graph: SuiteGraph,
+    candidates: list[Candidate],
+    judge: JudgeSettings,
+    inspected: InspectedFolders,
+    findings: dict[str, tuple[Finding, ...]],
+) -> list[Trial]:
+    """The trials of some candidates on a graph."""
+
+    def judge_some(some: list[Candidate]) -> list[Trial]:
+        return judge_graph(parents, graph, some, judge, inspected, findings)
+
+    def crashed(candidate: Candidate, text: str) -> Trial:
+        return _failed(graph, candidate.name, "crash", text, judge)
+
+    return _apart(parents, graph.name, candidates, judge_some, crashed)
+
+
+def _apart(
+    parents: ParentPool,
+    subject: str,
+    candidates: list[Candidate],
+    action: Callable[[list[Candidate]], Iterable[T]],
+    crashed: Callable[[Candidate, str], T],
+) -> list[T]:
+    """What an action gives for some candidates at once; where our own machinery fails, for each
+    alone. One under which it fails alone, while it works under the reference, made it fail.
+
+    Raises:
+        MeasureError: it fails under the reference too.
+    """
+    try:
+        return _repeated(parents, subject, lambda: list(action(candidates)))
+    except MeasureError as cause:
+        _repeated(parents, subject, lambda: list(action([REFERENCE])))
+        if len(candidates) == 1:
+            return [crashed(candidates[0], str(cause))]
+    apart = (_apart(parents, subject, [each], action, crashed) for each in candidates)
+    return list(chain.from_iterable(apart))
+
+
 def _repeated(parents: ParentPool, subject: str, action: Callable[[], T]) -> T:
-    """The result of an action, tried again with new processes where our own machinery fails."""
+    """The result of an action, tried again with new processes where our own machinery fails.
+
+    Raises:
+        MeasureError: it failed each time.
+    """
     for attempt in range(1, MAX_ATTEMPTS + 1):
         try:
-            return action()
+            with boundary(WorkerError, "an error of the judge"):
+                return action()
         except WorkerError as cause:
             parents.drop()
             if attempt == MAX_ATTEMPTS:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passnet.errors import GraphError
 from passnet.graph.inputs import InputKind
 from passnet.judge.compare import Comparison, compare_forms, compare_values, worse
 from passnet.judge.findings import Finding
@@ -49,11 +50,15 @@ class Expected:
     Raises:
         WorkerFailureError: the reference failed on inputs that are graded. One that refuses extreme
             inputs (an index made of them is out of range) is not asked for them.
+        GraphError: an output is nothing that can be compared, and anything would pass for it.
     """
 
     def __init__(self, prepared: PreparedGraph, reference: LoadedWorker) -> None:
         self._prepared = prepared
         self.outcomes = [_outcome(reference, number) for number in range(NUM_GRADED)]
+        for index, form in enumerate(self.outcomes[0].forms):
+            if form.kind == "other" and form.dtype != "NoneType":
+                raise GraphError(f"output {index} is a {form.dtype}, which cannot be compared")
         try:
             self.outcomes.append(_outcome(reference, EXTREME))
         except WorkerFailureError as failure:
@@ -158,7 +163,7 @@ def num_written(forms: tuple[OutputForm, ...], pairs: frozenset[SharedPair]) -> 
     """
     viewing = outputs_in(pairs, "argument") | outputs_in(pairs, "output")
     return sum(
-        int(np.prod(form.shape, dtype=np.int64)) * storage(form.dtype).itemsize
+        form.num_bytes
         for index, form in enumerate(forms)
-        if form.kind == "tensor" and index not in viewing and 0 not in form.stride
+        if index not in viewing and 0 not in form.stride
     )

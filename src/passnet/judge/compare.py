@@ -8,6 +8,13 @@ from passnet.records.dtypes import Array
 from passnet.score.status import Status
 from passnet.score.tolerance import LEVELS, smallest_t
 
+MAX_GAPS = 8
+"""An output may span so many times the bytes of its values: one of eight parts that a kernel makes
+in one piece does."""
+
+SMALL_SPAN_BYTES = 2**20
+"""A span that is nothing to read, whatever lies in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -24,7 +31,8 @@ def compare_forms(actual: Sequence[OutputForm], expected: Sequence[OutputForm]) 
     """Whether outputs have the number, types, shapes, dtypes and memory order of the reference.
 
     The memory order is part of a shape's contract: an op after the graph may view the tensor, and
-    a compiler bakes its strides in. Sizes of 1 and expanded dimensions have no order.
+    a compiler bakes its strides in. Sizes of 1 and expanded dimensions have no order. Gaps between
+    values are free to differ up to `MAX_GAPS`, as all that an output spans is read.
     """
     if len(actual) != len(expected):
         return Comparison(
@@ -49,6 +57,12 @@ def _compare_form(actual: OutputForm, expected: OutputForm, name: str) -> Compar
         return Comparison("wrong_dtype", None, text)
     if actual.shape != expected.shape:
         text = f"{name} has shape {list(actual.shape)}, the reference's {list(expected.shape)}"
+        return Comparison("wrong_shape", None, text)
+    if actual.span_bytes > max(MAX_GAPS * actual.num_bytes, expected.span_bytes, SMALL_SPAN_BYTES):
+        text = (
+            f"{name} spans {actual.span_bytes} bytes for {actual.num_bytes} bytes of values: "
+            "return it without gaps"
+        )
         return Comparison("wrong_shape", None, text)
     if actual.kind == "tensor" and not same_order(actual.shape, actual.stride, expected.stride):
         text = (

@@ -55,6 +55,11 @@ class JudgeSettings:
     call_timeout_s: float = 30.0
     """Seconds for every later call."""
 
+    trial_timeout_s: float = 300.0
+    """Seconds that one worker is waited for in all, after its first call: a call may take ten of
+    them where the fewest calls that make a measurement, with what is compared before, are thirty.
+    """
+
     self_tolerance: float = 0.1
     """How far the reference may be from itself before a measurement is repeated."""
 

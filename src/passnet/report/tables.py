@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as RichTable
 
 from passnet.bench.groups import MARGIN, Group
 from passnet.bench.scores import CandidateScore
-from passnet.judge.trial import Trial
+from passnet.judge.protocol.plain_text import plain_text
+from passnet.judge.trial import MAX_TEXT, Trial
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,9 @@ def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
     lines = []
     for (candidate, task, status), failed in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
         name = "wrong values" if status == "ok" else status
-        lines.append(f"{candidate} on {task}: {len(failed)} × {name}: {failed[0].error or ''}")
+        error = plain_text(failed[0].error or "", MAX_TEXT)
+        where = f"{plain_text(candidate, MAX_TEXT)} on {plain_text(task, MAX_TEXT)}"
+        lines.append(f"{where}: {len(failed)} × {name}: {error}")
     if len(lines) > limit:
         more = f"… and {len(lines) - limit} more kinds of failure, see trials.jsonl"
         return [*lines[:limit], more]
@@ -155,22 +159,34 @@ def _per_cent(share: float) -> str:
 
 def print_table(console: Console, table: Table) -> None:
     """Print a table to a terminal; the first column to the left, the others to the right."""
-    printed = RichTable(title=table.title, title_justify="left", caption=table.note or None,
-                        caption_justify="left")  # fmt: skip
-    for index, head in enumerate(table.heads):
+    printed = RichTable(title=_cell_text(table.title), title_justify="left",
+                        caption=_cell_text(table.note) or None, caption_justify="left")  # fmt: skip
+    for index, head in enumerate(map(_cell_text, table.heads)):
         printed.add_column(head, justify="left" if index == 0 else "right", overflow="fold")
     for row in table.rows:
-        printed.add_row(*row)
+        printed.add_row(*map(_cell_text, row))
     console.print(printed)
+
+
+def _cell_text(text: str) -> str:
+    """Text as a terminal's table shows it: brackets are no markup, and only line ends steer."""
+    letters = (letter if letter.isprintable() or letter == "\n" else " " for letter in text)
+    return escape("".join(letters))
+
+
+def _cell_markdown(text: str) -> str:
+    """Text as one cell of a table in Markdown, without HTML."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def markdown(tables: Sequence[Table]) -> str:
     """The tables as Markdown text."""
     parts = []
     for table in tables:
-        lines = [f"## {table.title}", "", "| " + " | ".join(table.heads) + " |"]
+        heads = " | ".join(map(_cell_markdown, table.heads))
+        lines = [f"## {_cell_markdown(table.title)}", "", f"| {heads} |"]
         lines.append("|" + "---|" * len(table.heads))
-        lines += ["| " + " | ".join(row) + " |" for row in table.rows]
+        lines += [f"| {' | '.join(map(_cell_markdown, row))} |" for row in table.rows]
         if table.note:
             lines += ["", table.note]
         parts.append("\n".join(lines))

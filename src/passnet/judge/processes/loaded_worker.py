@@ -52,7 +52,8 @@ class PreparedGraph:
         """The values of an argument in a set, a tensor, flat, of its storage type."""
         layout = self.layouts[index]
         count = int(np.prod(layout.shape, dtype=np.int64))
-        return np.frombuffer(self.content, storage(layout.dtype), count, layout.offsets[input_set])
+        kind = storage(layout.dtype)
+        return np.frombuffer(self.content, kind, count, layout.offsets[input_set])
 
 
 def prepare_graph(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> PreparedGraph:
@@ -185,6 +186,7 @@ class LoadedWorker:
         reply = self.worker.ask(Run(input_set, seed), Ran, timeout_s)
         if self._num_calls == 0:
             self.first_call_s = reply.seconds
+            self.worker.allow(self._settings.trial_timeout_s)
         self._num_calls += 1
         self.matches = reply.matches
         self.forms = reply.outputs
@@ -250,6 +252,5 @@ def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
     for index, form in enumerate(forms):
         if form.kind == "tensor":
             offsets[index] = position
-            count = int(np.prod(form.shape, dtype=np.int64))
-            position = aligned(position + count * storage(form.dtype).itemsize)
+            position = aligned(position + form.num_bytes)
     return offsets, position

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -21,10 +22,13 @@ from passnet.judge.protocol.channel import (
     Channel,
     ChannelClosedError,
     ChannelTimeoutError,
+    NoMessageError,
     channel_pair,
 )
 from passnet.judge.protocol.device import device_environment, device_nodes
 from passnet.judge.protocol.messages import (
+    MAX_NAME,
+    MAX_SENTENCE,
     End,
     Failed,
     ParentReply,
@@ -36,6 +40,7 @@ from passnet.judge.protocol.messages import (
     WorkerEnded,
     WorkerLimits,
 )
+from passnet.judge.protocol.plain_text import plain_text
 from passnet.score.status import Status
 
 START_TIMEOUT_S = 180.0
@@ -59,6 +64,10 @@ class WorkerFailureError(Exception):
     status: Status
     error: str
     text: str
+
+    def __post_init__(self) -> None:
+        self.error = plain_text(self.error, MAX_NAME)
+        self.text = plain_text(self.text, MAX_SENTENCE)
 
     def __str__(self) -> str:
         return f"{self.error}: {self.text}" if self.text else self.error
@@ -137,7 +146,8 @@ class WorkerParent:
             raise WorkerError(text) from cause
         except ChannelClosedError as cause:
             raise WorkerError("the parent of workers ended; its messages are above") from cause
-        assert isinstance(reply, kind), f"expected {kind.__name__}, got {reply}"
+        if not isinstance(reply, kind):
+            raise WorkerError(f"the parent of workers answered {type(reply).__name__}")
         return reply
 
     def wait_ready(self) -> None:
@@ -189,6 +199,8 @@ class Worker:
     num_left: int = 0
     birth: StopPlace | None = None
     """Where it stopped before any other code came to it."""
+    _allowed_s: float = math.inf
+    _spent_s: float = 0.0
 
     def __enter__(self) -> Worker:
         return self
@@ -230,21 +242,47 @@ class Worker:
 
     def receive(self, kind: type, timeout_s: float) -> Any:
         """The next message of the worker; see `ask`."""
+        start = time.monotonic()
         try:
-            reply, fds = self._channel.receive(Reply, timeout_s)
+            reply, fds = self._channel.receive(Reply, min(timeout_s, self.left_s))
         except ChannelTimeoutError as cause:
+            self.spend(time.monotonic() - start)
             text = f"no answer within {timeout_s:g} s"
             raise self.end_for("timeout", "Timeout", text) from cause
+        except NoMessageError as cause:
+            text = f"the answer of the worker is {cause}"
+            raise self.end_for("crash", "Protocol", text) from cause
         except ChannelClosedError as cause:
             raise self.died(str(cause)) from cause
         for fd in fds:  # none was asked for
             os.close(fd)
+        self.spend(time.monotonic() - start)
         if isinstance(reply, Failed):
             raise WorkerFailureError(reply.status, reply.error, reply.text)
         if not isinstance(reply, kind):
             text = f"the worker answered {type(reply).__name__}"
             raise self.end_for("crash", "Protocol", text)
         return reply
+
+    def allow(self, seconds: float) -> None:
+        """From now on this worker is waited for so many seconds in all."""
+        self._allowed_s, self._spent_s = seconds, 0.0
+
+    @property
+    def left_s(self) -> float:
+        """How long it may still be waited for; infinite before `allow`."""
+        return self._allowed_s - self._spent_s
+
+    def spend(self, seconds: float) -> None:
+        """Count time in which it was waited for; what waits for a message counts by itself.
+
+        Raises:
+            WorkerFailureError: that was more than is allowed in all; the worker is ended.
+        """
+        self._spent_s += seconds
+        if self.left_s <= 0:
+            text = f"all calls together took more than {self._allowed_s:g} s"
+            raise self.end_for("timeout", "Timeout", text)
 
     def read(self, address: int, num_bytes: int) -> bytes:
         """What lies in the worker's memory, read from outside it.
@@ -312,7 +350,9 @@ class Worker:
         tail = self._log.read().decode("utf-8", "replace").strip()
         code = self.close()
         if code < 0:
-            ending = f"ended by {signal.Signals(-code).name}"
+            # Most signals of real time have no name.
+            names = {number.value: number.name for number in signal.Signals}
+            ending = f"ended by {names.get(-code, f'signal {-code}')}"
         else:
             ending = f"exited with code {code}" if why == "end of stream" or code else why
         memory = any(word in tail for word in ("std::bad_alloc", "MemoryError", "out of memory"))
@@ -324,6 +364,8 @@ class Worker:
 
 def _host_pid(fds: list[int]) -> int:
     """The number, in this process's namespace, of the process that a descriptor stands for."""
+    if len(fds) != 1:
+        raise WorkerError(f"the parent of workers sent {len(fds)} descriptors of a worker")
     (handle,) = fds
     try:
         lines = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii").splitlines()

@@ -1,15 +1,24 @@
 """A socket that carries length-prefixed messages and file descriptors."""
 
+import os
 import select
 import socket
 import struct
 import time
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 import msgspec
 
 MAX_MESSAGE_BYTES = 128 * 2**20
-"""Longest message accepted; the text of the largest real graph has 4 MB."""
+"""Longest message accepted from the judge; the text of the largest real graph has 4 MB."""
+
+MAX_REPLY_BYTES = 4 * 2**20
+"""Longest message that the judge accepts. An honest one has a few kilobytes; what is decoded from
+it takes up to ten times its bytes for a moment."""
+
+SEND_TIMEOUT_S = 30.0
+"""How long the other side may take to read a message that does not fit into the socket."""
 
 _HEADER = struct.Struct("<Q")
 _MAX_FDS = 4
@@ -18,7 +27,11 @@ T = TypeVar("T")
 
 
 class ChannelClosedError(Exception):
-    """The other side is gone, or said something that is no message."""
+    """The other side is gone, or cannot be understood."""
+
+
+class NoMessageError(ChannelClosedError):
+    """The other side said something that is no message."""
 
 
 class ChannelTimeoutError(Exception):
@@ -26,10 +39,11 @@ class ChannelTimeoutError(Exception):
 
 
 class Channel:
-    """One end of a connected Unix socket."""
+    """One end of a connected Unix socket, which receives messages of so many bytes at most."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._socket = sock
+        self._max_bytes = max_bytes
 
     def fileno(self) -> int:
         """The descriptor of the socket."""
@@ -43,11 +57,11 @@ class Channel:
         """Send a message, with file descriptors if any.
 
         Raises:
-            ChannelClosedError: the other side is gone.
+            ChannelClosedError: the other side is gone, or does not read.
         """
         payload = msgspec.json.encode(message)
         try:
-            self._socket.settimeout(None)
+            self._socket.settimeout(SEND_TIMEOUT_S)
             socket.send_fds(self._socket, [_HEADER.pack(len(payload))], fds)
             self._socket.sendall(payload)
         except OSError as cause:
@@ -59,26 +73,29 @@ class Channel:
 
         Raises:
             ChannelTimeoutError: nothing, or not all of it, came in time.
-            ChannelClosedError: the other side is gone, or the bytes are no such message.
+            ChannelClosedError: the other side is gone.
+            NoMessageError: the bytes are no such message, or what they say is out of its range.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:
-            self._wait(deadline)
-            header, fds, _, _ = socket.recv_fds(self._socket, _HEADER.size, _MAX_FDS)
-            if len(header) < _HEADER.size:
+            with ExitStack() as unclaimed:
+                self._wait(deadline)
+                header, fds, _, _ = socket.recv_fds(self._socket, _HEADER.size, _MAX_FDS)
+                for fd in fds:
+                    unclaimed.callback(os.close, fd)
                 header += self._exactly(_HEADER.size - len(header), deadline)
-            (size,) = _HEADER.unpack(header)
-            if size > MAX_MESSAGE_BYTES:
-                raise ChannelClosedError(f"a message of {size} bytes")
-            payload = self._exactly(size, deadline)
+                (size,) = _HEADER.unpack(header)
+                if size > self._max_bytes:
+                    raise NoMessageError(f"a message of {size} bytes, longer than any")
+                message = msgspec.json.decode(self._exactly(size, deadline), type=kind)
+                unclaimed.pop_all()
+                return message, fds
         except TimeoutError as cause:
             raise ChannelTimeoutError from cause
         except OSError as cause:
             raise ChannelClosedError(str(cause)) from cause
-        try:
-            return msgspec.json.decode(payload, type=kind), fds
-        except (msgspec.DecodeError, RecursionError) as cause:
-            raise ChannelClosedError(f"not a message: {cause}") from cause
+        except (ValueError, RecursionError) as cause:  # not UTF-8, or brackets without end
+            raise NoMessageError(f"not a message: {cause}") from cause
 
     def readable(self) -> bool:
         """Whether a message, or the end, is there to be received."""
@@ -93,19 +110,19 @@ class Channel:
             raise TimeoutError
         self._socket.settimeout(remaining_s)
 
-    def _exactly(self, size: int, deadline: float | None) -> bytes:
-        parts = []
-        while size:
+    def _exactly(self, size: int, deadline: float | None) -> bytearray:
+        payload = bytearray(size)
+        left = memoryview(payload)
+        while left:
             self._wait(deadline)
-            part = self._socket.recv(min(size, 1 << 20))
-            if not part:
+            num_read = self._socket.recv_into(left)
+            if not num_read:
                 raise ChannelClosedError("end of stream")
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
+            left = left[num_read:]
+        return payload
 
 
 def channel_pair() -> tuple[Channel, socket.socket]:
-    """A channel, and the socket for its other end."""
+    """The judge's end of a channel, and the socket for the other."""
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    return Channel(near), far
+    return Channel(near, MAX_REPLY_BYTES), far

@@ -1,10 +1,70 @@
-"""What judge and worker say to each other: tagged records, decoded strictly, never pickled."""
+"""What judge and worker say to each other: tagged records, decoded strictly, never pickled.
 
-from typing import Literal, TypeAlias
+What comes from a worker is checked where it is decoded, here and nowhere else: numbers lie in their
+ranges, there are not more of anything than its limit says, forms are those of a tensor, and texts
+are made plain. What is not like that is no message.
+"""
+
+import math
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
+
+from passnet.graph.meta import MAX_DIMS, MAX_ELEMENTS
+from passnet.judge.protocol.plain_text import plain_text
+from passnet.records.dtypes import storage
 
 # Structs and not dataclasses: only these carry the tag by which a union is told apart.
+
+MAX_ADDRESS = 2**47 - 1
+"""Highest address of a process on 64-bit Linux; no tensor spans more bytes either."""
+
+MAX_SECONDS = 1e6
+"""Longest time that a worker can say it took, eleven days; also the most milliseconds."""
+
+MAX_OUTPUTS = 4096
+"""Most outputs of a graph; the suites' graphs have up to 10."""
+
+MAX_ARGUMENTS = 1_000_000
+"""Most addresses of arguments: of a hundred calls, of graphs with up to 110 in the suites."""
+
+MAX_REPORTS = 1000
+"""Most passes that a worker reports on, matches or observed ops; a folder lists a handful, and each
+counts once for every part that a compiler made of the graph."""
+
+MAX_OPS = 1000
+"""Most ops that one replacement is seen to use; torch itself has some thousand."""
+
+MAX_COUNT = 2**53
+"""Largest count that a worker can give, which a float holds exactly: of matches, of operations."""
+
+MAX_NAME = 100
+"""Characters that are kept of the name of a pass, an op, a type or an error."""
+
+MAX_SENTENCE = 2000
+"""Characters that are kept of an error's text, or of the words on a near miss."""
+
+MAX_NUMBER = 400
+"""Characters of an output that is no tensor: a float has up to 24, an integer of a graph 19."""
+
+MAX_PID = 2**22
+"""Highest number of a process on Linux."""
+
+Address: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_ADDRESS)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+Duration: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
+Size: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_ELEMENTS)]
+Step: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_ADDRESS)]
+"""What can be decoded into a number of a reply; the steps of a tensor are its strides."""
+
+
+def _make_plain(message: msgspec.Struct, most: int, *names: str) -> None:
+    """Make some texts of a message plain."""
+    for name in names:
+        text = getattr(message, name)
+        if text is not None:
+            msgspec.structs.force_setattr(message, name, plain_text(text, most))
 
 
 class InputLayout(msgspec.Struct, frozen=True):
@@ -84,27 +144,62 @@ class MissText(msgspec.Struct, frozen=True):
     """How often a pass matched, and the nearest miss in words when it did not."""
 
     name: str
-    num_matches: int
+    num_matches: Count
     miss: str | None = None
+
+    def __post_init__(self) -> None:
+        _make_plain(self, MAX_NAME, "name")
+        _make_plain(self, MAX_SENTENCE, "miss")
 
 
 class OutputForm(msgspec.Struct, frozen=True):
     """What one output is; `number` holds the text of a value that is no tensor, `device` the kind
-    of device that a tensor lies on.
+    of device that a tensor lies on. Of what is neither, `dtype` is the name of its type.
     """
 
     kind: Literal["tensor", "number", "other"]
     dtype: str = ""
-    shape: tuple[int, ...] = ()
-    stride: tuple[int, ...] = ()
-    number: str = ""
-    device: str = ""
+    shape: Annotated[tuple[Size, ...], Meta(max_length=MAX_DIMS)] = ()
+    stride: Annotated[tuple[Step, ...], Meta(max_length=MAX_DIMS)] = ()
+    number: Annotated[str, Meta(max_length=MAX_NUMBER)] = ""
+    device: Literal["", "cpu", "cuda", "meta"] = ""
+
+    def __post_init__(self) -> None:
+        _make_plain(self, MAX_NAME, "dtype")
+        _make_plain(self, MAX_NUMBER, "number")
+        if self.kind == "tensor":
+            self._check_tensor()
+        elif self.kind == "number" and self.number not in ("True", "False"):
+            float(self.number)  # what is none raises a ValueError
+
+    def _check_tensor(self) -> None:
+        if len(self.stride) != len(self.shape):
+            raise ValueError(f"{len(self.shape)} sizes with {len(self.stride)} strides")
+        if math.prod(max(1, size) for size in self.shape) > MAX_ELEMENTS:
+            raise ValueError(f"shape {list(self.shape)} has more than {MAX_ELEMENTS} elements")
+        if self.span_bytes > MAX_ADDRESS:
+            raise ValueError(f"strides {list(self.stride)} lead out of the address space")
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of its values, without gaps; 0 of what is no tensor."""
+        if self.kind != "tensor":
+            return 0
+        return math.prod(self.shape) * storage(self.dtype).itemsize
+
+    @property
+    def span_bytes(self) -> int:
+        """The bytes from its first to its last value; 0 of what is no tensor."""
+        if self.num_bytes == 0:
+            return 0
+        last = sum((size - 1) * step for size, step in zip(self.shape, self.stride, strict=True))
+        return (last + 1) * storage(self.dtype).itemsize
 
 
 class Loaded(msgspec.Struct, frozen=True, tag=True):
     """The graph is ready; `seconds` went into loading and building."""
 
-    seconds: float
+    seconds: Duration
 
 
 class Ran(msgspec.Struct, frozen=True, tag=True):
@@ -112,10 +207,10 @@ class Ran(msgspec.Struct, frozen=True, tag=True):
     the worker saw it (a note, never the measurement), `flops` what an exact call counted.
     """
 
-    outputs: tuple[OutputForm, ...]
-    matches: tuple[MissText, ...]
-    seconds: float
-    flops: int = 0
+    outputs: Annotated[tuple[OutputForm, ...], Meta(max_length=MAX_OUTPUTS)]
+    matches: Annotated[tuple[MissText, ...], Meta(max_length=MAX_REPORTS)]
+    seconds: Duration
+    flops: Count = 0
 
 
 class Fetched(msgspec.Struct, frozen=True, tag=True):
@@ -127,21 +222,26 @@ class Armed(msgspec.Struct, frozen=True, tag=True):
     those of the arguments of every slot, slot by slot, where they lie on a device.
     """
 
-    addresses: tuple[int, ...] = ()
+    addresses: Annotated[tuple[Address, ...], Meta(max_length=MAX_ARGUMENTS)] = ()
 
 
 class Observed(msgspec.Struct, frozen=True):
     """What torch ops a replacement used in observed calls; whether they are its pattern's."""
 
     name: str
-    ops: tuple[str, ...]
+    ops: Annotated[tuple[str, ...], Meta(max_length=MAX_OPS)]
     same_as_pattern: bool
+
+    def __post_init__(self) -> None:
+        _make_plain(self, MAX_NAME, "name")
+        ops = tuple(plain_text(op, MAX_NAME) for op in self.ops)
+        msgspec.structs.force_setattr(self, "ops", ops)
 
 
 class Disarmed(msgspec.Struct, frozen=True, tag=True):
     """The worker left the control page; what it saw in observed calls."""
 
-    observed: tuple[Observed, ...] = ()
+    observed: Annotated[tuple[Observed, ...], Meta(max_length=MAX_REPORTS)] = ()
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
@@ -151,11 +251,15 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     error: str
     text: str
 
+    def __post_init__(self) -> None:
+        _make_plain(self, MAX_NAME, "error")
+        _make_plain(self, MAX_SENTENCE, "text")
+
 
 class MatchesChecked(msgspec.Struct, frozen=True, tag=True):
     """Where the passes of a folder match."""
 
-    matches: tuple[MissText, ...]
+    matches: Annotated[tuple[MissText, ...], Meta(max_length=MAX_REPORTS)]
 
 
 class Profiled(msgspec.Struct, frozen=True, tag=True):
@@ -163,9 +267,9 @@ class Profiled(msgspec.Struct, frozen=True, tag=True):
     two events around it, the time that its kernels ran, and how many there were.
     """
 
-    event_ms: float
-    kernel_ms: float
-    num_kernels: float
+    event_ms: Duration
+    kernel_ms: Duration
+    num_kernels: Annotated[float, Meta(ge=0, le=MAX_COUNT)]
 
 
 Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | MatchesChecked | Profiled | Failed
@@ -200,7 +304,7 @@ class WarmInductor(msgspec.Struct, frozen=True, tag=True):
 class Spawned(msgspec.Struct, frozen=True, tag=True):
     """A worker was forked; a descriptor of its process comes with the message."""
 
-    pid: int
+    pid: Annotated[int, Meta(ge=1, le=MAX_PID)]
 
 
 class End(msgspec.Struct, frozen=True, tag=True):
@@ -217,15 +321,15 @@ class WorkerEnded(msgspec.Struct, frozen=True, tag=True):
     left behind, which are killed too.
     """
 
-    code: int
-    num_left: int = 0
+    code: Annotated[int, Meta(ge=-64, le=255)]
+    num_left: Annotated[int, Meta(ge=0, le=MAX_PID)] = 0
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
     """The parent of workers has imported what workers need."""
 
     torch_version: str
-    seconds: float
+    seconds: Duration
 
 
 ParentRequest: TypeAlias = Spawn | End | WarmInductor

@@ -97,7 +97,7 @@ def read_whole(worker: Worker, pointers: Sequence[int], forms: Sequence[OutputFo
         WorkerFailureError: an address is not one of the worker's.
     """
     return [
-        worker.read(pointer, _num_bytes(form)) if form.kind == "tensor" else b""
+        worker.read(pointer, form.span_bytes) if form.kind == "tensor" else b""
         for pointer, form in zip(pointers, forms, strict=True)
     ]
 
@@ -155,7 +155,7 @@ def shared(
 ) -> frozenset[SharedPair]:
     """Which outputs share memory with each other, or with the addresses of arguments."""
     spans = {
-        ("output", number): range(pointer, pointer + _num_bytes(form))
+        ("output", number): range(pointer, pointer + form.span_bytes)
         for number, (pointer, form) in enumerate(zip(pointers, forms, strict=True))
         if form.kind == "tensor"
     }
@@ -175,7 +175,7 @@ def overlap_between_calls(
     spans = sorted(
         (call_pointers[number], call_pointers[number] + num_bytes, call)
         for number, form in enumerate(forms)
-        if form.kind == "tensor" and number not in left_out and (num_bytes := _num_bytes(form))
+        if form.kind == "tensor" and number not in left_out and (num_bytes := form.span_bytes)
         for call, call_pointers in enumerate(pointers)
     )
     end, owner = 0, -1
@@ -195,11 +195,3 @@ def outputs_in(pairs: Iterable[SharedPair], kind: str) -> set[int]:
         for (side, number), (other_side, _) in (pair, pair[::-1])
         if side == "output" and other_side == kind
     }
-
-
-def _num_bytes(form: OutputForm) -> int:
-    """The bytes between the first and the last element of an output."""
-    if 0 in form.shape:
-        return 0
-    last = sum((size - 1) * step for size, step in zip(form.shape, form.stride, strict=True))
-    return (last + 1) * storage(form.dtype).itemsize

@@ -217,6 +217,7 @@ class TimedWorker:
         if words[ControlPage.DONE] != number:
             text = "the worker stood still before it had done what it was told"
             raise self.worker.end_for("crash", "Protocol", text)
+        self.worker.spend(spent.wall_ns / 1e9)
         return spent
 
     def call(self, count: int) -> Spent:

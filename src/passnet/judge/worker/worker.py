@@ -49,6 +49,7 @@ from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.op_observer import Observer
 from passnet.passes.rewrite import PassReport, apply_passes
+from passnet.records.dtypes import STORAGE
 
 MAX_ERROR_CHARACTERS = 2000
 SWITCH_INTERVAL_S = 0.0005
@@ -315,10 +316,14 @@ def _as_tuple(outputs: Any) -> Sequence[Any]:
 
 
 def _form(output: Any) -> OutputForm:
-    if type(output) in (torch.Tensor, torch.nn.Parameter) and output.layout is torch.strided:
+    is_plain = type(output) in (torch.Tensor, torch.nn.Parameter)
+    if is_plain and output.layout is torch.strided:
+        dtype = str(output.dtype).removeprefix("torch.")
+        if dtype not in STORAGE:
+            return OutputForm("other", dtype=f"{dtype} tensor")
         return OutputForm(
             "tensor",
-            str(output.dtype).removeprefix("torch."),
+            dtype,
             tuple(output.shape),
             tuple(output.stride()),
             device=output.device.type,
