@@ -104,7 +104,7 @@ def judge_doctor(as_json: bool, sandbox: Sandbox) -> None:
     if as_json:
         print_json({"sandbox": sandbox.name, "attempts": attempts, "remedies": remedy})
     else:
-        rows = [
+        rows: list[tuple[str, ...]] = [
             (attempt.tried, "yes" if attempt.is_confined else "NO", attempt.by or "–")
             for attempt in attempts
         ]
