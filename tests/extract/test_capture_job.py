@@ -95,7 +95,10 @@ def waits(payload, folder):
 def test_a_task_ends_with_whoever_wants_it_and_with_its_parent(victim: str, tmp_path: Path) -> None:
     (tmp_path / "waiting.py").write_text(WAITS)
     command = [sys.executable, "-c", RUNS_A_TASK, str(tmp_path)]
-    user = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    user = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.DEVNULL
+    )
     try:
         wait_until((tmp_path / "begun").exists, "the task does not begin", 30)
         [parent] = children(user.pid)

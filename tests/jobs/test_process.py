@@ -1,5 +1,6 @@
 """A job runs in a process of its own: what it leaves comes back, and how it ended."""
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,10 @@ LONG = JobLimits(60.0, 1024)
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[JobRunner]:
-    with JobRunner() as opened:
-        yield opened
+    with pytest.MonkeyPatch.context() as patched:  # jobs import nothing from where they are started
+        patched.setenv("PYTHONPATH", str(Path(__file__).parents[2]), prepend=os.pathsep)
+        with JobRunner() as opened:
+            yield opened
 
 
 def job(function: str, argument: str = "a", limits: JobLimits = LONG) -> Job:

@@ -4,7 +4,7 @@ Confined is: no network and no service of the machine, the file system read-only
 folders of limited size, a process namespace of its own that is killed as a tree and ends with the
 judge, no capabilities, a small environment. bubblewrap does it, or else util-linux's `unshare`
 with what `confine.py` does inside. Memory, cpu time, file size and number of processes are limits
-that every worker gets (`WorkerLimits`).
+that every worker gets (`WorkerLimits`); `restrict.py` refuses it some system calls and files.
 Not confined: what can be read (all that the user can read), sockets of services that lie outside
 the private folders, and the number of processes where the judge runs as root, whom Linux exempts.
 """

@@ -24,6 +24,7 @@ _NEW_USERS, _NEW_MOUNTS = 0x10000000, 0x20000
 _IO_URING_SETUP, _PIDFD_OPEN, _PIDFD_GETFD = 425, 434, 438  # the same on all machines
 _SIGEVENT_SIZE = 64
 
+_children: list[int] = []
 _held: list[Any] = []
 """What must outlive an attempt: the locks that another intruder feels for."""
 
@@ -49,6 +50,8 @@ def _succeeds(attempt: Callable[[dict[str, Any]], bool], order: dict[str, Any]) 
         is_success = False
         with suppress(OSError, MemoryError, ValueError, AttributeError):
             is_success = attempt(order)
+        for child in _children:
+            os.kill(child, signal.SIGKILL)
         os._exit(is_success)
     return os.waitpid(pid, 0)[1] >> 8 == 1
 
@@ -247,12 +250,11 @@ def raise_limits(_: dict[str, Any]) -> bool:
 
 
 def _child() -> int:
-    """A child that waits for a moment, and ends by itself."""
+    """A child that waits until its attempt is over."""
     pid = os.fork()
     if pid == 0:
-        signal.alarm(2)
         signal.pause()
-        os._exit(0)
+    _children.append(pid)
     return pid
 
 
