@@ -327,6 +327,20 @@ class Worker:
         """Its process, as one that stops itself."""
         return Standstill(self._host_pid, self._parent.sandbox.name != "none")
 
+    def num_strangers(self) -> int:
+        """How many processes run in its sandbox beside it and the one that forked it; 0 without a
+        sandbox of their own, where they cannot be told from others.
+        """
+        if self._parent.sandbox.name == "none" or self._parent.is_shared:
+            return 0
+        running = 0
+        with suppress(OSError):
+            for folder in Path(f"/proc/{self._host_pid}/root/proc").iterdir():
+                if folder.name.isdecimal():
+                    with suppress(OSError):  # one that ends has no memory, and then no folder
+                        running += not (folder / "statm").read_bytes().startswith(b"0 ")
+        return max(running - 2, 0)
+
     def keep_to(self, processors: set[int]) -> None:
         """Let its threads run on some processors alone."""
         with suppress(OSError):
