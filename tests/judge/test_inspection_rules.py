@@ -108,6 +108,7 @@ TORCH_OPS = {
         "def jit(f):\n    return f\n@jit\ndef fused(x):\n    return x.sum()\n",
         METHOD,
     ),
+    "a function that says it is torch's": ("def f(x):\n    pass\nf.__module__ = 'torch'\n", METHOD),
     "@": (body("x @ y"), METHOD),
     "@=": ("def fused(x, y):\n    x @= y\n    return x\n", METHOD),
     "operator.matmul": (body("operator.matmul(x, y)", "import operator"), METHOD),

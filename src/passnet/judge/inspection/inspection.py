@@ -138,6 +138,9 @@ def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
             yield from _class_uses(code, scope, node)
         case ast.Name() | ast.Attribute() if node not in code.excused:
             yield from _name_uses(code, scope, node)
+        case ast.Assign([ast.Attribute(_, "__module__")], ast.Constant(str(text))):
+            if _rules(code, scope).methods and text.split(".")[0] == "torch":
+                yield meaning.METHOD, f"what says that it is of {text}"
         case ast.Compare(left, _, others):
             yield from _types_asked(code, scope, [left, *others])
         case ast.Subscript(value, _, ast.Store() | ast.Del()):
