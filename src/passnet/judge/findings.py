@@ -73,8 +73,8 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     },
     (("flag",), "processes"): {
         "background_thread": "It has more threads at the end than torch and a kernel need.",
-        "background_process": "Processes run beside its worker while that stands still, or are left "
-        "at the end.",
+        "background_process": "Processes run beside its worker while that stands still, or are "
+        "left at the end.",
     },
     (("flag",), "text"): {
         "evasion": "Its code hides what it uses, as by exec or pickles.",
