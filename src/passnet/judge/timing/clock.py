@@ -353,13 +353,14 @@ class _Interleaving:
         worker.call(self._num_calls)  # on the values of before, to warm up
         worker.free()
         draws = self._draws()
+        strangers = worker.worker.num_strangers()  # who is there now could work while we write
         worker.write(self._fresh, draws)
         meanwhile_ns = worker.ran_meanwhile_ns()
         if meanwhile_ns:
             text = f"ran for {meanwhile_ns / 1e3:.1f} us while it should have stood still"
             record.note([finding("disturbs_others", text)])
         spent = worker.call(len(draws))
-        if strangers := worker.worker.num_strangers():
+        if strangers := max(strangers, worker.worker.num_strangers()):
             text = f"{strangers} processes beside the worker while it stood still"
             record.note([finding("background_process", text)])
         if worker.stops_elsewhere(self._stop_offsets):
