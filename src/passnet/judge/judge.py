@@ -14,7 +14,7 @@ from passnet.errors import GraphError
 from passnet.graph.device import retarget
 from passnet.graph.inputs import integer_pools, make_inputs, varies
 from passnet.judge.candidate import REFERENCE, Candidate
-from passnet.judge.check import EXTREME, FRESH, KINDS, CheckResult, Expected, num_written
+from passnet.judge.check import EXTREME, FRESH, KINDS, RECORDED, CheckResult, Expected, num_written
 from passnet.judge.findings import Finding, finding, forbids_running
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.precision import Accuracy, precision_findings, worst_accuracy
@@ -26,6 +26,7 @@ from passnet.judge.protocol.device import kind_of
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing.clock import (
     EXTREME_SET,
+    FRESH_SET,
     HOT_CALLS,
     Measurement,
     WorkerTiming,
@@ -271,7 +272,7 @@ class _TrialSession:
                 accuracies[sample.draw.input_set] = worst_accuracy(
                     reference.forms, sample.outputs, sample.expected, exact.outputs
                 )
-        return precision_findings(accuracies.get(0), accuracies.get(EXTREME_SET))
+        return precision_findings(accuracies.get(FRESH_SET), accuracies.get(EXTREME_SET))
 
     def _roofline(self, num_bytes: int) -> Roofline:
         if kind_of(self._settings.device) != "cpu":
@@ -282,7 +283,7 @@ class _TrialSession:
         """A measurement, repeated while it is not steady; the oracle comes first."""
         oracle, *workers = timed
         random = np.random.default_rng(secrets.randbits(128))
-        numbers = [FRESH, EXTREME][: len(self._expected.outcomes) - FRESH]
+        numbers = [FRESH, RECORDED, EXTREME][: len(self._expected.outcomes)]
         input_sets = [self._prepared.input_sets[number] for number in numbers]
         pools = integer_pools(self._graph.graph, random, POOL_SPARE)
         self._fresh = fresh = FreshInputs(self._prepared.tensors, input_sets, random, pools)

@@ -47,8 +47,9 @@ from passnet.judge.timing.wrong_answers import explain
 from passnet.records.dtypes import Array
 from passnet.score.tolerance import CORRECT_AT, LEVELS
 
-EXTREME_SET = 1
-"""Which set of inputs of a `FreshInputs` is the extreme one, where it has more than one."""
+FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
+"""Which sets of inputs a `FreshInputs` draws from; of some graphs it has no extreme one. Recorded
+values are never timed: what they make idle is no gain."""
 
 EXTREME_SHARE = 0.125
 """Share of timed calls on extreme inputs: enough for a shortcut that fails on them to be seen in
@@ -340,11 +341,11 @@ class _Interleaving:
     def _draws(self, is_last: bool = False) -> list[Draw]:
         """Draws for a burst, as many of them extreme in every one, and one at least in the last."""
         count, fresh = self._num_calls, self._fresh
-        wanted = EXTREME_SHARE * count if fresh.num_sets > 1 else 0.0
+        wanted = EXTREME_SHARE * count if fresh.num_sets > EXTREME_SET else 0.0
         num_extreme = int(wanted) + (self._random.random() < wanted % 1)
-        if is_last and fresh.num_sets > 1:
+        if is_last and fresh.num_sets > EXTREME_SET:
             num_extreme = max(num_extreme, 1)
-        sets = [EXTREME_SET] * num_extreme + [0] * (count - num_extreme)
+        sets = [EXTREME_SET] * num_extreme + [FRESH_SET] * (count - num_extreme)
         return [fresh.draw(number) for number in self._random.permutation(sets).tolist()]
 
     def _turn(self, order: Sequence[int], is_last: bool = False) -> dict[int, int]:
@@ -352,24 +353,27 @@ class _Interleaving:
         is_whole = is_last or self._random.random() < self._plan.audit_share
         times = {}
         for index in order:
+            draws = self._draws(is_last)
             ns = self._visit(
-                index, lambda worker, i=index: self._take(worker, i, is_whole, is_last)
+                index, lambda worker, i=index, d=draws: self._take(worker, i, d, is_whole)
             )
             if ns is not None:
                 times[index] = ns
         if is_whole:
             for index in self._random.permutation(range(1, len(self._workers))).tolist():
+                # A burst like any other for its worker, which is not counted.
+                draws = [self._fresh.draw(RECORDED_SET) for _ in range(self._num_calls)]
+                self._visit(index, lambda worker, i=index, d=draws: self._take(worker, i, d, True))
                 draw = self._fresh.draw()
                 self._visit(index, lambda worker, draw=draw: worker.observe(self._fresh, draw))
                 self._visit(index, lambda worker: worker.free())
         return times
 
-    def _take(self, worker: TimedWorker, index: int, is_whole: bool, is_last: bool) -> int:
+    def _take(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> int:
         """A burst of a worker, of which some calls are compared with the reference's."""
         record = self._records[index]
         worker.call(self._num_calls)  # on the values of before, to warm up
         worker.free()
-        draws = self._draws(is_last)
         worker.write(self._fresh, draws)
         meanwhile_ns = worker.ran_meanwhile_ns()
         if meanwhile_ns:
