@@ -132,7 +132,7 @@ FORMS = st.fixed_dictionaries(
         "kind": st.sampled_from(["tensor"] * 6 + ["number", "other"]),
         "dtype": st.sampled_from(["float32"] * 6 + ["bfloat16", "complex128", "float8"]),
         "shape": st.sampled_from([SHAPE] * 6 + [(), (0, 8), (2**20, 2**20), (2**40, 2**40), (48,)]),
-        "stride": st.tuples(STEPS, STEPS) | st.lists(STEPS, max_size=40),
+        "stride": st.tuples(STEPS, st.just(1) | STEPS) | st.lists(STEPS, max_size=40),
         "device": st.sampled_from(["cpu"] * 6 + ["cuda", "tpu"]),
     }
 )
