@@ -61,7 +61,7 @@ SHAPE = (6, 8)
 MEMORY = 2**26
 """What the judge may map beyond what it has, whatever is said; every message fits many times."""
 
-GROWTH = 2**22
+GROWTH = 2**20
 """What the allocator may keep, however many messages there were."""
 
 GRAPH = small_graph(SHAPE).graph
