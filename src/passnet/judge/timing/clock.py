@@ -467,6 +467,10 @@ class _Interleaving:
             record.note(_late_work(record.down_ms, reference.down_ms))
         empty_ns = float(low_mean(np.array(self._empty_ns)))
         rounds = [self._rounds_ms(record, empty_ns) for record in self._records]
+        for record, times in zip(self._records, rounds, strict=True):
+            if times and float(low_mean(np.array(times).reshape(-1))) <= SHORTEST_MS:
+                text = "its calls take no longer than a burst that makes none"
+                record.note([finding("physical_floor", text)])
         timings = [
             WorkerTiming(
                 rounds[0],
