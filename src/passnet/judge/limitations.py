@@ -10,8 +10,6 @@ NOT_COVERED = (
     "over is not named.",
     "All calls of a burst are known when it begins: code that does several of them at once saves "
     "what it costs to start each, and every call but the first finds its code in the cache.",
-    "A process that shares a worker's memory, is started in a burst that does not count and has "
-    "ended when one that does is over works while the judge writes inputs, and is not seen.",
     "What observes torch ops runs in the candidate's own process: native code that asks torch for "
     "the state of its thread can recognise an observed call, and could silence it.",
     "Machine code is not inspected: a kernel that computes with a library it finds in the process "

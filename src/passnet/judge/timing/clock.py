@@ -380,10 +380,10 @@ class _Interleaving:
         if meanwhile_ns:
             text = f"ran for {meanwhile_ns / 1e3:.1f} us while it should have stood still"
             record.note([finding("disturbs_others", text)])
-        spent = worker.call(len(draws))
         if strangers := worker.worker.num_strangers():
             text = f"{strangers} processes beside the worker while it stood still"
             record.note([finding("background_process", text)])
+        spent = worker.call(len(draws))
         if worker.stops_elsewhere(self._stop_offsets):
             text = "it stood still in other code than the worker's own"
             record.note([finding("loop_taken_over", text)])
