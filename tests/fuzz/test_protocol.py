@@ -61,8 +61,8 @@ SHAPE = (6, 8)
 MEMORY = 2**26
 """What the judge may map beyond what it has, whatever is said; every message fits many times."""
 
-GROWTH = 2**20
-"""What the allocator may keep, however many messages there were."""
+GROWTH = 2**21
+"""What the allocator may keep, however many messages there were; of 100,000 and more 1.5 MB."""
 
 GRAPH = small_graph(SHAPE).graph
 PREPARED = prepare_graph(GRAPH, [make_inputs(GRAPH, "fresh", 0)])

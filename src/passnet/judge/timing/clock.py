@@ -22,7 +22,7 @@ from passnet.judge.compare import Comparison, compare_values, worse
 from passnet.judge.findings import Finding, finding
 from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.processes.worker_process import WorkerFailureError
-from passnet.judge.protocol.messages import Observed
+from passnet.judge.protocol.messages import MAX_REPORTS, Observed
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.settings import TimingPlan
 from passnet.judge.timing.estimate import low_mean, self_ratio
@@ -462,7 +462,9 @@ class _Interleaving:
         for index, worker in enumerate(self._workers):
             hot_ms.append(self._visit(index, _hot_ms) if worker.is_on_device else None)
             if (observed := self._visit(index, lambda worker: worker.leave())) is not None:
-                self._records[index].observed.update({use.name: use for use in observed})
+                record = self._records[index]
+                for use in observed[: MAX_REPORTS - len(record.observed)]:
+                    record.observed[use.name] = use
         for record in self._records[1:]:
             record.note(_early_work(record.up_ms, reference.up_ms))
             record.note(_late_work(record.down_ms, reference.down_ms))
