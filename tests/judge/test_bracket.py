@@ -116,7 +116,7 @@ def test_the_time_of_a_burst(name: str) -> None:
 
 def test_one_call_in_eight_is_on_extreme_inputs() -> None:
     graph, random = small_graph().graph, np.random.default_rng(0)
-    sets = [make_inputs(graph, kind, 0) for kind in ("fresh", "extreme")]
+    sets = [make_inputs(graph, kind, 0) for kind in ("fresh", "recorded", "extreme")]
     fresh = FreshInputs(graph.tensors, sets, random)
     for num_calls, num_bursts in ((3, 4000), (100, 40)):
         given: Any = ([], None, TimingPlan(), fresh, random, None, [], 1, set(), num_calls)
@@ -124,6 +124,7 @@ def test_one_call_in_eight_is_on_extreme_inputs() -> None:
         draws = [draw for _ in range(num_bursts) for draw in rounds._draws()]
         share = np.mean([draw.input_set == clock.EXTREME_SET for draw in draws])
         assert len(draws) == num_calls * num_bursts and 0.115 < share < 0.135
+        assert clock.RECORDED_SET not in {draw.input_set for draw in draws}
 
 
 def test_wrong_values_of_an_earlier_measurement_are_remembered() -> None:
@@ -187,8 +188,9 @@ def test_where_to_look_is_drawn_when_a_burst_has_ended(events: list[Event]) -> N
     assert len(timed) == 3  # the reference and two candidates
     for story in timed:
         # Warm-up; then turns: a call on the values of before, outputs freed, new values written, a
-        # call, a look drawn, a look, outputs freed; and after some a call that is observed.
-        assert re.fullmatch("(wcf){4}(cfwcdlf(wf)?){7}", story), story
+        # call, a look drawn, a look, outputs freed. After some comes the same on recorded values,
+        # and a call that is observed.
+        assert re.fullmatch("(wcf){4}(cfwcdlf(cfwcdlfwf)?){7}", story), story
 
 
 def test_each_worker_has_inputs_of_its_own_which_the_oracle_gets_afterwards(

@@ -30,7 +30,8 @@ NOT_COVERED = (
     "of its output in all turns but the last, whose number it would have to foresee, escapes with "
     "a chance of one in nine in the shortest measurement (one in four where calls are slow), and "
     "of one in two million in the longest.",
-    "Of calls on extreme inputs it is seen that outputs are finite, not that they are right.",
+    "Of most calls on extreme inputs it is seen that outputs are finite, of some how far they are "
+    "from float64.",
     "Inputs are contiguous, whatever their strides were in the net.",
     "Whole numbers that an op may not take any value of, as a number of repeats or a divisor, "
     "keep their recorded values and only change places: where all are equal, every call has the "

@@ -56,8 +56,8 @@ class JudgeSettings:
     """Seconds for every later call."""
 
     trial_timeout_s: float = 300.0
-    """Seconds that one worker is waited for in all, after its first call: a call may take six of
-    them where the fewest calls that make a measurement, with what is compared before, are 48.
+    """Seconds that one worker is waited for in all, after its first call: a call may take five of
+    them where the fewest calls that make a measurement, with what is compared before, are 52.
     """
 
     self_tolerance: float = 0.1
