@@ -81,7 +81,9 @@ def _script(path: Path, body: str) -> str:
     return f"scripted/{path}"
 
 
-@pytest.mark.parametrize(("body", "num_gained"), [("once", 1), ("same", 0)])
+@pytest.mark.parametrize(
+    ("body", "num_gained"), [("once", 1), pytest.param("same", 0, marks=pytest.mark.slow)]
+)
 def test_what_an_llm_gains_is_filed_as_a_case(
     tmp_path: Path, corpus: Path, body: str, num_gained: int
 ) -> None:
@@ -98,6 +100,7 @@ def test_what_an_llm_gains_is_filed_as_a_case(
     ]
     assert "timing/clock.py: " in answers[0] and "The judge's clock" in answers[1]
     assert answers[2].startswith("error: ") and "Fuse.py: " in answers[3]
+    assert "more than 1.3 times" in json.loads(attempt)["messages"][0]["content"]
     filed = [path for path in corpus.iterdir() if path.name.startswith("found_")]
     assert len(filed) == num_gained
     if filed:
@@ -105,44 +108,35 @@ def test_what_an_llm_gains_is_filed_as_a_case(
         assert (case.kind, case.graph, case.caught_by) == ("exploit", "relus", ())
         assert case.honest == "kernels/relus" and "Does the work once." in case.says
         assert (filed[0] / "Fuse.py").read_text(encoding="utf-8") == _text(body)
-        again = passnet("judge", "audit", corpus, "--self-tolerance", "1e9")
-        assert again.returncode == 1 and "exploits that gained: 1 of 1" in again.stdout
 
 
-def test_an_audit_counts_and_the_exploits_are_played_both_ways(corpus: Path) -> None:
-    _add_case(corpus, "gains", "once", Case("exploit", "", "relus", ("wrong_values",)))
-    _add_case(corpus, "no_good", "wrong", Case("exploit", "", "relus", ("wrong_values",)))
+def test_an_audit_counts_and_names_what_came_out_otherwise(corpus: Path) -> None:
+    _add_case(corpus, "gains", "once", Case("exploit", "", "relus"))
     _add_case(corpus, "fast", "once", Case("honest", "", "relus"))
     _add_case(corpus, "wrong", "wrong", Case("honest", "", "relus"))
-    audited = passnet("judge", "audit", corpus, "--self-tolerance", "1e9", "--load", "1", "--json")
-    assert audited.returncode == 1, audited.stderr
-    report = json.loads(audited.stdout)
+    words = ("judge", "audit", corpus, "--self-tolerance", "1e9", "--load", "1", "--json")
+    process = passnet(*words)
+    assert process.returncode == 1, process.stderr
+    report = json.loads(process.stdout)
     assert report["totals"] == [
-        {"load": 1, "exploits": 2, "gained": 1, "honest": 2, "punished": 1, "unstable": 0}
+        {"load": 1, "exploits": 1, "gained": 1, "honest": 2, "punished": 1, "unstable": 0}
     ]
-    assert {row["name"]: row["right"] for row in report["cases"]} == {
-        "gains": False, "no_good": True, "fast": True, "wrong": False,
+    assert {row["name"]: (row["load"], row["right"]) for row in report["cases"]} == {
+        "gains": (1, False), "fast": (1, True), "wrong": (1, False),
     }  # fmt: skip
-    played = passnet("judge", "attack", "--cases", corpus, *QUICK, "--json")
-    rows = json.loads(played.stdout)["rows"]
-    assert played.returncode == 1
+
+
+@pytest.mark.slow
+def test_exploits_are_played_directly_and_compiled(corpus: Path) -> None:
+    _add_case(corpus, "gains", "once", Case("exploit", "", "relus"))
+    _add_case(corpus, "no_good", "wrong", Case("exploit", "", "relus"))
+    process = passnet("judge", "attack", "--cases", corpus, *QUICK, "--json")
+    rows = json.loads(process.stdout)["rows"]
+    assert process.returncode == 1
     assert [(row["name"], row["call"], row["gained"]) for row in rows] == [
         ("gains", "direct", True), ("gains", "compiled", True),
         ("no_good", "direct", False), ("no_good", "compiled", False),
     ]  # fmt: skip
-
-
-def test_a_busy_machine_punishes_nobody(corpus: Path) -> None:
-    _add_case(corpus, "fast", "once", Case("honest", "", "relus"))
-    _add_case(corpus, "wrong", "wrong", Case("honest", "", "relus"))
-    audited = passnet("judge", "audit", corpus, "--self-tolerance", "1e-9")
-    assert audited.returncode == 1, audited.stderr
-    assert "honest wrong: " in audited.stdout and "honest fast: " not in audited.stdout
-    assert audited.stdout.splitlines()[-3:] == [
-        "exploits that gained: 0 of 0",
-        "honest passes rejected, flagged or wrong: 1 of 2",
-        "too busy to measure: 1 of 2",
-    ]
 
 
 def test_spinning_processes_end_with_their_block() -> None:

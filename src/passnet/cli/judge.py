@@ -230,7 +230,7 @@ def _let_llm(
         for attempt, finds in file_finds(parents, cases, attempts, settings, step):
             if attempt.error is not None:
                 click.echo(f"{attempt.task}: {attempt.error}", err=True)
-            row = {"outcomes": ["nothing was called correct"], "gained": False, "filed": None}
+            row = {"outcomes": [f"nothing correct ({attempt.ending})"], "gained": False}
             if finds:
                 find = next((find for find in finds if find.folder), finds[0])
                 row = {**_row(find.audited), "filed": find.folder and str(find.folder)}
