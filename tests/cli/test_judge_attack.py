@@ -8,13 +8,11 @@ import pytest
 from passnet.graph.files import GraphSample, write_sample
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.jobs.load import spinning
 from passnet.judge.audit import Case, find_cases
 from passnet.passes.folder import LIST_FILE
 from passnet.records.serialise import write_json
 from tests.bench.runs import QUICK, passnet
 from tests.graph.programs import text_of
-from tests.processes import runs
 
 pytestmark = pytest.mark.xdist_group("judge-attack")
 
@@ -137,13 +135,6 @@ def test_exploits_are_played_directly_and_compiled(corpus: Path) -> None:
         ("gains", "direct", True), ("gains", "compiled", True),
         ("no_good", "direct", False), ("no_good", "compiled", False),
     ]  # fmt: skip
-
-
-def test_spinning_processes_end_with_their_block() -> None:
-    with pytest.raises(KeyError), spinning(2) as pids:
-        assert len(pids) == 2 and all(map(runs, pids))
-        raise KeyError
-    assert not any(map(runs, pids))
 
 
 def test_an_llm_needs_a_kernel_to_start_from(corpus: Path, tmp_path: Path) -> None:

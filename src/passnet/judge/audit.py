@@ -215,6 +215,7 @@ def audit_case(
     if case.honest is not None:
         honest = corpus / case.honest
         candidates.append(Candidate("honest", "passes", str(honest), case.call, root=str(honest)))
+    parents.start(candidates)
     inspected = InspectedFolders(case.rules)
     findings = held_out_findings(parents, unseen, [candidate], settings, inspected)
     trial, *others = judge_graph(parents, graph, candidates, settings, inspected, findings)
