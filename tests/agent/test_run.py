@@ -177,9 +177,9 @@ def test_time_is_limited(tmp_path: Path, suite: Path) -> None:
     ("llm", "options", "text"),
     [
         ("openai/gpt-x", [], "OPENAI_API_KEY"),
-        ("nobody/gpt-x", [], "nobody"),
-        ("scripted/no_such_file.toml", [], "no_such_file.toml"),
-        ("scripted", ["--cost", "1"], "--price"),
+        pytest.param("nobody/gpt-x", [], "nobody", marks=pytest.mark.slow),
+        pytest.param("scripted/no_file.toml", [], "no_file.toml", marks=pytest.mark.slow),
+        pytest.param("scripted", ["--cost", "1"], "--price", marks=pytest.mark.slow),
     ],
 )
 def test_an_llm_that_cannot_be_asked_at_all_is_one_line(

@@ -24,6 +24,7 @@ ENTRIES = [f"{HERE}:{name}" for name in NAMES]
 SETTINGS = CaptureSettings(limits=JobLimits(60.0, 4096))
 
 
+@pytest.mark.slow
 def test_a_run_has_a_record_for_each_net_and_each_graph_once(tmp_path):
     reported = []
     records, manifest = run_extract(ENTRIES, SETTINGS, tmp_path, 2, progress=reported.append)

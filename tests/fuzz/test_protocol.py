@@ -8,8 +8,9 @@ import os
 import resource
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -59,6 +60,9 @@ from tests.judge.folders import small_graph
 SHAPE = (6, 8)
 MEMORY = 2**26
 """What the judge may map beyond what it has, whatever is said; every message fits many times."""
+
+GROWTH = 2**21
+"""What the allocator may keep, however many messages there were; of 100,000 and more 1.5 MB."""
 
 GRAPH = small_graph(SHAPE).graph
 PREPARED = prepare_graph(GRAPH, [make_inputs(GRAPH, "fresh", 0)])
@@ -132,7 +136,7 @@ FORMS = st.fixed_dictionaries(
         "kind": st.sampled_from(["tensor"] * 6 + ["number", "other"]),
         "dtype": st.sampled_from(["float32"] * 6 + ["bfloat16", "complex128", "float8"]),
         "shape": st.sampled_from([SHAPE] * 6 + [(), (0, 8), (2**20, 2**20), (2**40, 2**40), (48,)]),
-        "stride": st.tuples(STEPS, STEPS) | st.lists(STEPS, max_size=40),
+        "stride": st.tuples(STEPS, st.just(1) | STEPS) | st.lists(STEPS, max_size=40),
         "device": st.sampled_from(["cpu"] * 6 + ["cuda", "tpu"]),
     }
 )
@@ -189,7 +193,7 @@ def judge(words: list[bytes], fds: int = 0, pointers: list[int] = POINTERS) -> s
     """All that the judge does with what a worker says and where its outputs lie, in short; "ok"."""
     parent = FakeParent(words, [0] * fds)
     try:
-        with LoadedWorker(parent, PREPARED, CANDIDATE, SETTINGS) as loaded:  # type: ignore[arg-type]
+        with little_memory(), LoadedWorker(parent, PREPARED, CANDIDATE, SETTINGS) as loaded:  # type: ignore[arg-type]
             forms = loaded.run(0)
             comparison = compare_forms(forms, EXPECTED)
             if comparison.status != "ok":
@@ -221,21 +225,31 @@ def look_at(loaded: LoadedWorker, pointers: list[int]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def bounded() -> Iterator[None]:
-    """Within, this process can map little more than it has, and must not keep descriptors."""
+def no_descriptor_stays() -> Iterator[None]:
+    """Whatever was said, this process has as many open files as before."""
     judge([framed(message) for message in HONEST])  # what is imported on first use
     gc.collect()
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (the listing itself is one)
+    yield
+    gc.collect()  # a mapping that nobody looks at any more holds its descriptor
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+def num_bytes(column: int) -> int:
+    """What this process has mapped (0), or has in memory (1)."""
     statm = Path("/proc/self/statm").read_text(encoding="ascii")
-    mapped = int(statm.split()[0]) * resource.getpagesize()
+    return int(statm.split()[column]) * resource.getpagesize()
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """Within, this process can map `MEMORY` more than it has."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
-    fds = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (the listing itself is one)
-    resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY, limits[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (num_bytes(0) + MEMORY, limits[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
-    gc.collect()  # a mapping that nobody looks at any more holds its descriptor
-    assert len(os.listdir("/proc/self/fd")) == fds  # noqa: PTH208
 
 
 def test_what_the_changes_start_from_is_an_honest_worker():
@@ -250,6 +264,37 @@ def test_malformed_messages_are_a_failure_of_the_worker(conversation: tuple[list
 @fuzz(100, st.lists(ADDRESSES | st.integers(-(2**63), 2**63 - 1), min_size=3, max_size=3))
 def test_outputs_that_lie_nowhere_are_a_failure_of_the_worker(pointers: list[int]):
     assert judge([framed(message) for message in HONEST], 0, pointers) in ("ok", "crash")
+
+
+PIECES = [json.dumps(value).encode() for value in [*NUMBERS, *TEXTS[:-1], [], {}, [-1, 2**62]]]
+
+
+def garbled(random: Random) -> list[bytes]:
+    """What a worker says in all, with some bytes of one message cut out, doubled, or replaced."""
+    words = [msgspec.json.encode(message) for message in HONEST]
+    number = random.choice([1, 1, *range(len(HONEST))])
+    for _ in range(random.randint(1, 4)):
+        ends = [place for place, letter in enumerate(words[number]) if letter in b',:[]{}"']
+        start, stop = sorted((random.choice(ends or [0]), random.choice(ends or [0])))
+        piece = random.choice([b"", words[number][start:stop] * 2, random.choice(PIECES)])
+        words[number] = words[number][: start + 1] + piece + words[number][stop:]
+    return [framed(said[:NUM_UNREAD]) for said in words]
+
+
+@pytest.mark.parametrize(
+    "num_tries", [3000, pytest.param(100_000, marks=pytest.mark.slow)], ids=["quick", "slow"]
+)
+def test_the_judge_keeps_nothing_of_what_was_said(num_tries: int):
+    random = Random(0)
+    for _ in range(1000):
+        judge(garbled(random), random.choice([0, 4]))
+    gc.collect()
+    before = num_bytes(1)
+    for _ in range(num_tries):
+        judge(garbled(random), random.choice([0, 4]))
+    gc.collect()
+    grown = num_bytes(1) - before
+    assert grown < GROWTH, grown
 
 
 PARENT = (Ready("2.13", 0.5), Spawned(7), WorkerEnded(-9, 1))

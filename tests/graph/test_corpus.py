@@ -35,7 +35,9 @@ def test_the_corpus_is_whole(graphnet: Path, passnet_samples: Path):
     assert len(all_graphs(graphnet, passnet_samples)) == 380
 
 
-@pytest.mark.parametrize("part", range(NUM_PARTS))
+@pytest.mark.parametrize(
+    "part", [0, 1, *(pytest.param(part, marks=pytest.mark.slow) for part in range(2, NUM_PARTS))]
+)
 def test_every_graph_parses_and_its_print_parses_to_itself(
     graphnet: Path, passnet_samples: Path, part: int
 ):

@@ -26,7 +26,7 @@ def draws_of(with_pools: bool, num_ids: int) -> list[list[int]]:
     inputs = [make_inputs(graph, "recorded", 0), make_inputs(graph, "recorded", 1)]
     fresh = FreshInputs(graph.tensors, inputs, random, pools)
     written = []
-    for _ in range(200):
+    for _ in range(1000):
         draw, target = fresh.draw(), np.empty(num_ids, np.int64)
         fresh.write(draw, 0, target)
         assert fresh.holds(draw, 0, target, 0, num_ids)

@@ -152,7 +152,6 @@ def test_a_pattern_that_matches_nothing_is_no_match_with_the_nearest_miss(
 
 
 WRONG_VALUES = {
-    "a constant": "torch.zeros_like(x)",
     "NaN": "torch.full_like(x, float('nan'))",
     "an identity": "x.clone()",
     "half of the work": "torch.cat([torch.relu(x + y)[:32], x[32:]])",
@@ -266,7 +265,7 @@ CACHED = {
 
 
 @pytest.mark.parametrize("name", CACHED)
-def test_a_remembered_output_is_wrong(name: str, parents: ParentPool, tmp_path: Path) -> None:
+def test_a_remembered_output_is_named(name: str, parents: ParentPool, tmp_path: Path) -> None:
     body = (
         "known = {}\nnumber = [0]\ndef replacement(x, y):\n"
         "    number[0] += 1\n"
@@ -276,7 +275,24 @@ def test_a_remembered_output_is_wrong(name: str, parents: ParentPool, tmp_path: 
         "    return known[key].clone()\n"
     )
     trial = judge(parents, write_passes(tmp_path / "bad", body))
-    assert trial.status == "ok" and (trial.smallest_t is None or trial.smallest_t >= 0), trial
+    names = {finding.name for finding in trial.findings}
+    assert trial.status == "cheat" and names & {"replayed_output", "constant_output"}, trial
+
+
+def test_a_constant_is_named(parents: ParentPool, tmp_path: Path) -> None:
+    body = "def replacement(x, y):\n    return torch.full_like(x, 0.125)\n"
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
+    assert trial.status == "cheat" and "constant_output" in (trial.error or ""), trial
+
+
+def test_a_weight_that_is_kept_is_named(parents: ParentPool, tmp_path: Path) -> None:
+    body = (
+        "kept = []\ndef replacement(x, y):\n    kept.append(y.clone()) if not kept else None\n"
+        "    return torch.relu(x + kept[0])\n"
+    )
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
+    (found,) = [item for item in trial.findings if item.name == "stale_argument"]
+    assert found.weight == "flag" and "argument 1" in found.evidence, trial
 
 
 def test_half_of_the_work_in_timed_calls_is_wrong(parents: ParentPool, tmp_path: Path) -> None:
@@ -397,5 +413,5 @@ def test_an_answer_remembered_from_whole_numbers_of_one_value_is_wrong(
         for folder in folders
     ]
     remembered, good = judge_graph(parents, graph, candidates, QUICK)
-    assert (remembered.status, remembered.smallest_t) == ("ok", None), remembered
+    assert remembered.status == "cheat" and "constant_output" in (remembered.error or "")
     assert (good.status, good.smallest_t) == ("ok", -10), good.error

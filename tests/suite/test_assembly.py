@@ -81,6 +81,7 @@ def test_more_tasks_than_are_admitted_are_refused_and_no_suite_is_left(dataset, 
     assert len(read_admissions(tmp_path / "work")) == 5
 
 
+@pytest.mark.slow
 def test_admissions_are_not_made_again(dataset, tmp_path):
     first = assemble(dataset, plan(2), tmp_path / "one.parquet", tmp_path / "work")
     lines = (tmp_path / "work" / RECORDS_FILE).read_text().splitlines()

@@ -45,8 +45,7 @@ def passbench(
         device: "cpu" or "cuda", where graphs are judged.
         threads: of candidate and reference.
         seconds: to measure each graph.
-        self_tolerance: how far the reference may be from itself, and be held up waiting for a
-            processor, before a measurement is repeated.
+        self_tolerance: how far the reference may be from itself before a measurement is repeated.
         seed: of inputs, and of the first attempt.
         sandbox: what confines candidate code.
         held_out: a suite of other shapes of the same tasks.

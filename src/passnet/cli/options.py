@@ -97,8 +97,8 @@ sandbox = choice("--sandbox", ["auto", "bubblewrap", "unshare", "none"], "What c
                  "code; auto takes the best that works here, if any does.", default="auto",
                  callback=_opened_by("passnet.judge.processes.sandbox:find_sandbox"))  # fmt: skip
 self_tolerance = amount("--self-tolerance", "How noisy a measurement may be before it is repeated: "
-                        "the relative difference between timings of the reference, and the share "
-                        "of its time that it waits for a processor.", default=0.1)  # fmt: skip
+                        "the relative difference between timings of the reference.",
+                        default=0.1)  # fmt: skip
 
 
 def _with_tasks(suite_parameter: Decorator) -> Decorator:

@@ -3,7 +3,7 @@
 Two rules of trust hold everywhere in it. Expected values, the clock, the comparison and the verdict
 live in the judging process, which runs no candidate code, does not import torch, and unpickles
 nothing that a candidate wrote. And nothing that a worker says is evidence: its outputs are read
-from outside it, and its time is what the judge's clock says.
+from outside it while it stands still, and its time is what the kernel says that it ran.
 
 The story, in the order in which it is told:
 

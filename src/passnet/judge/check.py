@@ -32,7 +32,7 @@ KINDS: tuple[InputKind, ...] = ("recorded", "fresh", "extreme")
 NUM_GRADED = 2
 """Sets on which all values are compared, the first ones."""
 
-FRESH, EXTREME = KINDS.index("fresh"), KINDS.index("extreme")
+RECORDED, FRESH, EXTREME = (KINDS.index(kind) for kind in ("recorded", "fresh", "extreme"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,7 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     (("reject",), "time"): {
         "disturbs_others": "It ran while it should have stood still, where it can slow others down "
         "or work ahead of its time.",
-        "early_work": "More time passes between the writing of the inputs and the call than it "
-        "takes to read them.",
+        "early_work": "On a GPU, its arguments take longer to be copied up than the reference's.",
         "late_work": "On a GPU, the outputs take longer to be delivered than the reference's.",
         "physical_floor": "Its time is impossible on this machine; the evidence has the "
         "arithmetic.",
@@ -74,7 +73,8 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     },
     (("flag",), "processes"): {
         "background_thread": "It has more threads at the end than torch and a kernel need.",
-        "background_process": "It leaves processes beside its worker at the end.",
+        "background_process": "Processes run beside its worker while that stands still, or are "
+        "left at the end.",
     },
     (("flag",), "text"): {
         "evasion": "Its code hides what it uses, as by exec or pickles.",

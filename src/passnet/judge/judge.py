@@ -14,16 +14,24 @@ from passnet.errors import GraphError
 from passnet.graph.device import retarget
 from passnet.graph.inputs import integer_pools, make_inputs, varies
 from passnet.judge.candidate import REFERENCE, Candidate
-from passnet.judge.check import EXTREME, FRESH, KINDS, CheckResult, Expected, num_written
+from passnet.judge.check import EXTREME, FRESH, KINDS, RECORDED, CheckResult, Expected, num_written
 from passnet.judge.findings import Finding, finding, forbids_running
 from passnet.judge.inspection.inspected_folders import InspectedFolders
+from passnet.judge.precision import Accuracy, precision_findings, worst_accuracy
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.judge.timing.clock import HOT_CALLS, Measurement, interleave
+from passnet.judge.timing.clock import (
+    EXTREME_SET,
+    FRESH_SET,
+    HOT_CALLS,
+    Measurement,
+    WorkerTiming,
+    interleave,
+)
 from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
 from passnet.judge.timing.measurement_findings import (
     company_findings,
@@ -219,14 +227,22 @@ class _TrialSession:
             for worker in timed:
                 worker.close()
         self._phases_s["waiting"] = self._turns.waited_s
+        precision = [
+            self._precision(loaded[0], reference, timing) for timing in measurement.timings[1:]
+        ]
         usual_threads = reference.worker.num_threads()
         completed = []
-        for evidence, worker, timing, profile in zip(
-            compared, candidates, measurement.timings[1:], profiles[1:], strict=True
+        for evidence, worker, timing, profile, inaccuracies in zip(
+            compared, candidates, measurement.timings[1:], profiles[1:], precision, strict=True
         ):
             findings = (
                 *evidence.findings,
                 *timing.findings,
+                *(
+                    new
+                    for new in inaccuracies
+                    if new.name not in {old.name for old in evidence.findings}
+                ),
                 *torch_findings(timing.observed, self._settings.rules),
                 *company_findings(worker, usual_threads),
                 *roofline_findings(roofline, timing.rounds_ms, timing.reference_rounds_ms),
@@ -241,6 +257,23 @@ class _TrialSession:
             completed.append(replace(evidence, findings=findings, timing=timing, facts=facts))
         return completed
 
+    def _precision(
+        self, oracle: LoadedWorker, reference: LoadedWorker, timing: WorkerTiming
+    ) -> list[Finding]:
+        """What the outputs of timed calls show beside what the oracle makes of them in float64."""
+        accuracies: dict[int, Accuracy | None] = {}
+        for sample in timing.samples:
+            for index, target in enumerate(oracle.memory_of(FRESH)):
+                if target is not None:
+                    self._fresh.write(sample.draw, index, target)
+            exact = oracle.exact(FRESH)
+            oracle.restore(FRESH)
+            if exact is not None and len(exact.outputs) == len(sample.outputs):
+                accuracies[sample.draw.input_set] = worst_accuracy(
+                    reference.forms, sample.outputs, sample.expected, exact.outputs
+                )
+        return precision_findings(accuracies.get(FRESH_SET), accuracies.get(EXTREME_SET))
+
     def _roofline(self, num_bytes: int) -> Roofline:
         if kind_of(self._settings.device) != "cpu":
             return NO_ROOFLINE
@@ -250,10 +283,10 @@ class _TrialSession:
         """A measurement, repeated while it is not steady; the oracle comes first."""
         oracle, *workers = timed
         random = np.random.default_rng(secrets.randbits(128))
-        numbers = [FRESH, EXTREME][: len(self._expected.outcomes) - FRESH]
+        numbers = [FRESH, RECORDED, EXTREME][: len(self._expected.outcomes)]
         input_sets = [self._prepared.input_sets[number] for number in numbers]
         pools = integer_pools(self._graph.graph, random, POOL_SPARE)
-        fresh = FreshInputs(self._prepared.tensors, input_sets, random, pools)
+        self._fresh = fresh = FreshInputs(self._prepared.tensors, input_sets, random, pools)
         measurement: Measurement | None = None
         for _ in range(self._settings.max_repeats):
             last = measurement

@@ -1,31 +1,45 @@
 """What the judge does not cover, in words that every run records."""
 
 NOT_COVERED = (
-    "Candidate code shares its process with the loop that calls it: it can falsify what its worker "
-    "says (matches, torch ops seen), but not what the judge reads, compares and times.",
-    "Native code that takes over that loop can work while the judge writes inputs and lets the "
-    "worker read them: up to twice the time of one read, plus ten microseconds, goes unnoticed.",
-    "Native code that asks torch for the state of its thread can recognise a call in which torch "
-    "ops are observed; nothing distinguishes the calls that are audited.",
+    "Candidate code shares its process with the loop that calls it: it can falsify what its "
+    "worker says (matches, torch ops seen), but not what the judge reads, compares and times.",
+    "Native code can replace objects and machine code of Python in its own process and leave the "
+    "loop where it is: what Python itself takes for a call, 1 to 3 microseconds, is not "
+    "protected.",
+    "Where the kernel does not say at which place a process has stopped, a loop that is taken "
+    "over is not named.",
+    "All calls of a burst are known when it begins: code that does several of them at once saves "
+    "what it costs to start each, and every call but the first finds its code in the cache.",
+    "What observes torch ops runs in the candidate's own process: native code that asks torch for "
+    "the state of its thread can recognise an observed call, and could silence it.",
     "Machine code is not inspected: a kernel that computes with a library it finds in the process "
     "cannot be told from one that computes by itself.",
     "Torch ops in threads other than the one that calls the graph are not seen.",
     "A candidate may read whatever the user may read.",
     "Processes of root are not limited in number.",
-    "Cores are not limited: threads that have ended before the measurement does are not counted.",
-    "A candidate that keeps the machine busy makes its own trials unstable, which takes them out "
-    "of the score; they are counted beside it.",
+    "Cores are not limited: threads that have ended before the measurement does are not counted, "
+    "though what they ran is part of the time.",
+    "Programs beside a measurement still slow it by the caches, the memory and the clock rate "
+    "that all share; where that makes the reference differ from itself, trials are unstable and "
+    "in no score.",
+    "Two sandboxes can signal to each other by what they share, as caches, cached files and the "
+    "load of processors; what one of them is given is of no use to the other.",
     "Where several tasks are prepared at a time, a candidate that leaves a thread running in one "
     "can slow down what is timed in another; the thread is found in the task where it runs.",
-    "In an ordinary call only a few random places are read: work that leaves out a hundredth of an "
-    "output in all calls but the audited ones escapes with a chance of one in three thousand.",
+    "In most bursts a few random places of two calls are read: work that leaves out a hundredth "
+    "of its output in all turns but the last, whose number it would have to foresee, escapes with "
+    "a chance of one in nine in the shortest measurement (one in four where calls are slow), and "
+    "of one in two million in the longest.",
+    "Of calls on extreme inputs it is seen that outputs are finite, not that they are right.",
     "Inputs are contiguous, whatever their strides were in the net.",
-    "Whole numbers that an op may not take any value of, as a number of repeats or a divisor, keep "
-    "their recorded values and only change places: where all are equal, every call has the same.",
-    "On a GPU the worker itself copies arguments and outputs, waits for the device and flushes its "
-    "cache: code that takes this over gains what a warm cache gives, or hides work that takes up "
-    "to a quarter of the time of copying the outputs, plus five microseconds.",
-    "On a GPU no physical floor is measured, and kernels that keep running between calls are not "
-    "seen.",
+    "Whole numbers that an op may not take any value of, as a number of repeats or a divisor, "
+    "keep their recorded values and only change places: where all are equal, every call has the "
+    "same.",
+    "On a GPU the worker itself copies arguments and outputs, waits for the device and flushes "
+    "its cache: code that takes this over gains what a warm cache gives, or hides work that takes "
+    "up to the time of copying the arguments, plus ten microseconds, or a quarter of the time of "
+    "copying the outputs, plus five.",
+    "On a GPU no physical floor is measured, and what the device was given goes on while its "
+    "worker stands still: kernels that keep running between bursts are not seen.",
 )
 """One sentence each; `docs/judging.md` and `run.json` have the same."""

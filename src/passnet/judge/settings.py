@@ -11,7 +11,7 @@ class TimingPlan:
     """How long to measure.
 
     Args:
-        seconds: time to spend on calls, for each worker.
+        seconds: time to spend on rounds, with all that is written and looked at, for each worker.
         min_rounds: rounds to make in any case.
         max_rounds: rounds after which the measurement ends.
         burst_ms: time that a worker is called for in one turn, where `max_calls` allows.
@@ -56,8 +56,8 @@ class JudgeSettings:
     """Seconds for every later call."""
 
     trial_timeout_s: float = 300.0
-    """Seconds that one worker is waited for in all, after its first call: a call may take ten of
-    them where the fewest calls that make a measurement, with what is compared before, are thirty.
+    """Seconds that one worker is waited for in all, after its first call: a call may take six of
+    them where the fewest calls that make a measurement, with what is compared before, are 48.
     """
 
     self_tolerance: float = 0.1

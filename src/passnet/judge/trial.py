@@ -33,7 +33,7 @@ class Trial:
     and unless the status is `ok` or `unstable`."""
 
     speedup: float | None = None
-    """`reference_ms / candidate_ms`, both of the fastest fifth of turns; None unless `ok`."""
+    """`reference_ms / candidate_ms`, both of the faster half of turns; None unless `ok`."""
 
     speedup_low: float | None = None
     """Lower bound of the 95 % interval of the speedup."""
@@ -51,8 +51,8 @@ class Trial:
     """The reference's first turns over its second turns in each round; 1 on a quiet machine."""
 
     held_up: float | None = None
-    """Share of the time that the reference and the judge waited for a processor; see
-    `timing.clock.WorkerTiming`."""
+    """Share of the reference's turns for which something else had its processor; no part of any
+    time."""
 
     error: str | None = None
     """What went wrong, or which output differs, in words."""

@@ -169,6 +169,15 @@ class LoadedWorker:
                 parts[index] = slice(start, start + num_bytes)
         return parts
 
+    def memory_of(self, input_set: int) -> list[Array | None]:
+        """The memory of the arguments of a set, flat; None for what is no tensor."""
+        return [
+            self._memory.array(layout.dtype, layout.shape, layout.offsets[input_set]).reshape(-1)
+            if layout.offsets
+            else None
+            for layout in self.prepared.layouts
+        ]
+
     def restore(self, input_set: int) -> None:
         """Put the arguments of a set back to what they were."""
         for part in self._parts(input_set).values():

@@ -24,6 +24,11 @@ from pathlib import Path
 _CPU_CLOCK_OF_PROCESS = 2
 """Low bits of a clock that counts what all threads of a process ran (Linux, posix-timers)."""
 
+_STATE, _WAITED, _SWITCHES, _PLACE, _MEMORY = "stat", "schedstat", "status", "syscall", "mem"
+_LAST_PID = "root/proc/loadavg"
+"""Files of a process in /proc (proc(5)); the last one, as it sees it itself, names the process or
+thread that was last started in its namespace."""
+
 _POLL_S = 0.00002
 _LONG_POLL_S = 0.0005
 _POLLS_BETWEEN_LOOKS = 64
@@ -104,17 +109,17 @@ class Standstill:
         self._pid = pid
         self._has_own_processes = has_own_processes
         self._clock = (~pid << 3) | _CPU_CLOCK_OF_PROCESS
-        self._files = [
-            os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
-            for name in ("stat", "schedstat", "status", "root/proc/loadavg", "syscall", "mem")
-        ]
+        self._files = {}
+        for name in (_STATE, _WAITED, _SWITCHES, _LAST_PID, _PLACE, _MEMORY):
+            with suppress(OSError):  # a kernel may be built without some of them
+                self._files[name] = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         self._before: _Account | None = None
 
     def close(self) -> None:
         """Let go of it; it stays as it is."""
-        for fd in self._files:
+        for fd in self._files.values():
             os.close(fd)
-        self._files = []
+        self._files = {}
 
     def await_stop(self, look: Callable[[], None], is_urgent: bool = False) -> None:
         """Wait until all its threads stand still. `look` is called now and then, and raises where
@@ -162,13 +167,13 @@ class Standstill:
 
     def place(self) -> StopPlace | None:
         """Where it has stopped; None where the kernel does not say."""
-        words = self._read(4, 256).split()
+        words = self._read(_PLACE, 256).split()
         if len(words) < 9:
             return None
         pointer, counter = int(words[-2], 16), int(words[-1], 16)
         try:
-            stack = os.pread(self._files[5], _STACK_BYTES, pointer)
-        except (OSError, OverflowError):
+            stack = os.pread(self._files[_MEMORY], _STACK_BYTES, pointer)
+        except (OSError, OverflowError, KeyError):
             stack = b""
         return StopPlace(int(words[0]), pointer, counter, stack)
 
@@ -193,7 +198,7 @@ class Standstill:
             os.kill(self._pid, signal.SIGCONT)
 
     def _is_still(self) -> bool:
-        fields = self._read(0, 512).rpartition(b")")[2].split()
+        fields = self._read(_STATE, 512).rpartition(b")")[2].split()
         if not fields or fields[0] in (b"Z", b"X"):
             raise GoneError
         if fields[0] not in (b"T", b"t"):
@@ -218,18 +223,20 @@ class Standstill:
             last = now
 
     def _account(self) -> _Account:
-        ran, waited, *_ = self._read(1, 128).split()
-        switches = self._read(2, 8192).partition(b"\nvoluntary_ctxt_switches:")[2]
+        ran, waited, *_ = (*self._read(_WAITED, 128).split(), 0, 0)
+        switches = self._read(_SWITCHES, 8192).partition(b"\nvoluntary_ctxt_switches:")[2]
+        last = self._read(_LAST_PID, 128).split() if self._has_own_processes else []
         return _Account(
             time.clock_gettime_ns(self._clock),
             int(ran),
             int(waited),
             int(switches.split(None, 1)[0]),
-            int(self._read(3, 128).split()[-1]) if self._has_own_processes else 0,
+            int(last[-1]) if last else 0,
         )
 
-    def _read(self, file: int, size: int) -> bytes:
+    def _read(self, name: str, size: int) -> bytes:
+        """What a file of its says now; nothing where there is no such file."""
         try:
-            return os.pread(self._files[file], size, 0)
+            return os.pread(self._files[name], size, 0) if name in self._files else b""
         except OSError as cause:
             raise GoneError from cause

@@ -47,6 +47,8 @@ START_TIMEOUT_S = 180.0
 FORK_TIMEOUT_S = 30.0
 LOG_TAIL_BYTES = 600
 NUM_OPEN_ATTEMPTS = 200
+_READ_BYTES = 2**30
+"""What is read of a worker's memory at a time; Linux reads no more than 2 GiB."""
 
 _STEADY_MALLOC = {
     "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
@@ -291,7 +293,11 @@ class Worker:
             WorkerFailureError: there is no such memory; the worker is ended.
         """
         try:
-            data = os.pread(self._memory, num_bytes, address) if num_bytes else b""
+            parts = [
+                os.pread(self._memory, min(_READ_BYTES, num_bytes - start), address + start)
+                for start in range(0, num_bytes, _READ_BYTES)
+            ]
+            data = parts[0] if len(parts) == 1 else b"".join(parts)
         except (OSError, OverflowError, ValueError):
             data = b""
         if len(data) != num_bytes:

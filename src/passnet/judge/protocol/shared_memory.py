@@ -1,4 +1,4 @@
-"""Memory that judge and worker share: inputs, outputs, and the page on which calls are timed."""
+"""Memory that judge and worker share: inputs, outputs, and the pages of orders."""
 
 import fcntl
 import mmap

@@ -22,7 +22,7 @@ from passnet.judge.compare import Comparison, compare_values, worse
 from passnet.judge.findings import Finding, finding
 from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.processes.worker_process import WorkerFailureError
-from passnet.judge.protocol.messages import Observed
+from passnet.judge.protocol.messages import MAX_REPORTS, Observed
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.settings import TimingPlan
 from passnet.judge.timing.estimate import low_mean, self_ratio
@@ -44,10 +44,12 @@ from passnet.judge.timing.timed_worker import (
     burst_ns,
 )
 from passnet.judge.timing.wrong_answers import explain
+from passnet.records.dtypes import Array
 from passnet.score.tolerance import CORRECT_AT, LEVELS
 
-EXTREME_SET = 1
-"""Which set of inputs of a `FreshInputs` is the extreme one, where it has more than one."""
+FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
+"""Which sets of inputs a `FreshInputs` draws from; of some graphs it has no extreme one. Recorded
+values are never timed: what they make idle is no gain."""
 
 EXTREME_SHARE = 0.125
 """Share of timed calls on extreme inputs: enough for a shortcut that fails on them to be seen in
@@ -62,7 +64,8 @@ WARM_CALLS = 25
 NS_PER_MS = 1_000_000
 
 SHORTEST_MS = 1e-4
-"""A time below 0.1 microseconds is the clock's own grain."""
+"""The least time of a call, 0.1 microseconds: what a burst costs beside its calls is not known more
+closely than that."""
 
 EARLY_WORK = "early_work"
 EARLY_RATIO = 2.0
@@ -95,6 +98,15 @@ T = TypeVar("T")
 Rounds: TypeAlias = tuple[tuple[float, float], ...]
 """The times of a worker's two turns in every round, in milliseconds a call; each is that of a burst
 of calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedSample:
+    """All outputs of one timed call, and of the reference on the same inputs."""
+
+    draw: Draw
+    outputs: list[Array | None]
+    expected: list[Array | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +143,9 @@ class WorkerTiming:
 
     hot_ms: float | None
     """The same of the worker."""
+
+    samples: tuple[TimedSample, ...] = ()
+    """Timed calls for the precision of their outputs, one for each set of inputs at most."""
 
     def is_steady(self, tolerance: float) -> bool:
         """Whether the reference agrees with itself."""
@@ -191,6 +206,7 @@ class _WorkerRecord:
     bursts_ns: list[tuple[int, int]] = field(default_factory=list)
     findings: dict[str, Finding] = field(default_factory=dict)
     observed: dict[str, Observed] = field(default_factory=dict)
+    samples: dict[int, TimedSample] = field(default_factory=dict)
     up_ms: list[float] = field(default_factory=list)
     down_ms: list[float] = field(default_factory=list)
     failure: WorkerFailureError | None = None
@@ -323,12 +339,14 @@ class _Interleaving:
         worker.free()
         return burst_ns(spent, self._num_threads, worker.is_on_device)
 
-    def _draws(self) -> list[Draw]:
-        """Draws for a burst, as many of them extreme in every one."""
+    def _draws(self, is_last: bool = False) -> list[Draw]:
+        """Draws for a burst, as many of them extreme in every one, and one at least in the last."""
         count, fresh = self._num_calls, self._fresh
-        wanted = EXTREME_SHARE * count if fresh.num_sets > 1 else 0.0
+        wanted = EXTREME_SHARE * count if fresh.num_sets > EXTREME_SET else 0.0
         num_extreme = int(wanted) + (self._random.random() < wanted % 1)
-        sets = [EXTREME_SET] * num_extreme + [0] * (count - num_extreme)
+        if is_last and fresh.num_sets > EXTREME_SET:
+            num_extreme = max(num_extreme, 1)
+        sets = [EXTREME_SET] * num_extreme + [FRESH_SET] * (count - num_extreme)
         return [fresh.draw(number) for number in self._random.permutation(sets).tolist()]
 
     def _turn(self, order: Sequence[int], is_last: bool = False) -> dict[int, int]:
@@ -336,35 +354,40 @@ class _Interleaving:
         is_whole = is_last or self._random.random() < self._plan.audit_share
         times = {}
         for index in order:
-            ns = self._visit(index, lambda worker, i=index: self._take(worker, i, is_whole))
+            draws = self._draws(is_last)
+            ns = self._visit(
+                index, lambda worker, i=index, d=draws: self._take(worker, i, d, is_whole)
+            )
             if ns is not None:
                 times[index] = ns
         if is_whole:
             for index in self._random.permutation(range(1, len(self._workers))).tolist():
+                # A burst like any other for its worker, which is not counted.
+                draws = [self._fresh.draw(RECORDED_SET) for _ in range(self._num_calls)]
+                self._visit(index, lambda worker, i=index, d=draws: self._take(worker, i, d, True))
                 draw = self._fresh.draw()
                 self._visit(index, lambda worker, draw=draw: worker.observe(self._fresh, draw))
                 self._visit(index, lambda worker: worker.free())
         return times
 
-    def _take(self, worker: TimedWorker, index: int, is_whole: bool) -> int:
+    def _take(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> int:
         """A burst of a worker, of which some calls are compared with the reference's."""
         record = self._records[index]
         worker.call(self._num_calls)  # on the values of before, to warm up
         worker.free()
-        draws = self._draws()
         worker.write(self._fresh, draws)
         meanwhile_ns = worker.ran_meanwhile_ns()
         if meanwhile_ns:
             text = f"ran for {meanwhile_ns / 1e3:.1f} us while it should have stood still"
             record.note([finding("disturbs_others", text)])
-        spent = worker.call(len(draws))
         if strangers := worker.worker.num_strangers():
             text = f"{strangers} processes beside the worker while it stood still"
             record.note([finding("background_process", text)])
+        spent = worker.call(len(draws))
         if worker.stops_elsewhere(self._stop_offsets):
             text = "it stood still in other code than the worker's own"
             record.note([finding("loop_taken_over", text)])
-        look = self._draw_look(len(draws), is_whole)
+        look = self._draw_look(draws, is_whole)
         seen = worker.look_at(self._fresh, look)
         worker.free()
         if seen.up_ns is not None and seen.down_ns is not None:
@@ -377,10 +400,16 @@ class _Interleaving:
             self._shared = seen.calls[0].shared
         return burst_ns(spent, self._num_threads, worker.is_on_device)
 
-    def _draw_look(self, num_calls: int, is_whole: bool) -> Look:
-        """Where to look after a burst; nothing of its worker runs any more."""
-        count = min(MAX_SEEN, num_calls)
-        chosen = self._random.choice(num_calls, count, replace=False).tolist()
+    def _draw_look(self, draws: Sequence[Draw], is_whole: bool) -> Look:
+        """Where to look after a burst; nothing of its worker runs any more. A whole look takes an
+        extreme call too, if there is one.
+        """
+        order = self._random.permutation(len(draws)).tolist()
+        if is_whole:
+            extreme = [call for call in order if draws[call].input_set == EXTREME_SET]
+            usual = [call for call in order if draws[call].input_set != EXTREME_SET]
+            order = [*usual[:1], *extreme[:1], *usual[1:], *extreme[1:]]
+        chosen = order[:MAX_SEEN]
         reference = self._workers[0]
         spots = self._random.random(reference.num_inputs).tolist()
         return Look(tuple(chosen), draw_places(reference.forms, self._random), spots, is_whole)
@@ -405,7 +434,11 @@ class _Interleaving:
         record, forms = self._records[index], self._workers[index].forms
         for actual, right in zip(seen.calls, expected.calls, strict=True):
             record.comparison = worse(record.comparison, _compare_call(look, actual, right))
-            if actual.whole is None or right.whole is None or actual.draw.input_set == EXTREME_SET:
+            if actual.whole is None or right.whole is None:
+                continue
+            sample = TimedSample(actual.draw, actual.whole, right.whole)
+            record.samples[actual.draw.input_set] = sample
+            if actual.draw.input_set == EXTREME_SET:
                 continue
             whole = compare_values(forms, self._workers[0].forms, actual.whole, right.whole)
             record.comparison = worse(record.comparison, whole)
@@ -428,12 +461,18 @@ class _Interleaving:
         for index, worker in enumerate(self._workers):
             hot_ms.append(self._visit(index, _hot_ms) if worker.is_on_device else None)
             if (observed := self._visit(index, lambda worker: worker.leave())) is not None:
-                self._records[index].observed.update({use.name: use for use in observed})
+                record = self._records[index]
+                for use in observed[: MAX_REPORTS - len(record.observed)]:
+                    record.observed[use.name] = use
         for record in self._records[1:]:
             record.note(_early_work(record.up_ms, reference.up_ms))
             record.note(_late_work(record.down_ms, reference.down_ms))
         empty_ns = float(low_mean(np.array(self._empty_ns)))
         rounds = [self._rounds_ms(record, empty_ns) for record in self._records]
+        for record, times in zip(self._records, rounds, strict=True):
+            if times and float(low_mean(np.array(times).reshape(-1))) <= SHORTEST_MS:
+                text = "its calls take no longer than a burst that makes none"
+                record.note([finding("physical_floor", text)])
         timings = [
             WorkerTiming(
                 rounds[0],
@@ -446,6 +485,7 @@ class _Interleaving:
                 record.failure,
                 hot_ms[0],
                 hot,
+                tuple(record.samples.values()),
             )
             for record, own_rounds, hot in zip(self._records, rounds, hot_ms, strict=True)
         ]

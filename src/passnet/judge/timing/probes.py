@@ -1,7 +1,7 @@
 """Looks into the memory of a worker: random places of its outputs, or all of them.
 
-The worker has no part in it beyond saying where its outputs lie. What is read at the end of a call
-is what was there at the end of the call.
+The worker has no part in it beyond saying where its outputs lie. What is read while it stands still
+is what was there when it stopped.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence

@@ -343,13 +343,14 @@ class TimedWorker:
 
     def _look(self, num_calls: int = 1) -> Callable[[], None]:
         """Ends the wait for a worker that has failed, or takes too long."""
-        deadline = time.monotonic() + self._timeout_s * num_calls
+        allowed_s = min(self._timeout_s * num_calls, self.worker.left_s)
+        deadline = time.monotonic() + allowed_s
 
         def look() -> None:
             if self.worker.has_spoken():
                 self.worker.receive(type(None), 1.0)
             if time.monotonic() > deadline:
-                text = f"no end of a call in {self._timeout_s:g} s"
+                text = f"no end of {num_calls} calls in {allowed_s:g} s"
                 raise self.worker.end_for("timeout", "Timeout", text)
 
         return look

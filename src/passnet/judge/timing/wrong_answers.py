@@ -7,12 +7,14 @@ the worker was called with before.
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from passnet.judge.compare import compare_values
 from passnet.judge.findings import Finding, finding
 from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.timed_worker import LEAST_CALLS, Look, TimedWorker
-from passnet.records.dtypes import Array
+from passnet.records.dtypes import Array, from_storage
 from passnet.score.tolerance import CORRECT_AT
 
 MAX_ARGUMENTS = 24
@@ -43,6 +45,8 @@ def explain(
         for before in range(after)
         if _same(answers[after], answers[before]) and not _same(right[after], right[before])
     ]
+    if not all(_is_finite(oracle, answer) for answer in answers):
+        return []  # what overflows is the same for many inputs
     if len(pairs) == len(answers) * (len(answers) - 1) // 2:
         text = "calls on different inputs all gave the same outputs, to the bit"
         return [finding("constant_output", text)]
@@ -104,6 +108,13 @@ def _agree(
 ) -> bool:
     t = compare_values(oracle.forms, oracle.forms, answer, right).t
     return t is not None and t <= CORRECT_AT
+
+
+def _is_finite(oracle: TimedWorker, answer: Sequence[Array | None]) -> bool:
+    return all(
+        values is None or bool(np.isfinite(from_storage(values, form.dtype)).all())
+        for values, form in zip(answer, oracle.forms, strict=True)
+    )
 
 
 def _same(first: Sequence[Array | None], second: Sequence[Array | None]) -> bool:

@@ -1,7 +1,7 @@
 """Where a worker's arguments lie: in the memory it shares with the judge, or on a device.
 
 On a CPU the judge writes arguments and reads outputs in place. A device has memory that the judge
-cannot reach: there the worker copies arguments up before a call, and outputs down after it, into
+cannot reach: there the worker copies arguments up before a burst, and outputs down after it, into
 memory that is shared. What it copies is compared like anything else that a worker says; how long it
 takes is measured, as work that is put off until then shows in it.
 """
@@ -20,8 +20,8 @@ from passnet.judge.protocol.messages import InputLayout
 from passnet.judge.protocol.shared_memory import aligned
 
 FLUSHED_SHARE = 2
-"""How many times its second-level cache a GPU writes before a call, so that the call starts cold
-(reference: measuring, cold L2 by default on a GPU)."""
+"""How many times its second-level cache a GPU writes before a burst, so that none of its calls
+finds its arguments there (reference: measuring, cold L2 by default on a GPU)."""
 
 
 class _SharedArguments:

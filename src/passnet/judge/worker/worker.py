@@ -54,7 +54,7 @@ from passnet.records.dtypes import STORAGE
 MAX_ERROR_CHARACTERS = 2000
 SWITCH_INTERVAL_S = 0.0005
 """How long another Python thread waits for its turn at most: one that works on after its call has
-ended is to be seen at it while the judge looks."""
+ended is to be seen at it when the worker is let run without an order."""
 
 
 def serve(channel: Channel) -> None:

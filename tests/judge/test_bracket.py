@@ -1,0 +1,205 @@
+"""What the bracket promises: who runs when, what is drawn when, and what makes a time."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passnet.graph.inputs import make_inputs
+from passnet.judge.candidate import Candidate
+from passnet.judge.compare import Comparison
+from passnet.judge.judge import judge_graph
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.standstill import Spent, Standstill, StopPlace
+from passnet.judge.protocol.messages import WorkerLimits
+from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.timing import clock
+from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
+from passnet.judge.timing.timed_worker import TimedWorker, burst_ns
+from tests.judge.folders import small_graph
+
+pytestmark = pytest.mark.xdist_group("worker")
+
+MS = 1_000_000
+
+STOPS = """
+import ctypes, os, signal, threading, time
+from functools import partial
+stop = partial(os.kill, os.getpid(), signal.SIGSTOP)
+def spin(clock=time.thread_time):
+    end = clock() + 0.01
+    while clock() < end:
+        pass
+"""
+
+
+@contextmanager
+def stopping(body: str) -> Iterator[tuple[int, Standstill]]:
+    """A process that has stopped itself for the first time, and is let run by the test."""
+    with subprocess.Popen([sys.executable, "-c", STOPS + body]) as process:
+        still = Standstill(process.pid, has_own_processes=True)
+        try:
+            still.await_stop(lambda: None)
+            yield process.pid, still
+        finally:
+            still.close()
+            process.kill()
+
+
+def test_what_a_process_runs_while_it_should_stand_still_is_seen() -> None:
+    with stopping("while True:\n    stop()\n    spin()\n") as (pid, still):
+        assert still.run(lambda: None).cpu_ns >= 10 * MS
+        assert still.ran_meanwhile_ns() == 0
+        os.kill(pid, signal.SIGCONT)  # as a timer of its own would
+        still.await_stop(lambda: None)
+        assert still.ran_meanwhile_ns() >= 10 * MS
+
+
+def test_what_all_threads_ran_counts() -> None:
+    body = (
+        "while True:\n    stop()\n    one = threading.Thread(target=spin)\n"
+        "    one.start()\n    spin()\n    one.join()\n"
+    )
+    with stopping(body) as (_, still):
+        spent = still.run(lambda: None)
+    assert spent.cpu_ns >= 20 * MS and spent.main_ns <= spent.cpu_ns - 10 * MS
+    assert spent.num_started >= 1 and burst_ns(spent, 1, is_on_device=False) == spent.wall_ns
+
+
+def test_a_stop_in_another_place_is_told_apart() -> None:
+    body = "libc = ctypes.CDLL(None)\nstop(); stop(); libc.kill(os.getpid(), signal.SIGSTOP)\n"
+    with stopping(body) as (_, still):
+        first = still.place()
+        still.run(lambda: None)
+        second = still.place()
+        if first is None or second is None:
+            pytest.skip("this kernel does not say where a process has stopped")
+        offsets = still.returns(first, second)
+        still.run(lambda: None)
+        elsewhere = still.place()
+    assert offsets and second.is_same(first, offsets)
+    assert elsewhere is not None and not elsewhere.is_same(first, offsets)
+    returning = StopPlace(62, 4096, 8192, bytes(range(32)))
+    forged = StopPlace(62, 4096, 8192, bytes(range(16)) + bytes(16))
+    assert forged.is_same(returning, [0, 8]) and not forged.is_same(returning, [16])
+
+
+TIMES = {
+    "others had the processor": (Spent(100, 100, 900, 1000, 1, 0), 1, False, 100),
+    "it waited by itself": (Spent(100, 100, 0, 1000, 2, 0), 1, False, 1000),
+    "both": (Spent(100, 100, 300, 1000, 2, 0), 1, False, 700),
+    "its own threads had the processor": (Spent(500, 100, 300, 1000, 2, 0), 1, False, 1000),
+    "its threads ran side by side": (Spent(1500, 800, 0, 1000, 2, 0), 1, False, 1500),
+    "several threads are allowed": (Spent(1500, 800, 0, 1000, 1, 0), 2, False, 1000),
+    "something was started": (Spent(100, 100, 900, 1000, 1, 1), 1, False, 1000),
+    "a device worked": (Spent(100, 100, 0, 1000, 1, 0), 1, True, 1000),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_the_time_of_a_burst(name: str) -> None:
+    spent, num_threads, is_on_device, ns = TIMES[name]
+    assert burst_ns(spent, num_threads, is_on_device) == ns
+
+
+def test_one_call_in_eight_is_on_extreme_inputs() -> None:
+    graph, random = small_graph().graph, np.random.default_rng(0)
+    sets = [make_inputs(graph, kind, 0) for kind in ("fresh", "extreme")]
+    fresh = FreshInputs(graph.tensors, sets, random)
+    for num_calls, num_bursts in ((3, 4000), (100, 40)):
+        given: Any = ([], None, TimingPlan(), fresh, random, None, [], 1, set(), num_calls)
+        rounds = clock._Interleaving(*given)
+        draws = [draw for _ in range(num_bursts) for draw in rounds._draws()]
+        share = np.mean([draw.input_set == clock.EXTREME_SET for draw in draws])
+        assert len(draws) == num_calls * num_bursts and 0.115 < share < 0.135
+
+
+def test_wrong_values_of_an_earlier_measurement_are_remembered() -> None:
+    right, wrong = Comparison("ok", -10), Comparison("ok", None, "output 0 is wrong")
+    first, last = (
+        clock.Measurement(
+            (clock.WorkerTiming((), (), 3, 0.0, seen, (), (), None, None, None),), frozenset()
+        )
+        for seen in (wrong, right)
+    )
+    assert last.remembering(first).timings[0].comparison == wrong
+
+
+Event = tuple[int, str, tuple[Draw, ...]]
+"""A worker, what was done to it ("d": where to look in it was drawn), and what was written."""
+
+
+@pytest.fixture
+def events(parents: ParentPool, monkeypatch: pytest.MonkeyPatch) -> list[Event]:
+    """What happened, in order, while two equal candidates were timed."""
+    told: list[Event] = []
+
+    def log(letter: str, usual: Callable[..., Any], worker: TimedWorker, *rest: Any) -> Any:
+        told.append((id(worker), letter, tuple(rest[1]) if letter == "w" else ()))
+        return usual(worker, *rest)
+
+    def draw(*given: Any) -> Any:
+        told.append((told[-1][0], "d", ()))
+        return places(*given)
+
+    for letter, name in (("w", "write"), ("c", "call"), ("l", "look_at"), ("f", "free")):
+        usual = getattr(TimedWorker, name)
+        monkeypatch.setattr(TimedWorker, name, _method(partial(log, letter, usual)))
+    places = clock.draw_places
+    monkeypatch.setattr(clock, "draw_places", draw)
+    settings = JudgeSettings(
+        timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, audit_share=0.5),
+        limits=WorkerLimits(1024),
+        self_tolerance=1e9,
+    )
+    candidates = [Candidate(name, "eager", None, "direct") for name in ("one", "other")]
+    trials = judge_graph(parents, small_graph(), candidates, settings)
+    assert [trial.status for trial in trials] == ["ok", "ok"]
+    return told
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given: function(*given)
+
+
+def _stories(events: list[Event]) -> dict[int, str]:
+    """The letters of each worker, in order."""
+    stories: dict[int, str] = {}
+    for worker, letter, _ in events:
+        stories[worker] = stories.get(worker, "") + letter
+    return stories
+
+
+def test_where_to_look_is_drawn_when_a_burst_has_ended(events: list[Event]) -> None:
+    timed = [story for story in _stories(events).values() if "d" in story]
+    assert len(timed) == 3  # the reference and two candidates
+    for story in timed:
+        # Warm-up; then turns: a call on the values of before, outputs freed, new values written, a
+        # call, a look drawn, a look, outputs freed; and after some a call that is observed.
+        assert re.fullmatch("(wcf){4}(cfwcdlf(wf)?){7}", story), story
+
+
+def test_each_worker_has_inputs_of_its_own_which_the_oracle_gets_afterwards(
+    events: list[Event],
+) -> None:
+    [oracle] = [worker for worker, story in _stories(events).items() if "d" not in story]
+    answered: set[Draw] = set()
+    written: dict[int, tuple[Draw, ...]] = {}
+    seen: list[Draw] = []
+    for worker, letter, draws in events:
+        if letter == "w" and worker == oracle:
+            assert set(draws) <= answered
+        elif letter == "w":
+            seen += draws
+            written[worker] = draws
+        elif letter == "c":
+            answered.update(written.get(worker, ()))
+    assert len(seen) > 50 and len(set(seen)) == len(seen)
