@@ -61,6 +61,10 @@ def test_what_a_process_runs_while_it_should_stand_still_is_seen() -> None:
         os.kill(pid, signal.SIGCONT)  # as a timer of its own would
         still.await_stop(lambda: None)
         assert still.ran_meanwhile_ns() >= 10 * MS
+        still.run(lambda: None)
+        assert 10 * MS <= still.ran_meanwhile_ns() < 20 * MS, (
+            "it is not forgotten, nor is a run in it"
+        )
 
 
 def test_what_all_threads_ran_counts() -> None:
