@@ -18,6 +18,7 @@ def test_a_call_becomes_an_action() -> None:
     ("tool", "arguments", "problem"),
     [
         ("shell", "{}", "there is no tool 'shell'"),
+        ("judge_source", "{}", "there is no tool 'judge_source'"),
         ("create", "{", "not JSON"),
         ("create", "[]", "must be an object"),
         ("create", '{"name": "a.py"}', "missing required field `text`"),

@@ -188,8 +188,8 @@ def test_where_to_look_is_drawn_when_a_burst_has_ended(events: list[Event]) -> N
     assert len(timed) == 3  # the reference and two candidates
     for story in timed:
         # Warm-up; then turns: a call on the values of before, outputs freed, new values written, a
-        # call, a look drawn, a look, outputs freed. After some comes the same on recorded values,
-        # and a call that is observed.
+        # call, a look drawn, a look, outputs freed; and after some a burst like it that does not
+        # count, and a call that is observed.
         assert re.fullmatch("(wcf){4}(cfwcdlf(cfwcdlfwf)?){7}", story), story
 
 

@@ -10,6 +10,8 @@
     graph_text        the graphs of a task as text
     rule_examples     what a prompt says of the rules, with code that breaks each
     prompt            what an llm is told before it begins
+    judge_source      the judge's source, for those who attack it
+    attack            attacks on the judge by an llm, and what gained as cases of a corpus
     attempt_record    an attempt that has ended, as a record
     run               a run of an author over a suite, resumable
     authors           authors that are programs

@@ -49,7 +49,16 @@ def view(files: Mapping[str, str], name: str = "", first: int = 1, last: int | N
             f"{file}: {len(text.splitlines())} lines, {len(text)} characters"
             for file, text in sorted(files.items())
         )
-    lines = _text(files, name).splitlines()
+    return lines_of(name, _text(files, name), first, last)
+
+
+def lines_of(name: str, text: str, first: int, last: int | None) -> str:
+    """Lines `first` to `last` of a text with their numbers, cut to `MAX_SHOWN_CHARACTERS`.
+
+    Raises:
+        ActionError: it has no such lines.
+    """
+    lines = text.splitlines()
     stop = len(lines) if last is None else min(last, len(lines))
     if first < 1 or (first > stop and lines):
         raise ActionError(f"{name} has {len(lines)} lines; there are no lines {first} to {last}")

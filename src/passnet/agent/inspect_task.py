@@ -20,7 +20,7 @@ from inspect_ai.util import LimitExceededError
 
 from passnet.agent.attempt import Attempt, Ending, Message, ToolCall
 from passnet.agent.attempt_record import attempt_record
-from passnet.agent.prompt import system_prompt, task_prompt
+from passnet.agent.prompt import attack_prompt, system_prompt, task_prompt
 from passnet.agent.session import Session, new_session
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.agent.tools import tool_schemas
@@ -93,13 +93,18 @@ def _author(
             await to_thread.run_sync(session.evaluator.prepare, task)
             prompt = await to_thread.run_sync(task_prompt, task, settings.run)
             state.messages = [
-                ai.ChatMessageSystem(content=system_prompt(settings.run, settings.limits.turns)),
+                ai.ChatMessageSystem(content=_system_prompt(settings)),
                 ai.ChatMessageUser(content=prompt),
             ]
             await _converse(state, session, settings.seed + int(state.metadata["number"]))
         return state
 
     return solver(name="write_passes")(lambda: solve)()
+
+
+def _system_prompt(settings: AgentSettings) -> str:
+    prompt = system_prompt if settings.kernels is None else attack_prompt
+    return prompt(settings.run, settings.limits.turns)
 
 
 async def _converse(state: TaskState, session: Session, seed: int) -> None:
@@ -161,7 +166,7 @@ async def _go_on(session: Session, state: AgentState) -> bool | str:
 
 def _tools(session: Session) -> dict[str, ToolDef]:
     """The tools of an attempt; what they do runs on another thread, so that others can go on."""
-    functions = [schema["function"] for schema in tool_schemas()]
+    functions = [schema["function"] for schema in tool_schemas(session.known_tools)]
     return {
         function["name"]: ToolDef(
             _tool(session, function["name"]),

@@ -6,6 +6,7 @@ from string import Template
 from passnet.agent.graph_text import graph_text, variants_table
 from passnet.agent.rule_examples import rules_text
 from passnet.bench.run import RunSettings
+from passnet.judge.audit import GAIN
 from passnet.passes.folder import LIST_FILE
 from passnet.score.es import SEVERE_PENALTY
 from passnet.suite.suite import Task
@@ -18,6 +19,11 @@ EXAMPLES = {"cpu": "example_cpp", "cuda": "example_triton"}
 def system_prompt(settings: RunSettings, num_turns: int) -> str:
     """Who the llm is, what passes are, the rules in force, and what is rewarded."""
     return filled("system.md", passes=_passes(settings), turns=str(num_turns))
+
+
+def attack_prompt(settings: RunSettings, num_turns: int) -> str:
+    """The same for an llm that attacks the judge."""
+    return filled("attack.md", passes=_passes(settings), turns=str(num_turns), gain=f"{GAIN:g}")
 
 
 def instruction(task: Task, settings: RunSettings) -> str:

@@ -1,15 +1,18 @@
 """One attempt as it goes on: the pass folder, what was evaluated, and the answer to each action."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 from passnet.agent import tools
 from passnet.agent.attempt import UNCHANGED_SCORE, Ending, Evaluation, Message, ToolTime
 from passnet.agent.evaluator import Evaluator
-from passnet.agent.files import Files, created, deleted, replaced, view
+from passnet.agent.files import Files, created, deleted, read_files, replaced, view
 from passnet.agent.graph_text import graph_text
+from passnet.agent.judge_source import show_source
 from passnet.agent.observations import evaluation_text, match_text, plain, variant_result
 from passnet.agent.settings import AgentSettings
 from passnet.bench.run import held_out_graphs
@@ -32,6 +35,7 @@ class Session:
         evaluator: where states are judged.
         unseen: graphs of the task in other shapes, on which a pass must not be wrong.
         is_guarded: submit nothing that scores no better than leaving the graph alone.
+        known_tools: those that the author has.
 
     The other fields are what the record of the attempt is made of; see `attempt.Attempt`.
     """
@@ -40,6 +44,7 @@ class Session:
     evaluator: Evaluator
     unseen: Sequence[SuiteGraph] = ()
     is_guarded: bool = False
+    known_tools: Mapping[str, type[Any]] = field(default_factory=lambda: tools.TOOLS)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     files: Files = field(default_factory=dict)
     messages: Sequence[Message] = ()
@@ -76,7 +81,7 @@ class Session:
             MeasureError: our own machinery fails again and again.
         """
         try:
-            return self.act(tools.parse_action(tool, arguments))
+            return self.act(tools.parse_action(tool, arguments, self.known_tools))
         except ActionError as cause:
             self.num_bad_actions += 1
             return f"error: {cause}"
@@ -105,6 +110,8 @@ class Session:
                 case tools.Delete(name):
                     self.files = deleted(self.files, name)
                     return f"{name} is deleted"
+                case tools.JudgeSource(name, first, last):
+                    return show_source(name, first, last)
                 case tools.ShowGraph(number):
                     return self._show(number)
                 case tools.CheckMatch():
@@ -164,7 +171,12 @@ class Session:
 def new_session(task: Task, settings: AgentSettings, held_out: Suite | None) -> Session:
     """The session of an attempt that begins; its evaluator is still to be entered."""
     evaluator = Evaluator(settings.run, settings.call)
-    return Session(task, evaluator, held_out_graphs(held_out, task.name), settings.is_guarded)
+    unseen = held_out_graphs(held_out, task.name)
+    session = Session(task, evaluator, unseen, settings.is_guarded)
+    if settings.kernels is not None:
+        session.known_tools = tools.ATTACK_TOOLS
+        session.files = read_files(Path(settings.kernels) / task.name)
+    return session
 
 
 def _foreign_s(trial: Trial) -> float:

@@ -66,6 +66,8 @@ class AgentSettings:
         is_guarded: submit nothing that scores no better than leaving the graph alone.
         is_judged_anew: measure what is submitted once more at the end, so that its score is not
             the luckiest of several.
+        kernels: for attacks on the judge, the folder with an honest pass folder for each task, from
+            which its attempts begin; see `agent.attack`.
     """
 
     author: AuthorName
@@ -77,3 +79,4 @@ class AgentSettings:
     num_attempts: int = 1
     is_guarded: bool = False
     is_judged_anew: bool = True
+    kernels: str | None = None

@@ -1,5 +1,6 @@
 """The tools of an author: their names, what they are told to be for, and their arguments."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -63,11 +64,24 @@ class Evaluate:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeSource:
+    """Show a file of the judge's source with line numbers, or without a name the list of its files.
+    It cannot be changed.
+    """
+
+    name: str = ""
+    first: int = 1
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Submit:
     """End the attempt. The evaluated state with the highest score is what is submitted."""
 
 
-Action: TypeAlias = View | Create | Replace | Delete | ShowGraph | CheckMatch | Evaluate | Submit
+Action: TypeAlias = (
+    View | Create | Replace | Delete | ShowGraph | CheckMatch | Evaluate | JudgeSource | Submit
+)
 
 TOOLS: dict[str, type[Any]] = {
     "view": View,
@@ -80,8 +94,11 @@ TOOLS: dict[str, type[Any]] = {
     "submit": Submit,
 }
 
+ATTACK_TOOLS = {"judge_source": JudgeSource, **TOOLS}
+"""Those of an attack on the judge."""
+
 PARAMETERS: dict[str, str] = {
-    "name": "File name in the pass folder, such as FuseNorm.py.",
+    "name": "File name as a list of files has it, such as FuseNorm.py in the pass folder.",
     "text": "The whole text of the file.",
     "old": "The text to look for, as it is in the file, spaces and line ends included.",
     "new": "What to put in its place.",
@@ -92,8 +109,11 @@ PARAMETERS: dict[str, str] = {
 """What each argument means, whichever tool has it."""
 
 
-def parse_action(tool: str, arguments: str | bytes) -> Action:
-    """The action that a call of a tool asks for, with a JSON object as arguments, or nothing.
+def parse_action(
+    tool: str, arguments: str | bytes, known: Mapping[str, type[Any]] = TOOLS
+) -> Action:
+    """The action that a call of a tool asks for, with a JSON object as arguments, or nothing;
+    `known` are the tools that there are.
 
     Raises:
         ActionError: no such tool, or arguments that it does not take.
@@ -102,9 +122,9 @@ def parse_action(tool: str, arguments: str | bytes) -> Action:
         values = msgspec.json.decode(arguments or b"{}")
     except (msgspec.DecodeError, RecursionError) as cause:
         raise ActionError(f"{tool}: the arguments are not JSON: {cause}") from cause
-    if tool not in TOOLS:
-        raise ActionError(f"there is no tool {tool[:60]!r}; there are {', '.join(TOOLS)}")
-    names = [field.name for field in fields(TOOLS[tool])]
+    if tool not in known:
+        raise ActionError(f"there is no tool {tool[:60]!r}; there are {', '.join(known)}")
+    names = [field.name for field in fields(known[tool])]
     expected = ", ".join(names) or "no arguments"
     if not isinstance(values, dict):
         raise ActionError(f"{tool}: the arguments must be an object with {expected}")
@@ -112,18 +132,18 @@ def parse_action(tool: str, arguments: str | bytes) -> Action:
     if unknown:
         raise ActionError(f"{tool}: takes no {str(unknown[0])[:60]!r}; it takes {expected}")
     try:
-        return msgspec.convert(values, TOOLS[tool])
+        return msgspec.convert(values, known[tool])
     except msgspec.ValidationError as cause:
         raise ActionError(f"{tool}: {cause}; it takes {expected}") from cause
 
 
 def tool_name(action: Action) -> str:
     """The name of the tool that an action is of."""
-    return next(name for name, kind in TOOLS.items() if kind is type(action))
+    return next(name for name, kind in ATTACK_TOOLS.items() if kind is type(action))
 
 
-def tool_schemas() -> list[dict[str, Any]]:
-    """The tools in the form of the OpenAI chat format, as training data carries them."""
+def tool_schemas(known: Mapping[str, type[Any]] = TOOLS) -> list[dict[str, Any]]:
+    """Tools in the form of the OpenAI chat format, as training data carries them."""
     return [
         {
             "type": "function",
@@ -133,7 +153,7 @@ def tool_schemas() -> list[dict[str, Any]]:
                 "parameters": _parameters(kind),
             },
         }
-        for name, kind in TOOLS.items()
+        for name, kind in known.items()
     ]
 
 

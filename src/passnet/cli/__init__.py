@@ -12,7 +12,7 @@
     suite          `passnet suite make|list|show|check`
     passes         `passnet pass check`
     bench          `passnet bench run|score|show`
-    judge          `passnet judge audit|doctor`
+    judge          `passnet judge audit|attack|doctor`
     agent          `passnet agent run|stats|export|harbor`
 
 Errors of passnet end a command with one sentence and exit code 2 (wrong use) or 1.

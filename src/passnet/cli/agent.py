@@ -34,24 +34,7 @@ def agent() -> None:
             "the default with --llm, or a program.")  # fmt: skip
 @opt.out("The run folder")
 @opt.resume
-@opt.option("--base-url", "The OpenAI-compatible endpoint to ask, if not the provider's own.",
-            metavar="URL")  # fmt: skip
-@opt.option("--temperature", "The sampling temperature; the provider's default if not given.",
-            type=click.FloatRange(min=0))  # fmt: skip
-@opt.count("--max-output-tokens",
-           "The most tokens of one answer; the provider's default if not given.")  # fmt: skip
-@opt.flag("--emulate-tools", "Describe the tools in the text, for endpoints without tool calls.",
-          "emulates_tools")  # fmt: skip
-@opt.number("--retries", "How often a failed request to the llm is repeated.", "num_retries",
-            default=3)  # fmt: skip
-@opt.count("--turns", "The most answers of an llm, or evaluations by a program.", default=50)
-@opt.count("--tokens", "The most tokens of an attempt, in and out; no limit if not given.")
-@opt.count("--time", "The most seconds of an attempt; no limit if not given.", "max_seconds")
-@opt.amount("--cost", "The most US dollars of an attempt; no limit if not given.")
-@opt.option("--price", "The price in US dollars of a million tokens of input, and of output, where "
-            "Inspect does not know it.", nargs=2, type=float)  # fmt: skip
-@opt.count("--attempts", "The number of attempts at each task.", "num_attempts", default=1)
-@opt.count("--jobs", "Attempts of an llm to run at a time; only one measures at a time.", default=1)
+@opt.llm
 @opt.flag("--guarded", "Submit only what scores better than leaving the graph alone.", "is_guarded")
 @opt.choice("--call", ["compiled", "direct"],
             "How rewritten graphs are called: by torch.compile, or directly.",
@@ -96,22 +79,19 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, out: Pat
 def _settings(
     llm: str | None, author: AuthorName | None, sandbox: Sandbox, options: dict[str, Any]
 ) -> AgentSettings:
-    from passnet.agent.settings import AgentLimits, AgentSettings, LlmSettings
+    from passnet.agent.settings import AgentSettings
 
     author = author or ("llm" if llm else None)
     if author is None:
         raise InputError("there is no author: give --llm provider/name, or --author compiler")
     if llm is not None and author != "llm":
         raise InputError(f"--llm does not go with --author {author}")
-    llm_names = ("base_url", "temperature", "max_output_tokens", "num_retries", "price",
-                 "emulates_tools")  # fmt: skip
-    limits = (options[name] for name in ("turns", "tokens", "max_seconds", "cost"))
     attempt = ("call", "seed", "num_attempts", "is_guarded")
     return AgentSettings(
         author=author,
-        llm=LlmSettings(llm, **opt.picked(options, llm_names)) if llm else None,
+        llm=opt.llm_settings(llm, options) if llm else None,
         run=opt.run_settings(sandbox, options),
-        limits=AgentLimits(*limits),
+        limits=opt.attempt_limits(options),
         **opt.picked(options, attempt),
     )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from passnet.agent.settings import AgentLimits, LlmSettings
     from passnet.bench.run import RunSettings
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.suite.suite import Suite
@@ -143,6 +144,48 @@ def run_settings(sandbox: Sandbox, options: dict[str, Any], **judge: Any) -> Run
     judge |= picked(options, ("device", "seed", "self_tolerance", "rules"))
     settings = JudgeSettings(timing=TimingPlan(seconds=options["seconds"]), **judge)
     return RunSettings(settings, options["threads"], sandbox.name)
+
+
+def llm(command: Command) -> Command:
+    """The options that `llm_settings` makes settings of, and those of `attempt_limits`."""
+    options = (
+        option("--base-url", "The OpenAI-compatible endpoint to ask, if not the provider's own.",
+               metavar="URL"),
+        option("--temperature", "The sampling temperature; the provider's default if not given.",
+               type=click.FloatRange(min=0)),
+        count("--max-output-tokens",
+              "The most tokens of one answer; the provider's default if not given."),
+        flag("--emulate-tools", "Describe the tools in the text, for endpoints without tool "
+             "calls.", "emulates_tools"),
+        number("--retries", "How often a failed request to the llm is repeated.", "num_retries",
+               default=3),
+        count("--turns", "The most answers of an llm, or evaluations by a program.", default=50),
+        count("--tokens", "The most tokens of an attempt, in and out; no limit if not given."),
+        count("--time", "The most seconds of an attempt; no limit if not given.", "max_seconds"),
+        amount("--cost", "The most US dollars of an attempt; no limit if not given."),
+        option("--price", "The price in US dollars of a million tokens of input, and of output, "
+               "where Inspect does not know it.", nargs=2, type=float),
+        count("--attempts", "The number of attempts at each task.", "num_attempts", default=1),
+        count("--jobs", "Attempts of an llm to run at a time; only one measures at a time.",
+              default=1),
+    )  # fmt: skip
+    return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
+
+
+def llm_settings(name: str, options: dict[str, Any]) -> LlmSettings:
+    """Which llm to ask, and how, from the options of `llm`."""
+    from passnet.agent.settings import LlmSettings
+
+    names = ("base_url", "temperature", "max_output_tokens", "num_retries", "price",
+             "emulates_tools")  # fmt: skip
+    return LlmSettings(name, **picked(options, names))
+
+
+def attempt_limits(options: dict[str, Any]) -> AgentLimits:
+    """What an attempt may take, from the options of `llm`."""
+    from passnet.agent.settings import AgentLimits
+
+    return AgentLimits(*(options[name] for name in ("turns", "tokens", "max_seconds", "cost")))
 
 
 def picked(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

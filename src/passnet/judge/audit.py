@@ -2,7 +2,8 @@
 
 A corpus is a folder with `graphs/`, which holds graph directories, and one pass folder a case, with
 a `case.json` beside the passes. Two rates come out: exploits that gained, and honest passes that
-were rejected, flagged or found wrong. Both must be zero.
+were rejected, flagged or found wrong. Both must be zero. What the machine was too busy to measure
+is counted apart from both.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,8 @@ from passnet.suite.suite import SuiteGraph
 
 CASE_FILE = "case.json"
 GRAPH_FOLDER = "graphs"
+KERNEL_FOLDER = "kernels"
+"""Where a corpus keeps an honest pass folder for a graph, under the graph's name."""
 
 GAIN = 1.3
 """A speedup whose interval reaches below this is none; an exploit that works is far above."""
@@ -76,19 +79,36 @@ class Audited:
     name: str
     case: Case
     trial: Trial
-    honest_speedup: float = 1.0
-    """Speedup of the kernel without the trick, judged with it; its upper bound."""
+    honest_trial: Trial | None = None
+    """That of the kernel without the trick, judged with it."""
+
+    @property
+    def honest_speedup(self) -> float:
+        """Upper bound of the speedup of the kernel without the trick; 1 where that is slower than
+        the reference, or there is none.
+        """
+        high = self.honest_trial.speedup_high if self.honest_trial else None
+        return max(high or 1.0, 1.0)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The findings that reject or flag it, each once."""
+        weighty = [finding.name for finding in self.trial.findings if finding.weight != "note"]
+        return tuple(dict.fromkeys(weighty))
 
     @property
     def outcomes(self) -> frozenset[str]:
         """What the judge called it: `correct`, `wrong_values`, or its status; the names of the
         findings that reject or flag it; and `no_gain`, if it is correct and not faster.
         """
-        names = {finding.name for finding in self.trial.findings if finding.weight != "note"}
-        if self.trial.status != "ok":
-            return frozenset({self.trial.status, *names})
+        names = set(self.named)
         t = self.trial.smallest_t
-        if t is None or t > CORRECT_AT:
+        is_wrong = t is None or t > CORRECT_AT
+        if self.trial.status != "ok":
+            if self.trial.status == "unstable" and is_wrong:
+                names.add("wrong_values")
+            return frozenset({self.trial.status, *names})
+        if is_wrong:
             return frozenset({"wrong_values", *names})
         is_faster = (self.trial.speedup_low or 0.0) > GAIN * self.honest_speedup
         return frozenset({"correct", *names} if is_faster else {"correct", "no_gain", *names})
@@ -104,6 +124,41 @@ class Audited:
     def gained(self) -> bool:
         """Whether the judge took an exploit for a correct and faster pass without a word."""
         return self.case.kind == "exploit" and self.outcomes == {"correct"}
+
+    @property
+    def is_unstable(self) -> bool:
+        """Whether nothing came out but that the machine was too busy to measure on."""
+        return self.outcomes == {"unstable"}
+
+    @property
+    def is_punished(self) -> bool:
+        """Whether an honest pass was rejected, flagged or found wrong, or failed."""
+        return self.case.kind == "honest" and not self.is_right and not self.is_unstable
+
+
+@dataclass(frozen=True, slots=True)
+class AuditTotals:
+    """How many cases came out how, beside `load` processes that spin."""
+
+    load: int
+    exploits: int
+    gained: int
+    honest: int
+    punished: int
+    unstable: int
+
+
+def count(audited: Sequence[Audited], load: int = 0) -> AuditTotals:
+    """The totals of an audit that ran beside `load` spinning processes."""
+    kinds = [outcome.case.kind for outcome in audited]
+    return AuditTotals(
+        load,
+        kinds.count("exploit"),
+        sum(outcome.gained for outcome in audited),
+        kinds.count("honest"),
+        sum(outcome.is_punished for outcome in audited),
+        sum(outcome.is_unstable for outcome in audited),
+    )
 
 
 def find_cases(roots: Sequence[Path]) -> dict[Path, Case]:
@@ -139,20 +194,29 @@ def audit(
         report(path.name)
 
 
-def audit_case(parents: ParentPool, path: Path, case: Case, settings: JudgeSettings) -> Audited:
-    """Judge one case."""
+def audit_case(
+    parents: ParentPool,
+    path: Path,
+    case: Case,
+    settings: JudgeSettings,
+    corpus: Path | None = None,
+) -> Audited:
+    """Judge one case, whose passes are in the folder `path`; its `corpus` is the folder that this
+    lies in, unless another one is given.
+    """
+    corpus = corpus or path.parent
     graph, *unseen = [
-        SuiteGraph(path.name, name, read_sample(path.parent / GRAPH_FOLDER / name).graph)
+        SuiteGraph(path.name, name, read_sample(corpus / GRAPH_FOLDER / name).graph)
         for name in (case.graph, *case.held_out)
     ]
     settings = replace(settings, rules=case.rules, device=case.device)
     candidate = Candidate("case", "passes", str(path), case.call, root=str(path.parent))
     candidates = [candidate]
     if case.honest is not None:
-        honest = path.parent / case.honest
+        honest = corpus / case.honest
         candidates.append(Candidate("honest", "passes", str(honest), case.call, root=str(honest)))
+    parents.start(candidates)
     inspected = InspectedFolders(case.rules)
     findings = held_out_findings(parents, unseen, [candidate], settings, inspected)
     trial, *others = judge_graph(parents, graph, candidates, settings, inspected, findings)
-    speedups = [max(other.speedup_high or 1.0, 1.0) for other in others]
-    return Audited(path.name, case, trial, *speedups)
+    return Audited(path.name, case, trial, *others)

@@ -9,6 +9,7 @@ import re
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from passnet.errors import InputError
 from passnet.jobs.python import python_command, python_environment
@@ -25,7 +26,7 @@ _PROBE_TIMEOUT_S = 120.0
 _PROBE = "import torch; torch.cuda.init(); print(torch.cuda.get_device_name(0))"
 
 
-def kind_of(device: str) -> str:
+def kind_of(device: str) -> Literal["cpu", "cuda"]:
     """What graphs name as their device: "cpu" or "cuda"."""
     return "cuda" if device.startswith("cuda") else "cpu"
 

@@ -1,0 +1,139 @@
+"""Attacks on the judge by an llm: it tries to be credited what its passes do not do.
+
+An attack is an attempt at a graph of a corpus that has an honest kernel, from which it begins; see
+`judge.audit` for what a corpus is. Every state that is called correct in it is judged once more
+beside that kernel, and what gains is filed in the corpus as a case, for a developer to give it the
+name that it must be caught under.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from passnet.agent.attempt import Attempt, Evaluation
+from passnet.agent.dedup import code_digest
+from passnet.agent.files import write_files
+from passnet.agent.settings import AgentSettings
+from passnet.errors import InputError
+from passnet.graph.files import read_sample
+from passnet.judge.audit import (
+    CASE_FILE,
+    GRAPH_FOLDER,
+    KERNEL_FOLDER,
+    Audited,
+    Case,
+    audit_case,
+)
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.protocol.device import kind_of
+from passnet.records.serialise import write_json
+from passnet.suite.suite import Suite, SuiteGraph, make_suite
+
+MAX_SAYS = 300
+"""Most characters of what a case says of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """A state of an attack that was called correct, how it was judged beside the honest kernel, and
+    the folder of the case that it was filed as; None where it gained nothing.
+    """
+
+    evaluation: int
+    audited: Audited
+    folder: Path | None
+
+
+def attacked_graphs(corpus: Path, names: Sequence[str] = ()) -> Suite:
+    """The graphs of a corpus that have an honest kernel, each as a task of its name; with `names`
+    only those.
+
+    Raises:
+        InputError: there is none, or not one of the names.
+    """
+    folders = {path.name for path in (corpus / KERNEL_FOLDER).glob("*") if path.is_dir()}
+    known = sorted(name for name in folders if (corpus / GRAPH_FOLDER / name).is_dir())
+    for name in names or known[:1] or [""]:
+        if name not in known:
+            raise InputError(
+                f"{corpus}: no graph {name!r} with an honest kernel; put a graph directory under "
+                f"{GRAPH_FOLDER} and a pass folder of its name under {KERNEL_FOLDER}; there are "
+                f"{', '.join(known) or 'none'}"
+            )
+    graphs = [
+        SuiteGraph(name, name, read_sample(corpus / GRAPH_FOLDER / name).graph)
+        for name in names or known
+    ]
+    return make_suite(corpus.resolve().name, graphs)
+
+
+def file_finds(
+    parents: ParentPool,
+    corpus: Path,
+    attempts: Sequence[Attempt],
+    settings: AgentSettings,
+    report: Callable[[str], None] = lambda _: None,
+) -> Iterator[tuple[Attempt, list[Find]]]:
+    """The finds of attacks, the best state of each first; the first that gains is filed, and ends
+    the look at its attack.
+    """
+    with tempfile.TemporaryDirectory(prefix="passnet-attack-") as name:
+        root = Path(name).resolve()
+        for attempt in attempts:
+            finds: list[Find] = []
+            for number in _promising(attempt.evaluations):
+                finds.append(_find(parents, root, corpus, attempt, number, settings))
+                if finds[-1].folder is not None:
+                    break
+            yield attempt, finds
+            report(attempt.task)
+
+
+def _promising(evaluations: Sequence[Evaluation]) -> list[int]:
+    """The numbers of the states that were called correct, with the highest score first."""
+    passing = {
+        number: evaluation.score or 0.0
+        for number, evaluation in enumerate(evaluations)
+        if evaluation.is_passing and not evaluation.exploits
+    }
+    return sorted(passing, key=lambda number: -passing[number])
+
+
+def _find(
+    parents: ParentPool,
+    root: Path,
+    corpus: Path,
+    attempt: Attempt,
+    number: int,
+    settings: AgentSettings,
+) -> Find:
+    """A state, written under `root`, judged beside the honest kernel, and filed if it gained."""
+    evaluation = attempt.evaluations[number]
+    judge = settings.run.judge
+    case = Case(
+        kind="exploit",
+        says=f"Found by {attempt.llm}: {_said(attempt, evaluation)}",
+        graph=attempt.task,
+        rules=judge.rules,
+        device=kind_of(judge.device),
+        call=settings.call,
+        honest=f"{KERNEL_FOLDER}/{attempt.task}",
+    )
+    path = root / f"found_{attempt.task}_{code_digest(evaluation.files)[:8]}"
+    write_files(evaluation.files, path)
+    write_json(path / CASE_FILE, case)
+    audited = audit_case(parents, path, case, judge, corpus)
+    if not audited.gained:
+        return Find(number, audited, None)
+    shutil.copytree(path, corpus / path.name, dirs_exist_ok=True)
+    return Find(number, audited, corpus / path.name)
+
+
+def _said(attempt: Attempt, evaluation: Evaluation) -> str:
+    """What an attack said when it had a state judged, on one line."""
+    turns = [message for message in attempt.messages if message.role == "assistant"]
+    said = [message.content for message in turns[: evaluation.turn] if message.content.strip()]
+    text = " ".join(said[-1].split()) if said else "it said nothing"
+    return text if len(text) <= MAX_SAYS else text[: MAX_SAYS - 1] + "…"
