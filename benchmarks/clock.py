@@ -1,8 +1,8 @@
 """How far the judge's clock is from a clock inside the process, for work of a known length.
 
-Run it with `make bench`. A kernel spins for a given time; the judge times it in its worker, and a
-loop in this process times the same rewritten graph. The difference is what starting a call from
-outside, on fresh inputs, adds after the empty bracket is taken off.
+Run it with `make bench`. A kernel spins for a given processor time; the judge times it in its
+worker, and a loop in this process times the same rewritten graph. The difference is what a call on
+fresh inputs adds, in a burst from which that of no calls is taken off.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import statistics
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,8 @@ from passnet.passes.load import load_passes
 from passnet.passes.rewrite import apply_passes
 from passnet.report.tables import Table
 
-LENGTHS_US = (20, 200, 2000)
+LENGTHS_US = (10, 20, 200, 2000)
+CALL_TIMEOUT_S = 10.0
 NUM_CALLS = 200
 
 PROGRAM = """
@@ -51,12 +53,17 @@ import torch
 from passnet.passes import cpp
 
 SOURCE = r"""
-#include <chrono>
 #include <cstdint>
+#include <ctime>
+static int64_t ran() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
 extern "C" void spin(const float* x, const float* y, float* out, int64_t n, int64_t ns) {
-  auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
+  int64_t end = ran() + ns;
   for (int64_t i = 0; i < n; i++) out[i] = x[i] + y[i];
-  while (std::chrono::steady_clock::now() < end) {}
+  while (ran() < end) {}
 }
 """
 SPIN = cpp.kernel(SOURCE, "spin", "pppnn")
@@ -115,9 +122,9 @@ def _inside_us(folder: Path) -> float:
     times = []
     with torch.no_grad():
         for _ in range(NUM_CALLS):
-            start = time.perf_counter_ns()
+            start = time.thread_time_ns()
             module(*args)
-            times.append((time.perf_counter_ns() - start) / 1e3)
+            times.append((time.thread_time_ns() - start) / 1e3)
     return statistics.median(times)
 
 
@@ -126,27 +133,19 @@ def _judged_us(parent: WorkerParent, folder: Path) -> float:
     graph = _graph()
     problem = prepare_graph(graph, [make_inputs(graph, "fresh", seed) for seed in range(2)])
     spinning = Candidate("spin", "passes", str(folder), "direct")
-    with (
-        LoadedWorker(
-            parent,
-            problem,
-            REFERENCE,
-            JudgeSettings(limits=WorkerLimits(1024), compile_timeout_s=60, call_timeout_s=10),
-        ) as first,
-        LoadedWorker(
-            parent,
-            problem,
-            spinning,
-            JudgeSettings(limits=WorkerLimits(1024), compile_timeout_s=60, call_timeout_s=10),
-        ) as second,
-    ):
+    settings = JudgeSettings(
+        limits=WorkerLimits(1024), compile_timeout_s=60, call_timeout_s=CALL_TIMEOUT_S
+    )
+    plan, random = TimingPlan(), np.random.default_rng(0)
+    with ExitStack() as stack:
         workers = []
-        for subject in (first, second):
-            subject.run(0)
-            workers.append(TimedWorker(subject, 10))
-        random = np.random.default_rng(0)
+        for candidate in (REFERENCE, spinning, REFERENCE):
+            loaded = stack.enter_context(LoadedWorker(parent, problem, candidate, settings))
+            loaded.run(0)
+            workers.append(TimedWorker(loaded, plan.max_calls, CALL_TIMEOUT_S))
+        *timed, oracle = workers
         fresh = FreshInputs(problem.tensors, problem.input_sets, random)
-        measured = interleave(workers, TimingPlan(), fresh, random)
+        measured = interleave(timed, oracle, plan, fresh, random, problem)
         for worker in workers:
             worker.close()
     return float(low_mean(np.array(measured.timings[1].rounds_ms).reshape(-1))) * 1e3

@@ -114,6 +114,7 @@ class Standstill:
             with suppress(OSError):  # a kernel may be built without some of them
                 self._files[name] = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         self._before: _Account | None = None
+        self._meanwhile_ns = 0
 
     def close(self) -> None:
         """Let go of it; it stays as it is."""
@@ -138,7 +139,10 @@ class Standstill:
         self._settle()
 
     def ran_meanwhile_ns(self) -> int:
-        """What it ran since it was last seen to stop, when it should have stood still."""
+        """What it has ever run when it should have stood still."""
+        return self._meanwhile_ns + self._ran_since_stop_ns()
+
+    def _ran_since_stop_ns(self) -> int:
         if self._before is None:
             return 0
         ran = time.clock_gettime_ns(self._clock) - self._before.cpu_ns
@@ -146,6 +150,7 @@ class Standstill:
 
     def run(self, look: Callable[[], None], is_urgent: bool = False) -> Spent:
         """Let it run until it stops itself; see `await_stop`."""
+        self._meanwhile_ns += self._ran_since_stop_ns()
         before = self._account()
         start = time.perf_counter_ns()
         try:

@@ -375,14 +375,15 @@ class _Interleaving:
         record = self._records[index]
         worker.call(self._num_calls)  # on the values of before, to warm up
         worker.free()
+        # Nobody can be started while all stand still: who works ahead is there before we write.
+        if strangers := worker.worker.num_strangers():
+            text = f"{strangers} processes beside the worker while it stood still"
+            record.note([finding("background_process", text)])
         worker.write(self._fresh, draws)
         meanwhile_ns = worker.ran_meanwhile_ns()
         if meanwhile_ns:
             text = f"ran for {meanwhile_ns / 1e3:.1f} us while it should have stood still"
             record.note([finding("disturbs_others", text)])
-        if strangers := worker.worker.num_strangers():
-            text = f"{strangers} processes beside the worker while it stood still"
-            record.note([finding("background_process", text)])
         spent = worker.call(len(draws))
         if worker.stops_elsewhere(self._stop_offsets):
             text = "it stood still in other code than the worker's own"
