@@ -315,7 +315,7 @@ def test_an_output_that_is_an_argument_is_wrong_where_the_reference_copies(
     assert trial.smallest_t == -10 and not trial.findings
 
 
-def test_a_thread_and_a_process_beside_the_worker_are_flagged(
+def test_a_thread_and_a_process_beside_the_worker_are_named(
     parents: ParentPool, tmp_path: Path
 ) -> None:
     body = (
@@ -325,11 +325,11 @@ def test_a_thread_and_a_process_beside_the_worker_are_flagged(
         "def replacement(x, y):\n    return torch.relu(x + y)\n"
     )
     trial = judge(parents, write_passes(tmp_path / "bad", body))
-    assert trial.status == "ok"
-    names = {item.name for item in trial.findings if item.weight == "flag"}
+    names = {item.name for item in trial.findings}
     wanted = {"background_thread", "thread", "process"}  # the last two by their code's text
     if parents.sandbox.name != "none":
-        wanted.add("background_process")
+        wanted |= {"background_process", "disturbs_others"}
+        assert trial.status == "cheat"
     assert names == wanted
 
 

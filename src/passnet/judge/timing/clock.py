@@ -378,7 +378,7 @@ class _Interleaving:
         # Nobody can be started while all stand still: who works ahead is there before we write.
         if strangers := worker.worker.num_strangers():
             text = f"{strangers} processes beside the worker while it stood still"
-            record.note([finding("background_process", text)])
+            record.note([finding("disturbs_others", text)])
         worker.write(self._fresh, draws)
         meanwhile_ns = worker.ran_meanwhile_ns()
         if meanwhile_ns:
