@@ -325,7 +325,7 @@ def test_a_thread_and_a_process_beside_the_worker_are_named(
         "def replacement(x, y):\n    return torch.relu(x + y)\n"
     )
     trial = judge(parents, write_passes(tmp_path / "bad", body))
-    names = {item.name for item in trial.findings}
+    names = {item.name for item in trial.findings if item.weight != "note"}
     wanted = {"background_thread", "thread", "process"}  # the last two by their code's text
     if parents.sandbox.name != "none":
         wanted |= {"background_process", "disturbs_others"}

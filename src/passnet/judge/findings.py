@@ -51,8 +51,8 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
         "loop_taken_over": "It answers the judge in place of the worker, from code of its own.",
     },
     (("reject",), "time"): {
-        "disturbs_others": "It, or a process beside it, ran while it should have stood still, where it "
-        "can slow others down or work ahead of its time.",
+        "disturbs_others": "It, or a process beside it, ran while it should have stood still, "
+        "where it can slow others down or work ahead of its time.",
         "early_work": "On a GPU, its arguments take longer to be copied up than the reference's.",
         "late_work": "On a GPU, the outputs take longer to be delivered than the reference's.",
         "physical_floor": "Its time is impossible on this machine; the evidence has the "
