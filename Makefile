@@ -30,7 +30,8 @@ demo: .venv/core
 	  --candidate eager --candidate inductor --candidate inductor@direct \
 	  --candidate examples/passes --candidate examples/passes@direct
 
-# Three tiers: in seconds, at each save; in at most five minutes on two quiet cores, for each change;
+# Much of what tests do is to wait for processes, hence one more process than the machine of the goal
+# has cores. Three tiers: in seconds, at each save; in at most five minutes on two quiet cores, for each change;
 # and everything, those marked slow too.
 QUICK := tests/test_layers.py tests/test_replay.py tests/records tests/score tests/report \
   tests/graph/test_parse.py tests/graph/test_roundtrip.py tests/graph/test_meta_files.py \
@@ -42,10 +43,10 @@ test-quick: .venv/dev
 	$(RUN)/python -m pytest -n 0 -m "not slow" $(QUICK)
 
 test: .venv/dev
-	$(RUN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(RUN)/python -m pytest -n 3 --dist loadgroup -m "not slow"
 
 test-all: .venv/dev
-	$(RUN)/python -m pytest -n 2 --dist loadgroup
+	$(RUN)/python -m pytest -n 3 --dist loadgroup
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -31,6 +31,10 @@ if "PASSNET_TESTS_FOLDER" not in os.environ:  # nor is this one of the processes
     os.environ["PASSNET_TESTS_FOLDER"] = os.environ["TMPDIR"] = OWN_FOLDER
 else:
     OWN_FOLDER = None
+if (worker := os.environ.get("PYTEST_XDIST_WORKER")) is not None:
+    # With a folder each, the processes of a run do not wait for each other's measurements.
+    os.environ["TMPDIR"] = f"{os.environ['PASSNET_TESTS_FOLDER']}/{worker}"
+    os.makedirs(os.environ["TMPDIR"], exist_ok=True)  # noqa: PTH103 (a path as the variable has it)
 tempfile.tempdir = os.environ["TMPDIR"]
 # What Inductor compiled is kept over runs, where there is a place for it.
 if (ROOT / ".venv").is_dir():

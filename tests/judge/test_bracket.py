@@ -190,7 +190,7 @@ def test_where_to_look_is_drawn_when_a_burst_has_ended(events: list[Event]) -> N
         # Warm-up; then turns: a call on the values of before, outputs freed, new values written, a
         # call, a look drawn, a look, outputs freed; and after some a burst like it that does not
         # count, and a call that is observed.
-        assert re.fullmatch("(wcf){4}(cfwcdlf(cfwcdlfwf)?){7}", story), story
+        assert re.fullmatch("(wcf){6}(cfwcdlf(cfwcdlfwf)?){7}", story), story
 
 
 def test_each_worker_has_inputs_of_its_own_which_the_oracle_gets_afterwards(

@@ -9,6 +9,7 @@ beside its calls is measured on the oracle too, which no candidate can slow down
 all. The reference is looked at like any other, so that all come to their turns in the same state.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -55,7 +56,7 @@ EXTREME_SHARE = 0.125
 """Share of timed calls on extreme inputs: enough for a shortcut that fails on them to be seen in
 every measurement, few enough for the time to be that of usual inputs."""
 
-NUM_WARM_BURSTS = 3
+NUM_WARM_BURSTS = 5
 """Bursts that are not counted: the first ones page memory in, and tell how long a call takes."""
 
 WARM_CALLS = 25
@@ -321,14 +322,17 @@ class _Interleaving:
         slowest_ms = SHORTEST_MS
         for index in range(len(self._workers)):
             self._visit(index, lambda worker: worker.arm(self._processors))
-            count, call_ms = LEAST_CALLS, plan.burst_ms
-            for _ in range(NUM_WARM_BURSTS):
+            count, call_ms = LEAST_CALLS, math.inf
+            for number in range(NUM_WARM_BURSTS):
+                if number > 1 and plan.slow_ms <= call_ms < math.inf:
+                    break
                 draws = [fresh.draw() for _ in range(count)]
                 ns = self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
-                if ns is not None:  # what a burst costs beside its calls is small in many calls
-                    call_ms = ns / count / NS_PER_MS
+                if ns is not None:  # the first ones are slow; many calls hide what a burst costs
+                    call_ms = min(call_ms, ns / count / NS_PER_MS)
                     count = max(LEAST_CALLS, min(most, WARM_CALLS, int(plan.burst_ms / call_ms)))
-            slowest_ms = max(slowest_ms, call_ms)
+            if call_ms < math.inf:
+                slowest_ms = max(slowest_ms, call_ms)
         min_rounds, min_calls = plan.min_rounds, plan.min_calls
         if slowest_ms >= plan.slow_ms:
             min_rounds, min_calls = min(min_rounds, SLOW_ROUNDS), min(min_calls, SLOW_CALLS)

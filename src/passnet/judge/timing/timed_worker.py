@@ -350,6 +350,7 @@ class TimedWorker:
             if self.worker.has_spoken():
                 self.worker.receive(type(None), 1.0)
             if time.monotonic() > deadline:
+                self.worker.spend(allowed_s)  # which ends the worker if it was all that was left
                 text = f"no end of {num_calls} calls in {allowed_s:g} s"
                 raise self.worker.end_for("timeout", "Timeout", text)
 
