@@ -58,6 +58,7 @@ def example_task(kind: str = "cpu") -> Task:
     return Task("example", tuple(graphs))
 
 
+@pytest.mark.slow
 def test_the_worked_example_passes_the_judge_under_strict_rules(
     benches: dict[str, Evaluator],
 ) -> None:

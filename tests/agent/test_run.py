@@ -77,6 +77,7 @@ WRITE = [
 ]
 
 
+@pytest.mark.slow
 def test_an_llm_writes_a_pass_and_every_step_is_kept(tmp_path: Path, suite: Path) -> None:
     wrong = "def replacement(x, y):\n    return 100 + x + y\n"
     llm = script(

@@ -65,6 +65,7 @@ def test_graph_show_prints_arguments_and_shapes(folder: Path) -> None:
     assert "tmp_1 = torch.relu(tmp_0)   # float32[64, 64]" in done.stdout
 
 
+@pytest.mark.slow
 def test_suites_are_listed_shown_and_drawn_also_by_their_aliases(tmp_path: Path) -> None:
     listed = passnet("suite", "list", "demo", "--json")
     assert len(json.loads(listed.stdout)) >= 12
@@ -101,6 +102,7 @@ def test_cuda_is_refused_plainly_where_there_is_none(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_capture_written_to_a_folder_can_be_checked_and_judged(tmp_path: Path) -> None:
     import torch
 

@@ -79,6 +79,7 @@ def _script(path: Path, body: str) -> str:
     return f"scripted/{path}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "num_gained"), [("once", 1), pytest.param("same", 0, marks=pytest.mark.slow)]
 )

@@ -157,6 +157,7 @@ def test_a_set_without_graphs_is_an_error(tmp_path):
         build_dataset([captured(tmp_path / "in", [])], tmp_path / "out", SETTINGS)
 
 
+@pytest.mark.slow
 def test_the_command_makes_the_dtypes_that_are_asked_for(tmp_path):
     folder = captured(tmp_path / "captured", TWO[:1])
     refused = passnet("dataset", "build", folder, "--out", tmp_path / "no", "--dtype", "float8")

@@ -1,7 +1,11 @@
 """Pass folders for one small graph, each with a replacement that misbehaves in its own way."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
@@ -52,3 +56,11 @@ GOOD = """
 def replacement(x, y):
     return torch.clamp(x + y, min=0)
 """
+
+
+def some_slow(names: Iterable[str], num_quick: int) -> list[Any]:
+    """Parameters of a test of which the first ones run in each run, and the others are slow."""
+    return [
+        name if number < num_quick else pytest.param(name, marks=pytest.mark.slow)
+        for number, name in enumerate(names)
+    ]

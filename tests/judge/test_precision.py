@@ -16,7 +16,7 @@ from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.trial import Trial
 from passnet.suite.suite import SuiteGraph
-from tests.judge.folders import write_passes
+from tests.judge.folders import some_slow, write_passes
 
 pytestmark = pytest.mark.xdist_group("precision")  # they share parents of workers
 
@@ -90,7 +90,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("claim", CASES)
+@pytest.mark.parametrize("claim", some_slow(CASES, 1))
 def test_loss_of_precision_is_named(claim: str, parents: ParentPool, tmp_path: Path) -> None:
     line, body, expected, is_wrong = CASES[claim]
     body = f"def replacement(x):\n    return {body}\n"

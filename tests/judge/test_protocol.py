@@ -212,6 +212,7 @@ def test_a_worker_that_says_nothing_is_waited_for_no_longer_than_it_has_left() -
     assert time.monotonic() - start < 30
 
 
+@pytest.mark.slow
 def test_a_trial_of_slow_calls_ends_in_time(tmp_path: Path) -> None:
     body = (
         "import time\ndef replacement(x, y):\n    time.sleep(0.7)\n    return torch.relu(x + y)\n"

@@ -366,7 +366,7 @@ def test_a_user_namespace_below_its_own_cannot_be_made(ask: Ask) -> None:
     assert ask(f"{text}answer = os.wait()[1]") == 0
 
 
-@everywhere
+@confined
 def test_an_honest_pass_is_judged_as_usual(pool: ParentPool, root: Path) -> None:
     folder = write_passes(Path(tempfile.mkdtemp(dir=root)), GOOD)
     candidate = Candidate("good", "passes", str(folder), "direct", root=str(root))

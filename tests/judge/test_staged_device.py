@@ -21,7 +21,7 @@ from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing.clock import EARLY_WORK, LATE_WORK, _late_work
 from passnet.judge.trial import Trial
 from passnet.suite.suite import SuiteGraph
-from tests.judge.folders import GOOD, small_graph, write_passes
+from tests.judge.folders import GOOD, small_graph, some_slow, write_passes
 
 pytestmark = pytest.mark.xdist_group("staged")
 
@@ -174,7 +174,7 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", some_slow(BODIES, 3))
 def test_what_is_wrong_on_a_device_is_found(parents: ParentPool, root: Path, name: str) -> None:
     status, body, words = BODIES[name]
     trial = judge(parents, root, "import torch\n" + body)

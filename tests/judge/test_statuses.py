@@ -16,7 +16,7 @@ from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.trial import Trial
 from passnet.suite.suite import SuiteGraph
-from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
+from tests.judge.folders import GOOD, PROGRAM, small_graph, some_slow, write_passes
 
 pytestmark = pytest.mark.xdist_group("statuses")
 
@@ -117,7 +117,7 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("claim", BODIES)
+@pytest.mark.parametrize("claim", some_slow(BODIES, 4))
 def test_a_bad_replacement_is_a_status(claim: str, parents: ParentPool, tmp_path: Path) -> None:
     status, body = BODIES[claim]
     trial = judge(parents, write_passes(tmp_path / "bad", body))

@@ -56,6 +56,7 @@ def plan(num_tasks: int) -> AssemblyPlan:
     return AssemblyPlan(SelectionPlan(num_tasks=num_tasks), max_gflops=1.0, limits=LIMITS)
 
 
+@pytest.mark.slow
 def test_a_suite_holds_what_is_admitted_and_says_where_it_is_from(dataset, tmp_path):
     path = tmp_path / "made.parquet"
     assembled = assemble(dataset, plan(2), path, tmp_path / "work")
