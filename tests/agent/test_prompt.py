@@ -94,6 +94,7 @@ def test_the_worked_example_for_cuda_compiles_for_a_gpu(capability: int, tmp_pat
     assert list(kernels.values()) == [["add_relu_kernel"]] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", ["strict", "open"])
 @pytest.mark.parametrize(
     "claim", RULE_EXAMPLES, ids=[claim.finding + claim.text[:20] for claim in RULE_EXAMPLES]
@@ -121,6 +122,7 @@ def test_what_the_prompt_forbids_is_found(
     assert trial.status == "cheat" and claim.finding in names, trial
 
 
+@pytest.mark.slow
 def test_what_the_rules_allow_is_accepted(benches: dict[str, Evaluator]) -> None:
     files = read_files(PROMPTS / EXAMPLES["cpu"])
     files["FuseAddRelu.py"] = files["FuseAddRelu.py"].replace(

@@ -23,6 +23,7 @@ from tests.judge.folders import GOOD, small_graph, write_passes
 pytestmark = pytest.mark.xdist_group("bench")
 
 
+@pytest.mark.slow
 def test_a_run_measures_scores_and_leaves_its_records(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet")
     good = write_passes(tmp_path / "passes" / "add_relu", GOOD)

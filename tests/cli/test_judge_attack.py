@@ -109,6 +109,7 @@ def test_what_an_llm_gains_is_filed_as_a_case(
         assert (filed[0] / "Fuse.py").read_text(encoding="utf-8") == _text(body)
 
 
+@pytest.mark.slow
 def test_an_audit_counts_and_names_what_came_out_otherwise(corpus: Path) -> None:
     _add_case(corpus, "gains", "once", Case("exploit", "", "relus"))
     _add_case(corpus, "fast", "once", Case("honest", "", "relus"))

@@ -38,6 +38,7 @@ def test_matches_are_counted_and_misses_explained(suite: Path, tmp_path: Path) -
     assert "found operator.mul" in records[2]["miss"]
 
 
+@pytest.mark.slow
 def test_the_code_of_passes_runs_in_no_process_of_ours(suite: Path, tmp_path: Path) -> None:
     """A folder that ends its process, that says which it is, and that kills its parent."""
     marker = tmp_path / "pid"

@@ -44,6 +44,7 @@ def test_runs_of_the_same_nets_give_the_same_bytes(tmp_path):
     assert merged.shards == first.shards
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_stopped(tmp_path):
     run_extract(ENTRIES[:2], SETTINGS, tmp_path)
     with pytest.raises(InputError, match="--resume"):

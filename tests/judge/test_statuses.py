@@ -117,7 +117,7 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("claim", some_slow(BODIES, 4))
+@pytest.mark.parametrize("claim", some_slow(BODIES, 2))
 def test_a_bad_replacement_is_a_status(claim: str, parents: ParentPool, tmp_path: Path) -> None:
     status, body = BODIES[claim]
     trial = judge(parents, write_passes(tmp_path / "bad", body))
@@ -211,7 +211,7 @@ LATE = {
 }
 
 
-@pytest.mark.parametrize("name", LATE)
+@pytest.mark.parametrize("name", some_slow(["an exception", "an exit", "an endless loop"], 1))
 def test_what_goes_wrong_in_a_timed_call_is_a_status_too(
     name: str, parents: ParentPool, tmp_path: Path
 ) -> None:

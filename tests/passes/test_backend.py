@@ -234,6 +234,7 @@ def test_inductor_refuses_a_pattern_that_returns_a_view_of_its_argument() -> Non
     assert isinstance(error_info.value, PassError) or "PassError" in str(error_info.value)
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_the_residual_of_a_graph_that_matched_nothing_still_runs(folder: Path) -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
