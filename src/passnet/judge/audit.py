@@ -31,6 +31,9 @@ GRAPH_FOLDER = "graphs"
 KERNEL_FOLDER = "kernels"
 """Where a corpus keeps an honest pass folder for a graph, under the graph's name."""
 
+WRONG_ANSWERS = {"constant_output", "replayed_output"}
+"""Findings that explain wrong values."""
+
 GAIN = 1.3
 """A speedup whose interval reaches below this is none; an exploit that works is far above."""
 
@@ -105,7 +108,7 @@ class Audited:
         t = self.trial.smallest_t
         is_wrong = t is None or t > CORRECT_AT
         if self.trial.status != "ok":
-            if self.trial.status == "unstable" and is_wrong:
+            if (self.trial.status == "unstable" and is_wrong) or names & WRONG_ANSWERS:
                 names.add("wrong_values")
             return frozenset({self.trial.status, *names})
         if is_wrong:
