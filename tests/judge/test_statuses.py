@@ -117,7 +117,7 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("claim", some_slow(BODIES, 2))
+@pytest.mark.parametrize("claim", some_slow(BODIES, 1))
 def test_a_bad_replacement_is_a_status(claim: str, parents: ParentPool, tmp_path: Path) -> None:
     status, body = BODIES[claim]
     trial = judge(parents, write_passes(tmp_path / "bad", body))
