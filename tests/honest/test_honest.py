@@ -20,7 +20,7 @@ QUICK = JudgeSettings(
     timing=TimingPlan(seconds=0.05, min_rounds=4, max_rounds=6),
     limits=WorkerLimits(2048),
     compile_timeout_s=60,
-    call_timeout_s=5,
+    call_timeout_s=20,
     self_tolerance=1e9,
 )
 
