@@ -23,7 +23,7 @@ from passnet.judge.processes.loaded_worker import (
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.timing.probes import SharedPair, outputs_in
-from passnet.records.dtypes import from_storage, storage
+from passnet.records.dtypes import from_storage
 from passnet.score.tolerance import LEVELS, smallest_t
 
 KINDS: tuple[InputKind, ...] = ("recorded", "fresh", "extreme")
@@ -121,12 +121,7 @@ class Expected:
     def _after(self, outcome: CallOutcome, index: int, number: int) -> np.ndarray:
         if index in outcome.changed:
             return outcome.changed[index]
-        layout = self._prepared.layouts[index]
-        count = int(np.prod(layout.shape, dtype=np.int64))
-        flat = np.frombuffer(
-            self._prepared.content, storage(layout.dtype), count, layout.offsets[number]
-        )
-        return flat.reshape(layout.shape)
+        return self._prepared.values(number, index).reshape(self._prepared.layouts[index].shape)
 
     def _compare_finite(self, actual: CallOutcome, number: int) -> Comparison:
         index = not_finite(_numbers(actual), _numbers(self.outcomes[number]))

@@ -151,7 +151,7 @@ class WorkerTiming:
     """The same of the worker."""
 
     samples: tuple[TimedSample, ...] = ()
-    """Timed calls for the precision of their outputs, one for each set of inputs at most."""
+    """Timed calls for the precision of their outputs, one for each timed set of inputs at most."""
 
     def is_steady(self, tolerance: float) -> bool:
         """Whether the reference agrees with itself."""
@@ -444,8 +444,9 @@ class _Interleaving:
             record.comparison = worse(record.comparison, _compare_call(look, actual, right))
             if actual.whole is None or right.whole is None:
                 continue
-            sample = TimedSample(actual.draw, actual.whole, right.whole)
-            record.samples[actual.draw.input_set] = sample
+            if actual.draw.input_set != RECORDED_SET:
+                sample = TimedSample(actual.draw, actual.whole, right.whole)
+                record.samples[actual.draw.input_set] = sample
             if actual.draw.input_set == EXTREME_SET:
                 continue
             whole = compare_values(forms, self._workers[0].forms, actual.whole, right.whole)
@@ -462,9 +463,8 @@ class _Interleaving:
         reference = self._records[0]
         hot_ms = []
         for index, worker in enumerate(self._workers):
-            t = self._records[index].comparison.t
-            if index > 0 and (t is None or t > CORRECT_AT):
-                self._explain(index, worker)
+            if index > 0:
+                self._explain(self._records[index], worker)
         self._oracle.leave()
         for index, worker in enumerate(self._workers):
             hot_ms.append(self._visit(index, _hot_ms) if worker.is_on_device else None)
@@ -500,12 +500,12 @@ class _Interleaving:
         ]
         return Measurement(tuple(timings), self._shared)
 
-    def _explain(self, index: int, worker: TimedWorker) -> None:
-        """Note what explains the wrong values of a worker."""
-        if self._records[index].failure is None:
+    def _explain(self, record: _WorkerRecord, worker: TimedWorker) -> None:
+        """Note what explains the wrong values of a worker, if it has any."""
+        t = record.comparison.t
+        if record.failure is None and (t is None or t > CORRECT_AT):
             with suppress(WorkerFailureError):
-                found = explain(worker, self._oracle, self._fresh, self._prepared)
-                self._records[index].note(found)
+                record.note(explain(worker, self._oracle, self._fresh, self._prepared))
 
     def _rounds_ms(self, record: _WorkerRecord, empty_ns: float) -> Rounds:
         """Times of a call, of the bursts of all rounds without what a burst costs beside calls."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -244,34 +244,30 @@ class TimedWorker:
         """What the last burst made, as it lies there."""
         pointers = self._pointers(len(self._draws))
         down_ns = self._outputs.fetch(look.chosen, pointers, look.is_whole)
+        whole = self._whole(look) if look.is_whole else None
         calls = []
         for number, call in enumerate(look.chosen):
-            whole = self._outputs.arrays(self._outputs.whole(number)) if look.is_whole else None
             calls.append(
                 SeenCall(
                     self._draws[call],
                     self._outputs.places(number, look.probes),
-                    whole,
+                    None if whole is None else self._outputs.arrays(whole[number]),
                     self._changed(fresh, look, call),
                     shared(pointers[call], self.forms, self._argument_spans(call)),
                 )
             )
         inside = outputs_in(calls[0].shared, "argument") if calls else set()
         is_overwritten = overlap_between_calls(pointers, self.forms, inside)
-        is_written_late = look.is_whole and self._is_written_late(look, pointers, inside)
+        is_written_late = False
+        if whole is not None:
+            self.order(ControlPage.IDLE, LATE_WAIT_MS)
+            self._outputs.fetch(look.chosen, pointers, is_whole=False)
+            is_written_late = _differ(whole, self._whole(look), inside)
         return Seen(calls, is_overwritten, is_written_late, self._up_ns, down_ns)
 
-    def _is_written_late(self, look: Look, pointers: list[list[int]], inside: set[int]) -> bool:
-        before = [self._outputs.whole(call) for call in range(len(look.chosen))]
-        self.order(ControlPage.IDLE, LATE_WAIT_MS)
-        self._outputs.fetch(look.chosen, pointers, is_whole=False)
-        after = [self._outputs.whole(call) for call in range(len(look.chosen))]
-        return any(
-            first != second
-            for pair in zip(before, after, strict=True)
-            for number, (first, second) in enumerate(zip(*pair, strict=True))
-            if number not in inside
-        )
+    def _whole(self, look: Look) -> list[list[bytes]]:
+        """All outputs of the calls that are looked at, as they are now."""
+        return [self._outputs.whole(number) for number in range(len(look.chosen))]
 
     def observe(self, fresh: FreshInputs, draw: Draw) -> None:
         """One call in which the worker notes what torch ops replacements use."""
@@ -362,6 +358,16 @@ class TimedWorker:
             return action(self._still)
         except GoneError:
             raise self.worker.died("end of stream") from None
+
+
+def _differ(before: list[list[bytes]], after: list[list[bytes]], left_out: Container[int]) -> bool:
+    """Whether an output of some call has changed; some outputs are left out."""
+    return any(
+        first != second
+        for pair in zip(before, after, strict=True)
+        for number, (first, second) in enumerate(zip(*pair, strict=True))
+        if number not in left_out
+    )
 
 
 def burst_ns(spent: Spent, num_threads: int, is_on_device: bool) -> int:

@@ -39,14 +39,14 @@ def explain(
     answers, right = [*earlier, *later], [*right_earlier, *right_later]
     if all(_agree(oracle, *pair) for pair in zip(answers, right, strict=True)):
         return []
+    if not all(_is_finite(oracle, answer) for answer in answers):
+        return []  # what overflows is the same for many inputs
     pairs = [
         (after, before)
         for after in range(1, len(answers))
         for before in range(after)
         if _same(answers[after], answers[before]) and not _same(right[after], right[before])
     ]
-    if not all(_is_finite(oracle, answer) for answer in answers):
-        return []  # what overflows is the same for many inputs
     if len(pairs) == len(answers) * (len(answers) - 1) // 2:
         text = "calls on different inputs all gave the same outputs, to the bit"
         return [finding("constant_output", text)]
