@@ -254,3 +254,46 @@ def test_an_answer_to_another_question_is_a_failure(parent: WorkerParent) -> Non
         worker.ask(Fetch(64), Ran, 10, (memory.fd,))
     assert caught.value.status == "crash"
     memory.close()
+
+
+BUSY = """
+import time
+calls = []
+def replacement(x, y):
+    calls.append(x)
+    until = time.process_time() + ({seconds} if len(calls) > 1 else 0)
+    while time.process_time() < until:
+        pass
+    return torch.clamp(x + y, min=0)
+"""
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(1.6, None), (60, "timeout")])
+def test_what_other_programs_take_does_not_count_as_a_workers_time(
+    parent: WorkerParent, tmp_path: Path, seconds: float, status: str | None
+) -> None:
+    graph = small_graph().graph
+    problem = prepare_graph(graph, [make_inputs(graph, "fresh", 0)])
+    folder = write_passes(tmp_path / "busy", BUSY.format(seconds=seconds))
+    candidate = Candidate("busy", "passes", str(folder), "direct")
+    settings = JudgeSettings(limits=WorkerLimits(1024), compile_timeout_s=30, call_timeout_s=2)
+    place = min(os.sched_getaffinity(0))
+    others = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        with LoadedWorker(parent, problem, candidate, settings) as loaded:
+            loaded.run(0)  # the first call may take as long as a compilation
+            for pid in (loaded.worker._host_pid, *(other.pid for other in others)):
+                os.sched_setaffinity(pid, {place})
+            start = time.monotonic()
+            if status is None:
+                loaded.run(0)
+                assert time.monotonic() - start > settings.call_timeout_s, "it did not wait"
+            else:
+                with pytest.raises(WorkerFailureError) as why:
+                    loaded.run(0)
+                assert why.value.status == status
+                assert time.monotonic() - start < 6.5 * settings.call_timeout_s
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +47,10 @@ START_TIMEOUT_S = 180.0
 FORK_TIMEOUT_S = 30.0
 LOG_TAIL_BYTES = 600
 NUM_OPEN_ATTEMPTS = 200
+_ALWAYS_COUNTS = 0.2
+"""The share of the time on the wall that counts against a worker even if it was kept waiting for a
+processor: a time-out comes after five times its limit at the latest."""
+
 _READ_BYTES = 2**30
 """What is read of a worker's memory at a time; Linux reads no more than 2 GiB."""
 
@@ -244,11 +248,14 @@ class Worker:
 
     def receive(self, kind: type, timeout_s: float) -> Any:
         """The next message of the worker; see `ask`."""
-        start = time.monotonic()
+        elapsed_s = self.stopwatch()
+        limit_s = min(timeout_s, self.left_s)
+        while not self._channel.readable(left_s := limit_s - elapsed_s()) and left_s > 0:
+            pass
         try:
-            reply, fds = self._channel.receive(Reply, min(timeout_s, self.left_s))
+            reply, fds = self._channel.receive(Reply, max(left_s, 0.0))
         except ChannelTimeoutError as cause:
-            self.spend(time.monotonic() - start)
+            self.spend(elapsed_s())
             text = f"no answer within {timeout_s:g} s"
             raise self.end_for("timeout", "Timeout", text) from cause
         except NoMessageError as cause:
@@ -258,13 +265,33 @@ class Worker:
             raise self.died(str(cause)) from cause
         for fd in fds:  # none was asked for
             os.close(fd)
-        self.spend(time.monotonic() - start)
+        self.spend(elapsed_s())
         if isinstance(reply, Failed):
             raise WorkerFailureError(reply.status, reply.error, reply.text)
         if not isinstance(reply, kind):
             text = f"the worker answered {type(reply).__name__}"
             raise self.end_for("crash", "Protocol", text)
         return reply
+
+    def stopwatch(self) -> Callable[[], float]:
+        """Tells the seconds since now, but for those in which the worker's main thread was ready to
+        run and something else had its processor. That can be the worker's own doing: a part of
+        all time counts whatever happens.
+        """
+        start, waited_s = time.monotonic(), self._waited_s()
+
+        def elapsed_s() -> float:
+            return counted_s(time.monotonic() - start, self._waited_s() - waited_s)
+
+        return elapsed_s
+
+    def _waited_s(self) -> float:
+        """How long its main thread was kept waiting for a processor so far."""
+        try:
+            words = Path(f"/proc/{self._host_pid}/schedstat").read_bytes().split()
+        except OSError:  # it has ended, or the kernel keeps no such account
+            return 0.0
+        return int(words[1]) / 1e9 if len(words) > 1 else 0.0
 
     def allow(self, seconds: float) -> None:
         """From now on this worker is waited for so many seconds in all."""
@@ -380,6 +407,13 @@ class Worker:
         text = f"the worker {ending}" + (f"; it last wrote: {tail}" if tail else "")
         self._failure = WorkerFailureError(status, "ProcessEnded", text)
         return self._failure
+
+
+def counted_s(wall_s: float, waited_s: float) -> float:
+    """What of a time on the wall counts against a worker whose main thread was kept waiting for a
+    processor for some of it.
+    """
+    return max(wall_s - waited_s, wall_s * _ALWAYS_COUNTS)
 
 
 def _host_pid(fds: list[int]) -> int:

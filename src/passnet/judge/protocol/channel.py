@@ -97,9 +97,9 @@ class Channel:
         except (ValueError, RecursionError) as cause:  # not UTF-8, or brackets without end
             raise NoMessageError(f"not a message: {cause}") from cause
 
-    def readable(self) -> bool:
-        """Whether a message, or the end, is there to be received."""
-        return bool(select.select([self._socket], [], [], 0)[0])
+    def readable(self, timeout_s: float = 0.0) -> bool:
+        """Whether a message, or the end, is there to be received; waits for it so long."""
+        return bool(select.select([self._socket], [], [], max(timeout_s, 0.0))[0])
 
     def _wait(self, deadline: float | None) -> None:
         if deadline is None:

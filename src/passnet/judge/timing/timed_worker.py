@@ -9,7 +9,6 @@ can run any more, in any of its calls.
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -18,6 +17,7 @@ import numpy as np
 
 from passnet.judge.processes.loaded_worker import LoadedWorker, output_offsets
 from passnet.judge.processes.standstill import GoneError, Spent, Standstill
+from passnet.judge.processes.worker_process import counted_s
 from passnet.judge.protocol.messages import Arm, Armed, Disarmed, Observed, OutputForm
 from passnet.judge.protocol.shared_memory import ControlPage, SharedMemory, lay_out_slots
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
@@ -217,7 +217,7 @@ class TimedWorker:
         if words[ControlPage.DONE] != number:
             text = "the worker stood still before it had done what it was told"
             raise self.worker.end_for("crash", "Protocol", text)
-        self.worker.spend(spent.wall_ns / 1e9)
+        self.worker.spend(counted_s(spent.wall_ns / 1e9, spent.waited_ns / 1e9))
         return spent
 
     def call(self, count: int) -> Spent:
@@ -340,12 +340,12 @@ class TimedWorker:
     def _look(self, num_calls: int = 1) -> Callable[[], None]:
         """Ends the wait for a worker that has failed, or takes too long."""
         allowed_s = min(self._timeout_s * num_calls, self.worker.left_s)
-        deadline = time.monotonic() + allowed_s
+        elapsed_s = self.worker.stopwatch()
 
         def look() -> None:
             if self.worker.has_spoken():
                 self.worker.receive(type(None), 1.0)
-            if time.monotonic() > deadline:
+            if elapsed_s() > allowed_s:
                 self.worker.spend(allowed_s)  # which ends the worker if it was all that was left
                 text = f"no end of {num_calls} calls in {allowed_s:g} s"
                 raise self.worker.end_for("timeout", "Timeout", text)
