@@ -231,6 +231,7 @@ class _Worker:
         wait, stand_still, sleep = placement.wait, self.stand_still, time.sleep
         usual, self._outputs = tuple(_as_tuple(self._outputs)), ()
         made: list[Any] = []
+        aside: torch.Tensor | None = None
         self._observer.observations.clear()
         gc.collect()
         gc.freeze()  # what lives now need not be looked at again
@@ -254,6 +255,9 @@ class _Worker:
                 elif order == ControlPage.OBSERVE:
                     with self._observer.watching():
                         made = [call(*slots[0])]
+                elif order == ControlPage.SHIFT:
+                    aside = None
+                    aside = torch.empty(count * ControlPage.SHIFT_BYTES, dtype=torch.uint8)
                 elif order == ControlPage.IDLE:
                     sleep(count / 1e3)  # who is not done yet can be seen at work
                 elif order == ControlPage.LEAVE:
