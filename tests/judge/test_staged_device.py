@@ -30,7 +30,7 @@ QUICK = JudgeSettings(
     timing=TimingPlan(seconds=0.05, min_rounds=3, max_rounds=4, audit_share=0.5),
     limits=WorkerLimits(4096),
     compile_timeout_s=20,
-    call_timeout_s=5,
+    call_timeout_s=10,
     self_tolerance=1e9,
 )
 
