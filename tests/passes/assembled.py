@@ -60,8 +60,9 @@ def main() -> None:
         for case in jobs:
             graph = Graph(parse_program(case.text), case.tensors)
             module = build(graph.program)
-            apply_passes(module, load_passes(inspect_folder(Path(case.folder))))
-            module(*tensors(graph, make_inputs(graph, "fresh", seed=0)))
+            inputs = tensors(graph, make_inputs(graph, "fresh", seed=0))
+            apply_passes(module, load_passes(inspect_folder(Path(case.folder))), inputs)
+            module(*inputs)
             kernels[case.name] = list(launched)
             launched.clear()
         output.write(msgspec.json.encode(kernels))

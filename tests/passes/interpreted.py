@@ -126,7 +126,8 @@ def _tried(case: Job) -> Result:
 def _result(case: Job) -> Result:
     graph = Graph(parse_program(case.text), case.tensors)
     module, original = build(graph.program), build(graph.program)
-    reports, _ = apply_passes(module, load_passes(inspect_folder(Path(case.folder))))
+    inputs = tensors(graph, make_inputs(graph, "fresh", seed=0))
+    reports, _ = apply_passes(module, load_passes(inspect_folder(Path(case.folder))), inputs)
     matches = {report.name: report.num_matches for report in reports}
     if not any(matches.values()):
         misses = [report.miss.sentence() for report in reports if report.miss]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from passnet.graph.build import build
+from passnet.graph.inputs import make_inputs
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import STRICT
 from passnet.mine.dtypes import in_dtype
@@ -15,6 +16,7 @@ from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.rewrite import apply_passes
 from passnet.suite.suite import load_suite
+from tests.passes.values import tensors
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cuda"
 FOLDERS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
@@ -35,5 +37,6 @@ def test_a_pass_matches_every_graph_of_its_task_without_compiling(name: str) -> 
     halves = [variant.graph for variant in task.graphs if variant.name.endswith("bfloat16")]
     graphs += [in_dtype(graph, "float16") for graph in halves]
     for graph in graphs:
-        reports, _ = apply_passes(build(graph.program), passes)
+        inputs = tensors(graph, make_inputs(graph, "fresh", seed=0))
+        reports, _ = apply_passes(build(graph.program), passes, inputs)
         assert [report.num_matches for report in reports] == [1], reports

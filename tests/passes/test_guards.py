@@ -179,14 +179,15 @@ FORMS = {
 def test_a_replacement_whose_first_call_returns_another_form_gives_way(
     body: str, residual: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    if residual == "inductor" and "t()" in body:
-        pytest.skip("strides are mended there")
     text = UNGUARDED.replace("{body}", f"return {body}")
     optimised, counts = compiled(write_folder(tmp_path / "p", Fuse=text), residual=residual)
     with caplog.at_level(logging.WARNING, "passnet"):
         for _ in range(3):
             assert torch.equal(optimised(ROWS, ROWS), add_relu(ROWS, ROWS))
     assert counts == [1]
+    if residual == "inductor" and "t()" in body:  # there it is laid out as Inductor counts on
+        assert not caplog.records
+        return
     assert len(caplog.records) == 1
     assert "Fuse is not applied, the original ops stay: its replacement" in caplog.text
 

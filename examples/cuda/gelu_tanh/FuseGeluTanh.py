@@ -59,6 +59,9 @@ def compiled():
     return load_inline("passnet_gelu_tanh", DECLARATION, SOURCE, functions=["gelu_tanh"])
 
 
+guards = ("x: float32 or bfloat16 or float16, contiguous",)
+
+
 def pattern(x):
     half = 0.5 * x
     inner = x + 0.044715 * torch.pow(x, 3.0)

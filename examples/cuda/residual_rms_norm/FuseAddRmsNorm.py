@@ -78,6 +78,17 @@ ADD_RMS_NORM = {
 }
 
 
+guards = (
+    "x, y, weight: float32 or bfloat16 or float16, same dtype, contiguous, not empty",
+    "x, y: shape (..., n)",
+    "weight: shape (n)",
+)
+
+
+def guard(x, dtype):
+    return dtype == x.dtype
+
+
 def pattern(x, y, weight, eps: float, dtype: torch.dtype):
     total = x + y
     wide = total.to(torch.float32)

@@ -28,6 +28,13 @@ def bn_add_relu_kernel(
     tl.store(out_ptr + at, total.to(dtype), mask=inside)
 
 
+guards = (
+    "x, mean, var, weight, bias, shortcut: float32 or bfloat16 or float16, same dtype, contiguous",
+    "x, shortcut: shape (b, c, ...), not empty",
+    "mean, var, weight, bias: shape (c)",
+)
+
+
 def pattern(x, mean, var, weight, bias, shortcut, eps: float):
     normed = torch.nn.functional.batch_norm(x, mean, var, weight, bias, False, 0.1, eps)
     normed += shortcut

@@ -30,6 +30,13 @@ def bn_silu_mean_kernel(
     tl.store(average_ptr + plane, (tl.sum(total) / size).to(dtype))
 
 
+guards = (
+    "x, mean, var, weight, bias: float32 or bfloat16 or float16, same dtype, contiguous",
+    "x: shape (b, c, h, w), not empty",
+    "mean, var, weight, bias: shape (c)",
+)
+
+
 def pattern(x, mean, var, weight, bias, eps: float):
     normed = torch.nn.functional.batch_norm(x, mean, var, weight, bias, False, 0.1, eps)
     active = torch.nn.functional.silu(normed, inplace=True)

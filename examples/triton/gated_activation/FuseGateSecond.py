@@ -3,6 +3,11 @@
 import torch
 from pass_dir.kernel import gated
 
+guards = (
+    "x: float32 or bfloat16 or float16, shape (..., n), not empty, contiguous",
+    "n: multiple of 2",
+)
+
 
 def pattern(x):
     value, gate = x.chunk(2, dim=-1)

@@ -36,6 +36,9 @@ def gelu_tanh_kernel(x_ptr, out_ptr, size, block: tl.constexpr):
     tl.store(out_ptr + at, out.to(dtype), mask=inside)
 
 
+guards = ("x: float32 or bfloat16 or float16, contiguous",)
+
+
 def pattern(x):
     half = 0.5 * x
     inner = x + 0.044715 * torch.pow(x, 3.0)

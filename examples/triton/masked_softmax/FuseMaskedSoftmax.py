@@ -27,6 +27,17 @@ def masked_softmax_kernel(
     tl.store(out_ptr + at, weight.to(out_ptr.dtype.element_ty), mask=inside)
 
 
+guards = (
+    "scores, mask: float32 or bfloat16 or float16, same dtype, contiguous",
+    "scores: shape (b, heads, n, m), not empty",
+    "mask: shape (b, 1, n, m) or (1, 1, n, m)",
+)
+
+
+def guard(scores, dtype):
+    return dtype == scores.dtype
+
+
 def pattern(scores, mask, scale: float, dtype: torch.dtype):
     masked = scores * scale + mask
     weights = torch.nn.functional.softmax(masked, dim=-1, dtype=torch.float32).to(dtype)

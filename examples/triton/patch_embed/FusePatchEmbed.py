@@ -42,6 +42,14 @@ def patch_embed_kernel(
     tl.store(out_ptr + target, total.to(out_ptr.dtype.element_ty), mask=inside)
 
 
+guards = (
+    "x, weight, bias: float32 or bfloat16 or float16, same dtype, contiguous, not empty",
+    "x: shape (batch, channels, height, width)",
+    "weight: shape (embed, channels, y, x)",
+    "bias: shape (embed)",
+)
+
+
 def pattern(x, weight, bias, stride: tuple):
     image = torch.conv2d(x, weight, bias, stride, (0, 0), (1, 1), 1)
     return image.flatten(2).transpose(1, 2)

@@ -3,6 +3,8 @@
 import torch
 from pass_dir.kernel import pool_concat
 
+guards = ("x, a, b: float32 or bfloat16 or float16, same dtype, rank 4, not empty, contiguous",)
+
 
 def pattern(x, a, b, kernel: int, stride: int):
     pooled = torch.nn.functional.max_pool2d(x, kernel, stride, 0, 1, False, False)

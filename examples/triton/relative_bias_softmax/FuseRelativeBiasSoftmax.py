@@ -26,6 +26,16 @@ def bias_softmax_kernel(
     tl.store(out_ptr + at, weight.to(dtype), mask=inside)
 
 
+guards = (
+    "index: int64",
+    "table, scores: float32 or bfloat16 or float16, same dtype",
+    "index, table, scores: contiguous, not empty",
+    "index: shape (n, n)",
+    "table: shape (entries, heads)",
+    "scores: shape (windows, heads, n, n)",
+)
+
+
 def pattern(index, table, scores, n: int):
     bias = table[index.view(-1)].view(n, n, -1).permute(2, 0, 1).contiguous().unsqueeze(0)
     weights = torch.nn.functional.softmax(scores + bias, -1)

@@ -25,6 +25,13 @@ def add_layer_norm_kernel(
     tl.store(out_ptr + row + at, (away * scale * weight + bias).to(dtype), mask=inside)
 
 
+guards = (
+    "x, y, weight, bias: float32 or bfloat16 or float16, same dtype, contiguous, not empty",
+    "x, y: shape (..., n)",
+    "weight, bias: shape (n)",
+)
+
+
 def pattern(x, y, weight, bias, shape: tuple, eps: float):
     total = x + y
     return total, torch.nn.functional.layer_norm(total, shape, weight, bias, eps)

@@ -22,6 +22,17 @@ def add_rms_norm_kernel(x_ptr, y_ptr, weight_ptr, total_ptr, out_ptr, n, eps, bl
     tl.store(out_ptr + row + at, (weight * normed).to(dtype), mask=inside)
 
 
+guards = (
+    "x, y, weight: float32 or bfloat16 or float16, same dtype, contiguous, not empty",
+    "x, y: shape (..., n)",
+    "weight: shape (n)",
+)
+
+
+def guard(x, dtype):
+    return dtype == x.dtype
+
+
 def pattern(x, y, weight, eps: float, dtype: torch.dtype):
     total = x + y
     wide = total.to(torch.float32)

@@ -18,6 +18,17 @@ def rms_norm_kernel(x_ptr, weight_ptr, out_ptr, n, eps, block: tl.constexpr):
     tl.store(out_ptr + row + at, (weight * normed).to(dtype), mask=inside)
 
 
+guards = (
+    "x, weight: float32 or bfloat16 or float16, same dtype, contiguous, not empty",
+    "x: shape (..., n)",
+    "weight: shape (n)",
+)
+
+
+def guard(x, dtype):
+    return dtype == x.dtype
+
+
 def pattern(x, weight, eps: float, dtype: torch.dtype):
     wide = x.to(torch.float32)
     square = wide.pow(2)

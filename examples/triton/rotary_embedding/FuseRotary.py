@@ -30,6 +30,18 @@ def rotate_kernel(
     tl.store(out_ptr + low + half, second.to(dtype), mask=inside)
 
 
+guards = (
+    "cos, sin, query, key: float32 or bfloat16 or float16, same dtype, contiguous, not empty",
+    "query: shape (batch, heads, length, dim)",
+    "key: shape (batch, groups, length, dim)",
+    "cos, sin: shape (batch, length, dim) or (1, length, dim)",
+)
+
+
+def guard(query, half):
+    return half * 2 == query.shape[-1]
+
+
 def pattern(cos, sin, query, key, half: int):
     cos = cos.unsqueeze(1)
     sin = sin.unsqueeze(1)

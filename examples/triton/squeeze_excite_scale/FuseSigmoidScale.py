@@ -17,6 +17,13 @@ def scale_kernel(gate_ptr, x_ptr, out_ptr, size, block: tl.constexpr):
     tl.store(out_ptr + plane * size + within, (x * factor).to(dtype), mask=inside)
 
 
+guards = (
+    "gate, x: float32 or bfloat16 or float16, same dtype, contiguous, not empty",
+    "gate: shape (b, c, 1, 1)",
+    "x: shape (b, c, h, w)",
+)
+
+
 def pattern(gate, x):
     return x * torch.sigmoid(gate)
 

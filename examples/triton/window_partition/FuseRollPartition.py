@@ -25,6 +25,14 @@ def roll_partition_kernel(
     tl.store(out_ptr + target[:, None] + channel[None, :], values, mask=inside)
 
 
+guards = ("x: rank 4, contiguous, not empty",)
+
+
+def guard(x, shifts, b, rows, side, columns, c, area):
+    shape = b, rows * side, columns * side, c
+    return tuple(x.shape) == shape and area == side * side and len(shifts) == 2
+
+
 def pattern(x, shifts: tuple, b: int, rows: int, side: int, columns: int, c: int, area: int):
     rolled = torch.roll(x, shifts=shifts, dims=(1, 2))
     padded = torch.nn.functional.pad(rolled, (0, 0, 0, 0, 0, 0))

@@ -26,6 +26,18 @@ def reverse_add_kernel(
     tl.store(out_ptr + at, total.to(out_ptr.dtype.element_ty), mask=inside)
 
 
+guards = (
+    "windows, shortcut: float32 or bfloat16 or float16, same dtype, contiguous, not empty",
+    "windows: shape (count, area, c)",
+    "shortcut: shape (b, h, w, c)",
+)
+
+
+def guard(windows, shortcut, shifts, side, rows, columns, h, w):
+    fits = h == rows * side and w == columns * side and windows.numel() == shortcut.numel()
+    return fits and len(shifts) == 2
+
+
 def pattern(
     windows, shortcut, shifts: tuple, side: int, rows: int, columns: int, h: int, w: int, c: int
 ):
