@@ -1,5 +1,9 @@
 """The command `passnet` and its groups."""
 
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +17,7 @@ from passnet.cli.graph import graph
 from passnet.cli.judge import judge_group
 from passnet.cli.passes import pass_group
 from passnet.cli.suite import suite_group
-from passnet.errors import InputError, PassnetError
+from passnet.errors import InputError, PassnetError, os_error_sentence
 
 USAGE_ERROR = 2
 FAILURE = 1
@@ -21,7 +25,19 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
 class _Group(click.Group):
-    """A group whose commands end with one clear sentence where a PassnetError ends them."""
+    """A group whose commands end with one clear sentence where a PassnetError ends them, or the
+    operating system refuses something.
+    """
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().main(*args, **options)
+        except OSError as cause:
+            if _gave_up_output() and cause.filename is None:
+                cause.filename = "the output"
+            with suppress(OSError):
+                click.echo(f"passnet: {os_error_sentence(cause)}", err=True)
+            sys.exit(USAGE_ERROR)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -29,6 +45,17 @@ class _Group(click.Group):
         except PassnetError as cause:
             click.echo(f"passnet: {cause}", err=True)
             ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)
+
+
+def _gave_up_output() -> bool:
+    """Whether what is printed could not be written; Python would try that again when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        return True
+    return False
 
 
 @click.group(cls=_Group, context_settings=SETTINGS)

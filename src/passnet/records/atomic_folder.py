@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from passnet.errors import InputError
+from passnet.errors import InputError, os_error_sentence
 
 
 @contextmanager
@@ -27,6 +27,6 @@ def atomic_folder(out: Path) -> Iterator[Path]:
             out.rmdir()
         partial.replace(out)
     except OSError as cause:
-        raise InputError(f"{out}: cannot be written: {cause.strerror or cause}") from cause
+        raise InputError(f"{out}: cannot be made: {os_error_sentence(cause)}") from cause
     finally:
         shutil.rmtree(partial, ignore_errors=True)
