@@ -244,9 +244,9 @@ def _fork(order: _Order, orders: int, answers: int) -> JobEnd | None:
             _work(order)
             status = 0
         except OSError as cause:
+            if str(cause.filename).startswith(order.folder):
+                status = os.EX_IOERR
             traceback.print_exc()
-            is_ours = str(cause.filename).startswith(order.folder)
-            status = os.EX_IOERR if is_ours else 1
         except BaseException:  # noqa: BLE001 (the child's top: what it says is in its log)
             traceback.print_exc()
             sys.stderr.flush()
