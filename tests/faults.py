@@ -1,9 +1,10 @@
 """Faults of the machine that tests bring about: files that may not grow, disks that are full."""
 
+import os
 import resource
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,32 @@ def small_disk(folder: Path, size: str, *options: str) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
+
+
+def enlarge(disk: Path, size: str) -> None:
+    """Make room on a disk of `small_disk`."""
+    subprocess.run(["mount", "-o", f"remount,size={size}", disk], check=True)
+
+
+class MarkedRuns:
+    """Runs programs whose processes can be found again, also those that are confined."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = f"{os.environ['PATH']}:{folder / 'marks-processes-of-a-test'}"
+
+    def run(self, command: list[str], timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+        """Run a program and wait for it."""
+        environment = {**os.environ, "PATH": self._path}
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+
+    def left(self) -> list[str]:
+        """The command lines of what still runs."""
+        mark = self._path.rpartition(":")[2].encode()
+        commands = []
+        for folder in Path("/proc").iterdir():
+            with suppress(OSError):
+                if folder.name.isdecimal() and mark in (folder / "environ").read_bytes():
+                    commands.append((folder / "cmdline").read_text())
+        return commands

@@ -78,7 +78,7 @@ def boundary(error: type[PassnetError], what: str) -> Iterator[None]:
 
 
 _REMEDIES = {
-    errno.ENOSPC: "make room on that disk",
+    errno.ENOSPC: "make room on the disk",
     errno.EDQUOT: "make room within that quota",
     errno.EFBIG: "raise `ulimit -f`, or write where files may be larger",
     errno.EROFS: "choose a folder that can be written to",
@@ -99,7 +99,7 @@ def os_error_sentence(cause: OSError) -> str:
 
     Examples:
         >>> os_error_sentence(OSError(28, "", "runs/trials.jsonl"))
-        'runs/trials.jsonl: No space left on device; make room on that disk'
+        'runs/trials.jsonl: No space left on device; make room on the disk'
         >>> os_error_sentence(FileNotFoundError(2, "", "passes"))
         'passes: No such file or directory'
         >>> os_error_sentence(OSError("no route to the host"))

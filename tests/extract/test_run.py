@@ -88,6 +88,20 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         run_extract(ENTRIES[:1], SETTINGS, tmp_path / "file" / "out")
 
 
+def test_a_net_of_ones_own_whose_file_has_changed_is_not_taken_for_captured(tmp_path):
+    file = tmp_path / "net.py"
+    text = "import torch\n\ndef make():\n    return torch.nn.{}(), (torch.ones(2, 4),)\n"
+    file.write_text(text.format("ReLU"))
+    entries, out = [f"{file}:make"], tmp_path / "out"
+    [before], _ = run_extract(entries, SETTINGS, out)
+    file.write_text(text.format("Tanh"))
+    with pytest.raises(InputError, match=r"net.py: has changed since .*; add --retry"):
+        run_extract(entries, SETTINGS, out, resume=True)
+    [after], _ = run_extract(entries, SETTINGS, out, resume=True, retry=True)
+    assert before.graphs[0].structure != after.graphs[0].structure
+    assert run_extract(entries, SETTINGS, out, resume=True)[0] == [after]
+
+
 @pytest.mark.slow
 def test_a_disk_that_takes_no_more_is_an_error_that_loses_nothing(tmp_path):
     run_extract(ENTRIES[:1], SETTINGS, tmp_path)

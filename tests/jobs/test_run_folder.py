@@ -1,7 +1,6 @@
 """A run goes on where it stopped, and only as the run that it was."""
 
 import errno
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

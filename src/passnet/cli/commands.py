@@ -1,9 +1,7 @@
 """The command `passnet` and its groups."""
 
-import os
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import click
@@ -33,8 +31,6 @@ class _Group(click.Group):
         try:
             return super().main(*args, **options)
         except OSError as cause:
-            if _gave_up_output() and cause.filename is None:
-                cause.filename = "the output"
             with suppress(OSError):
                 click.echo(f"passnet: {os_error_sentence(cause)}", err=True)
             sys.exit(USAGE_ERROR)
@@ -45,17 +41,6 @@ class _Group(click.Group):
         except PassnetError as cause:
             click.echo(f"passnet: {cause}", err=True)
             ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)
-
-
-def _gave_up_output() -> bool:
-    """Whether what is printed could not be written; Python would try that again when it ends."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        return True
-    return False
 
 
 @click.group(cls=_Group, context_settings=SETTINGS)

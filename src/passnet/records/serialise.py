@@ -107,7 +107,8 @@ class LineWriter:
                     line = line[self._stream.write(line) :]
                 os.fsync(self._stream.fileno())
         except OSError:
-            self._stream.truncate(end)
+            with suppress(OSError):
+                self._stream.truncate(end)
             raise
 
 
