@@ -144,7 +144,7 @@ def test_where_nothing_can_be_written_it_is_one_sentence(
 RUNS = {
     "extract": ("nets.jsonl", 2, "captured nets", 28),
     "bench run": ("trials.jsonl", 4, "trials", 12),
-    "agent run": ("attempts.jsonl", 1, "attempts", 28),
+    "agent run": ("attempts.jsonl", 1, "attempts", 20),
 }
 """Of long runs: the file of records, how many there are in the end, and a disk that is too small for
 them, in KiB; for the agent's, too small for the passes of its attempt."""
@@ -159,7 +159,7 @@ def test_a_disk_that_fills_up_loses_nothing_and_leaves_no_process(
     runs = MarkedRuns(tmp_path)
     more = {
         "extract": (f"{inputs / 'net.py'}:other", "--jobs", 1),
-        "bench run": ("--candidate", "null", "--jobs", 2, *QUICK),
+        "bench run": ("--candidate", "null", *QUICK),
         "agent run": ("--task", "add_relu", *QUICK),
     }
     with small_disk(tmp_path / "disk", f"{kib}k") as disk:

@@ -92,7 +92,7 @@ def run_agent(
         record = stack.enter_context(run.recorder(len(attempts)))
         for attempt in attempts.values():  # a full disk may have kept them out
             _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
-        refusals: list[OSError] = []
+        refusals: list[OSError | InputError] = []
 
         def keep(attempt: Attempt) -> None:
             with lock:
@@ -100,7 +100,7 @@ def run_agent(
                     record(attempt)
                     attempts[attempt.task, attempt.number] = attempt
                     _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
-                except OSError as cause:
+                except (OSError, InputError) as cause:
                     refusals.append(cause)
                     raise
                 if progress is not None:
