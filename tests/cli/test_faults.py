@@ -146,8 +146,8 @@ RUNS = {
     "bench run": ("trials.jsonl", 4, "trials", 12),
     "agent run": ("attempts.jsonl", 1, "attempts", 20),
 }
-"""Of long runs: the file of records, how many there are in the end, and a disk that is too small for
-them, in KiB; for the agent's, too small for the passes of its attempt."""
+"""Of long runs: the file of records, how many there are in the end, and a disk in KiB that is too
+small for them; for the agent's, too small for the passes of its attempt."""
 
 
 @pytest.mark.slow
