@@ -134,7 +134,7 @@ def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> Non
     target = folder / attempt.task
     write_files(attempt.files, target)
     for file in target.iterdir():
-        if file.name not in attempt.files:
+        if file.is_file() and file.name not in attempt.files:
             file.unlink()
 
 
