@@ -246,3 +246,11 @@ def test_the_residual_of_a_graph_that_matched_nothing_still_runs(folder: Path) -
         torch.testing.assert_close(optimised(x), function(x))
         assert matches(reports) == [{"Fuse": 0}]
         torch._dynamo.reset()
+
+
+@torch.no_grad()
+def test_the_rotary_example_keeps_the_strides_that_inductor_counts_on(llama: Any) -> None:
+    folders = [EXAMPLES / "rotary_embedding", EXAMPLES / "rms_norm"]
+    optimised, reports = compiled(llama, passes=folders, residual="inductor")
+    torch.testing.assert_close(run_llama(optimised), run_llama(llama), rtol=1e-4, atol=1e-5)
+    assert matches(reports)[0]["FuseRotary"] == 2

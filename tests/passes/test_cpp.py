@@ -212,3 +212,49 @@ def test_the_gelu_example_is_equal_to_eager_torch_for_every_bfloat16_up_to_20(ca
     expected = half * (1.0 + torch.tanh(0.7978845608028654 * inner))
     actual = gelu.replacement(x)
     assert torch.equal(actual.view(torch.int16), expected.view(torch.int16))
+
+
+TYPES = {
+    "const float*": torch.float32, "double*": torch.float64, "const _Float16*": torch.float16,
+    "bf16*": torch.bfloat16, "const bool*": torch.bool, "int8_t*": torch.int8,
+    "const uint8_t*": torch.uint8, "int16_t*": torch.int16, "int32_t*": torch.int32,
+    "const int64_t*": torch.int64,
+}  # fmt: skip
+
+
+def test_a_pointer_takes_tensors_of_its_dtype_alone(cache: Path) -> None:
+    params = ", ".join(f"{kind} p{number}" for number, kind in enumerate(TYPES))
+    source = (
+        '#include "passnet_kernel.h"\nusing namespace passnet;\n'
+        f'extern "C" void take({params}, const char* any, int64_t n, float f) {{}}\n'
+    )
+    take = cpp.kernel(source, "take")
+    right = [torch.zeros(2, dtype=dtype) for dtype in TYPES.values()]
+    for dtype in TYPES.values():
+        take(*right, torch.zeros(2, dtype=dtype), 3, 0.5)
+    for number, dtype in enumerate(TYPES.values()):
+        for wrong in (torch.zeros(2, dtype=torch.complex64), torch.zeros(2).to("meta"), 8, None):
+            given: list[object] = [*right, right[0], 3, 0.5]
+            given[number] = wrong
+            words = rf"kernel take: argument {number + 1} must be a tensor of {dtype} on the CPU"
+            with pytest.raises(TypeError, match=words):
+                take(*given)
+    with pytest.raises(TypeError):
+        take(*right, right[0], 3)
+
+
+def test_a_parameter_that_nothing_can_stand_for_is_named(cache: Path) -> None:
+    source = 'struct Pair { int a, b; };\nextern "C" void take(float* x, Pair* y) {}\n'
+    with pytest.raises(PassError, match="kernel take: parameter 2 is of a type that no tensor"):
+        cpp.kernel(source, "take")
+    with pytest.raises(PassError, match='kernel other: the source has no extern "C" function'):
+        cpp.kernel(source, "other")
+
+
+def test_typed_kernels_of_both_dtypes_are_compiled_once(cache: Path) -> None:
+    source = SCALE.replace("scale(", "scale_float32(") + SCALE.replace("scale(", "scale_bfloat16(")
+    made = cpp.kernels(source, "scale")
+    x, out = torch.arange(4.0), torch.empty(3)
+    made[torch.float32](x, out, 3, 0.5, 0.25)
+    assert out.tolist() == [0.25, 0.75, 1.25]
+    assert len(list(cache.iterdir())) == 1

@@ -36,7 +36,14 @@ static void bn_add_relu(const T* x, const T* mean, const T* var, const T* w, con
 EXPORT(float, bn_add_relu_float32)
 EXPORT(bf16, bn_add_relu_bfloat16)
 """
-BN_ADD_RELU = cpp.kernels(SOURCE, "bn_add_relu", "pppppppnnnf")
+BN_ADD_RELU = cpp.kernels(SOURCE, "bn_add_relu")
+
+
+guards = (
+    "x, mean, var, weight, bias, shortcut: float32 or bfloat16, same dtype, contiguous, cpu",
+    "x, shortcut: shape (b, c, ...), not empty",
+    "mean, var, weight, bias: shape (c)",
+)
 
 
 def pattern(x, mean, var, weight, bias, shortcut, eps: float):
@@ -54,8 +61,8 @@ def bn_add_relu(x, mean, var, weight, bias, shortcut, eps):
     out = torch.empty_like(x)
     batch, channels = x.shape[:2]
     BN_ADD_RELU[x.dtype](
-        x.data_ptr(), mean.data_ptr(), var.data_ptr(), weight.data_ptr(), bias.data_ptr(),
-        shortcut.data_ptr(), out.data_ptr(), batch, channels, x.numel() // (batch * channels), eps,
+        x, mean, var, weight, bias,
+        shortcut, out, batch, channels, x.numel() // (batch * channels), eps,
     )  # fmt: skip
     return out
 

@@ -42,7 +42,14 @@ static void bn_silu_mean(const T* x, const T* mean, const T* var, const T* w, co
 EXPORT(float, bn_silu_mean_float32)
 EXPORT(bf16, bn_silu_mean_bfloat16)
 """
-BN_SILU_MEAN = cpp.kernels(SOURCE, "bn_silu_mean", "pppppppnnnf")
+BN_SILU_MEAN = cpp.kernels(SOURCE, "bn_silu_mean")
+
+
+guards = (
+    "x, mean, var, weight, bias: float32 or bfloat16, same dtype, contiguous, cpu",
+    "x: shape (b, c, h, w), not empty",
+    "mean, var, weight, bias: shape (c)",
+)
 
 
 def pattern(x, mean, var, weight, bias, eps: float):
@@ -61,8 +68,8 @@ def bn_silu_mean(x, mean, var, weight, bias, eps):
     out = torch.empty_like(x)
     average = torch.empty((batch, channels, 1, 1), dtype=x.dtype)
     BN_SILU_MEAN[x.dtype](
-        x.data_ptr(), mean.data_ptr(), var.data_ptr(), weight.data_ptr(), bias.data_ptr(),
-        out.data_ptr(), average.data_ptr(), batch, channels, x.numel() // (batch * channels), eps,
+        x, mean, var, weight, bias,
+        out, average, batch, channels, x.numel() // (batch * channels), eps,
     )  # fmt: skip
     return out, average
 

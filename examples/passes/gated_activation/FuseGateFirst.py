@@ -3,6 +3,8 @@
 import torch
 from pass_dir.kernel import gated
 
+guards = ("x: float32 or bfloat16, shape (..., n), not empty, contiguous, cpu", "n: multiple of 2")
+
 
 def pattern(x):
     gate, value = x.chunk(2, dim=-1)

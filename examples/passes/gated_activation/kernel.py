@@ -27,7 +27,7 @@ extern "C" void gate_bfloat16(const bf16* x, bf16* out, int64_t rows, int64_t n,
   gate<bf16>(x, out, rows, n, first);
 }
 """
-GATE = cpp.kernels(SOURCE, "gate", "ppnnn")
+GATE = cpp.kernels(SOURCE, "gate")
 
 
 def gated(x, gate_first):
@@ -35,5 +35,5 @@ def gated(x, gate_first):
     *front, width = x.shape
     out = torch.empty((*front, width // 2), dtype=x.dtype)
     rows = x.numel() // width
-    GATE[x.dtype](x.data_ptr(), out.data_ptr(), rows, width // 2, gate_first)
+    GATE[x.dtype](x, out, rows, width // 2, gate_first)
     return out

@@ -29,7 +29,10 @@ extern "C" void gelu_tanh_bfloat16(const bf16* x, bf16* out, int64_t size) {
   gelu_tanh<bf16>(x, out, size);
 }
 """
-GELU_TANH = cpp.kernels(SOURCE, "gelu_tanh", "ppn")
+GELU_TANH = cpp.kernels(SOURCE, "gelu_tanh")
+
+
+guards = ("x: float32 or bfloat16, contiguous, cpu",)
 
 
 def pattern(x):
@@ -45,7 +48,7 @@ def replacement_args(x):
 def gelu_tanh(x):
     x = x.contiguous()
     out = torch.empty_like(x)
-    GELU_TANH[x.dtype](x.data_ptr(), out.data_ptr(), x.numel())
+    GELU_TANH[x.dtype](x, out, x.numel())
     return out
 
 

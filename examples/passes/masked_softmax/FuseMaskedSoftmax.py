@@ -50,7 +50,18 @@ static void masked_softmax(const T* scores, const T* mask, T* out, int64_t batch
 EXPORT(float, masked_softmax_float32)
 EXPORT(bf16, masked_softmax_bfloat16)
 """
-MASKED_SOFTMAX = cpp.kernels(SOURCE, "masked_softmax", "pppnnnnnf")
+MASKED_SOFTMAX = cpp.kernels(SOURCE, "masked_softmax")
+
+
+guards = (
+    "scores, mask: float32 or bfloat16, same dtype, contiguous, cpu",
+    "scores: shape (b, heads, n, m), not empty",
+    "mask: shape (b, 1, n, m) or (1, 1, n, m)",
+)
+
+
+def guard(scores, dtype):
+    return dtype == scores.dtype
 
 
 def pattern(scores, mask, scale: float, dtype: torch.dtype):
@@ -66,9 +77,7 @@ def replacement_args(scores, mask, scale, dtype):
 def masked_softmax(scores, mask, scale):
     scores, mask = scores.contiguous(), mask.contiguous()
     out = torch.empty_like(scores)
-    MASKED_SOFTMAX[scores.dtype](
-        scores.data_ptr(), mask.data_ptr(), out.data_ptr(), *scores.shape, mask.shape[0], scale
-    )
+    MASKED_SOFTMAX[scores.dtype](scores, mask, out, *scores.shape, mask.shape[0], scale)
     return out
 
 

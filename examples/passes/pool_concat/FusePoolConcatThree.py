@@ -3,6 +3,8 @@
 import torch
 from pass_dir.kernel import pool, pool_concat
 
+guards = ("x, a, b: float32 or bfloat16, same dtype, rank 4, not empty, contiguous, cpu",)
+
 
 def pattern(x, a, b, kernel: int, stride: int):
     return torch.cat((a, b, pool(x, kernel, stride)), 1)

@@ -55,7 +55,17 @@ static void bias_softmax(const int64_t* index, const T* table, const T* scores, 
 EXPORT(float, bias_softmax_float32)
 EXPORT(bf16, bias_softmax_bfloat16)
 """
-BIAS_SOFTMAX = cpp.kernels(SOURCE, "bias_softmax", "ppppnnn")
+BIAS_SOFTMAX = cpp.kernels(SOURCE, "bias_softmax")
+
+
+guards = (
+    "index: int64",
+    "table, scores: float32 or bfloat16, same dtype",
+    "index, table, scores: contiguous, not empty, cpu",
+    "index: shape (n, n)",
+    "table: shape (entries, heads)",
+    "scores: shape (windows, heads, n, n)",
+)
 
 
 def pattern(index, table, scores, n: int):
@@ -72,9 +82,7 @@ def bias_softmax(index, table, scores):
     index, table, scores = index.contiguous(), table.contiguous(), scores.contiguous()
     out = torch.empty_like(scores)
     windows, heads, n, _ = scores.shape
-    BIAS_SOFTMAX[scores.dtype](
-        index.data_ptr(), table.data_ptr(), scores.data_ptr(), out.data_ptr(), windows, heads, n
-    )
+    BIAS_SOFTMAX[scores.dtype](index, table, scores, out, windows, heads, n)
     return out
 
 

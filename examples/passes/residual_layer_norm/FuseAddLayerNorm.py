@@ -43,7 +43,14 @@ static void add_norm(const T* x, const T* y, const T* w, const T* b, T* sum, T* 
 EXPORT(float, add_norm_float32)
 EXPORT(bf16, add_norm_bfloat16)
 """
-ADD_NORM = cpp.kernels(SOURCE, "add_norm", "ppppppnnf")
+ADD_NORM = cpp.kernels(SOURCE, "add_norm")
+
+
+guards = (
+    "x, y, weight, bias: float32 or bfloat16, same dtype, contiguous, not empty, cpu",
+    "x, y: shape (..., n)",
+    "weight, bias: shape (n)",
+)
 
 
 def pattern(x, y, weight, bias, shape: tuple, eps: float):
@@ -60,8 +67,8 @@ def add_layer_norm(x, y, weight, bias, eps):
     total, out = torch.empty_like(x), torch.empty_like(x)
     n = weight.numel()
     ADD_NORM[x.dtype](
-        x.data_ptr(), y.data_ptr(), weight.data_ptr(), bias.data_ptr(), total.data_ptr(),
-        out.data_ptr(), x.numel() // n, n, eps,
+        x, y, weight, bias, total,
+        out, x.numel() // n, n, eps,
     )  # fmt: skip
     return total, out
 

@@ -36,7 +36,18 @@ static void add_rms_norm(const T* x, const T* y, const T* w, T* sum, T* out, int
 EXPORT(float, add_rms_norm_float32)
 EXPORT(bf16, add_rms_norm_bfloat16)
 """
-ADD_RMS_NORM = cpp.kernels(SOURCE, "add_rms_norm", "pppppnnf")
+ADD_RMS_NORM = cpp.kernels(SOURCE, "add_rms_norm")
+
+
+guards = (
+    "x, y, weight: float32 or bfloat16, same dtype, contiguous, not empty, cpu",
+    "x, y: shape (..., n)",
+    "weight: shape (n)",
+)
+
+
+def guard(x, dtype):
+    return dtype == x.dtype
 
 
 def pattern(x, y, weight, eps: float, dtype: torch.dtype):
@@ -57,7 +68,7 @@ def add_rms_norm(x, y, weight, eps):
     total, out = torch.empty_like(x), torch.empty_like(x)
     n = weight.numel()
     ADD_RMS_NORM[x.dtype](
-        x.data_ptr(), y.data_ptr(), weight.data_ptr(), total.data_ptr(), out.data_ptr(),
+        x, y, weight, total, out,
         x.numel() // n, n, eps,
     )  # fmt: skip
     return total, out

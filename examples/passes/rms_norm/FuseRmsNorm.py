@@ -32,7 +32,18 @@ static void rms_norm(const T* x, const T* w, T* out, int64_t rows, int64_t n, fl
 EXPORT(float, rms_norm_float32)
 EXPORT(bf16, rms_norm_bfloat16)
 """
-RMS_NORM = cpp.kernels(SOURCE, "rms_norm", "pppnnf")
+RMS_NORM = cpp.kernels(SOURCE, "rms_norm")
+
+
+guards = (
+    "x, weight: float32 or bfloat16, same dtype, contiguous, not empty, cpu",
+    "x: shape (..., n)",
+    "weight: shape (n)",
+)
+
+
+def guard(x, dtype):
+    return dtype == x.dtype
 
 
 def pattern(x, weight, eps: float, dtype: torch.dtype):
@@ -51,7 +62,7 @@ def rms_norm(x, weight, eps):
     x = x.contiguous()
     out = torch.empty_like(x)
     n = weight.numel()
-    RMS_NORM[x.dtype](x.data_ptr(), weight.data_ptr(), out.data_ptr(), x.numel() // n, n, eps)
+    RMS_NORM[x.dtype](x, weight, out, x.numel() // n, n, eps)
     return out
 
 

@@ -8,15 +8,18 @@ SOURCE = r"""
 #include "passnet_kernel.h"
 using namespace passnet;
 
-// x [batch, heads, length, dim], cos and sin [1, length, dim]; every op of eager torch rounds.
+// x and out [batch, heads, length, dim] with strides of their own, cos and sin [1, length, dim];
+// every op of eager torch rounds.
 template <typename T>
-static void rotate(const T* x, const T* cos, const T* sin, T* out, int64_t planes, int64_t length,
-                   int64_t dim) {
+static void rotate(const T* x, const T* cos, const T* sin, T* out, int64_t batch, int64_t heads,
+                   int64_t length, int64_t dim, int64_t xb, int64_t xh, int64_t xl, int64_t ob,
+                   int64_t oh, int64_t ol) {
   int64_t half = dim / 2;
 #pragma omp parallel for
-  for (int64_t row = 0; row < planes * length; row++) {
-    const T *xr = x + row * dim, *c = cos + (row % length) * dim, *s = sin + (row % length) * dim;
-    T* o = out + row * dim;
+  for (int64_t row = 0; row < batch * heads * length; row++) {
+    int64_t l = row % length, h = row / length % heads, b = row / length / heads;
+    const T *xr = x + b * xb + h * xh + l * xl, *c = cos + l * dim, *s = sin + l * dim;
+    T* o = out + b * ob + h * oh + l * ol;
 #pragma omp simd
     for (int64_t i = 0; i < half; i++) {
       float a = load(xr + i), b = load(xr + half + i);
@@ -26,15 +29,28 @@ static void rotate(const T* x, const T* cos, const T* sin, T* out, int64_t plane
   }
 }
 
-#define EXPORT(T, NAME)                                                                      \
-  extern "C" void NAME(const T* x, const T* cos, const T* sin, T* out, int64_t planes,       \
-                       int64_t length, int64_t dim) {                                        \
-    rotate<T>(x, cos, sin, out, planes, length, dim);                                        \
+#define EXPORT(T, NAME)                                                                        \
+  extern "C" void NAME(const T* x, const T* cos, const T* sin, T* out, int64_t batch,          \
+                       int64_t heads, int64_t length, int64_t dim, int64_t xb, int64_t xh,     \
+                       int64_t xl, int64_t ob, int64_t oh, int64_t ol) {                       \
+    rotate<T>(x, cos, sin, out, batch, heads, length, dim, xb, xh, xl, ob, oh, ol);            \
   }
 EXPORT(float, rotate_float32)
 EXPORT(bf16, rotate_bfloat16)
 """
-ROTATE = cpp.kernels(SOURCE, "rotate", "ppppnnn")
+ROTATE = cpp.kernels(SOURCE, "rotate")
+
+guards = (
+    "cos, sin, query, key: float32 or bfloat16, same dtype, not empty, cpu",
+    "query: shape (batch, heads, length, dim)",
+    "key: shape (batch, groups, length, dim)",
+    "cos, sin: shape (1, length, dim)",
+    "dim: multiple of 2",
+)
+
+
+def guard(query, key, half):
+    return half * 2 == query.shape[-1] and query.stride(-1) == key.stride(-1) == 1
 
 
 def pattern(cos, sin, query, key, half: int):
@@ -55,13 +71,8 @@ def replacement_args(cos, sin, query, key, half):
 
 
 def rotate(x, cos, sin):
-    x = x.contiguous()
-    out = torch.empty_like(x)
-    length, dim = x.shape[-2:]
-    ROTATE[x.dtype](
-        x.data_ptr(), cos.data_ptr(), sin.data_ptr(), out.data_ptr(),
-        x.numel() // (length * dim), length, dim,
-    )  # fmt: skip
+    out = torch.empty_like(x)  # in the memory order of x, as eager torch has it
+    ROTATE[x.dtype](x, cos, sin, out, *x.shape, *x.stride()[:3], *out.stride()[:3])
     return out
 
 

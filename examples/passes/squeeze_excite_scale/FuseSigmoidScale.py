@@ -28,7 +28,14 @@ extern "C" void scale_bfloat16(const bf16* gate, const bf16* x, bf16* out, int64
   scale<bf16>(gate, x, out, planes, size);
 }
 """
-SCALE = cpp.kernels(SOURCE, "scale", "pppnn")
+SCALE = cpp.kernels(SOURCE, "scale")
+
+
+guards = (
+    "gate, x: float32 or bfloat16, same dtype, contiguous, not empty, cpu",
+    "gate: shape (b, c, 1, 1)",
+    "x: shape (b, c, h, w)",
+)
 
 
 def pattern(gate, x):
@@ -43,7 +50,7 @@ def sigmoid_scale(gate, x):
     gate, x = gate.contiguous(), x.contiguous()
     out = torch.empty_like(x)
     planes = gate.numel()
-    SCALE[x.dtype](gate.data_ptr(), x.data_ptr(), out.data_ptr(), planes, x.numel() // planes)
+    SCALE[x.dtype](gate, x, out, planes, x.numel() // planes)
     return out
 
 

@@ -29,7 +29,15 @@ extern "C" void roll_partition(const char* x, char* out, int64_t batch, int64_t 
         }
 }
 """
-ROLL_PARTITION = cpp.kernel(SOURCE, "roll_partition", "ppnnnnnnn")
+ROLL_PARTITION = cpp.kernel(SOURCE, "roll_partition")
+
+
+guards = ("x: rank 4, contiguous, not empty, cpu",)
+
+
+def guard(x, shifts, b, rows, side, columns, c, area):
+    shape = b, rows * side, columns * side, c
+    return tuple(x.shape) == shape and area == side * side and len(shifts) == 2
 
 
 def pattern(x, shifts: tuple, b: int, rows: int, side: int, columns: int, c: int, area: int):
@@ -50,7 +58,7 @@ def roll_partition(x, shifts, side):
     out = torch.empty((windows, side * side, channels), dtype=x.dtype)
     down, right = shifts
     ROLL_PARTITION(
-        x.data_ptr(), out.data_ptr(), batch, height, width, channels * x.element_size(), side,
+        x, out, batch, height, width, channels * x.element_size(), side,
         down % height, right % width,
     )  # fmt: skip
     return out

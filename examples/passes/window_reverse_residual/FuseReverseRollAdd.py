@@ -38,7 +38,19 @@ static void reverse_add(const T* windows, const T* shortcut, T* out, int64_t bat
 EXPORT(float, reverse_add_float32)
 EXPORT(bf16, reverse_add_bfloat16)
 """
-REVERSE_ADD = cpp.kernels(SOURCE, "reverse_add", "pppnnnnnnn")
+REVERSE_ADD = cpp.kernels(SOURCE, "reverse_add")
+
+
+guards = (
+    "windows, shortcut: float32 or bfloat16, same dtype, contiguous, not empty, cpu",
+    "windows: shape (count, area, c)",
+    "shortcut: shape (b, h, w, c)",
+)
+
+
+def guard(windows, shortcut, shifts, side, rows, columns, h, w):
+    fits = h == rows * side and w == columns * side and windows.numel() == shortcut.numel()
+    return fits and len(shifts) == 2
 
 
 def pattern(
@@ -60,7 +72,7 @@ def reverse_roll_add(windows, shortcut, shifts, side):
     batch, height, width, channels = shortcut.shape
     down, right = shifts
     REVERSE_ADD[out.dtype](
-        windows.data_ptr(), shortcut.data_ptr(), out.data_ptr(), batch, height, width, channels,
+        windows, shortcut, out, batch, height, width, channels,
         side, down % height, right % width,
     )  # fmt: skip
     return out

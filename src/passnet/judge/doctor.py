@@ -135,7 +135,7 @@ def _let_try(worker: Worker, folder: Path, order: dict[str, object]) -> set[str]
     (folder / "intruder.py").write_text(_PASS.format(place=str(place)), encoding="utf-8")
     (folder / LIST_FILE).write_text('["intruder"]', encoding="utf-8")
     try:
-        worker.ask(CheckMatches("", str(folder)), MatchesChecked, TIMEOUT_S)
+        worker.ask(CheckMatches("", (), str(folder)), MatchesChecked, TIMEOUT_S)
     except WorkerFailureError as failure:
         if answer := re.search("@(.*)@", failure.text):
             return set(json.loads(answer[1]))

@@ -23,9 +23,9 @@ class TimingPlan:
             after the last that counts, is audited in any case.
     """
 
-    seconds: float = 0.4
+    seconds: float = 0.8
     min_rounds: int = 6
-    max_rounds: int = 40
+    max_rounds: int = 80
     burst_ms: float = 1.0
     min_calls: int = 3
     max_calls: int = 100

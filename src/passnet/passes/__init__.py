@@ -7,10 +7,13 @@ pattern       a traced pattern, ready to be searched for, and the pass that it b
 signatures    names, defaults and types of the parameters of torch's functions and methods
 normalise     one form for every way to write a call
 graph_index   the calls of a graph by what they call, and which values may share memory
+guards        what a pass demands of the tensors that it is applied to, in words
+example_values  dtypes, shapes and strides of a graph's values, as guards see them
 match         the search for a pattern: every match, or the nearest miss
 legality      the rules by which a match may be replaced
 rewrite       put a call of the replacement in the place of every match
 backend       `torch.compile(net, backend="passnet")`
+first_call    what a replacement returns first, against what the original ops return
 custom_op     replacements as ops of torch, for Inductor to compile around
 op_observer   which torch ops a replacement uses
 cpp           C++ kernels for authors of passes: compile, cache, call

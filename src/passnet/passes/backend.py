@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -9,6 +10,7 @@ import torch
 import torch.fx
 
 from passnet.errors import InputError
+from passnet.passes.first_call import check_first_calls
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.op_observer import Observer
@@ -18,7 +20,7 @@ from passnet.passes.rewrite import PassReport, apply_passes, check_calls
 Residual: TypeAlias = Literal["eager", "inductor"]
 """What runs the ops that no pass replaced: eager torch, or Inductor around the replacements."""
 
-OPTIONS = ("passes", "residual", "report", "observer")
+OPTIONS = ("passes", "residual", "report", "observer", "is_judged")
 
 _log = logging.getLogger("passnet")
 _loaded: dict[tuple[Path, str], list[Pass]] = {}
@@ -38,7 +40,9 @@ def passnet_backend(
         example_inputs: what it is called with.
         options: `passes`, a pass folder or a list of them (none rewrites nothing); `residual`,
             "eager" (default) or "inductor"; `report`, a callable that gets the list of
-            `PassReport`s of each graph; `observer`, an `Observer` of the replacements.
+            `PassReport`s of each graph; `observer`, an `Observer` of the replacements; `is_judged`,
+            true where a judge looks at what replacements do, in a process that they may end: they
+            are then applied as they are, without what protects a process.
         mode: must be None; torch.compile hands it on.
 
     Raises:
@@ -54,15 +58,19 @@ def passnet_backend(
     if residual not in get_args(Residual):
         raise InputError(f"residual is {residual!r}; choose eager or inductor")
     passes = loaded_passes(options.get("passes"))
+    is_judged = bool(options.get("is_judged"))
+    if not is_judged:
+        passes = _without_bare_kernels(passes)
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        _log.warning(
-            "gradients are on and an input needs one; replacements have no derivative, "
-            "so nothing is rewritten (use torch.no_grad() or inference_mode())"
+        _warn_once(
+            "nothing is rewritten by passes: gradients are on and an input or a weight needs one, "
+            "and replacements have no derivative; call the net within torch.no_grad() or "
+            "torch.inference_mode() (eval() alone does not switch gradients off)"
         )
         passes = []
     compiled, reports = compile_graph(
-        module, example_inputs, passes, residual, options.get("observer")
+        module, example_inputs, passes, residual, options.get("observer"), is_judged
     )
     for report in reports:
         _log.info("%s matched %d times", report.name, report.num_matches)
@@ -71,6 +79,23 @@ def passnet_backend(
     if options.get("report"):
         options["report"](reports)
     return compiled
+
+
+def _without_bare_kernels(passes: Sequence[Pass]) -> list[Pass]:
+    """The passes of whose kernels the dtypes are known; says which are left out."""
+    for pass_ in passes:
+        if pass_.has_bare_kernels:
+            _warn_once(
+                f"{pass_.name} is not applied: its folder has C++ kernels that take addresses, "
+                "which may be of any dtype; make them by cpp.kernel(source, name), without a "
+                "signature, and call them with tensors"
+            )
+    return [pass_ for pass_ in passes if not pass_.has_bare_kernels]
+
+
+@cache
+def _warn_once(sentence: str) -> None:
+    _log.warning(sentence)
 
 
 def loaded_passes(paths: str | Path | Sequence[str | Path] | None) -> list[Pass]:
@@ -91,24 +116,30 @@ def compile_graph(
     passes: Sequence[Pass],
     residual: Residual = "eager",
     observer: Observer | None = None,
+    is_judged: bool = False,
 ) -> tuple[Callable[..., Any], list[PassReport]]:
     """A callable for a graph rewritten by passes, and what they did.
+
+    Unless it is judged, a replacement whose first call returns another form than the original ops
+    gives way to these.
 
     Returns:
         A callable that takes the graph's arguments in order and returns its tuple of outputs.
     """
-    reports, sites = apply_passes(module, passes)
+    reports, sites = apply_passes(module, passes, example_inputs)
     if observer is not None:
         observer.add(sites)
     if residual == "inductor":
         from passnet.passes.custom_op import wrap_sites
 
-        wrap_sites(module, sites, example_inputs)
+        wrap_sites(module, sites, example_inputs, is_judged)
         return compile_with_inductor(module, example_inputs), reports
     compiling: Any = module
     if hasattr(module, "real_recompile"):  # as Dynamo's modules, which put it off to their calls
         compiling.real_recompile()
     check_calls(module, sites)
+    if not is_judged:
+        check_first_calls(module, sites)
     return module.forward, reports
 
 

@@ -1,18 +1,20 @@
 """C++ kernels for passes on a CPU: compiled with one call of g++, cached by content, called bare.
 
 A pass author writes a C++ function with C linkage that takes pointers and numbers, and gets a
-Python callable::
+Python callable that takes tensors for the pointers::
 
     from passnet.passes import cpp
 
-    scale = cpp.kernel(SOURCE, "scale", "ppnf")   # pointer, pointer, integer, float
+    scale = cpp.kernel(SOURCE, "scale")   # void scale(const float*, float*, int64_t, float)
 
     def replacement(x):
         out = torch.empty_like(x)
-        scale(x.data_ptr(), out.data_ptr(), x.numel(), 2.0)
+        scale(x, out, x.numel(), 2.0)
         return out
 
-`cpp.kernels` gives one callable a dtype, for a source that defines the function for each.
+What the function takes is asked of the compiler, so that a tensor of another dtype than the pointer
+stands for is refused. `cpp.kernels` gives one callable a dtype, for a source that defines the
+function for each.
 
 The source may include `passnet_kernel.h`, which holds conversions of bfloat16, rounding as eager
 torch rounds between ops, and `exp`, `tanh`, `erf` that a compiler can vectorise. More headers,
@@ -51,44 +53,151 @@ _TYPES: dict[str, Any] = {
     "p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double,
 }  # fmt: skip
 
+_NUMBERS: dict[str, Any] = {
+    "f": ctypes.c_float, "d": ctypes.c_double, "?": ctypes.c_bool, "c": ctypes.c_char,
+    "b": ctypes.c_int8, "h": ctypes.c_int16, "i": ctypes.c_int32, "l": ctypes.c_int64,
+    "B": ctypes.c_uint8, "H": ctypes.c_uint16, "I": ctypes.c_uint32, "L": ctypes.c_uint64,
+}  # fmt: skip
+"""What a number is passed as, by the letter of `passnet_signature.h`."""
 
-def kernel(source: str, name: str, signature: str) -> Callable[..., None]:
+_ELEMENTS: dict[str, torch.dtype | None] = {
+    "f": torch.float32, "d": torch.float64, "e": torch.float16, "g": torch.bfloat16,
+    "?": torch.bool, "b": torch.int8, "h": torch.int16, "i": torch.int32, "l": torch.int64,
+    "B": torch.uint8, "H": torch.uint16, "I": torch.uint32, "L": torch.uint64, "c": None, "v": None,
+}  # fmt: skip
+"""The dtype that a pointer stands for, by its letter; `char*` and `void*` are bytes of any."""
+
+_bare: list[str] = []
+
+
+def num_bare_kernels() -> int:
+    """How many kernels of this process take addresses that no dtype was checked for."""
+    return len(_bare)
+
+
+def kernel(source: str, name: str, signature: str | None = None) -> Callable[..., None]:
     """The function `name` of a piece of C++, ready to call.
+
+    It takes what the function takes: for each pointer a tensor on the CPU of its dtype (for `char*`
+    and `void*` of any), whose first element the pointer then points to, and numbers. Shapes and
+    strides are the author's to hand over and to guard.
 
     Args:
         source: C++ text; the function is `extern "C" void name(...)`.
         name: name of the function.
-        signature: one letter an argument: p pointer (`tensor.data_ptr()`), n 64-bit integer,
-            f float, d double.
+        signature: for folders of old, one letter an argument: p address (`tensor.data_ptr()`), n
+            64-bit integer, f float, d double. Nothing is checked of an address, so that such
+            passes are judged as usual, but not applied by `torch.compile(backend="passnet")`.
 
     Raises:
         PassError: no compiler, the source does not compile, or it has no such function.
     """
+    if signature is None:
+        return _typed(source, [name], name)
     unknown = [letter for letter in signature if letter not in _TYPES]
     if unknown:
         raise PassError(
             f"kernel {name}: signature letter {unknown[0]!r} is none of {', '.join(_TYPES)}"
         )
-    try:
-        function = getattr(ctypes.CDLL(str(build(source))), name)
-    except AttributeError as cause:
-        raise PassError(f'kernel {name}: the source has no extern "C" function of that name') from (
-            cause
-        )
+    function = _function(build(source), name)
     function.argtypes = [_TYPES[letter] for letter in signature]
     function.restype = None
+    if "p" in signature:
+        _bare.append(name)
     return function
 
 
-def kernels(source: str, name: str, signature: str) -> dict[torch.dtype, Callable[..., None]]:
+def kernels(
+    source: str, name: str, signature: str | None = None
+) -> dict[torch.dtype, Callable[..., None]]:
     """The functions `<name>_float32` and `<name>_bfloat16` of a piece of C++, by dtype.
 
     The source defines both; signature and errors are those of `kernel`.
     """
-    return {
-        getattr(torch, dtype): kernel(source, f"{name}_{dtype}", signature)
-        for dtype in ("float32", "bfloat16")
-    }
+    dtypes = torch.float32, torch.bfloat16
+    names = [f"{name}_{str(dtype).removeprefix('torch.')}" for dtype in dtypes]
+    if signature is None:
+        made = [_typed(source, names, each) for each in names]
+    else:
+        made = [kernel(source, each, signature) for each in names]
+    return dict(zip(dtypes, made, strict=True))
+
+
+def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
+    """A function of a source of which the compiler says what some functions take."""
+    lines = [f"PASSNET_SIGNATURE({each})" for each in names if each in source]
+    path = build("\n".join([source, '#include "passnet_signature.h"', *lines, ""]))
+    function = _function(path, name)
+    letters = _function(path, f"passnet_signature_of_{name}")
+    letters.restype, letters.argtypes = ctypes.c_char_p, [ctypes.c_int]
+    pairs = list(zip(letters(0).decode(), letters(1).decode(), strict=True))
+    checks, arguments, types, dtypes = [], [], [], {}
+    for number, (kind, element) in enumerate(pairs):
+        known: dict[str, Any] = _ELEMENTS if kind == "p" else _NUMBERS
+        if element not in known:
+            raise PassError(
+                f"kernel {name}: parameter {number + 1} is of a type that no tensor or number has; "
+                "use float, double, _Float16, bf16, bool, integers, or a pointer to one of these"
+            )
+        types.append(ctypes.c_void_p if kind == "p" else known[element])
+        if kind == "p":
+            dtypes[number] = known[element]
+            arguments.append(f"a{number}.data_ptr()")
+            checks.append(f"not a{number}.is_cpu")
+            if known[element] is not None:
+                checks.append(f"a{number}.dtype is not dtype_{number}")
+        else:
+            arguments.append(f"a{number}")
+    function.argtypes, function.restype = types, None
+    return _checked_call(function, name, [checks, arguments], dtypes)
+
+
+def _checked_call(
+    function: Any, name: str, texts: list[list[str]], dtypes: dict[int, torch.dtype | None]
+) -> Callable[..., None]:
+    """A function of tensors and numbers that refuses tensors of another dtype or device. It is made
+    as code, like a dataclass, because a loop over the parameters costs more than many a kernel.
+    """
+    checks, arguments = texts
+    params = ", ".join(f"a{number}" for number in range(len(arguments)))
+    constants = {f"dtype_{number}": dtype for number, dtype in dtypes.items()}
+
+    def refuse(given: tuple[Any, ...]) -> None:
+        for number, dtype in dtypes.items():
+            value = given[number]
+            is_tensor = isinstance(value, torch.Tensor)
+            if is_tensor and value.is_cpu and dtype in (None, value.dtype):
+                continue
+            wanted = f"a tensor of {dtype}" if dtype else "a tensor"
+            what = f"one of {value.dtype} on {value.device}" if is_tensor else type(value).__name__
+            raise TypeError(
+                f"kernel {name}: argument {number + 1} must be {wanted} on the CPU, not {what}"
+            )
+
+    condition = " or ".join(checks) or "False"
+    text = (
+        f"def call({params}):\n"
+        f"    try:\n"
+        f"        if {condition}:\n"
+        f"            refuse(({params}{',' if params else ''}))\n"
+        f"    except AttributeError:\n"
+        f"        refuse(({params}{',' if params else ''}))\n"
+        f"    function({', '.join(arguments)})\n"
+    )
+    scope: dict[str, Any] = {"function": function, "refuse": refuse, **constants}
+    exec(text, scope)  # noqa: S102 (text of ours alone)
+    call: Callable[..., None] = scope["call"]
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def _function(library: Path, name: str) -> Any:
+    try:
+        return getattr(ctypes.CDLL(str(library)), name)
+    except AttributeError as cause:
+        raise PassError(f'kernel {name}: the source has no extern "C" function of that name') from (
+            cause
+        )
 
 
 def build(source: str) -> Path:

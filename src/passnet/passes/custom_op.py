@@ -14,21 +14,26 @@ import torch.fx
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from passnet.errors import PassError
+from passnet.passes.first_call import checked_call, original_outputs, outputs_of
 from passnet.passes.pattern import as_module
-from passnet.passes.rewrite import Site, only
+from passnet.passes.rewrite import UNREAD, Site
 
 _library = torch.library.Library("passnet", "FRAGMENT")
 _numbers = itertools.count()
 
 
 def wrap_sites(
-    module: torch.fx.GraphModule, sites: Sequence[Site], example_inputs: Sequence[Any]
+    module: torch.fx.GraphModule,
+    sites: Sequence[Site],
+    example_inputs: Sequence[Any],
+    is_judged: bool = False,
 ) -> None:
     """Turn the call at every site into a call of a custom op; the module is recompiled.
 
     The op takes the pattern's values and those that the replacement's arguments need; its
     implementation calls the replacement with the literals filled in, its fake implementation runs
-    the pattern.
+    the pattern. Outputs are given the strides of the pattern's, which Inductor counts on. Unless it
+    is judged, a replacement whose first call returns another form gives way to the pattern.
 
     Raises:
         PassError: the pattern returns a view of one of its arguments, which an op must not.
@@ -39,12 +44,12 @@ def wrap_sites(
     for node, value in zip(params, example_inputs, strict=True):
         node.meta.setdefault("example_value", value)
     for site in sites:
-        _wrap(site)
+        _wrap(site, is_judged)
     module.graph.lint()
     module.recompile()
 
 
-def _wrap(site: Site) -> None:
+def _wrap(site: Site, is_judged: bool) -> None:
     node = site.node
     read = [value for value in site.inputs if isinstance(value, torch.fx.Node)]
     values = list(dict.fromkeys(read + node.all_input_nodes))
@@ -53,7 +58,7 @@ def _wrap(site: Site) -> None:
     params = ", ".join(f"{_kind(value)} a{index}" for index, value in enumerate(values))
     results = "Tensor" if num_outputs == 1 else f"({', '.join(['Tensor'] * num_outputs)})"
     _library.define(f"{name}({params}) -> {results}", tags=[torch.Tag.needs_exact_strides])
-    _library.impl(name, _implementation(site, values), "CompositeExplicitAutograd")
+    _library.impl(name, _implementation(site, values, is_judged), "CompositeExplicitAutograd")
     torch.library.register_fake(f"passnet::{name}", _fake(site, values), lib=_library)
     # The op's single result is bare, whatever the pattern's form; `only` after it hands that on.
     node.target = getattr(torch.ops.passnet, name).default
@@ -71,18 +76,48 @@ def _kind(node: torch.fx.Node) -> str:
     return "Tensor"
 
 
-def _implementation(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
+def _implementation(site: Site, values: list[torch.fx.Node], is_judged: bool) -> Callable[..., Any]:
     """The replacement with its literals in place, as a function of the op's arguments."""
-    function, template = site.node.target, site.node.args
+    function: Any = site.node.target
+    arguments = site.node.args
+    pattern = site.source.pattern
     positions = {value: index for index, value in enumerate(values)}
-    returns_one = len(site.source.pattern.outputs) == 1
+    examples: list[torch.Tensor] = []
+
+    def laid_out(*filled: Any) -> tuple[Any, ...]:
+        results = outputs_of(function(*filled))
+        if len(results) != len(examples):
+            return results
+        return tuple(map(_with_strides_of, results, examples))
+
+    checked = checked_call(site.source.name, pattern, laid_out)
 
     def implementation(*args: Any) -> Any:
-        filled = torch.fx.map_arg(template, lambda value: args[positions[value]])
-        result = function(*filled)  # type: ignore[operator]
-        return only(result) if returns_one else tuple(result)
+        template = tuple(None if value is UNREAD else value for value in site.inputs)
+        inputs, filled = torch.fx.map_arg(
+            (template, arguments), lambda value: args[positions[value]]
+        )
+        if not examples:
+            outputs = original_outputs(pattern, inputs)
+            examples.extend(torch.empty_like(output) for output in outputs)
+        results = laid_out(*filled) if is_judged else outputs_of(checked(inputs, filled))
+        return results[0] if len(results) == 1 else results
 
     return implementation
+
+
+def _with_strides_of(result: Any, example: torch.Tensor) -> Any:
+    """A result in the memory order of an example of it, copied where it has another."""
+    if not isinstance(result, torch.Tensor) or result.dim() != example.dim():
+        return result
+    if result.shape == example.shape:
+        if result.stride() == example.stride():
+            return result
+        strided = torch.empty_like(example, dtype=result.dtype, device=result.device)
+        return strided.copy_(result)
+    order = sorted(range(result.dim()), key=example.stride, reverse=True)
+    back = [order.index(dim) for dim in range(result.dim())]
+    return result.permute(order).contiguous().permute(back)
 
 
 def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:

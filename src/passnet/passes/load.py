@@ -5,9 +5,11 @@ import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from passnet.errors import PassError, boundary
+from passnet.passes.cpp import num_bare_kernels
 from passnet.passes.folder import CALLABLES, PACKAGE, PassFolder
 from passnet.passes.pattern import Pass, make_pass
 
@@ -24,12 +26,16 @@ def load_passes(folder: PassFolder) -> list[Pass]:
     for file in folder.passes:
         if file.package != PACKAGE:
             _mount(file.package, file.path.parent)
-    passes = []
+    passes: list[Pass] = []
+    num_bare = num_bare_kernels()
     for file in folder.passes:
         with boundary(PassError, f"loading pass {file.name}"), _without_bytecode():
             module = importlib.import_module(f"{file.package}.{file.name}")
-        passes.append(make_pass(file.name, *(getattr(module, name) for name in CALLABLES)))
-    return passes
+        callables = [getattr(module, name) for name in CALLABLES]
+        guards, guard = getattr(module, "guards", ()), getattr(module, "guard", None)
+        passes.append(make_pass(file.name, *callables, guards=guards, guard=guard))
+    has_bare = num_bare_kernels() > num_bare
+    return [replace(pass_, has_bare_kernels=has_bare) for pass_ in passes]
 
 
 @contextmanager

@@ -7,8 +7,10 @@ from typing import Any, TypeAlias
 import torch
 import torch.fx
 
+from passnet.passes.example_values import example_of
 from passnet.passes.graph_index import GraphIndex
-from passnet.passes.legality import Match, make_match, refusal
+from passnet.passes.guards import Guards
+from passnet.passes.legality import Match, MatchRefusal, make_match, refusal
 from passnet.passes.pattern import Pattern
 
 
@@ -48,9 +50,10 @@ _IN_ARGUMENTS = ("another argument", "another overload", "another number of argu
 class _Search:
     """One pattern against one graph, remembering the nearest miss."""
 
-    def __init__(self, pattern: Pattern, index: GraphIndex) -> None:
+    def __init__(self, pattern: Pattern, index: GraphIndex, guards: Guards | None) -> None:
         self.pattern = pattern
         self.index = index
+        self.guards = guards
         self.miss: Miss | None = None
         self.matched: set[torch.fx.Node] = set()
 
@@ -65,12 +68,24 @@ class _Search:
                 continue
             for nodes in self._complete(start):
                 match = make_match(self.pattern, nodes)
-                why = refusal(match, self.index)
+                why = refusal(match, self.index) or self._uncovered(nodes)
                 if why is None:
                     self.matched.update(match.calls)
                     yield match
                     break
                 self._fail(nodes, *why)
+
+    def _uncovered(self, nodes: _Nodes) -> MatchRefusal | None:
+        """What the guards of the pass do not cover, if there is anything."""
+        if self.guards is None:
+            return None
+        params = {str(param.target): param for param in self.pattern.params}
+        bound = {name: nodes[param] for name, param in params.items() if param in nodes}
+        why = self.guards.refusal({name: example_of(value) for name, value in bound.items()})
+        if why is None:
+            return None
+        param = params.get(why.name, self.pattern.params[0])
+        return param, nodes.get(param, param), why.expected, why.found, "a guard of the pass"
 
     def explain(self) -> Miss:
         """The nearest miss, also where not even the anchor was found."""
@@ -225,14 +240,18 @@ class _Search:
 
 
 def each_match(
-    pattern: Pattern, index: GraphIndex, use: Callable[[Match], None]
+    pattern: Pattern,
+    index: GraphIndex,
+    use: Callable[[Match], None],
+    guards: Guards | None = None,
 ) -> tuple[int, Miss | None]:
-    """Hand every legal match to `use`, in graph order; `use` may replace it at once.
+    """Hand every legal match that the guards cover to `use`, in graph order; `use` may replace it
+    at once.
 
     Returns:
         How many there were, and the nearest miss when there was none.
     """
-    search = _Search(pattern, index)
+    search = _Search(pattern, index, guards)
     num_matches = 0
     for match in search.matches():
         use(match)

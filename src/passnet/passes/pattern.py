@@ -10,6 +10,7 @@ import torch.fx
 
 from passnet.errors import PassError, boundary
 from passnet.passes.graph_index import GraphIndex, StaleRead, stale_reads
+from passnet.passes.guards import Guards, make_guards
 from passnet.passes.normalise import LITERAL, CanonicalCall, normalise
 from passnet.passes.trace import trace
 
@@ -44,14 +45,19 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Pass:
-    """A pattern, the callable that stands in for a match, and the traced graph that prepares the
-    callable's arguments.
+    """A pattern, the callable that stands in for a match, the traced graph that prepares the
+    callable's arguments, and the guards of the pass, if it has any.
+
+    `has_bare_kernels` says whether its folder has C++ kernels that take addresses, of which nobody
+    knows what lies there.
     """
 
     name: str
     pattern: Pattern
     replacement: Callable[..., Any]
     args_graph: torch.fx.Graph
+    guards: Guards | None = None
+    has_bare_kernels: bool = False
 
 
 def make_pattern(name: str, pattern: Any) -> Pattern:
@@ -125,12 +131,19 @@ def _anchor(body: tuple[torch.fx.Node, ...]) -> torch.fx.Node:
     return max(reversed(body), key=lambda node: len(behind[node]))
 
 
-def make_pass(name: str, pattern: Any, replacement_args: Any, replacement_func: Any) -> Pass:
-    """A pass from its three callables.
+def make_pass(
+    name: str,
+    pattern: Any,
+    replacement_args: Any,
+    replacement_func: Any,
+    guards: Any = (),
+    guard: Any = None,
+) -> Pass:
+    """A pass from its three callables, and from its guards: sentences and a function.
 
     Raises:
-        PassError: one of them fails, they disagree in their number of parameters, or
-            `replacement_func` does not return the same callable twice.
+        PassError: one of them fails, they disagree in their number of parameters, a guard is
+            malformed, or `replacement_func` does not return the same callable twice.
     """
     ready = make_pattern(name, pattern)
     args_graph = trace(replacement_args, f"{name}.replacement_args")
@@ -150,7 +163,9 @@ def make_pass(name: str, pattern: Any, replacement_args: Any, replacement_func: 
     if not callable(function):
         kind = type(function).__name__
         raise PassError(f"{name}.replacement_func() returned a {kind}, not a callable")
-    return Pass(name, ready, function, args_graph)
+    params = [str(param.target) for param in ready.params]
+    checked = make_guards(f"{name}.guards", guards, guard, params)
+    return Pass(name, ready, function, args_graph, checked)
 
 
 def as_module(pattern: Pattern) -> torch.fx.GraphModule:

@@ -9,6 +9,7 @@ import torch
 import torch.fx
 
 from passnet.errors import PassError
+from passnet.passes.example_values import EXAMPLE, note_example_values
 from passnet.passes.graph_index import REPLACEMENT, GraphIndex
 from passnet.passes.legality import Match
 from passnet.passes.match import Miss, each_match
@@ -47,9 +48,11 @@ _LITERALS = (
 
 
 def apply_passes(
-    module: torch.fx.GraphModule, passes: Sequence[Pass]
+    module: torch.fx.GraphModule, passes: Sequence[Pass], example_inputs: Sequence[Any] = ()
 ) -> tuple[list[PassReport], list[Site]]:
     """Rewrite a graph module in place: every pass in order, at all matches, until none is left.
+
+    Guards look at the example inputs; without them, they cover only what Dynamo has noted.
 
     Returns:
         A report for each pass, and the matches that were replaced.
@@ -57,6 +60,8 @@ def apply_passes(
     Raises:
         PassError: a replacement's arguments cannot be made.
     """
+    if any(pass_.guards for pass_ in passes) and example_inputs:
+        note_example_values(module, example_inputs)
     rewriting = _Rewriting(module.graph)
     reports = [rewriting.apply(pass_) for pass_ in passes]
     if rewriting.sites:
@@ -100,11 +105,11 @@ class _Rewriting:
                 )
             self._replace(pass_, match)
 
-        num_matches, miss = each_match(pass_.pattern, self._index, put)
+        num_matches, miss = each_match(pass_.pattern, self._index, put, pass_.guards)
         num_new = num_matches
         while num_new:  # with a write replaced, what was not legal may be
             self._index = GraphIndex(self._index.graph)
-            num_new, _ = each_match(pass_.pattern, self._index, put)
+            num_new, _ = each_match(pass_.pattern, self._index, put, pass_.guards)
             num_matches += num_new
         return PassReport(pass_.name, num_matches, miss)
 
@@ -131,8 +136,8 @@ class _Rewriting:
             previous = node
         outputs = [match.nodes[output] for output in match.pattern.outputs]
         for output, result in zip(outputs, results, strict=True):
-            if "example_value" in output.meta:
-                result.meta["example_value"] = output.meta["example_value"]
+            if EXAMPLE in output.meta:
+                result.meta[EXAMPLE] = output.meta[EXAMPLE]
             output.replace_all_uses_with(result)
             self._renamed[output] = result
         for node in sorted(match.calls, reverse=True):

@@ -40,12 +40,13 @@ def replacement_args({params}):
 }}
 
 
+def guard({params}):  # for other arguments no kernel was generated
+    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in ({params},)]
+    return tuple(part for form in given for part in form) in FORMS
+
+
 def replacement({params}):
-    form = FORMS.get(({key}))
-    if form is None:
-        given = [(tuple(item.shape), item.dtype) for item in ({params},)]
-        raise RuntimeError(f"no kernel was generated for arguments of the form {{given}}")
-    return form({params})
+    return FORMS[({key})]({params})
 
 
 def replacement_func():
@@ -174,7 +175,7 @@ def _form_text(number: int, lowered: LoweredRange, order: ParameterOrder, source
     for name, (_, layout) in zip(outputs, code.outputs, strict=True):
         lines.append(f"    {name} = {_allocation(layout, names[0], language)}")
     memory = [language.memory.format(name=name) for name in (*names, *outputs)]
-    call = language.call.format(source=source, count=len(memory), memory=", ".join(memory))
+    call = language.call.format(source=source, memory=", ".join(memory))
     lines.append(f"    {call}")
     lines.append(f"    return {', '.join(outputs[result] for result in order.results)}")
     return "\n".join(lines) + "\n\n\n"

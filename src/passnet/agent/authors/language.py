@@ -8,8 +8,8 @@ from passnet.mine.schedule import TargetDevice
 
 CPP_PRELUDE = f'''\
 @functools.cache
-def kernel(source, num_pointers):
-    return cpp.kernel(source, "{cpp_source.ENTRY}", "p" * num_pointers)
+def kernel(source):
+    return cpp.kernel(source, "{cpp_source.ENTRY}")
 
 
 '''
@@ -44,8 +44,8 @@ LANGUAGES: dict[TargetDevice, Language] = {
         source_name="SOURCE_{number}",
         imports="import functools\n\nimport torch\n\n{modules}\nfrom passnet.passes import cpp",
         prelude=CPP_PRELUDE,
-        call="kernel({source}, {count})({memory})",
-        memory="{name}.data_ptr()",
+        call="kernel({source})({memory})",
+        memory="{name}",
         tensor_options="dtype=torch.{dtype}",
     ),
     "cuda": Language(

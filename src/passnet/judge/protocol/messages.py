@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from passnet.graph.meta import MAX_DIMS, MAX_ELEMENTS
+from passnet.graph.spec import TensorSpec
 from passnet.judge.protocol.plain_text import plain_text
 from passnet.records.dtypes import storage
 
@@ -125,9 +126,10 @@ class Arm(msgspec.Struct, frozen=True, tag=True):
 
 
 class CheckMatches(msgspec.Struct, frozen=True, tag=True):
-    """Apply the passes of a folder to a graph, and run neither."""
+    """Apply the passes of a folder to a graph with such arguments, and run neither."""
 
     program: str
+    tensors: tuple[TensorSpec, ...]
     passes: str
 
 

@@ -62,6 +62,12 @@ NUM_WARM_BURSTS = 5
 WARM_CALLS = 25
 """Calls in the last of these at most."""
 
+SHIFT_BYTES = 2**20
+"""What a worker keeps aside before a burst, at most, drawn for every turn. Where tensors lie makes
+two runs of one program differ by up to 15 % where they are about as large as the second-level
+cache (1 MiB here), and a process that allocates in the same order places them alike every time.
+Drawn anew, places average out; with 8 MiB the cold pages were seen to cost more than they tell."""
+
 NS_PER_MS = 1_000_000
 
 SHORTEST_MS = 1e-4
@@ -383,6 +389,8 @@ class _Interleaving:
     def _take(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> int:
         """A burst of a worker, of which some calls are compared with the reference's."""
         record = self._records[index]
+        if not worker.is_on_device:
+            worker.shift(int(self._random.integers(SHIFT_BYTES)))
         worker.call(self._num_calls)  # on the values of before, to warm up
         worker.free()
         # Nobody can be started while all stand still: who works ahead is there before we write.

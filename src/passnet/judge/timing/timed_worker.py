@@ -211,8 +211,9 @@ class TimedWorker:
         """Let it do something with so many calls, and stand still again."""
         words = self._words
         number = self._give(what, count)
+        num_calls = 1 if what == ControlPage.SHIFT else max(count, 1)
         spent = self._watched(
-            lambda still: still.run(self._look(max(count, 1)), is_urgent=self.is_on_device)
+            lambda still: still.run(self._look(num_calls), is_urgent=self.is_on_device)
         )
         if words[ControlPage.DONE] != number:
             text = "the worker stood still before it had done what it was told"
@@ -235,6 +236,10 @@ class TimedWorker:
     def overwrite(self, slot: int, index: int, values: Array) -> None:
         """Give an argument of a slot other values than its draw has."""
         np.copyto(self.argument(slot, index), values)
+
+    def shift(self, num_bytes: int) -> None:
+        """Let what its calls allocate lie elsewhere, by at most so many bytes."""
+        self.order(ControlPage.SHIFT, num_bytes // ControlPage.SHIFT_BYTES)
 
     def free(self) -> None:
         """Let it let go of all outputs."""

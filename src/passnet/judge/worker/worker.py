@@ -19,6 +19,7 @@ import torch
 
 from passnet.errors import PassError, PassFolderError
 from passnet.graph.build import build
+from passnet.graph.fake import fake_input, fake_mode
 from passnet.graph.parse import parse_program
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.messages import (
@@ -158,6 +159,7 @@ class _Worker:
             "residual": request.residual,
             "report": self._note,
             "observer": self._observer,
+            "is_judged": True,
         }
         backend = partial(passnet_backend, options=options)
         if request.call == "compiled":
@@ -229,6 +231,7 @@ class _Worker:
         wait, stand_still, sleep = placement.wait, self.stand_still, time.sleep
         usual, self._outputs = tuple(_as_tuple(self._outputs)), ()
         made: list[Any] = []
+        aside: torch.Tensor | None = None
         self._observer.observations.clear()
         gc.collect()
         gc.freeze()  # what lives now need not be looked at again
@@ -252,6 +255,9 @@ class _Worker:
                 elif order == ControlPage.OBSERVE:
                     with self._observer.watching():
                         made = [call(*slots[0])]
+                elif order == ControlPage.SHIFT:
+                    aside = None
+                    aside = torch.empty(count * ControlPage.SHIFT_BYTES, dtype=torch.uint8)
                 elif order == ControlPage.IDLE:
                     sleep(count / 1e3)  # who is not done yet can be seen at work
                 elif order == ControlPage.LEAVE:
@@ -287,7 +293,11 @@ class _Worker:
 
 def _check_matches(request: CheckMatches) -> MatchesChecked:
     passes = load_passes(inspect_folder(Path(request.passes)))
-    reports, _ = apply_passes(build(parse_program(request.program)), passes)
+    program = parse_program(request.program)
+    with fake_mode():
+        pairs = zip(request.tensors, program.params, strict=True)
+        inputs = [fake_input(spec, param.annotation) for spec, param in pairs]
+    reports, _ = apply_passes(build(program), passes, inputs)
     return MatchesChecked(_match_texts(reports))
 
 

@@ -34,6 +34,7 @@
 namespace at {
 
 struct BFloat16 {
+  static constexpr char passnet_letter = 'g';
   uint16_t x;
   BFloat16() = default;
   BFloat16(float value) : x(passnet::bf16_bits(value)) {}
@@ -42,6 +43,7 @@ struct BFloat16 {
 
 #ifdef __FLT16_MAX__
 struct Half {
+  static constexpr char passnet_letter = 'e';
   uint16_t x;
   Half() = default;
   Half(float value) {

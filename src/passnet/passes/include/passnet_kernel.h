@@ -11,6 +11,7 @@ namespace passnet {
 
 // A bfloat16 number as it lies in memory: the upper half of a float.
 struct bf16 {
+  static constexpr char passnet_letter = 'g';
   uint16_t bits;
 };
 

@@ -24,7 +24,9 @@ extern "C" void add_relu_bfloat16(const bf16* x, const bf16* y, bf16* out, int64
   run(x, y, out, count);
 }
 """
-KERNELS = cpp.kernels(SOURCE, "add_relu", "pppn")
+KERNELS = cpp.kernels(SOURCE, "add_relu")
+
+guards = ("x, y: float32 or bfloat16, same dtype, same shape, contiguous, cpu",)
 
 
 def pattern(x, y):
@@ -36,9 +38,8 @@ def replacement_args(x, y):
 
 
 def add_relu(x, y):
-    x, y = x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
-    KERNELS[x.dtype](x.data_ptr(), y.data_ptr(), out.data_ptr(), x.numel())
+    KERNELS[x.dtype](x, y, out, x.numel())
     return out
 
 

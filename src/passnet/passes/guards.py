@@ -1,0 +1,267 @@
+"""Guards: what a pass demands of the tensors that it is applied to, in plain words.
+
+A pass declares sentences, each about parameters of its pattern::
+
+    guards = (
+        "x, y: float32 or bfloat16, same dtype, shape (..., n), contiguous, cpu",
+        "weight: shape (n), not empty",
+        "n: multiple of 8",
+    )
+
+They are checked once for each match in a compiled graph, on tensors without values, and a match
+that they do not cover keeps its original ops. What words do not say, a function `guard` of some
+parameters of the pattern does: it returns whether the pass may be applied.
+
+Words of a sentence, between commas:
+
+- dtypes as torch names them, joined by `or`; `floating` or `integer` for all of a kind
+- `same dtype`, `same shape`, `same device`: of all parameters of the sentence
+- `shape (a, 3, ...)`, alternatives joined by `or`: a name stands for one size wherever a guard of
+  the pass has it, a number for itself, `*` for any size, `...` for any number of sizes, which are
+  the same wherever it stands
+- `rank 2`, `rank 3 or 4`
+- `contiguous`: as `Tensor.is_contiguous`
+- `not empty`: no size is 0
+- `cpu` or `cuda`: the device
+- `NAME: multiple of 8`: of a size that shapes gave a name
+
+A name in a shape that is a parameter for an integer literal stands for that.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from passnet.errors import PassError, boundary
+
+_KINDS: dict[str, Callable[[torch.dtype], bool]] = {
+    "floating": lambda dtype: dtype.is_floating_point,
+    "integer": lambda dtype: (
+        not (dtype.is_floating_point or dtype.is_complex) and dtype is not torch.bool
+    ),
+}
+_SHAPE = re.compile(r"\(([^()]*)\)")
+_REST = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of a guard, on some parameters or, for a multiple, on the name of a size."""
+
+    names: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class GuardRefusal:
+    """What a guard does not cover: the parameter, what is expected of it, and what is there."""
+
+    name: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Guards:
+    """The guards of a pass: conditions in words, and a function of some parameters."""
+
+    conditions: tuple[Condition, ...]
+    function: Callable[..., Any] | None
+    params: tuple[str, ...]
+    """The names of the function's parameters."""
+
+    def refusal(self, values: Mapping[str, Any]) -> GuardRefusal | None:
+        """Why the pass may not be applied; None where it may.
+
+        `values` are the parameters of the pattern by name: tensors, whose values are not looked at,
+        and literals. A tensor that is not known is not there.
+
+        Raises:
+            PassError: the function raises.
+        """
+        sizes: dict[str, Any] = {
+            name: value for name, value in values.items() if type(value) is int
+        }
+        for condition in self.conditions:
+            for name in condition.names:
+                if name in sizes:
+                    continue
+                if not isinstance(values.get(name), torch.Tensor):
+                    return GuardRefusal(name, condition.words, _show(values.get(name)))
+            why = _broken(condition, values, sizes)
+            if why is not None:
+                return why
+        if self.function is None:
+            return None
+        missing = [name for name in self.params if name not in values]
+        if missing:
+            return GuardRefusal(missing[0], "a value that guard() can see", "nothing that is known")
+        with boundary(PassError, "calling guard"), torch.no_grad():
+            allows = self.function(**{name: values[name] for name in self.params})
+        if allows:
+            return None
+        first = self.params[0]
+        return GuardRefusal(first, "what guard() allows", _show(values[first]))
+
+
+def make_guards(label: str, sentences: Any, function: Any, params: Sequence[str]) -> Guards | None:
+    """The guards of a pass whose pattern has some parameters; None where it declares none.
+
+    `label` is for messages, for example "FuseNorm.guards".
+
+    Raises:
+        PassError: a sentence is malformed or names no parameter, or the function has parameters
+            that the pattern has not.
+    """
+    if isinstance(sentences, str):
+        sentences = (sentences,)
+    if not isinstance(sentences, (tuple, list)) or not all(type(s) is str for s in sentences):
+        raise PassError(f"{label} must be sentences such as 'x, y: float32, same shape'")
+    conditions: list[Condition] = []
+    sizes: set[str] = set()
+    for sentence in sentences:
+        conditions += _parsed(label, sentence, params, sizes)
+    if function is None:
+        return Guards(tuple(conditions), None, ()) if conditions else None
+    with boundary(PassError, f"{label}: guard is no function with parameters"):
+        names = tuple(inspect.signature(function).parameters)
+    if not names or any(name not in params for name in names):
+        raise PassError(
+            f"{label}: guard({', '.join(names)}) must take parameters of the pattern, "
+            f"which are {', '.join(params)}"
+        )
+    return Guards(tuple(conditions), function, names)
+
+
+def _parsed(label: str, sentence: str, params: Sequence[str], sizes: set[str]) -> list[Condition]:
+    head, colon, tail = sentence.partition(":")
+    names = tuple(name.strip() for name in head.split(","))
+    words = [part.strip() for part in re.split(r",(?![^()]*\))", tail)]
+    if not colon or not all(words):
+        raise PassError(f"{label}: {sentence!r} is no 'parameters: condition, condition'")
+    is_size = all(name in sizes for name in names)
+    unknown = [name for name in names if name not in params and not is_size]
+    if unknown:
+        known = ", ".join([*params, *sorted(sizes)])
+        raise PassError(f"{label}: {sentence!r} names {unknown[0]!r}; there are {known}")
+    for word in words:
+        if not _is_known(word, is_size):
+            raise PassError(
+                f"{label}: {word!r} in {sentence!r} is no condition; see docs/passes.md"
+            )
+        for text in _SHAPE.findall(word) if word.startswith("shape ") else ():
+            sizes |= {part for part in _parts(text) if part.isidentifier()}
+    return [Condition(names, " ".join(word.split())) for word in words]
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _is_known(word: str, is_size: bool) -> bool:
+    if is_size:
+        return re.fullmatch(r"multiple of [1-9]\d*", word) is not None
+    if word.startswith("shape "):
+        alternatives = word.removeprefix("shape ")
+        texts = _SHAPE.findall(alternatives)
+        return re.fullmatch(r"\([^()]*\)(\s+or\s+\([^()]*\))*", alternatives) is not None and all(
+            _parts(text).count(_REST) <= 1
+            and all(
+                part in ("*", _REST) or part.isidentifier() or part.isdecimal()
+                for part in _parts(text)
+            )
+            for text in texts
+        )
+    if word in ("same dtype", "same shape", "same device", "contiguous", "not empty"):
+        return True
+    if re.fullmatch(r"rank \d+( or \d+)*", word):
+        return True
+    return word in ("cpu", "cuda") or all(_dtypes(part) for part in re.split(r"\s+or\s+", word))
+
+
+def _dtypes(word: str) -> Callable[[torch.dtype], bool] | None:
+    if word in _KINDS:
+        return _KINDS[word]
+    dtype = getattr(torch, word, None) if word.isidentifier() else None
+    return (lambda other: other == dtype) if isinstance(dtype, torch.dtype) else None
+
+
+def _broken(
+    condition: Condition, values: Mapping[str, Any], sizes: dict[str, Any]
+) -> GuardRefusal | None:
+    """The first parameter that breaks a condition; sizes that get a name are noted."""
+    words, names = condition.words, condition.names
+    if words.startswith("multiple of "):
+        factor = int(words.removeprefix("multiple of "))
+        wrong = [name for name in names if name not in sizes or sizes[name] % factor != 0]
+        return GuardRefusal(wrong[0], words, str(sizes.get(wrong[0]))) if wrong else None
+    first = values[names[0]]
+    for name in names:
+        tensor: torch.Tensor = values[name]
+        if not _holds(words, tensor, first, sizes):
+            return GuardRefusal(name, words, _show(tensor))
+    return None
+
+
+def _holds(words: str, tensor: torch.Tensor, first: torch.Tensor, sizes: dict[str, Any]) -> bool:
+    match words.split(" ", 1):
+        case ["same", "dtype"]:
+            return tensor.dtype == first.dtype
+        case ["same", "shape"]:
+            return tensor.dim() == first.dim() and all(
+                bool(size == other) for size, other in zip(tensor.shape, first.shape, strict=True)
+            )
+        case ["same", "device"]:
+            return tensor.device == first.device
+        case ["contiguous"]:
+            return tensor.is_contiguous()
+        case ["not", "empty"]:
+            return all(bool(size != 0) for size in tensor.shape)
+        case ["rank", ranks]:
+            return str(tensor.dim()) in ranks.split(" or ")
+        case ["shape", alternatives]:
+            texts = _SHAPE.findall(alternatives)
+            return any(_fits(_parts(text), tensor.shape, sizes) for text in texts)
+        case ["cpu" | "cuda"]:
+            return tensor.device.type == words
+    return any(is_one(tensor.dtype) for part in words.split(" or ") if (is_one := _dtypes(part)))
+
+
+def _fits(parts: Sequence[str], shape: Sequence[Any], sizes: dict[str, Any]) -> bool:
+    """Whether a shape is as written; if so, the sizes that it names are noted."""
+    named = dict(sizes)
+    rest = list(shape)
+    if _REST in parts:
+        before = parts.index(_REST)
+        after = len(parts) - before - 1
+        if len(rest) < before + after:
+            return False
+        middle = tuple(rest[before : len(rest) - after])
+        known = named.setdefault(_REST, middle)
+        if len(known) != len(middle) or not all(
+            bool(size == other) for size, other in zip(known, middle, strict=True)
+        ):
+            return False
+        rest = rest[:before] + rest[len(rest) - after :]
+        parts = [part for part in parts if part != _REST]
+    if len(parts) != len(rest):
+        return False
+    for part, size in zip(parts, rest, strict=True):
+        expected = int(part) if part.isdecimal() else named.setdefault(part, size)
+        if part != "*" and not bool(size == expected):
+            return False
+    named.pop("*", None)
+    sizes.update(named)
+    return True
+
+
+def _show(value: Any) -> str:
+    if not isinstance(value, torch.Tensor):
+        return "nothing that is known" if value is None else repr(value)
+    sizes = ", ".join(map(str, value.shape))
+    order = "" if value.is_contiguous() else f", strides ({', '.join(map(str, value.stride()))})"
+    return f"{str(value.dtype).removeprefix('torch.')} ({sizes}){order} on {value.device.type}"
