@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import InputError
-from passnet.extract.record import CaptureSettings
-from passnet.extract.run import merge_runs, read_records, run_extract
+from passnet.extract.record import CaptureSettings, NetRecord
+from passnet.extract.run import ExtractRunInfo, merge_runs, read_records, run_extract
 from passnet.extract.store import GRAPHS
 from passnet.jobs.executors import executor, run_ray
 from passnet.jobs.process import JobLimits
+from passnet.records.serialise import SCHEMA_VERSION, LineWriter, write_json
 from tests.extract import own
 
 HERE = own.__file__
@@ -88,6 +89,15 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         run_extract(ENTRIES[:1], SETTINGS, tmp_path / "file" / "out")
 
 
+def test_a_changed_file_is_refused_before_anything_is_captured(tmp_path):
+    write_json(tmp_path / "run.json", ExtractRunInfo(SCHEMA_VERSION, SETTINGS))
+    with LineWriter(tmp_path / "nets.jsonl") as writer:
+        writer.write(NetRecord(ENTRIES[0], "captured", file_hash="0" * 64))
+    with pytest.raises(InputError, match=r"own.py: has changed since .*; add --retry"):
+        run_extract(ENTRIES[:2], SETTINGS, tmp_path, resume=True)
+
+
+@pytest.mark.slow
 def test_a_net_of_ones_own_whose_file_has_changed_is_not_taken_for_captured(tmp_path):
     file = tmp_path / "net.py"
     text = "import torch\n\ndef make():\n    return torch.nn.{}(), (torch.ones(2, 4),)\n"
