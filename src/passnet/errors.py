@@ -1,5 +1,7 @@
 """Every error type of passnet, and the one context manager that turns foreign errors into ours."""
 
+import errno
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -73,6 +75,54 @@ def boundary(error: type[PassnetError], what: str) -> Iterator[None]:
         raise
     except Exception as cause:
         raise error(f"{what}: {type(cause).__name__}: {cause}") from cause
+
+
+_REMEDIES = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "make room within that quota",
+    errno.EFBIG: "raise `ulimit -f`, or write where files may be larger",
+    errno.EROFS: "choose a folder that can be written to",
+    errno.EACCES: "choose another path, or ask for the right to this one",
+    errno.EPERM: "choose another path, or ask for the right to this one",
+    errno.ENOTDIR: "a file stands where a folder is needed; choose another path",
+    errno.EEXIST: "a file stands where a folder is needed; choose another path",
+    errno.EISDIR: "a folder stands where a file is needed; choose another path",
+    errno.EIO: "the disk, or the way to it, fails; use another one",
+    errno.EMFILE: "raise `ulimit -n`, or use fewer --jobs",
+    errno.ENOMEM: "free memory, or use fewer --jobs",
+    errno.EAGAIN: "end other processes, or use fewer --jobs",
+}
+
+
+def os_error_sentence(cause: OSError) -> str:
+    """What the operating system refused, and what to do about it: "PATH: REASON; REMEDY".
+
+    Examples:
+        >>> os_error_sentence(OSError(28, "", "runs/trials.jsonl"))
+        'runs/trials.jsonl: No space left on device; make room on the disk'
+        >>> os_error_sentence(FileNotFoundError(2, "", "passes"))
+        'passes: No such file or directory'
+        >>> os_error_sentence(OSError("no route to the host"))
+        'no route to the host'
+    """
+    if cause.errno not in errno.errorcode:
+        return " ".join(str(cause).split()) or type(cause).__name__
+    path = "" if cause.filename is None else f"{os.fsdecode(cause.filename)}: "
+    remedy = f"; {_REMEDIES[cause.errno]}" if cause.errno in _REMEDIES else ""
+    return f"{path}{os.strerror(cause.errno)}{remedy}"
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an OSError of the block name the file that it writes, where it names none: Python's own
+    does so when a file is opened, and not when what is written does not fit.
+    """
+    try:
+        yield
+    except OSError as cause:
+        if cause.filename is None and cause.errno is not None:
+            cause.filename = str(path)
+        raise
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -154,6 +154,20 @@ def test_a_run_can_be_extended_by_a_candidate_but_not_changed(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_a_machine_without_a_compiler_does_not_make_a_cheat_of_eager(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", str(tmp_path / "none"))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    suite = write_small_suite(tmp_path / "small.parquet", 2)
+    words = ("--candidate", "eager", "--candidate", "inductor", "--out", tmp_path / "run", *QUICK)
+    done = passnet("bench", "run", "--suite", suite, *words)
+    assert done.returncode == 0, done.stderr
+    statuses = [(trial["candidate"], trial["status"]) for trial in lines(tmp_path / "run")]
+    assert sorted(statuses) == [("eager", "ok")] * 3 + [("inductor", "runtime_error")] * 3
+
+
+@pytest.mark.slow
 def test_one_bad_task_does_not_stop_the_others(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 2)
     bad = write_passes(

@@ -248,7 +248,7 @@ def test_a_folder_that_is_not_empty_is_not_written_to(tmp_path: Path):
     before = files_of(tmp_path)
     with pytest.raises(InputError, match="data: is there already; choose another --out"):
         export(folder, folder, ExportPlan("graphnet"))
-    with pytest.raises(InputError, match="cannot be written: Not a directory"):
+    with pytest.raises(InputError, match="/x: Not a directory; a file stands"):
         export(folder, folder / "dataset.json" / "x", ExportPlan("graphnet"))
     assert files_of(tmp_path) == before
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import InputError
-from passnet.extract.record import CaptureSettings
-from passnet.extract.run import merge_runs, read_records, run_extract
+from passnet.extract.record import CaptureSettings, NetRecord
+from passnet.extract.run import ExtractRunInfo, merge_runs, read_records, run_extract
 from passnet.extract.store import GRAPHS
 from passnet.jobs.executors import executor, run_ray
 from passnet.jobs.process import JobLimits
+from passnet.records.serialise import SCHEMA_VERSION, LineWriter, write_json
 from tests.extract import own
 
 HERE = own.__file__
@@ -88,6 +89,29 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         run_extract(ENTRIES[:1], SETTINGS, tmp_path / "file" / "out")
 
 
+def test_a_changed_file_is_refused_before_anything_is_captured(tmp_path):
+    write_json(tmp_path / "run.json", ExtractRunInfo(SCHEMA_VERSION, SETTINGS))
+    with LineWriter(tmp_path / "nets.jsonl") as writer:
+        writer.write(NetRecord(ENTRIES[0], "captured", file_hash="0" * 64))
+    with pytest.raises(InputError, match=r"own.py: has changed since .*; add --retry"):
+        run_extract(ENTRIES[:2], SETTINGS, tmp_path, resume=True)
+
+
+@pytest.mark.slow
+def test_a_net_of_ones_own_whose_file_has_changed_is_not_taken_for_captured(tmp_path):
+    file = tmp_path / "net.py"
+    text = "import torch\n\ndef make():\n    return torch.nn.{}(), (torch.ones(2, 4),)\n"
+    file.write_text(text.format("ReLU"))
+    entries, out = [f"{file}:make"], tmp_path / "out"
+    [before], _ = run_extract(entries, SETTINGS, out)
+    file.write_text(text.format("Tanh"))
+    with pytest.raises(InputError, match=r"net.py: has changed since .*; add --retry"):
+        run_extract(entries, SETTINGS, out, resume=True)
+    [after], _ = run_extract(entries, SETTINGS, out, resume=True, retry=True)
+    assert before.graphs[0].structure != after.graphs[0].structure
+    assert run_extract(entries, SETTINGS, out, resume=True)[0] == [after]
+
+
 @pytest.mark.slow
 def test_a_disk_that_takes_no_more_is_an_error_that_loses_nothing(tmp_path):
     run_extract(ENTRIES[:1], SETTINGS, tmp_path)
@@ -102,9 +126,7 @@ def test_a_disk_that_takes_no_more_is_an_error_that_loses_nothing(tmp_path):
     options = ["--resume", "--timeout", "60", "--memory", "4096", "--jobs", "1"]
     completed = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
     assert completed.returncode == 2
-    assert (
-        "cannot be written (File too large)" in completed.stderr and "--resume" in completed.stderr
-    )
+    assert "nets.jsonl: File too large" in completed.stderr and "--resume" in completed.stderr
     assert "1 captured nets are safe" in completed.stderr
     records, _ = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True)
     assert len(records) == len(ENTRIES)

@@ -1,9 +1,11 @@
 """Functions for jobs of tests: each ends in a way of its own."""
 
+import errno
 import os
 import time
 from pathlib import Path
 
+from passnet.errors import naming
 from passnet.jobs.process import RECORD_FILE, ROWS_FILE
 from passnet.records.serialise import write_json
 
@@ -25,6 +27,15 @@ def hangs(payload: str, folder: Path) -> None:
 
 def dies(payload: str, folder: Path) -> None:
     os.kill(os.getpid(), 9)
+
+
+def finds_no_room(payload: str, folder: Path) -> None:
+    with naming(folder / ROWS_FILE):
+        raise OSError(errno.ENOSPC, "")
+
+
+def finds_no_room_elsewhere(payload: str, folder: Path) -> None:
+    raise OSError(errno.ENOSPC, "", "elsewhere")
 
 
 PREPARED: list[str] = []

@@ -65,6 +65,14 @@ def test_a_parent_that_cannot_be_prepared_is_our_own_failure() -> None:
         runner.run(Job(f"{HERE}:writes", "", SHORT, f"{HERE}:no_such_function"))
 
 
+def test_a_job_that_finds_no_room_for_its_results_has_not_failed_by_itself(
+    runner: JobRunner,
+) -> None:
+    with pytest.raises(WorkerError, match=f"^{tempfile.gettempdir()}: .*make room, or set TMPDIR"):
+        runner.run(job("finds_no_room"))
+    assert "elsewhere" in runner.run(job("finds_no_room_elsewhere")).failure
+
+
 def test_a_job_leaves_no_folder_behind(
     runner: JobRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,14 +1,16 @@
 """A run goes on where it stopped, and only as the run that it was."""
 
-import os
+import errno
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from passnet.errors import InputError
+from passnet.errors import InputError, WorkerError
 from passnet.jobs.process import JobOutcome
 from passnet.jobs.run_folder import RunFolder, unchanged
+from tests.faults import limited_files
 
 
 @dataclass(frozen=True)
@@ -32,28 +34,39 @@ def folder_of(path: Path) -> RunFolder[Info, Record, str]:
     )
 
 
+def begin(
+    run: RunFolder[Info, Record, str],
+    info: Info,
+    resume: bool,
+    continued: Callable[[Info, Info], Info] = SAME,
+) -> None:
+    """Begin a run in which nothing happens."""
+    with run.begin(info, resume, continued):
+        pass
+
+
 def test_a_run_is_begun_once_and_resumed_as_it_was(tmp_path: Path) -> None:
     run = folder_of(tmp_path / "run")
-    run.begin(Info(1), False, SAME)
+    begin(run, Info(1), False)
     assert run.read_info() == Info(1)
     with pytest.raises(InputError, match="already holds nets; add --resume"):
-        run.begin(Info(1), False, SAME)
-    run.begin(Info(1), True, SAME)
+        begin(run, Info(1), False)
+    begin(run, Info(1), True)
     with pytest.raises(InputError, match="another seed"):
-        run.begin(Info(2), True, SAME)
+        begin(run, Info(2), True)
 
 
 def test_what_may_differ_is_written_down(tmp_path: Path) -> None:
     run = folder_of(tmp_path)
-    run.begin(Info(1, ("a",)), False, SAME)
-    run.begin(Info(1, ("b",)), True, lambda old, new: Info(old.seed, old.names + new.names))
+    begin(run, Info(1, ("a",)), False)
+    begin(run, Info(1, ("b",)), True, lambda old, new: Info(old.seed, old.names + new.names))
     assert run.read_info() == Info(1, ("a", "b"))
 
 
 def test_records_without_settings_are_no_run(tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_text('{"name": "a"}\n')
     with pytest.raises(InputError, match=r"holds records.jsonl but no run.json"):
-        folder_of(tmp_path).begin(Info(1), True, SAME)
+        begin(folder_of(tmp_path), Info(1), True)
 
 
 def test_outcomes_are_stored_as_they_come_and_the_last_of_an_item_counts(tmp_path: Path) -> None:
@@ -93,9 +106,22 @@ def test_a_folder_that_cannot_be_written_says_what_is_safe(tmp_path: Path) -> No
     run = folder_of(tmp_path)
     list(run.keep([JobOutcome(Record("a"))], 0))
 
-    def outcomes():  # type: ignore[no-untyped-def]
+    def outcomes(cause: Exception):  # type: ignore[no-untyped-def]
         yield JobOutcome(Record("b"))
-        raise OSError(28, os.strerror(28))
+        raise cause
 
-    with pytest.raises(InputError, match="No space left.*2 nets are safe.*--resume"):
-        list(run.keep(outcomes(), 1))
+    for cause, kind, text in (
+        (OSError(errno.ENOSPC, ""), InputError, "No space left on device; make room"),
+        (WorkerError("its helper was killed"), WorkerError, "its helper was killed"),
+    ):
+        with pytest.raises(kind, match=f"^{text}.*; 2 nets are safe in .*--resume$"):
+            list(run.keep(outcomes(cause), 1))
+
+
+def test_a_record_that_does_not_fit_is_taken_back(tmp_path: Path) -> None:
+    run = folder_of(tmp_path)
+    list(run.keep([JobOutcome(Record("a"))], 0))
+    room = run.records_path.stat().st_size + 10
+    with limited_files(room), pytest.raises(InputError, match=r"records.jsonl: File too large"):
+        list(run.keep([JobOutcome(Record("b"))], 1))
+    assert list(run.records()) == ["a"] and run.records_path.read_bytes().endswith(b"\n")

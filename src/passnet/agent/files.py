@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from passnet.errors import ActionError
 from passnet.passes.folder import LIST_FILE
-from passnet.records.serialise import make_folder
+from passnet.records.serialise import make_folder, replace_file
 
 Files: TypeAlias = dict[str, str]
 """The text of every file by its name."""
@@ -130,7 +130,7 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
     make_folder(folder)
     for name, text in files.items():
         check_name(name)
-        (folder / name).write_text(text, encoding="utf-8", errors="surrogatepass")
+        replace_file(folder / name, text.encode(errors="surrogatepass"))
 
 
 def read_files(folder: Path) -> Files:

@@ -45,11 +45,13 @@ def make_task(
     held_out: Suite | None = None,
     finished: Collection[tuple[str, int]] = (),
     keep: Callable[[Attempt], None] | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> InspectTask:
     """The task of Inspect with one sample for each attempt that is still to be made.
 
     Attempts that are `finished`, by task and number, are left out; `keep` is told about every one
-    that ended. `held_out` are shapes that no author sees; see `judge.held_out`.
+    that ended; `check` is called before each, and raises where none is to begin. `held_out` are
+    shapes that no author sees; see `judge.held_out`.
     """
     samples = [
         Sample(
@@ -65,7 +67,7 @@ def make_task(
     limits = settings.limits
     return InspectTask(
         dataset=MemoryDataset(samples, name=suite.name),
-        solver=_author(suite, settings, held_out, sessions),
+        solver=_author(suite, settings, held_out, sessions, check),
         scorer=_recorder(suite, settings, sessions, keep),
         turn_limit=limits.turns,
         token_limit=limits.tokens,
@@ -77,12 +79,17 @@ def make_task(
 
 
 def _author(
-    suite: Suite, settings: AgentSettings, held_out: Suite | None, sessions: dict[str, Session]
+    suite: Suite,
+    settings: AgentSettings,
+    held_out: Suite | None,
+    sessions: dict[str, Session],
+    check: Callable[[], None],
 ) -> Solver:
     """What makes an attempt; it leaves its session under the sample's id in `sessions`."""
     tasks = {task.name: task for task in suite.tasks}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
+        check()
         task = tasks[state.metadata["task"]]
         session = new_session(task, settings, held_out)
         with ExitStack() as stack:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib import import_module
 from operator import attrgetter
@@ -19,7 +20,7 @@ from passnet.agent.settings import AgentSettings
 from passnet.errors import AuthorError, InputError
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.judge.protocol.device import find_device
-from passnet.records.serialise import SCHEMA_VERSION, LineWriter
+from passnet.records.serialise import SCHEMA_VERSION
 from passnet.suite.suite import Suite, Task
 
 if TYPE_CHECKING:
@@ -78,24 +79,36 @@ def run_agent(
     run = RunFolder(out, "agent.json", AgentRun, ATTEMPTS_FILE, Attempt, key, "attempts")
     complaint = f"{out}: was made with another suite or other settings; choose another --out"
     info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
-    run.begin(info, resume, unchanged(complaint))
     names = {task.name for task in suite.tasks}
-    attempts = {
-        key: attempt
-        for key, attempt in run.records().items()
-        if attempt.ending != "error" and attempt.task in names
-    }
-    finished = set(attempts)
     lock = threading.Lock()
-    with LineWriter(run.records_path) as writer:
+    with ExitStack() as stack:
+        stack.enter_context(run.begin(info, resume, unchanged(complaint)))
+        attempts = {
+            key: attempt
+            for key, attempt in run.records().items()
+            if attempt.ending != "error" and attempt.task in names
+        }
+        finished = set(attempts)
+        record = stack.enter_context(run.recorder(len(attempts)))
+        for attempt in attempts.values():  # a full disk may have kept them out
+            _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
+        refusals: list[OSError | InputError] = []
 
         def keep(attempt: Attempt) -> None:
             with lock:
-                writer.write(attempt)
-                attempts[attempt.task, attempt.number] = attempt
-                _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
+                try:
+                    record(attempt)
+                    attempts[attempt.task, attempt.number] = attempt
+                    _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
+                except (OSError, InputError) as cause:
+                    refusals.append(cause)
+                    raise
                 if progress is not None:
                     progress(attempt)
+
+        def check() -> None:
+            if refusals:
+                raise refusals[0]
 
         if llm is None:
             for number in range(settings.num_attempts):
@@ -105,8 +118,11 @@ def run_agent(
         elif len(finished) < len(suite.tasks) * settings.num_attempts:
             from passnet.agent.inspect_task import make_task
 
-            task_of_inspect = make_task(suite, settings, held_out, finished, keep)
-            _ask_llm(llm, task_of_inspect, out, num_workers)
+            task_of_inspect = make_task(suite, settings, held_out, finished, keep, check)
+            try:
+                _ask_llm(llm, task_of_inspect, out, num_workers)
+            finally:
+                check()
     return [attempts[key] for key in sorted(attempts)]
 
 
@@ -116,10 +132,10 @@ def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> Non
     if attempt.best is None or attempt.last_score < max(scores):
         return
     target = folder / attempt.task
-    if target.exists():
-        for file in target.iterdir():
-            file.unlink()
     write_files(attempt.files, target)
+    for file in target.iterdir():
+        if file.is_file() and file.name not in attempt.files:
+            file.unlink()
 
 
 def _open_llm(settings: AgentSettings) -> Model:
@@ -159,7 +175,7 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
         fail_on_error=False,
     )
     if not logs or logs[0].status == "cancelled":
-        raise AuthorError(f"{out}: interrupted; what had ended is kept, go on with --resume")
+        raise AuthorError(f"{out}: interrupted")
     if logs[0].status == "error":
         text = logs[0].error.message if logs[0].error else "no reason was given"
         raise AuthorError(f"llm {llm}: {text}")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from passnet.agent.selection import TrainingInfo
 from passnet.agent.stats import AuthorStats, doublings
+from passnet.errors import naming
 from passnet.report.tables import Table
 
 StatsColumns = Mapping[str, Callable[[AuthorStats], str]]
@@ -127,7 +128,8 @@ def draw_curves(stats: Sequence[AuthorStats], path: Path) -> None:
     axes.set_ylabel("best AS so far")
     axes.set_title("Learning curves, geometric mean over attempts")
     axes.legend(fontsize=8)
-    figure.savefig(path)
+    with naming(path):
+        figure.savefig(path)
     plt.close(figure)
 
 

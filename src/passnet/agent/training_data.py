@@ -48,7 +48,8 @@ def write_chats(out: Path, selection: Selection, until_best: bool = False) -> Tr
     for a submission that came right after it.
 
     Raises:
-        InputError: a chat does not hold the turn that was evaluated; the file cannot be written.
+        InputError: a chat does not hold the turn that was evaluated.
+        OSError: the file cannot be written.
     """
     assert selection.info.form == "chat", "what has no chat is left out for chats only"
     rows = [_chat_row(example.attempt, until_best) for example in selection.examples]
@@ -63,7 +64,7 @@ def write_pairs(
     To the `instruction` of a task is added how to answer.
 
     Raises:
-        InputError: the file cannot be written.
+        OSError: the file cannot be written.
     """
     rows = [_pair_row(example, instruction) for example in selection.examples]
     return _write(out, rows, selection.info)
@@ -71,11 +72,8 @@ def write_pairs(
 
 def _write(out: Path, rows: Sequence[dict[str, Any]], info: TrainingInfo) -> TrainingInfo:
     make_folder(out.parent)
-    try:
-        replace_file(out, b"".join(encode(row) + b"\n" for row in rows))
-        write_json(about_path(out), info)
-    except OSError as cause:
-        raise InputError(f"{out}: cannot be written: {cause.strerror}") from cause
+    replace_file(out, b"".join(encode(row) + b"\n" for row in rows))
+    write_json(about_path(out), info)
     return info
 
 

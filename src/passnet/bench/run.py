@@ -28,7 +28,7 @@ from passnet.judge.protocol.device import find_device, kind_of
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
-from passnet.records.serialise import SCHEMA_VERSION, LineWriter
+from passnet.records.serialise import SCHEMA_VERSION
 from passnet.score.status import Status
 from passnet.suite.suite import Suite, SuiteGraph, Task, load_suite, shipped_suites
 
@@ -106,17 +106,19 @@ def run_suite(
     settings = replace(settings, held_out=held_out.content_hash if held_out else None)
     find_device(settings.judge.device)
     run = run_folder(out)
-    run.begin(run_info(suite, entries, settings), resume, partial(_continued, out))
-    if retry:
-        run.forget(lambda trial: trial.status == "unstable")
-    graphs = {graph.name for task in suite.tasks for graph in task.graphs}
-    trials = [trial for trial in run.records().values() if trial.graph in graphs]
-    finished = {(trial.graph, trial.candidate) for trial in trials}
     sandbox = find_sandbox(settings.sandbox)
     recording = threading.Lock()
     inspected = InspectedFolders(settings.judge.rules)
     idle_parents: SimpleQueue[ParentPool] = SimpleQueue()
-    with LineWriter(run.records_path) as writer, ExitStack() as stack:
+    with ExitStack() as stack:
+        info = run_info(suite, entries, settings)
+        stack.enter_context(run.begin(info, resume, partial(_continued, out)))
+        if retry:
+            run.forget(lambda trial: trial.status == "unstable")
+        graphs = {graph.name for task in suite.tasks for graph in task.graphs}
+        trials = [trial for trial in run.records().values() if trial.graph in graphs]
+        finished = {(trial.graph, trial.candidate) for trial in trials}
+        record = stack.enter_context(run.recorder(len(trials)))
 
         def work_on(task: Task) -> None:
             parents = idle_parents.get()
@@ -127,7 +129,7 @@ def run_suite(
                 ):
                     with recording:
                         for trial in new_trials:
-                            writer.write(trial)
+                            record(trial)
                         trials.extend(new_trials)
                         if progress is not None:
                             progress(graph.name)

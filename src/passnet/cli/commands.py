@@ -1,5 +1,7 @@
 """The command `passnet` and its groups."""
 
+import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -13,7 +15,7 @@ from passnet.cli.graph import graph
 from passnet.cli.judge import judge_group
 from passnet.cli.passes import pass_group
 from passnet.cli.suite import suite_group
-from passnet.errors import InputError, PassnetError
+from passnet.errors import InputError, PassnetError, os_error_sentence
 
 USAGE_ERROR = 2
 FAILURE = 1
@@ -21,7 +23,17 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
 class _Group(click.Group):
-    """A group whose commands end with one clear sentence where a PassnetError ends them."""
+    """A group whose commands end with one clear sentence where a PassnetError ends them, or the
+    operating system refuses something.
+    """
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().main(*args, **options)
+        except OSError as cause:
+            with suppress(OSError):
+                click.echo(f"passnet: {os_error_sentence(cause)}", err=True)
+            sys.exit(USAGE_ERROR)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

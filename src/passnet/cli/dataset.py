@@ -34,10 +34,11 @@ def dataset() -> None:
 def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """Merge the graphs of several runs of `passnet extract` into one set, each graph once."""
     from passnet.extract.run import merge_runs, read_all_records
+    from passnet.records.serialise import write_text
     from passnet.report.catalog import summary
 
     manifest = merge_runs(folders, out)
-    (out / "summary.md").write_text(summary(read_all_records(folders)), encoding="utf-8")
+    write_text(out / "summary.md", summary(read_all_records(folders)))
     line = (
         f"{manifest.num_graphs} distinct graphs of {manifest.num_structures} structures, "
         f"{manifest.num_ops} ops, from {manifest.num_sources} places, in {out}"

@@ -102,17 +102,15 @@ def stats_command(folder: Path, as_json: bool, page: Path | None) -> None:
     """Count the rows of a dataset by kind, domain, dtype and variant, their ops and places."""
     from passnet.dataset.query import Dataset
     from passnet.dataset.stats import stats
+    from passnet.records.serialise import write_text
     from passnet.report.dataset import draw_stats, stats_page, stats_tables
 
     with Dataset(folder) as dataset:
         numbers = stats(dataset)
     if page is not None:
         figure = page.with_suffix(".svg")
-        try:
-            draw_stats(numbers, figure)
-            page.write_text(stats_page(numbers, figure.name), encoding="utf-8")
-        except OSError as cause:
-            raise InputError(f"{page}: cannot be written: {cause.strerror}") from cause
+        draw_stats(numbers, figure)
+        write_text(page, stats_page(numbers, figure.name))
         click.echo(f"written: {page}, {figure}")
     elif as_json:
         print_json(numbers)

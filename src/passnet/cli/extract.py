@@ -56,6 +56,7 @@ def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: boo
     from passnet.extract.record import CaptureSettings
     from passnet.extract.run import run_extract
     from passnet.jobs.process import JobLimits
+    from passnet.records.serialise import write_text
     from passnet.report.catalog import summary
     from passnet.report.progress import progress
 
@@ -79,7 +80,7 @@ def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: boo
         records, manifest = run_extract(
             selected, settings, out, jobs, resume, retry, executor, lambda net: step(net.entry)
         )
-    (out / SUMMARY_FILE).write_text(summary(records), encoding="utf-8")
+    write_text(out / SUMMARY_FILE, summary(records))
     named = [record for record in records if record.entry in set(selected)]
     total = (
         f"{manifest.num_graphs} distinct graphs of {manifest.num_structures} structures, "

@@ -34,6 +34,7 @@ def print_json(value: Any) -> None:
     import msgspec
 
     sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def print_result(as_json: bool, value: Any, lines: Iterable[str]) -> None:

@@ -58,7 +58,7 @@ def list_command(suite: Suite, as_json: bool) -> None:
 @svg_option
 def show_command(suite: Suite, svg: Path | None) -> None:
     """Print the tasks of a suite: their ops, graphs and arguments; with --svg, draw the graphs."""
-    from passnet.records.serialise import make_folder
+    from passnet.records.serialise import make_folder, write_text
     from passnet.report.drawing import draw
     from passnet.report.listing import list_task
 
@@ -69,7 +69,7 @@ def show_command(suite: Suite, svg: Path | None) -> None:
     make_folder(svg)
     graphs = [graph for task in suite.tasks for graph in task.graphs]
     for graph in graphs:
-        (svg / f"{graph.name}.svg").write_text(draw(graph.graph, graph.name), encoding="utf-8")
+        write_text(svg / f"{graph.name}.svg", draw(graph.graph, graph.name))
     click.echo(f"{len(graphs)} graphs are drawn in {svg}")
 
 

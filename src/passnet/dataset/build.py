@@ -110,21 +110,21 @@ def build_dataset(
     )
     complaint = f"{out}: was built of other graphs or with other settings; choose another --out"
     info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows)))
-    run.begin(info, resume, unchanged(complaint))
-    records = run.records()
-    missing = [name for name in sorted(rows) if name not in records]
-    step = announce(len(missing))
-    work = partial(mine_isolated, jobs=_jobs(rows, settings), limits=settings.limits)
-    outcomes = executor(missing, work, num_workers)
-    for record in run.keep(outcomes, len(records), lambda record: _part(out, record.graph)):
-        records[record.graph] = record
-        step(record.graph[:12])
     versions: dict[str, set[str]] = defaultdict(set)
     for manifest, _ in sets:
         for package, numbers in manifest.versions.items():
             versions[package].update(numbers)
-    parts = [_part(out, name) for name in rows]
-    merged = merge_subgraphs([part for part in parts if part.exists()], out, versions)
+    with run.begin(info, resume, unchanged(complaint)):
+        records = run.records()
+        missing = [name for name in sorted(rows) if name not in records]
+        step = announce(len(missing))
+        work = partial(mine_isolated, jobs=_jobs(rows, settings), limits=settings.limits)
+        outcomes = executor(missing, work, num_workers)
+        for record in run.keep(outcomes, len(records), lambda record: _part(out, record.graph)):
+            records[record.graph] = record
+            step(record.graph[:12])
+        parts = [_part(out, name) for name in rows]
+        merged = merge_subgraphs([part for part in parts if part.exists()], out, versions)
     return [records[name] for name in sorted(rows)], merged
 
 

@@ -1,7 +1,9 @@
 """One entry of the catalog, captured in a process of its own."""
 
+import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from passnet.extract.catalog import is_file
 from passnet.extract.record import CaptureFailure, CaptureSettings, NetRecord
@@ -36,12 +38,24 @@ def capture_isolated(
         "passnet.extract.entry_capture:preload_library",
         entry if is_file(entry) else entry.split("/", 1)[0],
     )
+    digest = file_hash(entry)
     result = worker.run(job)
-    used = {"wall_s": result.end.wall_s, "peak_mib": result.end.peak_mib}
+    used: dict[str, Any] = {
+        "wall_s": result.end.wall_s,
+        "peak_mib": result.end.peak_mib,
+        "file_hash": digest,
+    }
     outcome = result.outcome(NetRecord)
     if outcome is None:
         return JobOutcome(NetRecord(entry, "failed", *_failure(result), **used))
     return JobOutcome(replace(outcome.record, **used), outcome.rows)
+
+
+def file_hash(entry: str) -> str | None:
+    """The SHA-256 of the file of a net of one's own; None for one of the catalog."""
+    if not is_file(entry):
+        return None
+    return hashlib.sha256(Path(entry.rpartition(":")[0]).read_bytes()).hexdigest()
 
 
 def capture_to(payload: str, folder: Path) -> None:

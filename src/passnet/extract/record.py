@@ -103,7 +103,8 @@ class NetRecord:
 
     `cause` and `error` say why there are no graphs. `fake_error` is why fake weights did not do,
     where real ones were tried. `graphs` are those of the forward pass, `backward` those of its
-    gradients, where they were asked for. Times are wall times in seconds: of building the net, of
+    gradients, where they were asked for. `file_hash` is the SHA-256 of the file of a net of one's
+    own, as it was when it was captured. Times are wall times in seconds: of building the net, of
     tracing it (in Dynamo itself, and in all), of checking; `peak_mib` is the most memory its
     process had.
     """
@@ -129,6 +130,7 @@ class NetRecord:
     check_s: float | None = None
     wall_s: float | None = None
     peak_mib: float | None = None
+    file_hash: str | None = None
 
     @property
     def library(self) -> str:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from passnet.errors import InputError
-from passnet.extract.capture_job import capture_isolated
+from passnet.extract.capture_job import capture_isolated, file_hash
 from passnet.extract.record import CaptureSettings, NetRecord
 from passnet.extract.store import Manifest, merge
 from passnet.jobs.executors import Executor, run_local
@@ -43,28 +43,52 @@ def run_extract(
 
     `out/nets.jsonl` has a line for each net, `out/nets/` its graphs, both written when the net is
     done. `out/graphs-*.parquet` and `out/manifest.json` are made at the end. With `resume` it goes
-    on with what `out` holds, with `retry` capturing again what failed before. `num_workers` nets
-    are captured at a time, and `progress` is called with the record of each.
+    on with what `out` holds, with `retry` capturing again what failed before, and nets of one's own
+    whose file has changed. `num_workers` nets are captured at a time, and `progress` is called with
+    the record of each.
 
     Returns:
         The records of all nets in `out`, and what its shards hold.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off, or one with other settings; or it cannot
-            be written to, as when the disk is full.
+        InputError: `out` holds a run and `resume` is off, or one with other settings; another
+            process works in it; a net's file has changed and `retry` is off; or `out` cannot be
+            written to, as when the disk is full.
     """
     run = _run_folder(out)
     complaint = f"{out}: was captured with other settings; choose another --out, or give those"
-    run.begin(ExtractRunInfo(SCHEMA_VERSION, settings), resume, unchanged(complaint))
-    records = run.records()
+    with run.begin(ExtractRunInfo(SCHEMA_VERSION, settings), resume, unchanged(complaint)):
+        records = run.records()
+        missing = _missing(entries, records, out, retry)
+        outcomes = executor(missing, partial(capture_isolated, settings=settings), num_workers)
+        for record in run.keep(outcomes, len(records), lambda net: graphs_path(out, net.entry)):
+            records[record.entry] = record
+            if progress is not None:
+                progress(record)
+        return [records[entry] for entry in sorted(records)], merge_runs([out], out)
+
+
+def _missing(
+    entries: Sequence[str], records: dict[str, NetRecord], out: Path, retry: bool
+) -> list[str]:
+    """The entries that are to be captured.
+
+    Raises:
+        InputError: the file of one that is captured has changed since, and `retry` is off.
+    """
+    changed = {entry for entry in entries if entry in records and _has_changed(records[entry])}
+    if changed and not retry:
+        path, _, _ = min(changed).rpartition(":")
+        raise InputError(
+            f"{path}: has changed since {out} captured nets of it; add --retry to capture them "
+            "again, or choose another --out"
+        )
     finished = {entry for entry, net in records.items() if net.status == "captured" or not retry}
-    missing = [entry for entry in dict.fromkeys(entries) if entry not in finished]
-    outcomes = executor(missing, partial(capture_isolated, settings=settings), num_workers)
-    for record in run.keep(outcomes, len(records), lambda record: graphs_path(out, record.entry)):
-        records[record.entry] = record
-        if progress is not None:
-            progress(record)
-    return [records[entry] for entry in sorted(records)], merge_runs([out], out)
+    return [entry for entry in dict.fromkeys(entries) if entry not in finished - changed]
+
+
+def _has_changed(record: NetRecord) -> bool:
+    return record.file_hash is not None and record.file_hash != file_hash(record.entry)
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:

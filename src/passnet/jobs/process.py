@@ -137,20 +137,21 @@ class JobRunner:
         self.close()
 
     def close(self) -> None:
-        """End the parent."""
-        if self._parent is not None:
-            self._parent.kill()
-            self._parent.wait()
-            for stream in (self._parent.stdin, self._parent.stdout):
+        """End the parent; it may be called from another thread than the one that runs jobs."""
+        parent, self._parent = self._parent, None
+        if parent is not None:
+            parent.kill()
+            parent.wait()
+            for stream in (parent.stdin, parent.stdout):
                 if stream is not None:
-                    stream.close()
-            self._parent = None
+                    with suppress(OSError):  # an order that it has not read
+                        stream.close()
 
     def run(self, job: Job) -> JobResult:
         """Run one job; what goes wrong in it is in the result.
 
         Raises:
-            WorkerError: our own machinery failed, twice.
+            WorkerError: our own machinery failed, twice; or what the job leaves cannot be written.
         """
         with tempfile.TemporaryDirectory(prefix="passnet-job-") as name:
             order = _Order(job.function, job.payload, name, job.limits)
@@ -160,6 +161,11 @@ class JobRunner:
                     f"the parent of {job.prepare} {job.argument} ends before its job has begun"
                 )
             folder = Path(name)
+            if end.status == os.EX_IOERR:
+                raise WorkerError(
+                    f"{folder.parent}: a job cannot write its results there; make room, or set "
+                    "TMPDIR to another folder"
+                )
             record, rows = (_content(folder / file) for file in (RECORD_FILE, ROWS_FILE))
             log = (_content(folder / LOG_FILE) or b"")[-MAX_LOG_BYTES:]
             return JobResult(job, end, record, rows, log.decode(errors="replace").strip())
@@ -237,6 +243,10 @@ def _fork(order: _Order, orders: int, answers: int) -> JobEnd | None:
                 os.close(fd)
             _work(order)
             status = 0
+        except OSError as cause:
+            if str(cause.filename).startswith(order.folder):
+                status = os.EX_IOERR
+            traceback.print_exc()
         except BaseException:  # noqa: BLE001 (the child's top: what it says is in its log)
             traceback.print_exc()
             sys.stderr.flush()

@@ -1,15 +1,18 @@
 """The folder of a run over many items, which goes on where it stopped.
 
 It has a file that says what the run was begun with, a file with a record a line of every item that
-is done, and for most items a file of rows. A kill loses at most the item in flight.
+is done, and for most items a file of rows. A kill loses at most the items in flight. One process
+at a time works in it.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from passnet.errors import InputError
+from passnet.errors import InputError, PassnetError, os_error_sentence
+from passnet.jobs.folder_lock import folder_lock
 from passnet.jobs.process import JobOutcome
 from passnet.records.serialise import (
     LineWriter,
@@ -53,15 +56,24 @@ class RunFolder(Generic[I, R, K]):
         """Where the records are."""
         return self.out / self.records_file
 
-    def begin(self, info: I, resume: bool, continued: Callable[[I, I], I]) -> None:
+    @contextmanager
+    def begin(self, info: I, resume: bool, continued: Callable[[I, I], I]) -> Iterator[None]:
         """Write down what the run is begun with, or go on with the run that is there if `resume`.
+        The folder is this run's for the length of the block.
 
         `continued`, given what the run that is there was begun with and `info`, gives what it goes
         on with, or raises an InputError that says what may not differ.
 
         Raises:
-            InputError: there is a run and `resume` is off, or it may not go on.
+            InputError: another process works in the folder; there is a run and `resume` is off, or
+                it may not go on; or the folder cannot be made.
         """
+        make_folder(self.out)
+        with folder_lock(self.out):
+            self._write_info(info, resume, continued)
+            yield
+
+    def _write_info(self, info: I, resume: bool, continued: Callable[[I, I], I]) -> None:
         path = self.out / self.info_file
         if path.exists():
             if not resume:
@@ -78,7 +90,6 @@ class RunFolder(Generic[I, R, K]):
                 f"{self.out}: holds {self.records_file} but no {self.info_file}; choose another "
                 "--out"
             )
-        make_folder(self.out)
         write_json(path, info)
 
     def read_info(self) -> I:
@@ -112,22 +123,43 @@ class RunFolder(Generic[I, R, K]):
         go, for runs whose items have rows.
 
         Raises:
-            InputError: the folder cannot be written to, as when the disk is full.
+            InputError: the operating system refuses something, as when the disk is full.
+        """
+        with self.recorder(num_safe) as record:
+            for outcome in outcomes:
+                if outcome.rows is not None and rows_path is not None:
+                    target = rows_path(outcome.record)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    replace_file(target, outcome.rows)
+                record(outcome.record)
+                yield outcome.record
+
+    @contextmanager
+    def recorder(self, num_safe: int) -> Iterator[Callable[[R], None]]:
+        """What stores a record, one at a time; it is on disk when that returns.
+
+        `num_safe` items were done before. An error that ends the block says how many are safe.
+
+        Raises:
+            InputError: the operating system refuses something, as when the disk is full.
+            PassnetError: what else failed.
         """
         try:
             with LineWriter(self.records_path) as writer:
-                for outcome in outcomes:
-                    if outcome.rows is not None and rows_path is not None:
-                        target = rows_path(outcome.record)
-                        target.parent.mkdir(parents=True, exist_ok=True)
-                        replace_file(target, outcome.rows)
-                    writer.write(outcome.record)
+
+                def record(done: R) -> None:
+                    nonlocal num_safe
+                    writer.write(done)
                     num_safe += 1
-                    yield outcome.record
-        except OSError as cause:
-            raise InputError(
-                f"{self.out}: cannot be written ({cause.strerror}); {num_safe} {self.holds} are "
-                "safe, make room and go on with --resume"
+
+                yield record
+        except InputError:
+            raise
+        except (OSError, PassnetError) as cause:
+            text = os_error_sentence(cause) if isinstance(cause, OSError) else str(cause)
+            kind = type(cause) if isinstance(cause, PassnetError) else InputError
+            raise kind(
+                f"{text}; {num_safe} {self.holds} are safe in {self.out}, go on with --resume"
             ) from cause
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from passnet.errors import InputError
+from passnet.errors import InputError, naming, os_error_sentence
 
 
 @contextmanager
@@ -19,14 +19,15 @@ def atomic_folder(out: Path) -> Iterator[Path]:
         raise InputError(f"{out}: is there already; choose another --out, or remove it")
     partial = out.with_name(out.name + ".partial")
     try:
-        if partial.exists():
-            shutil.rmtree(partial)
-        partial.mkdir(parents=True)
-        yield partial
-        if out.exists():
-            out.rmdir()
-        partial.replace(out)
+        with naming(out):
+            if partial.exists():
+                shutil.rmtree(partial)
+            partial.mkdir(parents=True)
+            yield partial
+            if out.exists():
+                out.rmdir()
+            partial.replace(out)
     except OSError as cause:
-        raise InputError(f"{out}: cannot be written: {cause.strerror or cause}") from cause
+        raise InputError(os_error_sentence(cause).replace(str(partial), str(out))) from cause
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -7,6 +7,7 @@ if it would be too large.
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from mmap import ACCESS_READ, mmap
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from passnet.errors import InputError, boundary
+from passnet.errors import InputError, boundary, naming
 from passnet.records.parquet_pages import unpacked_bytes
 from passnet.records.serialise import SCHEMA_VERSION, decode, encode
 
@@ -107,17 +108,19 @@ class Format(Generic[T]):
         names = _leaf_names(self.schema)
         partial = path.with_suffix(path.suffix + ".partial")
         try:
-            pq.write_table(
-                table.cast(self.schema),
-                partial,
-                row_group_size=ROW_GROUP_ROWS,
-                compression="zstd",
-                compression_level={name: 1 if name in self.hashes else 9 for name in names},
-                use_dictionary=[name for name in names if name not in self.hashes],
-            )
-            partial.replace(path)
+            with naming(path):
+                pq.write_table(
+                    table.cast(self.schema),
+                    partial,
+                    row_group_size=ROW_GROUP_ROWS,
+                    compression="zstd",
+                    compression_level={name: 1 if name in self.hashes else 9 for name in names},
+                    use_dictionary=[name for name in names if name not in self.hashes],
+                )
+                partial.replace(path)
         finally:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):  # it is there only where it did not become the file
+                partial.unlink()
 
     def read(self, path: Path) -> Iterator[T]:
         """The rows of a file.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from passnet.errors import InputError
+from passnet.errors import InputError, naming, os_error_sentence
 
 SCHEMA_VERSION = 1
 """Version of every record written by this package; it grows when a field changes meaning."""
@@ -77,7 +78,7 @@ class LineWriter:
     """Appends records to a JSON-lines file; each one is on disk when `write` returns.
 
     A kill leaves at most one torn line at the end, which the next `LineWriter` on the same
-    path cuts off.
+    path cuts off; a line that does not fit on the disk is taken back.
     """
 
     def __init__(self, path: Path) -> None:
@@ -86,17 +87,29 @@ class LineWriter:
     def __enter__(self) -> LineWriter:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         drop_torn_line(self._path)
-        self._stream = self._path.open("ab")
+        self._stream = self._path.open("ab", buffering=0)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stream.close()
 
     def write(self, record: object) -> None:
-        """Append one record and wait until the operating system has it on disk."""
-        self._stream.write(encode(record) + b"\n")
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        """Append one record and wait until the operating system has it on disk.
+
+        Raises:
+            OSError: it cannot be written, as when the disk is full; nothing of it is left.
+        """
+        line = memoryview(encode(record) + b"\n")
+        end = self._stream.seek(0, os.SEEK_END)
+        try:
+            with naming(self._path):
+                while line:
+                    line = line[self._stream.write(line) :]
+                os.fsync(self._stream.fileno())
+        except OSError:
+            with suppress(OSError):
+                self._stream.truncate(end)
+            raise
 
 
 def drop_torn_line(path: Path) -> None:
@@ -119,7 +132,7 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
-        raise InputError(f"{path}: {cause.strerror}") from cause
+        raise InputError(os_error_sentence(cause)) from cause
 
 
 def write_json(path: Path, record: Any) -> None:
@@ -128,11 +141,30 @@ def write_json(path: Path, record: Any) -> None:
     replace_file(path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in UTF-8, replacing it whole or not at all.
+
+    Raises:
+        OSError: it cannot be written; it names the file.
+    """
+    replace_file(path, text.encode())
+
+
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file, replacing it whole or not at all."""
+    """Write a file, replacing it whole or not at all.
+
+    Raises:
+        OSError: it cannot be written; it names the file.
+    """
     partial = path.with_suffix(path.suffix + ".partial")
-    partial.write_bytes(content)
-    partial.replace(path)
+    try:
+        with naming(path):
+            partial.write_bytes(content)
+            partial.replace(path)
+    except OSError:
+        with suppress(OSError):  # what is left of it takes room; there may be nothing
+            partial.unlink()
+        raise
 
 
 def read_json(path: Path, kind: type[T]) -> T:

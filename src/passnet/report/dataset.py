@@ -6,6 +6,7 @@ from pathlib import Path
 from passnet.dataset.build_records import MinedCounts
 from passnet.dataset.stats import Stats
 from passnet.dataset.store import SubgraphRow
+from passnet.errors import naming
 from passnet.graph.spec import TensorSpec
 from passnet.records.serialise import decode
 from passnet.report.tables import Table, markdown
@@ -138,7 +139,7 @@ def draw_stats(stats: Stats, path: Path) -> None:
     ops.tick_params(axis="y", labelsize=7)
     # Without a date, and with names of parts that do not depend on chance: equal datasets give
     # equal files.
-    with matplotlib.rc_context({"svg.hashsalt": "passnet"}):
+    with matplotlib.rc_context({"svg.hashsalt": "passnet"}), naming(path):
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
 

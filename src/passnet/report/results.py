@@ -6,7 +6,8 @@ from pathlib import Path
 from passnet.bench.files import FIGURE_FILE, SCORES_FILE, TABLES_FILE
 from passnet.bench.run import run_folder
 from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
-from passnet.records.serialise import write_json
+from passnet.errors import naming
+from passnet.records.serialise import write_json, write_text
 from passnet.report.tables import markdown, task_overview, task_tables, total_table
 
 
@@ -21,7 +22,7 @@ def write_results(out: Path) -> list[CandidateScore]:
     tables = [total_table(scores), task_overview(scores)]
     tables += task_tables(list(run_folder(out).records().values()))
     write_json(out / SCORES_FILE, as_json(scores))
-    (out / TABLES_FILE).write_text(markdown(tables), encoding="utf-8")
+    write_text(out / TABLES_FILE, markdown(tables))
     _draw_es(scores, out / FIGURE_FILE)
     return scores
 
@@ -44,5 +45,6 @@ def _draw_es(scores: Sequence[CandidateScore], path: Path) -> None:
     axes.set_ylabel("ES_t")
     axes.set_title("Error-aware Speedup Score by tolerance")
     axes.legend(fontsize=8)
-    figure.savefig(path)
+    with naming(path):
+        figure.savefig(path)
     plt.close(figure)

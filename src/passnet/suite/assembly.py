@@ -119,21 +119,21 @@ def assemble(
     run = _run_folder(work)
     complaint = f"{work}: holds admissions under other limits; choose another --work"
     info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits)
-    run.begin(info, resume, unchanged(complaint))
-    admissions = run.records()
-    while True:
-        tasks = _selected(rows, plan.selection, admissions)
-        missing = {
-            row.full: row for task in tasks for row in task.rows if row.full not in admissions
-        }
-        if not missing:
-            break
-        admit_one = partial(_admit_isolated, rows=missing, plan=plan)
-        outcomes = executor(sorted(missing), admit_one, num_workers)
-        with announce(len(missing)) as step:
-            for record in run.keep(outcomes, len(admissions)):
-                admissions[record.full] = record
-                step(record.full[:12])
+    with run.begin(info, resume, unchanged(complaint)):
+        admissions = run.records()
+        while True:
+            tasks = _selected(rows, plan.selection, admissions)
+            missing = {
+                row.full: row for task in tasks for row in task.rows if row.full not in admissions
+            }
+            if not missing:
+                break
+            admit_one = partial(_admit_isolated, rows=missing, plan=plan)
+            outcomes = executor(sorted(missing), admit_one, num_workers)
+            with announce(len(missing)) as step:
+                for record in run.keep(outcomes, len(admissions)):
+                    admissions[record.full] = record
+                    step(record.full[:12])
     graphs = [_suite_graph(task, row, manifest.versions) for task in tasks for row in task.rows]
     suite = make_suite(path.stem, graphs)
     write_suite(path, suite)

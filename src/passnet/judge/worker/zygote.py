@@ -68,7 +68,8 @@ def main() -> None:
                 _reap(request.pid, is_shared)
         else:
             start = time.perf_counter()
-            warm_inductor()
+            if not warm_inductor():
+                os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # it gets ready
             _send_ready(channel, version, start)
 
 
@@ -101,18 +102,23 @@ def warm_up(device: str) -> str:
     return str(torch.__version__)
 
 
-def warm_inductor() -> None:
+def warm_inductor() -> bool:
     """Compile small graphs with Inductor: it imports much of itself at the first, and makes the
-    header that its kernels share.
+    header that its kernels share; whether that worked.
 
-    A machine where that fails says so in the worker that needs it.
+    Where it fails (no compiler, a full disk), Dynamo stays hooked into the interpreter, and a
+    worker stands still at another depth of the stack each time. The worker that needs Inductor says
+    what is wrong.
     """
     import torch
 
-    for dtype in (torch.float32, torch.bfloat16):
-        with torch.no_grad(), suppress(Exception):
-            torch.compile(_larger_example, dynamic=False)(torch.ones(4, 4, dtype=dtype))
-    torch._dynamo.reset()
+    with suppress(Exception):
+        for dtype in (torch.float32, torch.bfloat16):
+            with torch.no_grad():
+                torch.compile(_larger_example, dynamic=False)(torch.ones(4, 4, dtype=dtype))
+        torch._dynamo.reset()
+        return True
+    return False
 
 
 def _larger_example(value):  # type: ignore[no-untyped-def]
