@@ -12,7 +12,7 @@ from passnet.errors import InputError
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.op_observer import Observer
-from passnet.passes.pattern import Pass
+from passnet.passes.pattern import Pass, SkippedPass
 from passnet.passes.rewrite import PassReport, apply_passes, check_calls
 
 Residual: TypeAlias = Literal["eager", "inductor"]
@@ -21,7 +21,7 @@ Residual: TypeAlias = Literal["eager", "inductor"]
 OPTIONS = ("passes", "residual", "report", "observer")
 
 _log = logging.getLogger("passnet")
-_loaded: dict[tuple[Path, str], list[Pass]] = {}
+_loaded: dict[tuple[Path, str], list[Pass | SkippedPass]] = {}
 
 
 def passnet_backend(
@@ -68,14 +68,18 @@ def passnet_backend(
         _log.info("%s matched %d times", report.name, report.num_matches)
         if report.miss:
             _log.info("nearest miss of %s", report.miss.sentence())
+        if report.skipped:
+            _log.warning("%s", report.skipped)
     if options.get("report"):
         options["report"](reports)
     return compiled
 
 
-def loaded_passes(paths: str | Path | Sequence[str | Path] | None) -> list[Pass]:
+def loaded_passes(
+    paths: str | Path | Sequence[str | Path] | None,
+) -> list[Pass | SkippedPass]:
     """The passes of one folder or several, in order; each is loaded once per content."""
-    passes: list[Pass] = []
+    passes: list[Pass | SkippedPass] = []
     for path in [paths] if isinstance(paths, (str, Path)) else paths or ():
         folder = inspect_folder(Path(path))
         key = (folder.path, folder.code_hash)
@@ -88,7 +92,7 @@ def loaded_passes(paths: str | Path | Sequence[str | Path] | None) -> list[Pass]
 def compile_graph(
     module: torch.fx.GraphModule,
     example_inputs: Sequence[Any],
-    passes: Sequence[Pass],
+    passes: Sequence[Pass | SkippedPass],
     residual: Residual = "eager",
     observer: Observer | None = None,
 ) -> tuple[Callable[..., Any], list[PassReport]]:

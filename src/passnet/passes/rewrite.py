@@ -12,16 +12,23 @@ from passnet.errors import PassError
 from passnet.passes.graph_index import REPLACEMENT, GraphIndex
 from passnet.passes.legality import Match
 from passnet.passes.match import Miss, each_match
-from passnet.passes.pattern import Pass, Pattern
+from passnet.passes.pattern import Pass, Pattern, SkippedPass
 
 
 @dataclass(frozen=True, slots=True)
 class PassReport:
-    """What one pass did to one graph: how often it matched, or its nearest miss."""
+    """What one pass did to one graph: how often it matched, or its nearest miss, or why it was
+    skipped.
+    """
 
     name: str
     num_matches: int
     miss: Miss | None = None
+    skipped: str | None = None
+
+    def sentence(self) -> str | None:
+        """Why it did nothing, in one line; None where it did something."""
+        return self.miss.sentence() if self.miss else self.skipped
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ _LITERALS = (
 
 
 def apply_passes(
-    module: torch.fx.GraphModule, passes: Sequence[Pass]
+    module: torch.fx.GraphModule, passes: Sequence[Pass | SkippedPass]
 ) -> tuple[list[PassReport], list[Site]]:
     """Rewrite a graph module in place: every pass in order, at all matches, until none is left.
 
@@ -58,7 +65,12 @@ def apply_passes(
         PassError: a replacement's arguments cannot be made.
     """
     rewriting = _Rewriting(module.graph)
-    reports = [rewriting.apply(pass_) for pass_ in passes]
+    reports = [
+        PassReport(pass_.name, 0, skipped=pass_.reason)
+        if isinstance(pass_, SkippedPass)
+        else rewriting.apply(pass_)
+        for pass_ in passes
+    ]
     if rewriting.sites:
         module.graph.lint()
         module.recompile()

@@ -293,8 +293,7 @@ def _check_matches(request: CheckMatches) -> MatchesChecked:
 
 def _match_texts(reports: Sequence[PassReport]) -> tuple[MissText, ...]:
     return tuple(
-        MissText(report.name, report.num_matches, report.miss.sentence() if report.miss else None)
-        for report in reports
+        MissText(report.name, report.num_matches, report.sentence()) for report in reports
     )
 
 
