@@ -46,7 +46,8 @@ def wrap_sites(
 
 def _wrap(site: Site) -> None:
     node = site.node
-    read = [value for value in site.inputs if isinstance(value, torch.fx.Node)]
+    read: list[torch.fx.Node] = []
+    torch.fx.map_arg(site.inputs, read.append)
     values = list(dict.fromkeys(read + node.all_input_nodes))
     num_outputs = len(site.source.pattern.outputs)
     name = f"{re.sub(r'[^0-9a-zA-Z_]', '_', site.source.name)}_{next(_numbers)}"
@@ -91,9 +92,7 @@ def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
 
     def fake(*args: Any) -> Any:
         actual = dict(zip(values, args, strict=True))
-        inputs = [
-            actual[value] if isinstance(value, torch.fx.Node) else value for value in site.inputs
-        ]
+        inputs = torch.fx.map_arg(site.inputs, actual.__getitem__)
         results = module(*inputs)
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
         storages = {StorageWeakRef(tensor.untyped_storage()) for tensor in tensors}

@@ -122,12 +122,13 @@ class _Rewriting:
 
     def current(self, site: Site) -> Site:
         """A site whose inputs are nodes of the graph as it is, where later passes replaced some."""
-        inputs = []
-        for value in site.inputs:
-            while isinstance(value, torch.fx.Node) and value in self._renamed:
-                value = self._renamed[value]
-            inputs.append(value)
-        return replace(site, inputs=tuple(inputs))
+
+        def renamed(node: torch.fx.Node) -> torch.fx.Node:
+            while node in self._renamed:
+                node = self._renamed[node]
+            return node
+
+        return replace(site, inputs=torch.fx.map_arg(site.inputs, renamed))
 
     def _replace(self, pass_: Pass, match: Match) -> None:
         graph = self._index.graph
