@@ -7,8 +7,10 @@ pattern       a traced pattern, ready to be searched for, and the pass that it b
 signatures    names, defaults and types of the parameters of torch's functions and methods
 normalise     one form for every way to write a call
 graph_index   the calls of a graph by what they call, and which values may share memory
+matched       one match: what stands for what, its ends, and what depends on it
 match         the search for a pattern: every match, or the nearest miss
 legality      the rules by which a match may be replaced
+write_back    how the writes of a match into values from outside are made after it is replaced
 rewrite       put a call of the replacement in the place of every match
 backend       `torch.compile(net, backend="passnet")`
 custom_op     replacements as ops of torch, for Inductor to compile around

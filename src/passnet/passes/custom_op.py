@@ -14,6 +14,7 @@ import torch.fx
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from passnet.errors import PassError
+from passnet.passes.graph_index import GraphIndex
 from passnet.passes.pattern import as_module
 from passnet.passes.rewrite import Site, only
 
@@ -88,11 +89,20 @@ def _implementation(site: Site, values: list[torch.fx.Node]) -> Callable[..., An
 
 def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
     """The pattern, as a function of the op's arguments."""
-    module = as_module(site.source.pattern)
+    pattern = site.source.pattern
+    module = as_module(pattern)
+    index = GraphIndex(pattern.body[0].graph)
+    written_groups = {index.group(writer) for writer in index.writers}
+    written = [index.group(param) in written_groups for param in pattern.params]
 
     def fake(*args: Any) -> Any:
         actual = dict(zip(values, args, strict=True))
-        inputs = torch.fx.map_arg(site.inputs, actual.__getitem__)
+        inputs = [
+            value.clone() if is_written and isinstance(value, torch.Tensor) else value
+            for value, is_written in zip(
+                torch.fx.map_arg(site.inputs, actual.__getitem__), written, strict=True
+            )
+        ]  # what is written into is written back by the graph, and not by the op
         results = module(*inputs)
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
         storages = {StorageWeakRef(tensor.untyped_storage()) for tensor in tensors}

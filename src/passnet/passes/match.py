@@ -8,7 +8,8 @@ import torch
 import torch.fx
 
 from passnet.passes.graph_index import GraphIndex
-from passnet.passes.legality import Match, make_match, refusal
+from passnet.passes.legality import refusal
+from passnet.passes.matched import Match, make_match
 from passnet.passes.normalise import CanonicalCall, normal_forms
 from passnet.passes.pattern import Pattern
 

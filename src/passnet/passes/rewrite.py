@@ -9,10 +9,11 @@ import torch
 import torch.fx
 
 from passnet.errors import PassError
-from passnet.passes.graph_index import REPLACEMENT, GraphIndex
-from passnet.passes.legality import Match
+from passnet.passes.graph_index import REPLACEMENT, WRITTEN_BACK, GraphIndex
 from passnet.passes.match import Miss, each_match
+from passnet.passes.matched import Match
 from passnet.passes.pattern import Pass, Pattern, SkippedPass
+from passnet.passes.write_back import write_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,25 +133,34 @@ class _Rewriting:
 
     def _replace(self, pass_: Pass, match: Match) -> None:
         graph = self._index.graph
+        written = write_back(match, self._index)
         inputs = tuple(match.nodes.get(param, UNREAD) for param in match.pattern.params)
         with graph.inserting_before(match.last.next):
             args, prepared = _arguments(pass_, inputs, graph)
             call = graph.call_function(_called(pass_.replacement), args)
             call.meta[REPLACEMENT] = pass_.name
+            outputs = [match.nodes[output] for output in match.pattern.outputs]
             results = _results(match.pattern, call, graph)
-        previous = results[-1]
-        for node in match.dependents:
+            previous = results[-1]
+            made = dict(zip(outputs, results, strict=True))
+            for value, output in {
+                value: output for output, value in written.copied.items()
+            }.items():
+                previous = graph.call_method("copy_", (value, made[output]))
+                previous.meta[WRITTEN_BACK] = pass_.name
+                made |= {each: previous for each, into in written.copied.items() if into is value}
+        for node in (*written.kept, *match.dependents):
             previous.append(node)
             previous = node
-        outputs = [match.nodes[output] for output in match.pattern.outputs]
-        for output, result in zip(outputs, results, strict=True):
+        for output, result in made.items():
             if "example_value" in output.meta:
                 result.meta["example_value"] = output.meta["example_value"]
             output.replace_all_uses_with(result)
             self._renamed[output] = result
-        for node in sorted(match.calls, reverse=True):
+        replaced = [node for node in match.calls if node not in written.kept]
+        for node in sorted(replaced, reverse=True):
             graph.erase_node(node)
-        self._index.replaced(list(match.calls), dict(zip(outputs, results, strict=True)))
+        self._index.replaced(replaced, made)
         self.sites.append(Site(call, pass_, inputs, prepared))
 
 
