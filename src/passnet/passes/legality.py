@@ -1,7 +1,7 @@
 """Whether a match may be replaced: nothing leaks or circles, no write is lost or reordered."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 import torch.fx
@@ -9,7 +9,6 @@ import torch.fx
 from passnet.passes.graph_index import GraphIndex, stale_reads, touched
 from passnet.passes.matched import Match
 from passnet.passes.write_back import write_back
-
 
 MatchRefusal: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, str, str, str]
 """Why a match may not be replaced, in the terms of a miss: a node of the pattern, the one it stands
