@@ -16,6 +16,7 @@ from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.trial import Trial
+from passnet.passes.folder import LIST_FILE
 from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, PROGRAM, small_graph, some_slow, write_passes
 
@@ -126,6 +127,21 @@ def test_a_bad_replacement_is_a_status(claim: str, parents: ParentPool, tmp_path
     trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.status == status, trial
     assert trial.speedup is None and trial.error
+
+
+def test_a_pass_that_cannot_be_traced_leaves_the_others_of_its_folder(
+    parents: ParentPool, tmp_path: Path
+) -> None:
+    folder = write_passes(tmp_path / "bad", GOOD)
+    good = (folder / "Fuse.py").read_text()
+    broken = good.replace("return torch.relu(x + y)", "return x if x.sum() > 0 else y", 1)
+    (folder / "Broken.py").write_text(broken)
+    (folder / LIST_FILE).write_text('["Broken", "Fuse"]')
+    trial = judge(parents, folder)
+    assert (trial.status, trial.matches) == ("ok", {"Broken": 0, "Fuse": 1}), trial
+    (folder / LIST_FILE).write_text('["Broken"]')
+    trial = judge(parents, folder)
+    assert trial.status == "compile_error" and "tracing Broken.pattern" in (trial.error or "")
 
 
 def test_with_any_strides_another_memory_order_is_judged_by_its_values(

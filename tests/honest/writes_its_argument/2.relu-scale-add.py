@@ -1,4 +1,4 @@
-"""The kernel leaves its argument alone; the rewritten graph writes into it, as the original does."""
+"""The kernel leaves its argument alone, and the rewritten graph writes into it as the original."""
 
 import torch
 

@@ -45,10 +45,10 @@ class Code:
     `module/class@line:column/function@line:column` and so on. `definitions`: what opens a scope.
     `file`: the one that is being read.
 
-    `passes`: modules that are on the list, and their files. `bare`: of each name that Python may find in the folder
-    itself, once that is on its path, the modules it may be. `values`: what is assigned to each
-    `scope/name`. `only_matched`: definitions that patterns alone use. `excused`: what would be a
-    finding elsewhere, and is none in the expression it is part of.
+    `passes`: modules that are on the list, and their files. `bare`: of each name that Python may
+    find in the folder itself, once that is on its path, the modules it may be. `values`: what is
+    assigned to each `scope/name`. `only_matched`: definitions that patterns alone use. `excused`:
+    what would be a finding elsewhere, and is none in the expression it is part of.
 
     `names`: of each `scope/name` the paths it stands for; of `scope()` what the function gives, of
     `.name` what is assigned to attributes. `elsewhere`: the `scope/name` that is meant where one is

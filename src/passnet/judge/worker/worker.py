@@ -292,9 +292,7 @@ def _check_matches(request: CheckMatches) -> MatchesChecked:
 
 
 def _match_texts(reports: Sequence[PassReport]) -> tuple[MissText, ...]:
-    return tuple(
-        MissText(report.name, report.num_matches, report.sentence()) for report in reports
-    )
+    return tuple(MissText(report.name, report.num_matches, report.sentence()) for report in reports)
 
 
 def _map(fd: int, num_bytes: int) -> mmap.mmap:
