@@ -101,6 +101,19 @@ def test_a_written_argument_is_returned_as_itself() -> None:
     assert report.num_matches == 1 and module(x, Y) is x
 
 
+def test_what_is_written_back_is_not_matched_again() -> None:
+    check_rewrite(lambda x, y: x.copy_(y).exp(), lambda x, y: x.copy_(y), [X, Y], None)
+
+
+def test_what_is_written_back_may_be_written_again() -> None:
+    def net(x, y):
+        total = written_and_returned_as_what_it_is(x, y)
+        total.sub_(3.0)
+        return total.cos(), x.sin()
+
+    check_rewrite(net, written_and_returned_as_what_it_is, [X, Y], None)
+
+
 def read_while_it_is_written(x, y):
     x.add_(1.0)
     seen = x.sin()
@@ -124,6 +137,15 @@ def returned_in_part(x, y):
     return x.exp()
 
 
+def returned_as_a_view(x, y):
+    return x.view(-1).mul_(0.5)
+
+
+def written_by_index(x, y):
+    x[0] = 0.75
+    return x * y
+
+
 def written_elsewhere_too(x, y):
     y.add_(1.0)
     return torch.relu(x.mul_(y))
@@ -135,6 +157,8 @@ REFUSED = {
     turned: turned,
     written_with_what_it_makes: written_with_what_it_makes,
     returned_in_part: returned_in_part,
+    returned_as_a_view: returned_as_a_view,
+    written_by_index: lambda x, y: (x.__setitem__(0, 0.75), x * y),
     written_elsewhere_too: written_elsewhere_too,
 }
 
