@@ -38,6 +38,15 @@ def test_outputs_must_have_the_form_of_the_reference(name: str) -> None:
     assert (verdict.text is None) == (status == "ok")
 
 
+FREE = {**CASES, "another order in memory": ("ok", CASES["another order in memory"][1])}
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_with_any_strides_the_memory_order_is_free_and_nothing_else(name: str) -> None:
+    status, values = FREE[name]
+    assert compare_forms(forms(*values), forms(BASE), "any").status == status
+
+
 def test_an_expanded_reference_takes_a_dense_candidate() -> None:
     expanded = torch.zeros(2, 1, 4).expand(2, 3, 4)
     assert compare_forms(forms(BASE), forms(expanded)).status == "ok"

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import PassFolderError
+from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import OPEN, STRICT
-from tests.judge.inspection_folder import EVASION, NETWORK, PASS, body, findings, kinds
+from passnet.passes.folder import inspect_folder
+from tests.judge.inspection_folder import EVASION, NETWORK, OP, PASS, body, findings, kinds
+from tests.passes.graphs import write_folder
 
 IMPORTS = {
     "from pass_dir.kernel import run": "run(x)",
@@ -150,3 +153,14 @@ def test_nothing_of_the_folder_runs(tmp_path: Path) -> None:
     left = tmp_path / "left"
     findings(tmp_path, f"open({str(left)!r}, 'w')\n", OPEN)
     assert not left.exists() and "pass_dir.Fuse" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["Fuse.v2", "2Fuse", "fuse-relu"])
+def test_a_pass_of_any_name_is_inspected(name: str, tmp_path: Path) -> None:
+    write_folder(tmp_path, [name], **{name: PASS + body("torch.relu(x)")})
+    assert kinds(inspect_code(inspect_folder(tmp_path), STRICT)) == OP
+    assert inspect_code(inspect_folder(tmp_path), OPEN) == []
+
+
+def test_a_broken_module_that_nobody_imports_is_left_alone(tmp_path: Path) -> None:
+    assert findings(tmp_path, body("x"), STRICT, draft="def f(:\n") == []

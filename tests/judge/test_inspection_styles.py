@@ -34,6 +34,36 @@ def _build():
     return torch.fx.GraphModule(torch.nn.Module(), graph)
 pattern = _build()
 """
+INLINE = """
+import torch.nn.functional as F
+from torch.fx import Graph
+graph = Graph()
+x = graph.placeholder("x")
+y = graph.placeholder("y")
+total = graph.call_function(torch.add, (x, y))
+result = graph.call_function(F.gelu, (total,), {"approximate": "none"})
+graph.output((result,))
+graph.lint()
+pattern = torch.fx.GraphModule({}, graph)
+"""
+TRACED_MODULE = """
+class Block(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+pattern = torch.fx.symbolic_trace(Block())
+"""
+BY_FILE = """
+import importlib.util, os, sys
+FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernel.py")
+SPEC = importlib.util.spec_from_file_location("kernel", FILE)
+kernel = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(kernel)
+"""
+BY_NAME = """
+import importlib, sys
+NAME = __name__.rsplit(".", 1)[0] + ".kernel"
+kernel = sys.modules.get(NAME) or importlib.import_module(NAME)
+"""
 KERNEL = "def run(x):\n    return x\n"
 SPEC = (
     HERE
@@ -53,6 +83,8 @@ def fused(x, y):
 
 HONEST = {
     "a pattern that builds a graph": BODY + BUILT,
+    "a pattern from a graph that is built at the top": BODY + INLINE,
+    "a pattern traced from a module": BODY + TRACED_MODULE,
     "a pattern that calls itself": PASS.replace("def pattern(x, y)", "def pattern()")
     + "pattern = pattern()\n",
     "a helper of patterns": BODY
@@ -75,11 +107,23 @@ HONEST = {
     "a folder in its folder": PASS + HERE + "sys.path.insert(0, os.path.join(HERE, 'inner'))\n"
     "from deep import run as go\n",
     "a module by its file": PASS + SPEC,
+    "a module by its file, which has a name": PASS + BY_FILE + body("kernel.run(x)"),
+    "a module by its file, by pathlib": PASS
+    + BY_FILE.replace(
+        "os.path.join(os.path.dirname(os.path.abspath(__file__)), ",
+        "Path(__file__).with_name(",
+    ).replace("import importlib", "from pathlib import Path\nimport importlib")
+    + body("kernel.run(x)"),
+    "a module by a name that has a name": PASS + BY_NAME + body("kernel.run(x)"),
     "a module by its name": PASS
     + "import importlib\nkernel = importlib.import_module('pass_dir.kernel')\n"
     + body("kernel.run(x)"),
     "a module by a relative name": PASS
     + "from importlib import import_module\nkernel = import_module('.kernel', __package__)\n"
+    + body("kernel.run(x)"),
+    "a module by a relative name, from its package": PASS
+    + "from importlib import import_module\n"
+    + "kernel = import_module('.kernel', package=__package__)\n"
     + body("kernel.run(x)"),
     "itself": PASS + "import sys\nTHIS = sys.modules[__name__]\n" + body("THIS.KEPT"),
     "another pass, if it is loaded": PASS
@@ -93,6 +137,36 @@ HONEST = {
 
 HIDDEN = {
     "a graph that a replacement runs": (BODY + BUILT + body("_build()(x)"), OP),
+    "a graph at the top that is read": (
+        BODY + INLINE + body("list(graph.nodes)[2].target(x, y)"),
+        OP,
+    ),
+    "a node at the top that is read": (BODY + INLINE + "f = total.target\n" + body("f(x, y)"), OP),
+    "a node at the top that is read elsewhere": (
+        BODY + INLINE + "import pass_dir.Fuse as me\n" + body("me.total.target(x, y)"),
+        OP,
+    ),
+    "a node at the top that is imported": (
+        BODY + INLINE + "from pass_dir.Fuse import total as t\n" + body("t.target(x, y)"),
+        OP,
+    ),
+    "a node at the top that is handed on": (
+        BODY + INLINE + "graph.output(f(result))\n",
+        OP,
+    ),
+    "a traced module that is run": (BODY + TRACED_MODULE + body("Block()(x)"), OP),
+    "a module by a file elsewhere": (
+        PASS + BY_FILE.replace("os.path.abspath(__file__)", "'/tmp/x/kernel.py'"),
+        EVASION,
+    ),
+    "a module by one of two files": (
+        PASS + BY_FILE.replace('"kernel.py")', '"kernel.py") if f() else "/tmp/kernel.py"'),
+        EVASION,
+    ),
+    "a module by a name of another": (
+        PASS + BY_NAME.replace('rsplit(".", 1)', 'split("_", 1)'),
+        INTROSPECTION | EVASION,
+    ),
     "a helper of both": (
         BODY
         + "def helper(x):\n    return torch.relu(x)\ndef pattern(x):\n    return helper(x)\n"

@@ -1,6 +1,7 @@
 """Whatever a pass does, its trial ends with a status, and the next trial is judged as usual."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.trial import Trial
+from passnet.passes.folder import LIST_FILE
 from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, PROGRAM, small_graph, some_slow, write_passes
 
@@ -40,14 +42,16 @@ def tmp_path(root: Path) -> Path:
     return Path(tempfile.mkdtemp(dir=root))
 
 
-def judge(parents: ParentPool, folder: Path, call: str = "direct") -> Trial:
+def judge(
+    parents: ParentPool, folder: Path, call: str = "direct", settings: JudgeSettings = QUICK
+) -> Trial:
     """The trial of a pass folder, with a good candidate beside it that must come out ok."""
     good = write_passes(folder.parent / "good", GOOD)
     candidates = [
         Candidate("bad", "passes", str(folder), call, root=str(folder.parent.parent)),  # type: ignore[arg-type]
         Candidate("good", "passes", str(good), "direct", root=str(folder.parent.parent)),
     ]
-    bad, beside = judge_graph(parents, small_graph(), candidates, QUICK)
+    bad, beside = judge_graph(parents, small_graph(), candidates, settings)
     assert (beside.status, beside.smallest_t) == ("ok", -10), (beside.status, beside.error)
     return bad
 
@@ -123,6 +127,33 @@ def test_a_bad_replacement_is_a_status(claim: str, parents: ParentPool, tmp_path
     trial = judge(parents, write_passes(tmp_path / "bad", body))
     assert trial.status == status, trial
     assert trial.speedup is None and trial.error
+
+
+def test_a_pass_that_cannot_be_traced_leaves_the_others_of_its_folder(
+    parents: ParentPool, tmp_path: Path
+) -> None:
+    folder = write_passes(tmp_path / "bad", GOOD)
+    good = (folder / "Fuse.py").read_text()
+    broken = good.replace("return torch.relu(x + y)", "return x if x.sum() > 0 else y", 1)
+    (folder / "Broken.py").write_text(broken)
+    (folder / LIST_FILE).write_text('["Broken", "Fuse"]')
+    trial = judge(parents, folder)
+    assert (trial.status, trial.matches) == ("ok", {"Broken": 0, "Fuse": 1}), trial
+    (folder / LIST_FILE).write_text('["Broken"]')
+    trial = judge(parents, folder)
+    assert trial.status == "compile_error" and "tracing Broken.pattern" in (trial.error or "")
+
+
+def test_with_any_strides_another_memory_order_is_judged_by_its_values(
+    parents: ParentPool, tmp_path: Path
+) -> None:
+    free = replace(QUICK, strides="any")
+    _, body = BODIES["another memory order is a wrong shape"]
+    trial = judge(parents, write_passes(tmp_path / "bad", body), settings=free)
+    assert (trial.status, trial.smallest_t) == ("ok", -10) and trial.speedup, trial
+    wrong = body.replace("relu(x + y).t()", "relu(x - y).t()")
+    trial = judge(parents, write_passes(tmp_path / "wrong", wrong), settings=free)
+    assert trial.status == "ok" and trial.smallest_t != -10, trial
 
 
 @pytest.mark.slow

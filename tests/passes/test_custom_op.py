@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from tests.passes.graphs import write_folder
+from passnet.passes.backend import compile_graph
+from tests.passes.graphs import assert_same, graph_of, pass_of, write_folder
 
 CLAMP = """
 import torch
@@ -42,3 +43,32 @@ def test_a_result_in_a_tuple_of_one_feeds_another_replacement(tmp_path: Path) ->
         actual = torch.compile(net, backend="passnet", options=options)(x, y)
     assert matches == [1, 1]
     assert torch.equal(actual, net(x, y))
+
+
+def test_an_argument_that_is_written_into_is_written_back_around_the_op() -> None:
+    def net(x: torch.Tensor, y: torch.Tensor) -> Any:
+        total = torch.relu_(x.add_(y))
+        return total, x * 2
+
+    module = graph_of(net)
+    pass_ = pass_of(lambda x, y: torch.relu_(x.add_(y)))
+    inputs = [torch.randn(4, 5), torch.randn(4, 5)]
+    compiled, [report] = compile_graph(module, inputs, [pass_], "inductor")
+    assert report.num_matches == 1
+    assert_same(net, compiled, inputs)
+
+
+def test_an_op_may_take_values_in_a_list() -> None:
+    def net(x: torch.Tensor, y: torch.Tensor) -> Any:
+        return torch.cat([x.neg(), y], 0).neg() + 1
+
+    module = graph_of(net)
+    joined = pass_of(
+        lambda values, n: torch.cat(values, n).neg(),
+        lambda values, n: torch.neg(torch.cat(values, n)),
+    )
+    inputs = [torch.randn(4, 5), torch.randn(4, 5)]
+    later = pass_of(lambda x: x.neg())
+    compiled, reports = compile_graph(module, inputs, [joined, later], "inductor")
+    assert [report.num_matches for report in reports] == [1, 1]
+    assert_same(net, compiled, inputs)

@@ -9,10 +9,14 @@ import pytest
 import torch
 
 from passnet.errors import PassError, PassFolderError
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import OPEN
 from passnet.passes.backend import loaded_passes
 from passnet.passes.folder import inspect_folder, is_pass_folder
 from passnet.passes.load import load_passes
-from tests.passes.graphs import write_folder
+from passnet.passes.pattern import Pass
+from passnet.passes.rewrite import apply_passes
+from tests.passes.graphs import graph_of, write_folder
 
 LIST = "sorted_output_pass_rule_names.json"
 INPUT_LIST = "sorted_input_pass_rule_names.json"
@@ -77,13 +81,29 @@ def test_json_that_is_no_list_of_names_gives_one_error(tmp_path: Path, value: ob
 @pytest.mark.parametrize("name", ["Fuse.py", "sub/Fuse", "../Fuse", "/etc/passwd", "", "Fu se"])
 def test_a_name_that_is_no_module_name_gives_one_error(tmp_path: Path, name: str) -> None:
     write_folder(tmp_path, [name], Fuse=GOOD)
-    with pytest.raises(PassFolderError, match="is no module name .give it without .py"):
+    with pytest.raises(PassFolderError, match="is no name of a pass; give that of its file"):
         inspect_folder(tmp_path)
 
 
-def test_a_name_listed_twice_gives_one_error(tmp_path: Path) -> None:
-    write_folder(tmp_path, ["Fuse", "Fuse"], Fuse=GOOD)
-    with pytest.raises(PassFolderError, match="Fuse is listed twice"):
+def test_a_name_that_is_listed_twice_is_one_pass(tmp_path: Path) -> None:
+    write_folder(tmp_path, ["Fuse", "Other", "Fuse"], Fuse=GOOD, Other=GOOD)
+    passes = load_passes(inspect_folder(tmp_path))
+    assert [pass_.name for pass_ in passes] == ["Fuse", "Other"]
+
+
+@pytest.mark.parametrize("name", ["2Fuse", "Fuse.v2", "fuse-relu", "class", "a.b.c"])
+def test_a_pass_may_have_any_name_that_a_file_can_have(tmp_path: Path, name: str) -> None:
+    text = GOOD + "from .kernel import FACTOR\nfrom pass_dir.kernel import FACTOR as AGAIN\n"
+    write_folder(tmp_path, [name], **{name: text, "kernel": "FACTOR = 2\n"})
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c.py").write_text("raise OSError('this is another module')\n")
+    [pass_] = load_passes(inspect_folder(tmp_path))
+    assert isinstance(pass_, Pass) and pass_.name == name
+
+
+def test_a_pass_and_a_module_that_are_imported_by_one_name_are_refused(tmp_path: Path) -> None:
+    write_folder(tmp_path, ["Fuse.v2"], **{"Fuse.v2": GOOD, "Fuse%v2": "FACTOR = 2\n"})
+    with pytest.raises(PassFolderError, match=r"Fuse\.v2\.py: is imported as Fuse%v2"):
         inspect_folder(tmp_path)
 
 
@@ -114,13 +134,87 @@ def test_a_missing_function_is_named(tmp_path: Path, name: str) -> None:
         inspect_folder(tmp_path)
 
 
-def test_functions_may_be_imported_or_assigned(tmp_path: Path) -> None:
-    text = (
-        "from pass_dir.parts import pattern, args as replacement_args\nreplacement_func = lambda: 1"
-    )
-    parts = "def pattern(x): return x.exp()\ndef args(x): return x\n"
-    folder = inspect_folder(write_folder(tmp_path, ["Fuse"], Fuse=text, parts=parts))
-    assert [file.name for file in folder.passes] == ["Fuse"] and folder.unlisted == ()
+PARTS = """
+def pattern(x): return x.exp()
+def replacement_args(x): return (x,)
+def fused(x): return x
+def replacement_func(): return fused
+"""
+IMPORT = "from pass_dir.parts import pattern, replacement_args, replacement_func\n"
+BOUND = {
+    "imported": IMPORT,
+    "imported by other names": "from pass_dir.parts import pattern as f, fused\npattern = f\n"
+    "replacement_args = lambda x: (x,)\nreplacement_func = lambda: fused\n",
+    "imported inside try": f"try:\n    {IMPORT}except ImportError:\n    raise\n",
+    "imported inside if inside try": f"try:\n  if True:\n    {IMPORT}finally:\n    pass\n",
+    "defined inside try": "try:\n" + PARTS.replace("\ndef", "\n    def") + "finally:\n    pass\n",
+    "imported with all else": "from pass_dir.parts import *\n",
+    "bound by exec": f"exec({PARTS!r})\n",
+    "bound by globals": "import pass_dir.parts as p\nglobals().update(vars(p))\n",
+    "bound by a call": "import pass_dir.parts as p\ndef make():\n"
+    "    return p.pattern, p.replacement_args, p.replacement_func\n"
+    "pattern, replacement_args, replacement_func = make()\n",
+    "bound in a function": "import pass_dir.parts as p\ndef make():\n"
+    "    global pattern, replacement_args, replacement_func\n"
+    "    pattern, replacement_args = p.pattern, p.replacement_args\n"
+    "    replacement_func = p.replacement_func\nmake()\n",
+}
+
+
+@pytest.mark.parametrize("style", BOUND)
+def test_functions_may_be_bound_in_any_way(tmp_path: Path, style: str) -> None:
+    folder = inspect_folder(write_folder(tmp_path, ["Fuse"], Fuse=BOUND[style], parts=PARTS))
+    assert [type(pass_) for pass_ in load_passes(folder)] == [Pass]
+    assert folder.unlisted == ("parts",)
+
+
+def test_a_function_that_exec_was_to_bind_and_did_not_is_named(tmp_path: Path) -> None:
+    folder = inspect_folder(write_folder(tmp_path, Fuse="exec('def pattern(x): return x.exp()')"))
+    with pytest.raises(PassError, match=r"Fuse\.py: defines no replacement_args; a pass needs"):
+        load_passes(folder)
+
+
+NOT_TRACED = {
+    "if on a value": "def pattern(x, y):\n    return x.exp() if x else y\n",
+    "another number": "def replacement_args(x):\n    return x\n",
+    "no signature": "pattern.__signature__ = 'x'\n",
+    "no signature of a class": "class Made:\n    __signature__ = 3\n"
+    "    def __call__(self, x, y):\n        return x + y\npattern = Made()\n",
+    "a signature that is another": "import inspect\npattern.__signature__ = inspect.Signature()\n",
+}
+
+
+@pytest.mark.parametrize("why", NOT_TRACED)
+def test_a_pass_that_cannot_be_traced_is_skipped_and_the_others_apply(
+    tmp_path: Path, why: str
+) -> None:
+    write_folder(tmp_path, ["Broken", "Fuse"], Broken=GOOD + NOT_TRACED[why], Fuse=GOOD)
+    passes = load_passes(inspect_folder(tmp_path))
+    module = graph_of(lambda x, y: torch.relu(x + y))
+    broken, report = apply_passes(module, passes)[0]
+    assert broken.num_matches == 0 and report.num_matches == 1
+    sentence = broken.sentence()
+    assert sentence is not None and sentence.startswith("Broken: skipped: "), sentence
+    write_folder(tmp_path, ["Broken"])
+    with pytest.raises(PassError):
+        load_passes(inspect_folder(tmp_path))
+
+
+ANNOTATED = "def pattern(x: [int], y: {'a': 1}):\n    return torch.relu(x + y)\n"
+
+
+def test_an_annotation_that_is_no_type_says_nothing(tmp_path: Path) -> None:
+    write_folder(tmp_path, Fuse=GOOD + ANNOTATED)
+    [pass_] = load_passes(inspect_folder(tmp_path))
+    assert isinstance(pass_, Pass)
+
+
+@pytest.mark.parametrize("text", ["def f(:\n", "\0", "x = " + "(" * 5000])
+def test_a_broken_file_that_nobody_lists_is_no_matter(tmp_path: Path, text: str) -> None:
+    write_folder(tmp_path, ["Fuse"], Fuse=GOOD, draft=text)
+    folder = inspect_folder(tmp_path)
+    assert load_passes(folder) and folder.unlisted == ()
+    assert inspect_code(folder, OPEN) == []
 
 
 LOADING = {

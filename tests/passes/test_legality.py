@@ -156,23 +156,51 @@ def a_write_to_what_was_read_first(x, y):
     return a + y
 
 
-@pytest.mark.parametrize(
-    "net",
-    [
-        a_write_to_an_argument,
-        a_write_to_an_argument_through_a_view,
-        a_write_by_index,
-        a_write_by_copy,
-        a_write_by_fill,
-        a_write_by_a_dunder_method,
-        a_write_to_out,
-        a_write_through_einsum,
-        a_write_through_broadcast,
-        a_write_to_what_was_read_first,
-    ],
-)
+WRITES_IN_BETWEEN = [
+    a_write_to_an_argument,
+    a_write_to_an_argument_through_a_view,
+    a_write_by_index,
+    a_write_by_copy,
+    a_write_by_fill,
+    a_write_by_a_dunder_method,
+    a_write_to_out,
+    a_write_through_einsum,
+]
+
+
+@pytest.mark.parametrize("net", [a_write_through_broadcast, a_write_to_what_was_read_first])
 def test_a_write_in_between_is_refused(net: Callable[..., Any]) -> None:
     check_rewrite(net, scale_and_add, [X, Y], "written to in between")
+
+
+@pytest.mark.parametrize("net", WRITES_IN_BETWEEN)
+def test_a_write_after_a_read_is_refused(net: Callable[..., Any]) -> None:
+    def reading(x, y):
+        read = y.sin()
+        return read, net(x, y)
+
+    def pattern(x, y):
+        return y.sin(), x * 2 + y
+
+    check_rewrite(reading, pattern, [X, Y], "written to in between")
+
+
+@pytest.mark.parametrize("net", WRITES_IN_BETWEEN)
+def test_a_write_before_all_that_reads_it_stays_where_it_is(net: Callable[..., Any]) -> None:
+    check_rewrite(net, scale_and_add, [X, Y], None)
+
+
+def test_a_write_that_uses_the_match_is_refused_where_the_match_reads_it_later() -> None:
+    def net(x, y):
+        a = x * 2
+        y.add_(a)
+        return a, a + y
+
+    def pattern(x, y):
+        a = x * 2
+        return a, a + y
+
+    check_rewrite(net, pattern, [X, Y], "written to in between")
 
 
 def test_a_write_in_between_to_something_else_is_no_matter() -> None:

@@ -72,8 +72,66 @@ def test_two_parameters_may_stand_for_the_same_value() -> None:
     assert num_matches(lambda x: torch.relu(x + x), add_relu) == 1
 
 
-def test_a_parameter_without_a_type_stands_for_no_literal() -> None:
-    assert num_matches(lambda x: torch.relu(x + 1.0), add_relu) == 0
+FREE = {
+    "number": (lambda n: lambda x: torch.relu(x + n), 1.0),
+    "tuple": (lambda n: lambda x: x.view(n), (2, -1)),
+    "one of several sizes": (lambda n: lambda x: x.view(2, n), -1),
+    "dimension": (lambda n: lambda x: x.sum(n), -1),
+    "dtype": (lambda n: lambda x: x.to(n), torch.float16),
+    "device": (lambda n: lambda x: x.to(device=n), "cpu"),
+    "end of a slice": (lambda n: lambda x: x[:, :n], 3),
+    "text": (lambda n: lambda x: torch.einsum(n, x, x), "ij,ij->i"),
+    "nothing": (lambda n: lambda x: F.linear(x, x, n), None),
+    "stride": (lambda n: lambda x: torch.conv2d(x, x, None, n), 1),
+    "strides": (lambda n: lambda x: torch.conv2d(x, x, None, n), (2, 1)),
+}
+
+
+@pytest.mark.parametrize("kind", FREE)
+def test_a_parameter_without_a_type_stands_for_a_literal_as_it_is_written(kind: str) -> None:
+    make, literal = FREE[kind]
+    pattern = lambda x, n: make(n)(x)  # noqa: E731
+    keep_first = pass_of(pattern, only_first, lambda x, n: (n, x))
+    module, [report] = rewritten(make(literal), keep_first)
+    assert report.num_matches == 1
+    call = next(node for node in module.graph.nodes if node.op == "call_function")
+    assert call.args[0] == literal and type(call.args[0]) is type(literal)
+
+
+def test_a_parameter_that_stands_for_a_literal_twice_stands_for_one() -> None:
+    pattern = lambda x, n: (x * n) + n  # noqa: E731
+    assert num_matches(lambda x: x * 1.5 + 1.5, pattern) == 1
+    assert num_matches(lambda x: x * 1.5 + 2.5, pattern) == 0
+    assert num_matches(lambda x, y: x * 1.5 + y, pattern) == 0
+
+
+def test_a_parameter_stands_for_a_list_of_values() -> None:
+    pattern = lambda values, n: torch.cat(values, n).exp()  # noqa: E731
+    replacement = lambda values, n: torch.exp(torch.cat(values, n))  # noqa: E731
+    later = pass_of(lambda x: x.neg(), name="Later")
+
+    def net(x, y):
+        return torch.cat([x.neg(), y], 0).exp()
+
+    module, reports = rewritten(net, pass_of(pattern, replacement), later)
+    assert [report.num_matches for report in reports] == [1, 1]
+    assert_same(net, module, [X, Y])
+
+
+def test_ops_of_prims_and_operators_as_methods_are_found() -> None:
+    prims = torch.ops.prims
+    iota = {"start": 0, "step": 1, "dtype": torch.int64, "device": "cpu", "requires_grad": False}
+
+    def net(x):
+        numbers = prims.iota.default(8, **iota)
+        return prims.convert_element_type.default(x + numbers, torch.float16)
+
+    def pattern(x):
+        return prims.convert_element_type(x + prims.iota(8, **iota), dtype=torch.float16)
+
+    assert num_matches(net, net) == num_matches(net, pattern) == 1
+    assert num_matches(lambda x, y: x.__eq__(y).sum(), lambda x, y: (x == y).sum()) == 1
+    assert num_matches(lambda x, y: (x >= y).sum(), lambda x, y: x.__ge__(y).sum()) == 1
 
 
 LITERALS = {

@@ -124,9 +124,10 @@ def test_two_values_in_the_place_of_one_are_told() -> None:
     assert miss.reason == "it stood for another before"
 
 
-def test_a_literal_in_the_place_of_a_value_is_told() -> None:
-    miss = miss_of(lambda x: x * 2.0, lambda x, y: x * y)
-    assert (miss.call, miss.expected, miss.found) == ("argument y", "a value", "2.0")
+def test_an_argument_that_the_graph_leaves_out_is_told() -> None:
+    miss = miss_of(lambda x, w: F.linear(x, w), lambda x, w, b: F.linear(x, w, b))
+    assert (miss.node, miss.expected, miss.found) == ("linear", "bias", "None")
+    assert miss.reason == "it is left out"
 
 
 def test_a_literal_of_another_type_than_the_annotation_is_told() -> None:

@@ -43,6 +43,9 @@ C = Written
 PAD = torch._C._nn.pad
 
 EQUAL: dict[str, list[Written]] = {
+    "operator, as a method": [C(operator.eq, X, Y), C("__eq__", X, Y)],
+    "operator on one value, as a method": [C(operator.neg, X), C("__neg__", X)],
+    "lookup, as a method": [C(operator.getitem, X, 0), C("__getitem__", X, 0)],
     "softmax, method of the schema": [
         C("softmax", X, -1), C("softmax", X, dim=-1), C("softmax", X, -1, None),
         C("softmax", X, -1, dtype=None),
@@ -252,6 +255,13 @@ def test_a_call_of_an_unknown_function_keeps_its_arguments_as_they_stand() -> No
     assert C(own, X, [1, (2,)], b=1, a=2).normal().arguments == (
         ("0", X), ("1", (1, (2,))), ("a", 2), ("b", 1),
     )  # fmt: skip
+
+
+def test_a_function_of_an_unusual_signature_keeps_its_arguments_as_they_stand() -> None:
+    def own(x: Any) -> None: ...
+
+    own.__signature__ = "none"  # type: ignore[attr-defined]
+    assert C(own, X).normal().arguments == (("0", X),)
 
 
 def test_a_call_that_no_overload_takes_keeps_its_arguments_as_they_stand() -> None:

@@ -79,6 +79,8 @@ def rules(default: str) -> Decorator:
                   "or only kernels of their own (strict).", default=default)  # fmt: skip
 
 
+strides = choice("--strides", ["same", "any"], "The memory order of outputs: the same as eager "
+                 "torch's, or any, as in the published benchmark.", default="same")  # fmt: skip
 folder = click.argument("folder", type=PATH)
 folders = click.argument("folders", nargs=-1, required=True, type=PATH)
 paths = click.argument("paths", nargs=-1, required=True, type=PATH)
@@ -128,7 +130,9 @@ def judging(rules_default: str, seed: str) -> Decorator:
     """The options that `run_settings` makes settings of; `seed` says what `--seed` is a seed of."""
     seconds = amount("--seconds", "Seconds to measure each candidate on each graph.", default=0.4)
     seeded = number("--seed", f"Seed of {seed}.", default=0)
-    options = (device, threads, seconds, seeded, self_tolerance, sandbox, rules(rules_default))
+    options = (
+        device, threads, seconds, seeded, self_tolerance, sandbox, rules(rules_default), strides
+    )  # fmt: skip
 
     def add(command: Command) -> Command:
         return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
@@ -141,7 +145,7 @@ def run_settings(sandbox: Sandbox, options: dict[str, Any], **judge: Any) -> Run
     from passnet.bench.run import RunSettings
     from passnet.judge.settings import JudgeSettings, TimingPlan
 
-    judge |= picked(options, ("device", "seed", "self_tolerance", "rules"))
+    judge |= picked(options, ("device", "seed", "self_tolerance", "rules", "strides"))
     settings = JudgeSettings(timing=TimingPlan(seconds=options["seconds"]), **judge)
     return RunSettings(settings, options["threads"], sandbox.name)
 

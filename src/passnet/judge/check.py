@@ -22,6 +22,7 @@ from passnet.judge.processes.loaded_worker import (
 )
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import OutputForm
+from passnet.judge.settings import StridesName
 from passnet.judge.timing.probes import SharedPair, outputs_in
 from passnet.records.dtypes import from_storage
 from passnet.score.tolerance import LEVELS, smallest_t
@@ -81,7 +82,7 @@ class Expected:
         is_half = any(spec.dtype in ("float16", "bfloat16") for spec in self._prepared.tensors)
         return exact.flops if exact and not is_half else 0
 
-    def check(self, loaded: LoadedWorker) -> CheckResult:
+    def check(self, loaded: LoadedWorker, strides: StridesName) -> CheckResult:
         """Call a candidate on every set and compare.
 
         Raises:
@@ -91,7 +92,7 @@ class Expected:
         outcomes: dict[int, CallOutcome] = {}
         for number in range(len(self.outcomes)):
             forms = loaded.run(number)
-            same = compare_forms(forms, self.outcomes[number].forms)
+            same = compare_forms(forms, self.outcomes[number].forms, strides)
             if same.status != "ok":
                 return CheckResult(worse(comparison, same))
             outcomes[number] = loaded.outcome(forms, number)

@@ -187,7 +187,7 @@ class _TrialSession:
                 failure = ("no_match", _nearest_misses(worker))
             else:
                 with _phase(phases_s, "compare"):
-                    check = self._expected.check(worker)
+                    check = self._expected.check(worker, self._settings.strides)
         except WorkerFailureError as cause:
             failure = (cause.status, str(cause))
         evidence = Evidence(

@@ -1,9 +1,12 @@
 """How graphs are judged: limits, tolerance, rules, and how long to measure."""
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.protocol.messages import WorkerLimits
+
+StridesName: TypeAlias = Literal["same", "any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +71,6 @@ class JudgeSettings:
 
     rules: RulesName = "open"
     """What code outside patterns may use: "strict", own kernels only, or "open"."""
+
+    strides: StridesName = "same"
+    """The memory order of outputs: "same" as the reference's, or "any"."""

@@ -9,8 +9,10 @@ normalise     one form for every way to write a call
 graph_index   the calls of a graph by what they call, and which values may share memory
 guards        what a pass demands of the tensors that it is applied to, in words
 example_values  dtypes, shapes and strides of a graph's values, as guards see them
+matched       one match: what stands for what, its ends, and what depends on it
 match         the search for a pattern: every match, or the nearest miss
 legality      the rules by which a match may be replaced
+write_back    how the writes of a match into values from outside are made after it is replaced
 rewrite       put a call of the replacement in the place of every match
 backend       `torch.compile(net, backend="passnet")`
 first_call    what a replacement returns first, against what the original ops return

@@ -14,7 +14,7 @@ from passnet.passes.first_call import check_first_calls
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 from passnet.passes.op_observer import Observer
-from passnet.passes.pattern import Pass
+from passnet.passes.pattern import Pass, SkippedPass
 from passnet.passes.rewrite import PassReport, apply_passes, check_calls
 
 Residual: TypeAlias = Literal["eager", "inductor"]
@@ -23,7 +23,7 @@ Residual: TypeAlias = Literal["eager", "inductor"]
 OPTIONS = ("passes", "residual", "report", "observer", "is_judged")
 
 _log = logging.getLogger("passnet")
-_loaded: dict[tuple[Path, str], list[Pass]] = {}
+_loaded: dict[tuple[Path, str], list[Pass | SkippedPass]] = {}
 
 
 def passnet_backend(
@@ -76,21 +76,28 @@ def passnet_backend(
         _log.info("%s matched %d times", report.name, report.num_matches)
         if report.miss:
             _log.info("nearest miss of %s", report.miss.sentence())
+        if report.skipped:
+            _log.warning("%s", report.skipped)
     if options.get("report"):
         options["report"](reports)
     return compiled
 
 
-def _without_bare_kernels(passes: Sequence[Pass]) -> list[Pass]:
+def _without_bare_kernels(
+    passes: Sequence[Pass | SkippedPass],
+) -> list[Pass | SkippedPass]:
     """The passes of whose kernels the dtypes are known; says which are left out."""
+    kept: list[Pass | SkippedPass] = []
     for pass_ in passes:
-        if pass_.has_bare_kernels:
+        if isinstance(pass_, SkippedPass) or not pass_.has_bare_kernels:
+            kept.append(pass_)
+        else:
             _warn_once(
                 f"{pass_.name} is not applied: its folder has C++ kernels that take addresses, "
                 "which may be of any dtype; make them by cpp.kernel(source, name), without a "
                 "signature, and call them with tensors"
             )
-    return [pass_ for pass_ in passes if not pass_.has_bare_kernels]
+    return kept
 
 
 @cache
@@ -98,9 +105,11 @@ def _warn_once(sentence: str) -> None:
     _log.warning(sentence)
 
 
-def loaded_passes(paths: str | Path | Sequence[str | Path] | None) -> list[Pass]:
+def loaded_passes(
+    paths: str | Path | Sequence[str | Path] | None,
+) -> list[Pass | SkippedPass]:
     """The passes of one folder or several, in order; each is loaded once per content."""
-    passes: list[Pass] = []
+    passes: list[Pass | SkippedPass] = []
     for path in [paths] if isinstance(paths, (str, Path)) else paths or ():
         folder = inspect_folder(Path(path))
         key = (folder.path, folder.code_hash)
@@ -113,7 +122,7 @@ def loaded_passes(paths: str | Path | Sequence[str | Path] | None) -> list[Pass]
 def compile_graph(
     module: torch.fx.GraphModule,
     example_inputs: Sequence[Any],
-    passes: Sequence[Pass],
+    passes: Sequence[Pass | SkippedPass],
     residual: Residual = "eager",
     observer: Observer | None = None,
     is_judged: bool = False,

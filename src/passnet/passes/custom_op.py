@@ -15,6 +15,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from passnet.errors import PassError
 from passnet.passes.first_call import checked_call, original_outputs, outputs_of
+from passnet.passes.graph_index import GraphIndex
 from passnet.passes.pattern import as_module
 from passnet.passes.rewrite import UNREAD, Site
 
@@ -51,7 +52,8 @@ def wrap_sites(
 
 def _wrap(site: Site, is_judged: bool) -> None:
     node = site.node
-    read = [value for value in site.inputs if isinstance(value, torch.fx.Node)]
+    read: list[torch.fx.Node] = []
+    torch.fx.map_arg(site.inputs, read.append)
     values = list(dict.fromkeys(read + node.all_input_nodes))
     num_outputs = len(site.source.pattern.outputs)
     name = f"{re.sub(r'[^0-9a-zA-Z_]', '_', site.source.name)}_{next(_numbers)}"
@@ -122,13 +124,20 @@ def _with_strides_of(result: Any, example: torch.Tensor) -> Any:
 
 def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
     """The pattern, as a function of the op's arguments."""
-    module = as_module(site.source.pattern)
+    pattern = site.source.pattern
+    module = as_module(pattern)
+    index = GraphIndex(pattern.body[0].graph)
+    written_groups = {index.group(writer) for writer in index.writers}
+    written = [index.group(param) in written_groups for param in pattern.params]
 
     def fake(*args: Any) -> Any:
         actual = dict(zip(values, args, strict=True))
         inputs = [
-            actual[value] if isinstance(value, torch.fx.Node) else value for value in site.inputs
-        ]
+            value.clone() if is_written and isinstance(value, torch.Tensor) else value
+            for value, is_written in zip(
+                torch.fx.map_arg(site.inputs, actual.__getitem__), written, strict=True
+            )
+        ]  # what is written into is written back by the graph, and not by the op
         results = module(*inputs)
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
         storages = {StorageWeakRef(tensor.untyped_storage()) for tensor in tensors}

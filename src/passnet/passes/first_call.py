@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch.utils._pytree import tree_map_only
 
 from passnet.passes.pattern import Pattern, as_module
 from passnet.passes.rewrite import UNREAD, Site
@@ -46,8 +47,7 @@ def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[...,
             chosen.append(lambda inputs, args: replacement(*args))
             return result
         _log.warning("%s is not applied, the original ops stay: its replacement %s", name, why)
-        module = as_module(pattern)
-        chosen.append(lambda inputs, args: _as_returned(pattern, module(*inputs)))
+        chosen.append(lambda inputs, args: _as_returned(pattern, original_outputs(pattern, inputs)))
         return _as_returned(pattern, original)
 
     def call(inputs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
@@ -60,7 +60,7 @@ def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[...,
 def original_outputs(pattern: Pattern, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
     """What the ops of a pattern return, which write into copies if they write."""
     if any(call.writes for call in pattern.calls.values()):
-        inputs = [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
+        inputs = tree_map_only(torch.Tensor, torch.clone, tuple(inputs))
     outputs: tuple[torch.Tensor, ...] = as_module(pattern)(*inputs)
     return outputs
 

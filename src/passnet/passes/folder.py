@@ -9,6 +9,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,11 @@ class PassFile:
     name: str
     path: Path
     package: str = PACKAGE
+
+    @property
+    def module(self) -> str:
+        """What it is imported as, where a dot would stand before a module in another."""
+        return f"{self.package}.{self.name.replace('.', '%')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +78,8 @@ def inspect_folder(path: Path) -> PassFolder:
     files.update({name: PassFile(name, path / f"{name}.py") for name in names})
     for file in files.values():
         _check_pass(file)
-    sources = [
-        source for source in sorted(path.glob("*.py")) if _bound(source).issuperset(CALLABLES)
-    ]
-    unlisted = tuple(source.stem for source in sources if source.stem not in files)
+    others = [source for source in sorted(path.glob("*.py")) if source.stem not in files]
+    unlisted = tuple(source.stem for source in others if _looks_like_pass(source))
     beside = {file.path.parent for file in inputs if path not in file.path.parents}
     code_hash = hash_folders([path, *beside])
     return PassFolder(path.resolve(), tuple(files.values()), unlisted, code_hash)
@@ -93,10 +97,11 @@ def _names(path: Path) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise PassFolderError(f"{path}: expected a JSON list of pass names")
     for name in value:
-        if not name.isidentifier():
-            raise PassFolderError(f"{path}: {name!r} is no module name (give it without .py)")
-        if value.count(name) > 1:
-            raise PassFolderError(f"{path}: {name} is listed twice")
+        if not re.fullmatch(r"[\w.+-]+", name) or name.endswith(".py"):
+            raise PassFolderError(
+                f"{path}: {name!r} is no name of a pass; give that of its file, without .py, of "
+                "letters, digits, and _ . + -"
+            )
     return value
 
 
@@ -114,12 +119,21 @@ def _check_pass(file: PassFile) -> None:
         raise PassFolderError(
             f"{path.parent}: the list names {file.name}, but there is no {path.name}"
         )
-    names = _bound(path)
-    missing = [name for name in CALLABLES if name not in names]
-    if missing:
+    alias = path.with_name(file.module.rpartition(".")[2])
+    if alias.name != file.name and (alias.exists() or Path(f"{alias}.py").exists()):
         raise PassFolderError(
-            f"{path}: defines no {missing[0]}; a pass needs {', '.join(CALLABLES)}"
+            f"{path}: is imported as {alias.name}, as is what else has that name; rename one"
         )
+    _, tree = read_source(path)
+    names = _bound(tree)
+    missing = [name for name in CALLABLES if name not in names]
+    if missing and not _may_bind_any(tree):
+        raise PassFolderError(missing_callable(path, missing[0]))
+
+
+def missing_callable(path: Path, name: str) -> str:
+    """What is said of a pass without one of its functions."""
+    return f"{path}: defines no {name}; a pass needs {', '.join(CALLABLES)}"
 
 
 def read_source(path: Path) -> tuple[bytes, ast.Module]:
@@ -148,20 +162,48 @@ def _check_size(path: Path) -> int:
     return size
 
 
-def _bound(path: Path) -> set[str]:
-    """The names that a module binds at its top level."""
-    _, tree = read_source(path)
+def _looks_like_pass(path: Path) -> bool:
+    """Whether a file that nobody lists binds the functions of a pass; broken ones do not."""
+    try:
+        _, tree = read_source(path)
+    except PassFolderError:
+        return False
+    return _bound(tree).issuperset(CALLABLES)
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_BINDERS = {"exec", "globals", "locals", "vars", "setattr", "__dict__", "*"}
+"""What may bind a name that the text does not show: functions, an attribute, an import of all."""
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """The names that a module binds at its top level, or that its functions declare global."""
     names: set[str] = set()
-    for statement in tree.body:
-        match statement:
+    remaining: list[ast.AST] = [*tree.body]
+    while remaining:
+        node = remaining.pop()
+        match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
                 names.update(alias.asname or alias.name for alias in aliases)
-            case _:
-                nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
-                names.update(node.id for node in nodes if isinstance(node.ctx, ast.Store))
-    return names
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+        if not isinstance(node, _SCOPES):
+            remaining += ast.iter_child_nodes(node)
+    return names.union(*(node.names for node in ast.walk(tree) if isinstance(node, ast.Global)))
+
+
+def _may_bind_any(tree: ast.Module) -> bool:
+    """Whether a module may bind names that only running it shows."""
+    texts = {
+        text
+        for node in ast.walk(tree)
+        for text in (getattr(node, "id", None), getattr(node, "attr", None))
+        if isinstance(text, str)
+    }
+    aliases = [node.name for node in ast.walk(tree) if isinstance(node, ast.alias)]
+    return not _BINDERS.isdisjoint(texts | {*aliases})
 
 
 def hash_folders(folders: Sequence[Path]) -> str:

@@ -1,7 +1,7 @@
 """What matching needs to know of a graph: calls in normal form, by what they call, and effects."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, TypeAlias
 
 import torch
@@ -12,6 +12,9 @@ from passnet.passes.normalise import CanonicalCall, callable_name, normalise
 
 REPLACEMENT = "passnet_replacement"
 """Key in a node's `meta` that marks the calls that passes put in."""
+
+WRITTEN_BACK = "passnet_written_back"
+"""Key in a node's `meta` that marks the copies of results into values; no pattern begins there."""
 
 
 class GraphIndex:
@@ -34,7 +37,8 @@ class GraphIndex:
     def _add(self, node: torch.fx.Node) -> None:
         call = normalise(node)
         self.calls[node] = call
-        self._by_key[call.key].append(node)
+        if WRITTEN_BACK not in node.meta:
+            self._by_key[call.key].append(node)
         is_method = node.op == "call_method"
         target = f"Tensor.{node.target}" if is_method else callable_name(node.target)  # type: ignore[arg-type]
         written_values = _written_values(node, call)
@@ -45,7 +49,7 @@ class GraphIndex:
         if last_name(target) in SHARES_ALL:
             self._aliases.join([node, *node.all_input_nodes])
         elif may_alias(target):
-            self._aliases.join([node, *_first_values(node)])
+            self._aliases.join([node, *first_values(node)])
         self._aliases.join([node, *written_values])
 
     def with_key(self, key: Any) -> list[torch.fx.Node]:
@@ -65,18 +69,29 @@ class GraphIndex:
     ) -> None:
         """Forget the nodes of a match, and learn which node stands for each of its outputs.
 
-        What was put in writes nothing, and its results share memory with what the outputs did.
+        What was put in writes nothing, but for copies of results into values, and its results share
+        memory with what the outputs did.
         """
         for node in old:
             del self.calls[node]
             self._members[self.group(node)].remove(node)
         self.writers = [node for node in self.writers if node in self.calls]
         for output, node in results.items():
+            if node in self.calls:  # a copy that stands for several outputs
+                continue
             self._aliases.join([output, node])
             self._members[self.group(node)].append(node)
+            if WRITTEN_BACK in node.meta:
+                self.calls[node] = normalise(node)
+                self.writers.append(node)
             for user in node.users:  # their arguments are other nodes now
                 if user in self.calls:
                     self.calls[user] = normalise(user)
+
+
+def touched(nodes: Iterable[torch.fx.Node], index: GraphIndex) -> set[object]:
+    """The groups of the values that some calls read, write or make."""
+    return {index.group(value) for node in nodes for value in (node, *node.all_input_nodes)}
 
 
 StaleRead: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, torch.fx.Node | None]
@@ -107,7 +122,7 @@ def stale_reads(index: GraphIndex, inside: Collection[torch.fx.Node]) -> set[Sta
 def _written_values(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.Node]:
     """The values that a call writes into."""
     arguments = dict(call.arguments)
-    values = _first_values(node) if call.writes else []
+    values = first_values(node) if call.writes else []
     torch.fx.map_arg(arguments.get("out"), values.append)
     if arguments.get("training") is True or arguments.get("use_input_stats") is True:
         for name in ("running_mean", "running_var"):
@@ -115,7 +130,7 @@ def _written_values(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.N
     return values
 
 
-def _first_values(node: torch.fx.Node) -> list[torch.fx.Node]:
+def first_values(node: torch.fx.Node) -> list[torch.fx.Node]:
     """The values in a call's first argument (a list of tensors has several)."""
     values: list[torch.fx.Node] = []
     torch.fx.map_arg(node.args[:1] or node.kwargs, values.append)

@@ -1,47 +1,14 @@
 """Whether a match may be replaced: nothing leaks or circles, no write is lost or reordered."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 import torch.fx
 
-from passnet.passes.graph_index import GraphIndex, stale_reads
-from passnet.passes.pattern import Pattern
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A pattern in a graph: `nodes` maps every node of the pattern to the graph's node, or to the
-    literal for a parameter that stands for one.
-
-    `calls` maps the matched calls of the graph back to those of the pattern, in its order; `first`
-    and `last` are their ends in the graph. `dependents` are the nodes outside the match, between
-    its ends, that depend on it; in order.
-    """
-
-    pattern: Pattern
-    nodes: dict[torch.fx.Node, Any]
-    calls: dict[torch.fx.Node, torch.fx.Node]
-    first: torch.fx.Node
-    last: torch.fx.Node
-    dependents: tuple[torch.fx.Node, ...]
-
-
-def make_match(pattern: Pattern, nodes: dict[torch.fx.Node, Any]) -> Match:
-    """The match for a complete assignment of a pattern's nodes."""
-    calls: dict[torch.fx.Node, torch.fx.Node] = {nodes[node]: node for node in pattern.body}
-    first, last = min(calls), max(calls)
-    dependents: dict[torch.fx.Node, None] = {}
-    node = first
-    while node is not last:
-        node = node.next
-        sources = node.all_input_nodes
-        if node not in calls and any(source in calls or source in dependents for source in sources):
-            dependents[node] = None
-    return Match(pattern, nodes, calls, first, last, tuple(dependents))
-
+from passnet.passes.graph_index import GraphIndex, stale_reads, touched
+from passnet.passes.matched import Match
+from passnet.passes.write_back import write_back
 
 MatchRefusal: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, str, str, str]
 """Why a match may not be replaced, in the terms of a miss: a node of the pattern, the one it stands
@@ -55,10 +22,12 @@ def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:
 
     - a value made in M that the pattern does not return is used in M only;
     - no value that a parameter stands for is made in M or depends on a value made in M;
-    - between `lo` and `hi` nothing outside M writes into what M touches, or switches a state;
+    - between `lo` and `hi` nothing outside M writes into what a call of M before it touches, or
+      depends on M and writes into what M touches at all, or switches a state;
     - the nodes in between that depend on M, and so come after it once it is replaced, keep their
       order with every write;
-    - a write made by M is seen by nobody outside M, except through what the pattern returns;
+    - a write made by M is seen by nobody outside M, except through what the pattern returns, or
+      the pattern makes it too and it can be written back (see `write_back`);
     - what M reads or returns under an older name than that of a write into it, the pattern does;
     - a returned value that may share memory with an outside value, or with another that is
       returned, is not written to later.
@@ -90,19 +59,14 @@ def _circles(match: Match, index: GraphIndex) -> _Violations:
                 yield param, node, f"{node.name}, computed from it"
 
 
-def _touched(nodes: Iterable[torch.fx.Node], index: GraphIndex) -> set[object]:
-    return {index.group(value) for node in nodes for value in (node, *node.all_input_nodes)}
-
-
 def _between(match: Match, nodes: Iterable[torch.fx.Node]) -> list[torch.fx.Node]:
     return [node for node in nodes if match.first < node < match.last and node not in match.calls]
 
 
 def _interferences(match: Match, index: GraphIndex) -> _Violations:
-    writers = _between(match, index.writers)
-    groups = _touched(match.calls, index) if writers else set()
-    for writer in writers:
-        if index.group(writer) in groups:
+    for writer in _between(match, index.writers):
+        moved = (node for node in match.calls if writer in match.dependents or node < writer)
+        if index.group(writer) in touched(moved, index):
             yield match.calls[match.last], match.last, f"{writer.name} writes"
 
 
@@ -124,40 +88,14 @@ def _reorderings(match: Match, index: GraphIndex) -> _Violations:
         is_dependent = writer in dependents
         for node in staying if is_dependent else dependents:
             is_passed = writer < node if is_dependent else node < writer
-            if is_passed and index.group(writer) in _touched([node], index):
+            if is_passed and index.group(writer) in touched([node], index):
                 actual = f"{writer.name} writes and {node.name} would come on its other side"
                 yield match.calls[match.last], match.last, actual
 
 
 def _lost_writes(match: Match, index: GraphIndex) -> _Violations:
-    for writer in index.writers:
-        if writer not in match.calls:
-            continue
-        members = index.members(index.group(writer))
-        views = _views_of_results(writer, members, match)
-        for value in members:
-            if value in match.calls or value in views:
-                continue
-            readers = [user for user in value.users if user not in match.calls and writer < user]
-            if value.op in ("placeholder", "get_attr") or readers:
-                use = f"read by {readers[0].name}" if readers else "an argument of the graph"
-                yield match.calls[writer], writer, f"{value.name}, {use}"
-
-
-def _views_of_results(
-    writer: torch.fx.Node, members: Iterable[torch.fx.Node], match: Match
-) -> set[torch.fx.Node]:
-    """The values made after a write of views of nothing but what the match returns: they will be
-    views of what takes its place.
-    """
-    sharing = set(members)
-    views: set[torch.fx.Node] = set()
-    for value in sorted(sharing):
-        if value not in match.calls and writer <= value:
-            sources = [source for source in value.all_input_nodes if source in sharing]
-            if sources and all(source in match.calls or source in views for source in sources):
-                views.add(value)
-    return views
+    for writer, seen in write_back(match, index).lost:
+        yield match.calls[writer], writer, seen
 
 
 def _stale_reads(match: Match, index: GraphIndex) -> _Violations:
@@ -178,8 +116,11 @@ def _stale_reads(match: Match, index: GraphIndex) -> _Violations:
 
 def _written_views(match: Match, index: GraphIndex) -> _Violations:
     later = [node for node in index.writers if node not in match.calls and match.last < node]
+    copied = write_back(match, index).copied if later else {}
     for output in match.pattern.outputs if later else ():
         result = match.nodes[output]
+        if result in copied:  # it stays the value that it is
+            continue
         group = index.group(result)
         is_shared = any(
             (value not in match.calls and value < result)

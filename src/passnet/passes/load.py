@@ -1,6 +1,7 @@
 """Load the passes of a folder, which runs its code in this process."""
 
 import importlib
+import importlib.util
 import sys
 import types
 from collections.abc import Iterator
@@ -10,32 +11,57 @@ from pathlib import Path
 
 from passnet.errors import PassError, boundary
 from passnet.passes.cpp import num_bare_kernels
-from passnet.passes.folder import CALLABLES, PACKAGE, PassFolder
-from passnet.passes.pattern import Pass, make_pass
+from passnet.passes.folder import CALLABLES, PACKAGE, PassFile, PassFolder, missing_callable
+from passnet.passes.pattern import Pass, SkippedPass, make_pass
 
 
-def load_passes(folder: PassFolder) -> list[Pass]:
-    """The passes of a folder, imported and traced.
+def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:
+    """The passes of a folder, imported and traced; one that cannot be traced is skipped.
 
     The folder becomes the package `pass_dir` of this process, in place of any folder loaded before.
 
     Raises:
-        PassError: a module fails to import, or a pass cannot be traced.
+        PassError: a module fails to import, or no pass can be traced.
     """
     _mount(PACKAGE, folder.path)
     for file in folder.passes:
         if file.package != PACKAGE:
             _mount(file.package, file.path.parent)
-    passes: list[Pass] = []
+    passes: list[Pass | SkippedPass] = []
+    failures: list[PassError] = []
     num_bare = num_bare_kernels()
     for file in folder.passes:
         with boundary(PassError, f"loading pass {file.name}"), _without_bytecode():
-            module = importlib.import_module(f"{file.package}.{file.name}")
+            module = _import(file)
+        for name in CALLABLES:
+            if not hasattr(module, name):
+                raise PassError(missing_callable(file.path, name))
         callables = [getattr(module, name) for name in CALLABLES]
         guards, guard = getattr(module, "guards", ()), getattr(module, "guard", None)
-        passes.append(make_pass(file.name, *callables, guards=guards, guard=guard))
-    has_bare = num_bare_kernels() > num_bare
-    return [replace(pass_, has_bare_kernels=has_bare) for pass_ in passes]
+        try:
+            passes.append(make_pass(file.name, *callables, guards=guards, guard=guard))
+        except PassError as failure:
+            failures.append(failure)
+            passes.append(SkippedPass(file.name, f"{file.name}: skipped: {failure}"))
+    if failures and len(failures) == len(passes):
+        raise failures[0]
+    if num_bare_kernels() == num_bare:
+        return passes
+    return [
+        replace(pass_, has_bare_kernels=True) if isinstance(pass_, Pass) else pass_
+        for pass_ in passes
+    ]
+
+
+def _import(file: PassFile) -> types.ModuleType:
+    """The module of a pass; by its path where Python would look for its name elsewhere."""
+    if "." not in file.name:
+        return importlib.import_module(file.module)
+    spec = importlib.util.spec_from_file_location(file.module, file.path)
+    assert spec is not None and spec.loader is not None, "the path ends with .py"
+    module = sys.modules[file.module] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @contextmanager

@@ -10,7 +10,9 @@ import torch.fx
 from passnet.passes.example_values import example_of
 from passnet.passes.graph_index import GraphIndex
 from passnet.passes.guards import Guards
-from passnet.passes.legality import Match, MatchRefusal, make_match, refusal
+from passnet.passes.legality import MatchRefusal, refusal
+from passnet.passes.matched import Match, make_match
+from passnet.passes.normalise import CanonicalCall, normal_forms
 from passnet.passes.pattern import Pattern
 
 
@@ -157,11 +159,17 @@ class _Search:
             reason = "already part of the match"
             return self._fail(nodes, pattern_node, node, expected.label, node.name, reason)
         nodes[pattern_node] = node
+        expected = self._form_like(actual, expected, pattern_node)
         for (name, expected_value), (actual_name, actual_value) in zip(
             expected.arguments, actual.arguments, strict=False
         ):
             if name != actual_name:
                 return self._fail(nodes, pattern_node, node, name, actual_name, "another overload")
+            if self._may_be_literal(expected_value) and name in expected.given:
+                if name not in actual.given and actual_value is None:
+                    reason = "it is left out"
+                    return self._fail(nodes, pattern_node, node, name, "None", reason)
+                actual_value = actual.given.get(name, actual_value)
             if not self._argument(nodes, pattern_node, name, expected_value, actual_value):
                 return False
         counts = len(expected.arguments), len(actual.arguments)
@@ -170,11 +178,27 @@ class _Search:
             return self._fail(nodes, pattern_node, node, text, str(counts[1]), reason)
         return True
 
+    def _may_be_literal(self, value: Any) -> bool:
+        """Whether a value of the pattern is a parameter that stands for anything."""
+        is_parameter = isinstance(value, torch.fx.Node) and value.op == "placeholder"
+        return is_parameter and value not in self.pattern.literals
+
+    def _form_like(
+        self, actual: CanonicalCall, expected: CanonicalCall, pattern_node: torch.fx.Node
+    ) -> CanonicalCall:
+        """The form of a pattern's call by the overload of the graph's, if literals may make it."""
+        names = [name for name, _ in actual.arguments]
+        if names == [name for name, _ in expected.arguments] or not any(
+            self._may_be_literal(source) for source in pattern_node.all_input_nodes
+        ):
+            return expected
+        forms = normal_forms(pattern_node)
+        fitting = (form for form in forms if [name for name, _ in form.arguments] == names)
+        return next(fitting, expected)
+
     def _bind_parameter(self, nodes: _Nodes, param: torch.fx.Node, value: Any) -> bool:
-        """Let a parameter of the pattern stand for a value, or for a literal if it says so."""
+        """Let a parameter of the pattern stand for what the graph has, or for a literal only."""
         kind = self.pattern.literals.get(param)
-        if kind is None and not isinstance(value, torch.fx.Node):
-            return self._fail(nodes, param, value, "a value", _show(value), "a literal stands here")
         if kind is not None and type(value) is not kind:
             expected = f"a literal {kind.__name__}"
             return self._fail(nodes, param, value, expected, _show(value), "not that")

@@ -6,18 +6,19 @@ Patterns and graphs go through the same function, so that `softmax(x, -1)` finds
 the call without the writing, and says so: whether that is safe is for `legality` to decide.
 """
 
+import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.fx
 
 from passnet.graph.effects import writes_first
 from passnet.graph.from_fx import function_name
-from passnet.graph.operators import BINARY, IN_PLACE
+from passnet.graph.operators import ARITY, BINARY, IN_PLACE
 from passnet.passes.signatures import (
     REQUIRED,
     Parameter,
@@ -37,42 +38,71 @@ class CanonicalCall:
     `key` says what is called (the callable itself, or "Tensor.<name>"), `arguments` pairs every
     parameter with its value (a node, a literal, or a tuple of them), in the order of the
     signature. `label` is the name to show. `writes` says that the original call wrote into its
-    first argument.
+    first argument. `given` are the arguments by parameter as they were written, without those that
+    were left to their default.
     """
 
     key: Any
     label: str
     arguments: tuple[tuple[str, Any], ...]
     writes: bool
+    given: Mapping[str, Any]
 
 
 _OPERATORS_WITHOUT_WRITING: dict[Any, Any] = {
     getattr(operator, IN_PLACE[kind]): getattr(operator, name) for kind, name in BINARY.items()
 }
 
+_OPERATORS_OF_METHODS: dict[str, Any] = {
+    f"__{name.strip('_')}__": getattr(operator, name) for name in ARITY
+}
+"""Methods behind operators -> the operator: `x.__eq__(y)` is `x == y`."""
+
+_DEFAULT = object()
+"""Stands for an argument that is left to its default."""
+
+_Bound: TypeAlias = tuple[str, Any, Any]
+"""A parameter, its value in normal form, and the value as it was written."""
+
 _SYNONYMS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 
 
 def normalise(node: torch.fx.Node) -> CanonicalCall:
     """The normal form of a node that calls a function or a method."""
-    if node.op == "call_method":
-        name, writes = _method_without_writing(str(node.target))
+    return next(normal_forms(node))
+
+
+def normal_forms(node: torch.fx.Node) -> Iterator[CanonicalCall]:
+    """The normal forms of a node by each overload that takes its arguments, of which the first is
+    the one that torch would call; others count where a value may also be a literal.
+    """
+    target, op = node.target, node.op
+    if op == "call_method" and (function := _OPERATORS_OF_METHODS.get(str(target))) is not None:
+        target, op = function, "call_function"
+    if op == "call_method":
+        name, writes = _method_without_writing(str(target))
         key: Any = "Tensor." + name
         label = key
         signatures = method_signatures(name)
     else:
-        key, writes = _function_without_writing(node.target)  # type: ignore[arg-type]
+        key, writes = _function_without_writing(target)  # type: ignore[arg-type]
         label = callable_name(key)
         signatures = () if label.startswith("operator.") else function_signatures(key)
-    bindings = (_bind(signature, node.args, node.kwargs) for signature in signatures)
-    arguments = []
-    for name, value in next(filter(None, bindings), None) or _unbound(node):
-        if name == "inplace":
-            writes = writes or value is True
-            value = False
-        if not name.startswith("_"):  # `_stacklevel` and its like change no value
-            arguments.append((name, value))
-    return CanonicalCall(key, label, tuple(arguments), writes or key is operator.setitem)
+    bindings = filter(None, (_bind(signature, node.args, node.kwargs) for signature in signatures))
+    first = next(bindings, None) or _unbound(node)
+    for bound in itertools.chain([first], bindings):
+        form_writes = writes or key is operator.setitem
+        arguments: list[tuple[str, Any]] = []
+        given: dict[str, Any] = {}
+        for name, value, written in bound:
+            if name == "inplace":
+                form_writes = form_writes or value is True
+                value = False
+            if not name.startswith("_"):  # `_stacklevel` and its like change no value
+                arguments.append((name, value))
+                if written is not _DEFAULT:
+                    given[name] = written
+        yield CanonicalCall(key, label, tuple(arguments), form_writes, given)
 
 
 @cache
@@ -100,6 +130,8 @@ _INLINED = {torch.nn.functional.pad: torch._C._nn.pad}
 @cache
 def _function_without_writing(function: Callable[..., Any]) -> tuple[Any, bool]:
     function = _INLINED.get(function, function)
+    if isinstance(function, torch._ops.OpOverloadPacket) and len(function.overloads()) == 1:
+        function = getattr(function, function.overloads()[0])
     if function in _OPERATORS_WITHOUT_WRITING:
         return _OPERATORS_WITHOUT_WRITING[function], True
     name = getattr(function, "__name__", "")
@@ -111,15 +143,16 @@ def _function_without_writing(function: Callable[..., Any]) -> tuple[Any, bool]:
     return function, writes_first(callable_name(function), {})
 
 
-def _unbound(node: torch.fx.Node) -> list[tuple[str, Any]]:
+def _unbound(node: torch.fx.Node) -> list[_Bound]:
     """Arguments as they stand, for a call that no signature is known for."""
     positional = [(str(index), _plain(value)) for index, value in enumerate(node.args)]
-    return positional + sorted((name, _plain(value)) for name, value in node.kwargs.items())
+    named = [(name, _plain(value)) for name, value in sorted(node.kwargs.items())]
+    return [(name, value, value) for name, value in positional + named]
 
 
 def _bind(
     signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> list[tuple[str, Any]] | None:
+) -> list[_Bound] | None:
     """The arguments by parameter of an overload; None when it does not take them."""
     positional = [parameter for parameter in signature if not parameter.keyword_only]
     if len(args) > len(positional):
@@ -138,12 +171,13 @@ def _bind(
         arguments[parameter.name] = value
     if not arguments.keys() <= names:
         return None
-    bound: list[tuple[str, Any]] = []
+    bound: list[_Bound] = []
     for parameter in signature:
         value = arguments.get(parameter.name, parameter.default)
         if value is REQUIRED or (parameter.name in arguments and not _fits(value, parameter)):
             return None
-        bound.append((parameter.name, _coerce(_plain(value), parameter)))
+        written = _plain(arguments.get(parameter.name, _DEFAULT))
+        bound.append((parameter.name, _coerce(_plain(value), parameter), written))
     return bound
 
 

@@ -163,14 +163,17 @@ def _ops_of(
     pattern: torch.fx.GraphModule, inputs: Sequence[Any], values: dict[torch.fx.Node, Any]
 ) -> list[str] | None:
     """The ops that a pattern computes with on some inputs; None where one of them is not known."""
-    args = []
-    for value in inputs:
-        if isinstance(value, torch.fx.Node):
-            if value not in values:
-                return None
-            value = values[value]
-            value = value.clone() if isinstance(value, torch.Tensor) else value
-        args.append(None if value is UNREAD else value)
+    read: list[torch.fx.Node] = []
+    torch.fx.map_arg(tuple(inputs), read.append)
+    if not values.keys() >= set(read):
+        return None
+    copies = {
+        node: value.clone() if isinstance(value, torch.Tensor) else value
+        for node, value in values.items()
+    }
+    args = [
+        None if value is UNREAD else torch.fx.map_arg(value, copies.__getitem__) for value in inputs
+    ]
     try:
         with boundary(PassError, "running a pattern by itself, which need not run"), _Ops() as used:
             pattern(*args)

@@ -60,6 +60,14 @@ class Pass:
     has_bare_kernels: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SkippedPass:
+    """A pass that cannot be traced, and why: the others of its folder apply without it."""
+
+    name: str
+    reason: str
+
+
 def make_pattern(name: str, pattern: Any) -> Pattern:
     """The pattern that a function (traced) or a GraphModule (taken as it is) describes.
 
@@ -102,7 +110,7 @@ def _literals(pattern: Any, params: tuple[torch.fx.Node, ...]) -> dict[torch.fx.
     return {
         node: types[param.annotation]
         for node, param in zip(params, signature, strict=True)
-        if param.annotation in types
+        if isinstance(param.annotation, (str, type)) and param.annotation in types
     }
 
 

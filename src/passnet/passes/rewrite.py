@@ -10,19 +10,27 @@ import torch.fx
 
 from passnet.errors import PassError
 from passnet.passes.example_values import EXAMPLE, note_example_values
-from passnet.passes.graph_index import REPLACEMENT, GraphIndex
-from passnet.passes.legality import Match
+from passnet.passes.graph_index import REPLACEMENT, WRITTEN_BACK, GraphIndex
 from passnet.passes.match import Miss, each_match
-from passnet.passes.pattern import Pass, Pattern
+from passnet.passes.matched import Match
+from passnet.passes.pattern import Pass, Pattern, SkippedPass
+from passnet.passes.write_back import write_back
 
 
 @dataclass(frozen=True, slots=True)
 class PassReport:
-    """What one pass did to one graph: how often it matched, or its nearest miss."""
+    """What one pass did to one graph: how often it matched, or its nearest miss, or why it was
+    skipped.
+    """
 
     name: str
     num_matches: int
     miss: Miss | None = None
+    skipped: str | None = None
+
+    def sentence(self) -> str | None:
+        """Why it did nothing, in one line; None where it did something."""
+        return self.miss.sentence() if self.miss else self.skipped
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,9 @@ _LITERALS = (
 
 
 def apply_passes(
-    module: torch.fx.GraphModule, passes: Sequence[Pass], example_inputs: Sequence[Any] = ()
+    module: torch.fx.GraphModule,
+    passes: Sequence[Pass | SkippedPass],
+    example_inputs: Sequence[Any] = (),
 ) -> tuple[list[PassReport], list[Site]]:
     """Rewrite a graph module in place: every pass in order, at all matches, until none is left.
 
@@ -60,10 +70,16 @@ def apply_passes(
     Raises:
         PassError: a replacement's arguments cannot be made.
     """
-    if any(pass_.guards for pass_ in passes) and example_inputs:
+    guarded = [pass_ for pass_ in passes if isinstance(pass_, Pass) and pass_.guards]
+    if guarded and example_inputs:
         note_example_values(module, example_inputs)
     rewriting = _Rewriting(module.graph)
-    reports = [rewriting.apply(pass_) for pass_ in passes]
+    reports = [
+        PassReport(pass_.name, 0, skipped=pass_.reason)
+        if isinstance(pass_, SkippedPass)
+        else rewriting.apply(pass_)
+        for pass_ in passes
+    ]
     if rewriting.sites:
         module.graph.lint()
         module.recompile()
@@ -115,34 +131,44 @@ class _Rewriting:
 
     def current(self, site: Site) -> Site:
         """A site whose inputs are nodes of the graph as it is, where later passes replaced some."""
-        inputs = []
-        for value in site.inputs:
-            while isinstance(value, torch.fx.Node) and value in self._renamed:
-                value = self._renamed[value]
-            inputs.append(value)
-        return replace(site, inputs=tuple(inputs))
+
+        def renamed(node: torch.fx.Node) -> torch.fx.Node:
+            while node in self._renamed:
+                node = self._renamed[node]
+            return node
+
+        return replace(site, inputs=torch.fx.map_arg(site.inputs, renamed))
 
     def _replace(self, pass_: Pass, match: Match) -> None:
         graph = self._index.graph
+        written = write_back(match, self._index)
         inputs = tuple(match.nodes.get(param, UNREAD) for param in match.pattern.params)
         with graph.inserting_before(match.last.next):
             args, prepared = _arguments(pass_, inputs, graph)
             call = graph.call_function(_called(pass_.replacement), args)
             call.meta[REPLACEMENT] = pass_.name
+            outputs = [match.nodes[output] for output in match.pattern.outputs]
             results = _results(match.pattern, call, graph)
-        previous = results[-1]
-        for node in match.dependents:
+            previous = results[-1]
+            made = dict(zip(outputs, results, strict=True))
+            for value, output in {
+                value: output for output, value in written.copied.items()
+            }.items():
+                previous = graph.call_method("copy_", (value, made[output]))
+                previous.meta[WRITTEN_BACK] = pass_.name
+                made |= {each: previous for each, into in written.copied.items() if into is value}
+        for node in (*written.kept, *match.dependents):
             previous.append(node)
             previous = node
-        outputs = [match.nodes[output] for output in match.pattern.outputs]
-        for output, result in zip(outputs, results, strict=True):
+        for output, result in made.items():
             if EXAMPLE in output.meta:
                 result.meta[EXAMPLE] = output.meta[EXAMPLE]
             output.replace_all_uses_with(result)
             self._renamed[output] = result
-        for node in sorted(match.calls, reverse=True):
+        replaced = [node for node in match.calls if node not in written.kept]
+        for node in sorted(replaced, reverse=True):
             graph.erase_node(node)
-        self._index.replaced(list(match.calls), dict(zip(outputs, results, strict=True)))
+        self._index.replaced(replaced, made)
         self.sites.append(Site(call, pass_, inputs, prepared))
 
 

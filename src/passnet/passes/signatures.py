@@ -71,8 +71,12 @@ def method_signatures(name: str) -> tuple[Signature, ...]:
 
 
 def _python_signature(function: Callable[..., Any]) -> tuple[Signature, ...]:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a `__signature__` of the author's that is none
+        return ()
     parameters = []
-    for param in inspect.signature(function).parameters.values():
+    for param in signature.parameters.values():
         if param.kind in (param.VAR_POSITIONAL, param.VAR_KEYWORD):
             return ()
         kind = "float" if param.annotation in (float, "float") else "any"

@@ -19,6 +19,10 @@ _FACTORIES = {
 """Functions that make a tensor out of literals; in a pattern they are calls to match."""
 
 
+_OPS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+"""Types of `torch.ops.prims.iota.default` and of `torch.ops.prims.iota`."""
+
+
 class _Proxy(torch.fx.Proxy):
     """A proxy that records `x += y` and `x[i] = y`, which fx would turn into `x + y` or refuse."""
 
@@ -46,7 +50,8 @@ class _RecordFactories(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in _FACTORIES and not any(isinstance(arg, torch.fx.Proxy) for arg in args):
+        makes = func in _FACTORIES or isinstance(func, _OPS)
+        if makes and not any(isinstance(arg, torch.fx.Proxy) for arg in args):
             return self._tracer.create_proxy("call_function", func, args, kwargs)
         return func(*args, **kwargs)
 

@@ -12,8 +12,8 @@ import torch.fx
 from passnet.graph.build import build
 from passnet.graph.spec import Graph, Program, refs
 from passnet.passes.graph_index import GraphIndex
-from passnet.passes.legality import Match
 from passnet.passes.match import each_match
+from passnet.passes.matched import Match
 from passnet.passes.pattern import make_pattern
 
 

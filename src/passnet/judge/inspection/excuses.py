@@ -3,11 +3,12 @@
 import ast
 import functools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 from passnet.judge.inspection import rules as meaning
-from passnet.judge.inspection.names import own_modules, resolve
+from passnet.judge.inspection.names import assigned, own_modules, resolve
 from passnet.judge.inspection.sources import Code, is_traced, module_of
 from passnet.passes.folder import CALLABLES, PACKAGE
 
@@ -18,6 +19,8 @@ _SAME = meaning.words(
 _SAME_METHODS = ("resolve", "absolute", "as_posix", "expanduser")
 _LOOKUPS = meaning.words("sys.modules. get setdefault pop")
 _ADDERS = meaning.words("sys.path. insert append")
+_BY_FILE = meaning.words("importlib.util.spec_from_file_location")
+_BY_NAME = meaning.words("importlib.import_module")
 MAX_STEPS = 20
 """Of following one name of a path through another."""
 
@@ -26,9 +29,12 @@ def excuse(code: Code) -> None:
     """Enter what is excused in a folder all names of which are bound.
 
     These are the folder itself on Python's path, a lookup of one of its own modules, and torch in
-    functions that only patterns use.
+    functions that only patterns use and in graphs that are built for a pattern.
     """
     _excuse_patterns(code)
+    for scope, node in code.nodes:
+        if isinstance(node, ast.Module):
+            _excuse_graphs(code, scope, node)
     for scope, node in code.nodes:
         match node:
             case ast.Call(func, args) if args:
@@ -36,7 +42,12 @@ def excuse(code: Code) -> None:
                 is_excused = (
                     (called <= _ADDERS and folder_path(code, scope, args[-1]) is not None)
                     or (called <= _LOOKUPS and _is_own_key(code, scope, args[0]))
-                    or (called <= meaning.LOADERS and own_modules(code, scope, node))
+                    or (
+                        called <= meaning.LOADERS
+                        and own_modules(code, scope, node)
+                        and (called != _BY_FILE or folder_path(code, scope, args[1]) is not None)
+                        and (called != _BY_NAME or _is_own_name(code, scope, node))
+                    )
                 )
                 code.excused |= {func} if called and is_excused else set()
             case ast.Subscript(owner, key):
@@ -85,6 +96,86 @@ def _excuse_patterns(code: Code) -> None:
         }
         code.only_matched -= others
         is_settled = not others
+    for path in code.only_matched:
+        code.excused |= set(getattr(code.definitions[path], "bases", []))
+
+
+_GRAPHS = meaning.words("torch.fx. Graph graph.Graph")
+_NODE_MAKERS = meaning.words("placeholder call_function call_method output lint")
+
+
+def _excuse_graphs(code: Code, module: str, tree: ast.Module) -> None:
+    """Excuse torch in the graphs that a module builds at its top level for its pattern: nothing
+    takes a part of one of them out again.
+    """
+    built: set[str] = set()
+    excused: set[ast.AST] = set()
+    for statement in tree.body:
+        match statement:
+            case ast.Assign([ast.Name(name)], ast.Call(func)):
+                if resolve(code, module, func) <= _GRAPHS:
+                    built.add(name)
+                    excused.add(func)
+    names, used = set(built), set[ast.AST]()
+    for statement in tree.body:
+        call = _node_maker(statement, built)
+        if call is None:
+            continue
+        used |= {call.func.value, *_listed(call)}
+        names |= {target.id for target in getattr(statement, "targets", ())}
+        excused |= set(call.args[:1]) if call.func.attr == "call_function" else set()
+    for statement in tree.body:
+        match statement:
+            case ast.Assign([ast.Name("pattern")], ast.Call() as call):
+                used |= set(_listed(call))
+    others = set()
+    for scope, node in code.nodes:
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        match node:
+            case ast.Name(name, ast.Load()) if name in names and node not in used:
+                others |= {name} if _holder(code, scope, name) == module else set()
+    imported = {
+        alias.name
+        for _, node in code.nodes
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    reached = {name.removeprefix(".") for name in code.handed_on if name.startswith(".")}
+    if names.isdisjoint(others | imported | reached) and "*" not in imported:
+        code.excused |= excused
+
+
+def _holder(code: Code, scope: str, name: str) -> str:
+    """The scope in which a name has its value."""
+    while scope and f"{scope}/{name}" not in code.names:
+        scope = scope.rpartition("/")[0]
+    return scope
+
+
+def _node_maker(statement: ast.stmt, graphs: Collection[str]) -> Any:
+    """The call of a statement, if all it does is to add a node to one of some graphs."""
+    match statement:
+        case ast.Assign(
+            [ast.Name()], ast.Call(ast.Attribute(ast.Name(graph), attr)) as call
+        ) | ast.Expr(ast.Call(ast.Attribute(ast.Name(graph), attr)) as call) if (
+            graph in graphs and attr in _NODE_MAKERS
+        ):
+            return call
+    return None
+
+
+def _listed(node: ast.AST) -> Iterator[ast.Name]:
+    """The names that are arguments of a call, by themselves or in tuples, lists and dicts."""
+    match node:
+        case ast.Name():
+            yield node
+        case ast.Call(_, args, keywords):
+            for part in (*args, *(keyword.value for keyword in keywords)):
+                yield from _listed(part) if not isinstance(part, ast.Call) else ()
+        case ast.Tuple(parts) | ast.List(parts) | ast.Dict(values=parts):
+            for part in parts:
+                yield from _listed(part) if not isinstance(part, ast.Call) else ()
 
 
 def _is_own_key(code: Code, scope: str, key: ast.expr) -> bool:
@@ -96,21 +187,39 @@ def _is_own_key(code: Code, scope: str, key: ast.expr) -> bool:
         case ast.Name("__name__" | "__package__"):
             return not code.renames
         case ast.Name():
-            values = _values(code, scope, key.id)
+            values = assigned(code, scope, key.id)
             return len(values) == 1 and _is_own_key(code, *values[0])
         case ast.JoinedStr([ast.FormattedValue(ast.Name("__name__" | "__package__")), *_]):
             return not code.renames
+        case ast.BinOp(package, ast.Add(), ast.Constant(str(text))) if text.startswith("."):
+            return _is_own_package(code, package)
     return False
 
 
-def _values(code: Code, scope: str, name: str) -> list[tuple[str, ast.expr]]:
-    """What is assigned to a name, where nothing else gives it a value that text tells."""
-    holder = scope
-    while holder:
-        if (path := f"{holder}/{name}") in code.names:
-            return [(holder, value) for value in code.values.get(path, [])]
-        holder = holder.rpartition("/")[0]
-    return []
+def _is_own_name(code: Code, scope: str, call: ast.Call) -> bool:
+    """Whether the name that a call imports is one of the folder, by itself or from its package."""
+    match [*call.args, *(keyword.value for keyword in call.keywords)]:
+        case [ast.Constant(str(text)), package] if text.startswith("."):
+            return _is_own_package(code, package)
+        case [name, *_]:
+            return _is_own_key(code, scope, name)
+    return False
+
+
+def _is_own_package(code: Code, node: ast.expr) -> bool:
+    """Whether an expression is the name of the folder as a package, or of a module of it."""
+    match node:
+        case ast.Name("__name__" | "__package__"):
+            return not code.renames
+        case ast.Subscript(
+            ast.Call(
+                ast.Attribute(owner, "split" | "rsplit" | "partition" | "rpartition"),
+                [ast.Constant("."), *_],
+            ),
+            ast.Constant(0),
+        ):
+            return _is_own_package(code, owner)
+    return False
 
 
 def folder_path(
@@ -126,7 +235,7 @@ def folder_path(
             is_input = scope.split(".")[0] != PACKAGE
             return file.relative_to(file.parts[0]) if is_input else file
         case ast.Name(name) if steps < MAX_STEPS:
-            values = _values(code, scope, name)
+            values = assigned(code, scope, name)
             return folder_path(code, *values[0], steps + 1) if len(values) == 1 else None
         case ast.Attribute(owner, "parent"):
             return _parent(within(owner), 1)
@@ -136,6 +245,11 @@ def folder_path(
             return _joined(within(left), [part])
         case ast.Call(ast.Attribute(owner, name)) if name in _SAME_METHODS:
             return within(owner)
+        case ast.Call(ast.Attribute(owner, "with_name"), [ast.Constant(str(name))]):
+            return _joined(_parent(within(owner), 1), [name])
+        case ast.Call(ast.Attribute(owner, "joinpath"), [*rest]) if within(owner) is not None:
+            parts = [part.value for part in rest if isinstance(part, ast.Constant)]
+            return _joined(within(owner), parts) if len(parts) == len(rest) else None
         case ast.Call(func, [first, *rest]):
             called = resolve(code, scope, func)
             if called == {"os.path.dirname"}:

@@ -54,7 +54,7 @@ def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
             names stand for each other in too many steps to be followed.
     """
     roots = {PACKAGE: folder.path} | {file.package: file.path.parent for file in folder.passes}
-    passes = frozenset(f"{file.package}.{file.name}" for file in folder.passes)
+    passes = {file.module: file.path for file in folder.passes}
     code = Code(rules, roots, passes=passes, bare=find_bare_names(roots))
     try:
         for name in sorted(code.passes):

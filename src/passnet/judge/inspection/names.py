@@ -195,7 +195,8 @@ def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
     if "importlib.util.module_from_spec" in called:
         return resolve(code, scope, *call.args[:1]) & code.modules.keys()
     is_by_file = "importlib.util.spec_from_file_location" in called
-    parts = call.args[1:2] if is_by_file else call.args[:1]
+    given = call.args[1:2] if is_by_file else call.args[:1]
+    parts = [inner for part in given for inner in _written_out(code, scope, part)]
     texts = [node.value for part in parts for node in ast.walk(part) if hasattr(node, "value")]
     module = module_of(code, scope)
     named = [
@@ -205,6 +206,26 @@ def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
         for path in modules_named(code, module, text)
     ]
     return set(named) & code.modules.keys()
+
+
+def _written_out(code: Code, scope: str, node: ast.expr, steps: int = 0) -> list[ast.expr]:
+    """An expression, and what it is made of by names that have one value."""
+    parts = [node]
+    for name in ast.walk(node):
+        values = assigned(code, scope, name.id) if isinstance(name, ast.Name) else []
+        if len(values) == 1 and steps < MAX_ELEMENTS:
+            parts += _written_out(code, *values[0], steps + 1)
+    return parts
+
+
+def assigned(code: Code, scope: str, name: str) -> list[tuple[str, ast.expr]]:
+    """What is assigned to a name, where nothing else gives it a value that text tells."""
+    holder = scope
+    while holder:
+        if (path := f"{holder}/{name}") in code.names:
+            return [(holder, value) for value in code.values.get(path, [])]
+        holder = holder.rpartition("/")[0]
+    return []
 
 
 def follow(code: Code, path: str) -> set[str]:

@@ -14,7 +14,7 @@ from passnet.passes.folder import PACKAGE, read_source
 MAX_MODULES = 100
 MAX_DEPTH = 200
 """Of expressions and blocks within each other."""
-TRACED = ("pattern", "replacement_args")
+TRACED = ("pattern", "replacement_args", "guard")
 SELF_TEST = "__name__ == '__main__'"
 ANNOTATION = "<annotation>"
 _WITHIN = ("body", "elt", "key", "value", "generators")
@@ -45,10 +45,10 @@ class Code:
     `module/class@line:column/function@line:column` and so on. `definitions`: what opens a scope.
     `file`: the one that is being read.
 
-    `passes`: modules that are on the list. `bare`: of each name that Python may find in the folder
-    itself, once that is on its path, the modules it may be. `values`: what is assigned to each
-    `scope/name`. `only_matched`: definitions that patterns alone use. `excused`: what would be a
-    finding elsewhere, and is none in the expression it is part of.
+    `passes`: modules that are on the list, and their files. `bare`: of each name that Python may
+    find in the folder itself, once that is on its path, the modules it may be. `values`: what is
+    assigned to each `scope/name`. `only_matched`: definitions that patterns alone use. `excused`:
+    what would be a finding elsewhere, and is none in the expression it is part of.
 
     `names`: of each `scope/name` the paths it stands for; of `scope()` what the function gives, of
     `.name` what is assigned to attributes. `elsewhere`: the `scope/name` that is meant where one is
@@ -67,7 +67,7 @@ class Code:
     nodes: list[tuple[str, ast.AST]] = field(default_factory=list)
     definitions: dict[str, ast.AST] = field(default_factory=dict)
     file: str = ""
-    passes: frozenset[str] = frozenset()
+    passes: dict[str, Path] = field(default_factory=dict)
     bare: dict[str, list[str]] = field(default_factory=dict)
     values: dict[str, list[ast.expr]] = field(default_factory=dict)
     only_matched: set[str] = field(default_factory=set)
@@ -99,6 +99,8 @@ def load_module(code: Code, name: str) -> None:
     root, *inner = name.split(".")
     base = code.roots.get(root, Path()).joinpath(*inner)
     files = [file for file in (base / "__init__.py", Path(f"{base}.py")) if file.is_file()]
+    if name in code.passes and not files:  # a dot in its file's name is none in its module's
+        files = [code.passes[name]]
     if root not in code.roots or not inner or not files or name in code.modules:
         return
     path = files[0]

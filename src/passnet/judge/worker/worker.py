@@ -231,7 +231,7 @@ class _Worker:
         wait, stand_still, sleep = placement.wait, self.stand_still, time.sleep
         usual, self._outputs = tuple(_as_tuple(self._outputs)), ()
         made: list[Any] = []
-        aside: torch.Tensor | None = None
+        aside: list[torch.Tensor] = []
         self._observer.observations.clear()
         gc.collect()
         gc.freeze()  # what lives now need not be looked at again
@@ -256,8 +256,8 @@ class _Worker:
                     with self._observer.watching():
                         made = [call(*slots[0])]
                 elif order == ControlPage.SHIFT:
-                    aside = None
-                    aside = torch.empty(count * ControlPage.SHIFT_BYTES, dtype=torch.uint8)
+                    aside.clear()
+                    aside.append(torch.empty(count * ControlPage.SHIFT_BYTES, dtype=torch.uint8))
                 elif order == ControlPage.IDLE:
                     sleep(count / 1e3)  # who is not done yet can be seen at work
                 elif order == ControlPage.LEAVE:
@@ -302,10 +302,7 @@ def _check_matches(request: CheckMatches) -> MatchesChecked:
 
 
 def _match_texts(reports: Sequence[PassReport]) -> tuple[MissText, ...]:
-    return tuple(
-        MissText(report.name, report.num_matches, report.miss.sentence() if report.miss else None)
-        for report in reports
-    )
+    return tuple(MissText(report.name, report.num_matches, report.sentence()) for report in reports)
 
 
 def _map(fd: int, num_bytes: int) -> mmap.mmap:
