@@ -1,5 +1,6 @@
 """PassAgent as a task of Inspect: an llm writes passes with tools until it submits, or a limit."""
 
+import math
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import replace
@@ -248,9 +249,9 @@ def _recorder(
         if keep is not None:
             keep(attempt)
         return Score(
-            value=attempt.last_score,
+            value=math.nan if attempt.last_score is None else attempt.last_score,  # is in no mean
             answer=None if attempt.best is None else f"evaluation {attempt.best}",
-            explanation=attempt.error,
+            explanation=attempt.error or attempt.untimed,
             metadata={"attempt": encode(attempt).decode()},
         )
 
