@@ -83,6 +83,8 @@ folder = click.argument("folder", type=PATH)
 folders = click.argument("folders", nargs=-1, required=True, type=PATH)
 paths = click.argument("paths", nargs=-1, required=True, type=PATH)
 json = flag("--json", "Print the result as JSON.", "as_json")
+fail_under = amount("--fail-under", "Exit with 1 if a candidate has an AS below this; baselines "
+                    "count only where there is nothing else.", metavar="AS")  # fmt: skip
 resume = flag("--resume", "Continue an interrupted run; what it finished is kept.")
 executor = choice("--executor", ["local", "ray"], "Work in processes on this machine, or on a Ray "
                   "cluster.", default="local",
