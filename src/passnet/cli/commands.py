@@ -29,8 +29,7 @@ class _Group(click.Group):
                 return super().invoke(ctx)
             except (KeyboardInterrupt, PassnetError) as cause:
                 if interruption.signal is not None:
-                    interruption.speak()
-                    ctx.exit(interruption.exit_code)
+                    interruption.end()
                 if isinstance(cause, KeyboardInterrupt):
                     raise
                 click.echo(f"passnet: {cause}", err=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 import click
 
@@ -43,28 +44,22 @@ class Interruption:
     def __init__(self) -> None:
         self.signal: int | None = None
         self._command: click.Context | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the second signal may interrupt the first
         self._has_spoken = False
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the command that was ended."""
-        assert self.signal is not None, "no signal came"
-        return SIGNALLED + self.signal
 
     def __call__(self, number: int, _: FrameType | None) -> None:
         """The handler of a signal."""
         if self.signal is not None:
-            self._end()
+            self.end()
         self.signal = number
         self._command = click.get_current_context(silent=True)
-        timer = threading.Timer(GRACE_S, self._end)
+        timer = threading.Timer(GRACE_S, self.end)
         timer.daemon = True
         timer.start()
         raise KeyboardInterrupt
 
-    def speak(self) -> None:
-        """End all processes, and say what is kept and how to go on, once."""
+    def _speak(self) -> None:
+        """End all other processes, and say what is kept and how to go on, once."""
         with self._lock:
             if self._has_spoken:
                 return
@@ -76,16 +71,18 @@ class Interruption:
             with suppress(OSError):
                 os.write(sys.stderr.fileno(), text.encode())
 
-    def _end(self) -> None:
-        self.speak()
+    def end(self) -> NoReturn:
+        """Say what is to be said, and end this process and all that it has started."""
+        assert self.signal is not None, "no signal came"
+        self._speak()
         end_descendants()  # what a thread has started meanwhile
-        os._exit(self.exit_code)
+        os._exit(SIGNALLED + self.signal)  # Python's own end takes seconds with torch loaded
 
 
 @contextmanager
 def interruptible() -> Iterator[Interruption]:
     """For the length of the block Ctrl-C and SIGTERM end what runs in it, by a KeyboardInterrupt;
-    whoever catches that lets the interruption speak.
+    whoever catches that lets the interruption end the process.
 
     Only the main thread hears signals; in another one nothing changes.
     """
