@@ -12,6 +12,9 @@ from passnet.agent.settings import LlmSettings
 from passnet.errors import AuthorError, InputError, boundary
 
 KEY_VARIABLE = "OPENAI_API_KEY"
+NONSENSE = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What providers raise over an answer that they cannot read."""
+
 NO_KEY = "none"
 """Sent to an endpoint of one's own that asks for no key."""
 
@@ -26,7 +29,7 @@ def open_llm(settings: LlmSettings) -> ai.Model:
         temperature=settings.temperature,
         max_tokens=settings.max_output_tokens,
         max_retries=settings.num_retries,
-        timeout=settings.timeout_s,
+        attempt_timeout=settings.timeout_s,
     )
     name, api_key = settings.name, None
     arguments: dict[str, Any] = {}
@@ -44,7 +47,7 @@ def open_llm(settings: LlmSettings) -> ai.Model:
             api_key = NO_KEY
     try:
         with boundary(AuthorError, f"llm {settings.name}"):
-            return ai.get_model(
+            llm = ai.get_model(
                 name,
                 config=config,
                 base_url=settings.base_url,
@@ -58,6 +61,38 @@ def open_llm(settings: LlmSettings) -> ai.Model:
             raise
         text = Text.from_markup(" ".join(str(message).split())).plain
         raise AuthorError(f"llm {settings.name}: {text}") from cause
+    if settings.base_url is not None:
+        _distrust(llm.api)
+    return llm
+
+
+def named(llm: ai.Model) -> str:
+    """An llm and, where it is known, the address at which it is asked."""
+    address = llm.api.base_url
+    return f"llm {llm} at {address}" if address else f"llm {llm}"
+
+
+def request_failure(cause: Exception) -> str:
+    """Why an llm could not be asked, in words: what the last of several requests came to."""
+    last: BaseException = cause
+    while type(last).__name__ == "RetryError" and last.__cause__ is not None:  # tenacity's
+        last = last.__cause__
+    again = "" if last is cause else "asked again and again; the last time "
+    if isinstance(last, NONSENSE):
+        return f"{again}its answer was none of the API ({type(last).__name__}: {last})"
+    return f"{again}{type(last).__name__}: {last}"
+
+
+def _distrust(api: ai.ModelAPI) -> None:
+    """Let a request be repeated, as often as any other, whose answer is none of the API, as from a
+    server that says 200 to everybody.
+    """
+    decide = api.should_retry
+
+    def should_retry(cause: Exception) -> bool | ai.RetryDecision:
+        return True if isinstance(cause, NONSENSE) else decide(cause)
+
+    api.should_retry = should_retry  # type: ignore[method-assign]
 
 
 def check_price(llm: ai.Model, settings: LlmSettings) -> None:

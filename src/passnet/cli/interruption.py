@@ -109,7 +109,9 @@ def _outlook(command: click.Context | None) -> str:
     for name, unit in HOLDINGS.items():
         with suppress(OSError):
             count = (folder / name).read_bytes().count(b"\n")
-            held = f"{count} {unit} are kept in {folder}"
+            if count:
+                verb = "are" if count > 1 else "is"
+                held = f"{count} {unit[: None if count > 1 else -1]} {verb} kept in {folder}"
     resume = "" if "--resume" in sys.argv else " --resume"
     return f"{held}; to go on: {words}{resume}"
 

@@ -161,6 +161,8 @@ def llm(command: Command) -> Command:
              "calls.", "emulates_tools"),
         number("--retries", "How often a failed request to the llm is repeated.", "num_retries",
                default=3),
+        count("--answer-timeout", "The most seconds to wait for an answer of the llm, before the "
+              "request counts as failed.", "timeout_s", default=600),
         count("--turns", "The most answers of an llm, or evaluations by a program.", default=50),
         count("--tokens", "The most tokens of an attempt, in and out; no limit if not given."),
         count("--time", "The most seconds of an attempt; no limit if not given.", "max_seconds"),
@@ -178,7 +180,7 @@ def llm_settings(name: str, options: dict[str, Any]) -> LlmSettings:
     """Which llm to ask, and how, from the options of `llm`."""
     from passnet.agent.settings import LlmSettings
 
-    names = ("base_url", "temperature", "max_output_tokens", "num_retries", "price",
+    names = ("base_url", "temperature", "max_output_tokens", "num_retries", "timeout_s", "price",
              "emulates_tools")  # fmt: skip
     return LlmSettings(name, **picked(options, names))
 
