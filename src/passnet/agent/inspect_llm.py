@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from inspect_ai import model as ai
 from rich.text import Text
+from tenacity import RetryError
 
 from passnet.agent.scripted_llm import SCRIPTED_LLM
 from passnet.agent.settings import LlmSettings
@@ -74,10 +75,10 @@ def named(llm: ai.Model) -> str:
 
 def request_failure(cause: Exception) -> str:
     """Why an llm could not be asked, in words: what the last of several requests came to."""
-    last: BaseException = cause
-    while type(last).__name__ == "RetryError" and last.__cause__ is not None:  # tenacity's
-        last = last.__cause__
-    again = "" if last is cause else "asked again and again; the last time "
+    last, again = cause, ""
+    if isinstance(cause, RetryError) and isinstance(cause.__cause__, Exception):
+        last, num_asked = cause.__cause__, cause.last_attempt.attempt_number
+        again = f"asked {num_asked} times, the last time " if num_asked > 1 else ""
     if isinstance(last, NONSENSE):
         return f"{again}its answer was none of the API ({type(last).__name__}: {last})"
     return f"{again}{type(last).__name__}: {last}"

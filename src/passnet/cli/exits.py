@@ -45,14 +45,14 @@ def fail_below(
         return
     from passnet.bench.candidates import BASELINES
 
-    found: dict[str, float | None] = {score.candidate: score.suite.score for score in scores}
-    found |= dict.fromkeys(untimed)
-    own = {name: score for name, score in found.items() if name.split("@")[0] not in BASELINES}
+    by_name: dict[str, float | None] = {score.candidate: score.suite.score for score in scores}
+    by_name |= dict.fromkeys(untimed)
+    own = {name: score for name, score in by_name.items() if name.split("@")[0] not in BASELINES}
     low = [
         f"{name} has no AS, as no trial of it could be timed"
         if score is None
         else f"{name} has AS {score:.3f}"
-        for name, score in (own or found).items()
+        for name, score in (own or by_name).items()
         if score is None or score < least
     ]
     if low:
