@@ -12,11 +12,11 @@ from tests.bench.runs import command, write_small_suite
 from tests.processes import runs, wait_until
 
 NET = """
-import time, torch
+import subprocess
 def net():
-    time.sleep(60)
-    return torch.nn.ReLU(), torch.ones(2)
+    subprocess.run(["sleep", "60"], start_new_session=True)
 """
+"""A net whose capture starts a process that no terminal and no parent would end."""
 
 ENDED_WITHIN_S = 20
 """What ends on its own takes minutes; how fast an interruption is, a busy machine cannot show."""
@@ -87,11 +87,16 @@ def test_an_ended_run_of_an_author_leaves_no_process(tmp_path: Path) -> None:
     assert line.endswith(" --resume")
 
 
-def test_jobs_are_ended_also_where_they_prepare_and_sleep(tmp_path: Path) -> None:
+def test_what_jobs_have_started_is_ended_with_them(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(NET)
     words = ["extract", f"{own}:net", "--out", tmp_path / "out", "--jobs", "2"]
-    line = interrupt(words, signal.SIGTERM, lambda below: len(below) >= 1)
+
+    def sleeps(below: list[int]) -> bool:
+        names = (Path(f"/proc/{pid}/comm") for pid in below)
+        return any(name.exists() and name.read_text() == "sleep\n" for name in names)
+
+    line = interrupt(words, signal.SIGTERM, sleeps)
     assert "nothing is finished yet; to go on: passnet extract " in line
 
 
