@@ -16,7 +16,7 @@ from typing import NoReturn
 import click
 
 from passnet.cli.exits import SIGNALLED
-from passnet.jobs.lifetime import end_descendants
+from passnet.jobs.lifetime import adopt_orphans, end_descendants
 
 GRACE_S = 1.0
 """How long a command may take to put things away before it is ended as it is."""
@@ -90,6 +90,7 @@ def interruptible() -> Iterator[Interruption]:
     if threading.current_thread() is not threading.main_thread():
         yield interruption
         return
+    adopt_orphans()
     before = {each: signal.signal(each, interruption) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield interruption
@@ -97,6 +98,7 @@ def interruptible() -> Iterator[Interruption]:
         if interruption.signal is None:
             for number, handler in before.items():
                 signal.signal(number, handler)
+            adopt_orphans(False)
 
 
 def _outlook(command: click.Context | None) -> str:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def end_with_parent() -> None:
@@ -17,6 +18,13 @@ def end_with_parent() -> None:
     ends with the thread.
     """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def adopt_orphans(does_adopt: bool = True) -> None:
+    """Whether processes whose parent ends become children of this one, if they are below it, so
+    that `end_descendants` reaches them too.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(does_adopt), 0, 0, 0)
 
 
 def end_descendants() -> None:
