@@ -53,8 +53,8 @@ def folder(body: str = "def replacement(x, y):\n    return x + y\n") -> dict[str
 def evaluation(
     turn: int, score: float | None, *, passing: bool = True, findings: tuple[str, ...] = (), **files
 ) -> Evaluation:
-    """An evaluation of a folder on one graph."""
-    status = "cheat" if findings else "ok"
+    """An evaluation of a folder on one graph, which without a score was not timed."""
+    status = "cheat" if findings else "unstable" if score is None else "ok"
     level = -5 if passing and not findings else None
     graph = VariantResult("relu-0", status, level, score, score, score, None, {}, findings)
     return Evaluation(turn, files or folder(), (graph,), score, 1.0, 0.1)

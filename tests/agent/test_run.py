@@ -199,7 +199,7 @@ def test_a_wrong_endpoint_is_a_record_and_is_tried_again(tmp_path: Path, suite: 
     )
     (attempt,) = attempts(out)
     assert attempt.ending == "error" and attempt.error is not None and "onnect" in attempt.error
-    assert process.returncode == 0 and "onnect" in process.stderr
+    assert process.returncode == 1 and "onnect" in process.stderr
     run(
         out,
         suite,

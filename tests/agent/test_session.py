@@ -9,7 +9,7 @@ import pytest
 from passnet.agent.attempt import Evaluation, VariantResult, num_flips
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.observations import evaluation_text, variant_result
-from passnet.agent.session import Session
+from passnet.agent.session import Session, task_score
 from passnet.bench.run import RunSettings
 from passnet.judge.findings import Finding
 from passnet.judge.processes.sandbox import find_sandbox
@@ -91,6 +91,45 @@ def test_code_that_is_only_marked_elsewhere_is_refused_here(bench: Evaluator) ->
     text = session.call("evaluate", "")
     assert "2 cheat" in text and "network" in text and "Fuse.py:" in text
     assert session.evaluations[0].exploits == ("network",)
+
+
+def unstable(trial: Trial) -> Trial:
+    return replace(trial, status="unstable", speedup=None, speedup_low=None, speedup_high=None)
+
+
+def test_a_correct_state_that_could_not_be_timed_is_kept_and_says_so() -> None:
+    right = Trial("add_relu", "add_relu-1", "passes", "ok", smallest_t=-5, speedup=1.2)
+    untimed, wrong = unstable(right), replace(right, status="runtime_error", smallest_t=None)
+    busy = Evaluation(1, {}, (variant_result(untimed, "/root"),), task_score([untimed]), 1.0, 0.1)
+    failed = Evaluation(1, {}, (variant_result(wrong, "/root"),), task_score([wrong]), 1.0, 0.1)
+    fast = Evaluation(1, {}, (variant_result(right, "/root"),), task_score([right]), 1.0, 0.1)
+    assert busy.score is None and busy.is_passing and failed.score is not None
+    for guarded in (False, True):
+        session = Session(TASK, Evaluator(settings()), is_guarded=guarded)
+        session.evaluations = [failed, busy, failed]
+        assert session.best == 1
+        assert session.call("submit", "") == (
+            "submitted: the state of evaluation 1, which is correct but was not timed"
+        )
+        session.evaluations = [fast, busy]
+        assert session.best == 0
+    text = evaluation_text(busy, 1, 1, TASK)
+    assert text.startswith(
+        "evaluation 1: score not timed, the best so far; 1 of 1 graphs correct; 1"
+    )
+
+
+def test_a_state_that_was_timed_on_some_graphs_alone_has_won_if_all_are_correct() -> None:
+    right = Trial("add_relu", "add_relu-1", "passes", "ok", smallest_t=-5, speedup=1.5)
+    trials = [right, unstable(replace(right, graph="add_relu-2"))]
+    variants = tuple(variant_result(trial, "/root") for trial in trials)
+    session = Session(TASK, Evaluator(settings()), is_guarded=True)
+    session.evaluations = [Evaluation(1, {}, variants, task_score(trials), 1.0, 0.1)]
+    assert session.best == 0 and task_score(trials) == task_score(trials[:1])
+    off = replace(trials[1], smallest_t=1)
+    variants = (variants[0], variant_result(off, "/root"))
+    session.evaluations = [Evaluation(1, {}, variants, task_score([right, off]), 1.0, 0.1)]
+    assert session.best is None
 
 
 def test_a_guarded_session_submits_nothing_where_nothing_won(bench: Evaluator) -> None:

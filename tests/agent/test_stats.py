@@ -7,7 +7,7 @@ import pytest
 
 from passnet.agent.attempt import ToolTime
 from passnet.agent.stats import AuthorStats, best_so_far, summarise
-from passnet.agent.stats_tables import draw_curves, stats_tables
+from passnet.agent.stats_tables import curve_table, draw_curves, stats_tables
 from passnet.errors import InputError
 from passnet.records.serialise import decode, encode
 from passnet.report.tables import markdown
@@ -23,8 +23,33 @@ def evaluations(*scores: float | None, passing: str = ""):
     )
 
 
-def test_the_best_so_far_never_falls_and_is_the_failed_score_before_there_is_one() -> None:
-    assert best_so_far(evaluations(None, 0.5, 2.0, 1.0)) == [0.1, 0.5, 2.0, 2.0]
+def test_the_best_so_far_never_falls_and_is_unknown_before_anything_is_timed() -> None:
+    assert best_so_far(evaluations(None, 0.5, 2.0, 1.0)) == [None, 0.5, 2.0, 2.0]
+
+
+def test_what_was_not_timed_is_missing_from_the_curve_and_counted() -> None:
+    busy = attempt(number=1, evaluations=evaluations(None, None, 2.0), best=2, score=2.0)
+    quiet = attempt(evaluations=evaluations(0.5), best=0, score=0.5)
+    never = attempt(number=2, evaluations=evaluations(None), score=None, final_score=None)
+    (stats,) = summarise([quiet, busy, never])
+    assert stats.curve == pytest.approx((0.5, 0.5, 1.0))
+    assert stats.curve_untimed == (2, 2, 1)
+    (unknown,) = summarise([never])
+    assert (unknown.curve, unknown.curve_untimed) == ((None,), (1,))
+    text = markdown([curve_table([stats]), curve_table([unknown])])
+    assert "0.500 (2 not timed)" in text and "– (1 not timed)" in text and "0.100" not in text
+
+
+def test_a_submission_that_was_not_timed_is_neither_solved_nor_failed(tmp_path: Path) -> None:
+    busy = {"evaluations": evaluations(None), "score": None, "final_score": None}
+    (stats,) = summarise([attempt(), attempt(number=1, **busy), attempt(task="tanh", **busy)])
+    assert (stats.num_submitted, stats.num_untimed) == (3, 2)
+    assert (stats.solved_ratio, stats.tasks_solved_ratio) == (1.0, 1.0)
+    assert stats.geomean_score == pytest.approx(1.5)
+    (unknown,) = summarise([attempt(**busy)])
+    assert (unknown.solved_ratio, unknown.tasks_solved_ratio) == (None, None)
+    draw_curves([unknown], tmp_path / "curves.svg")
+    assert decode(encode(unknown), AuthorStats) == unknown
 
 
 def test_the_curve_is_a_geometric_mean_in_which_who_has_ended_keeps_the_last() -> None:

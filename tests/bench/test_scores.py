@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from passnet.bench.scores import read_rows, score_rows
-from passnet.errors import InputError
+from passnet.bench.scores import read_rows, score_rows, untimed_candidates
+from passnet.errors import InputError, MeasureError
 from tests.bench.runs import passnet
 
 ROWS = [
@@ -51,6 +51,16 @@ def test_an_unstable_trial_is_counted_and_not_scored(tmp_path: Path) -> None:
     more = score_rows(read_rows(write(tmp_path / "more.jsonl", [*ROWS, unstable, alone])))[0]
     assert more.suite == plain.suite
     assert (more.num_unstable, more.num_tasks_unscored, more.num_trials) == (2, 1, 5)
+
+
+def test_a_candidate_that_was_never_timed_has_no_score_and_hides_no_other(tmp_path: Path) -> None:
+    row = {"task": "a", "graph": "a0", "status": "unstable", "smallest_t": -5, "speedup": None}
+    busy = {**row, "candidate": "busy"}
+    rows = read_rows(write(tmp_path / "rows.jsonl", [*ROWS, busy]))
+    assert [score.candidate for score in score_rows(rows)] == ["candidate"]
+    assert untimed_candidates(rows) == ["busy"]
+    with pytest.raises(MeasureError, match="busy: every trial is unstable.* --retry"):
+        score_rows(read_rows(write(tmp_path / "rows.jsonl", [busy])))
 
 
 def test_equal_rows_are_trials_of_their_own(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_sandbox_keeps_the_code_of_passes_from_writing_outside(
     folder = write_passes(tmp_path / "passes", f"open({str(marker)!r}, 'w')\n" + GOOD)
     result = check(folder, suite, "--task", "add_relu")
     assert not marker.exists()
-    assert result.exit_code == 0 and "Read-only file system" in result.stdout
+    assert result.exit_code == 1 and "Read-only file system" in result.stdout
 
 
 def test_a_folder_that_cannot_be_loaded_is_an_error_of_its_task_alone(
@@ -74,7 +74,8 @@ def test_a_folder_that_cannot_be_loaded_is_an_error_of_its_task_alone(
     write_passes(tmp_path / "passes" / "add_relu", "raise ValueError('not today')\n" + GOOD)
     write_passes(tmp_path / "passes" / "mul_relu", GOOD)
     result = check(tmp_path / "passes", suite)
-    assert result.exit_code == 0, result.stderr
+    assert result.exit_code == 1, result.stderr
+    assert "passes: cannot be loaded or applied for add_relu; see above" in result.stderr
     lines = result.stdout.splitlines()
     assert [line.split(":")[0] for line in lines] == ["add_relu-0", "add_relu-1", "mul_relu-0"]
     assert "not today" in lines[0] and "no match" in lines[2]

@@ -65,17 +65,23 @@ class VariantResult:
 
     @property
     def is_correct(self) -> bool:
-        """Whether it ran, and its outputs are correct at t = -5."""
-        return self.status == "ok" and self.smallest_t is not None and self.smallest_t <= CORRECT_AT
+        """Whether it ran, and its outputs are correct at t = -5, be it timed or not."""
+        ran = self.status == "ok" or self.is_untimed
+        return ran and self.smallest_t is not None and self.smallest_t <= CORRECT_AT
+
+    @property
+    def is_untimed(self) -> bool:
+        """Whether it ran, but the machine was too busy to time it, so that it is in no score."""
+        return self.status == "unstable"
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """A state of the pass folder and how it did.
 
-    `score` is the AS of the task, None where nothing could be measured. `turn` counts what the
-    author said before, from 1. Times are of the evaluation as a whole, and of our own part of it:
-    without loading, compiling, running and timing the candidate and its reference.
+    `score` is the AS of the graphs that could be timed, or failed; None where there is none. `turn`
+    counts what the author said before, from 1. Times are of the evaluation as a whole, and of our
+    own part of it: without loading, compiling, running and timing the candidate and its reference.
     """
 
     turn: int
@@ -87,7 +93,7 @@ class Evaluation:
 
     @property
     def is_passing(self) -> bool:
-        """Whether every graph is correct at t = -5."""
+        """Whether every graph is correct at t = -5, be it timed or not."""
         return all(variant.is_correct for variant in self.variants) and bool(self.variants)
 
     @property
@@ -110,10 +116,11 @@ class ToolTime:
 class Attempt:
     """One attempt at a task.
 
-    `best` is the number of the evaluation that is submitted, the one with the highest score; None
-    where there is none, or where the author is guarded and nothing was faster than leaving the
-    graph alone. `score` is its AS. `judged` are its trials as they were measured anew at the end,
-    beside held-out shapes, and `final_score` the AS of these; None where nothing is submitted.
+    `best` is the number of the evaluation that is submitted (see `best_state`); None where there is
+    none, or where the author is guarded and nothing was faster than leaving the graph alone.
+    `score` is its AS. `judged` are its trials as they were measured anew at the end, beside
+    held-out shapes, and `final_score` the AS of these. A score is None where nothing is submitted,
+    or the machine was too busy to time it.
     """
 
     schema_version: int
@@ -151,10 +158,35 @@ class Attempt:
         return self.task, self.author, self.number
 
     @property
-    def last_score(self) -> float:
-        """The AS of what is submitted as it was measured last; 0 where nothing is."""
-        scores = (self.final_score, self.score, 0.0)
-        return next(score for score in scores if score is not None)
+    def last_score(self) -> float | None:
+        """The AS of what is submitted as it was measured last; None where it was never timed, 0
+        where nothing is submitted.
+        """
+        if self.best is None:
+            return 0.0
+        return self.score if self.final_score is None else self.final_score
+
+    @property
+    def is_right(self) -> bool:
+        """Whether what is submitted was correct on every graph when it was evaluated."""
+        return self.best is not None and self.evaluations[self.best].is_passing
+
+    @property
+    def untimed(self) -> str | None:
+        """What is to be said of a submission that could not be timed at the end, in a sentence;
+        None where it could, or there is none.
+        """
+        if self.best is None or self.final_score is not None:
+            return None
+        kept = f"evaluation {self.best} is kept"
+        if self.score is None:
+            return f"{kept}; it is correct, but was not timed: the machine was too busy"
+        if self.judged:
+            return (
+                f"{kept} with its AS of {self.score:.3f}; it was not timed again at the end: the "
+                "machine was too busy"
+            )
+        return None
 
     @property
     def files(self) -> Files:
@@ -168,6 +200,27 @@ class Attempt:
         findings = [finding for trial in self.judged for finding in trial.findings]
         names |= {finding.name for finding in findings if finding.weight == "reject"}
         return tuple(sorted(names))
+
+
+def best_state(states: Sequence[tuple[float | None, bool]]) -> int | None:
+    """Which of some states is best, by the score of each and whether all its graphs are correct;
+    None where there is none.
+
+    That is the one with the highest score, of equals the first. One that is correct but was not
+    timed comes before what is wrong somewhere and scores less than leaving the graphs alone; of
+    several, the last.
+
+    Examples:
+        >>> best_state([(0.5, True), (1.2, True), (1.2, True)]), best_state([(None, False)])
+        (1, None)
+        >>> best_state([(0.1, False), (None, True)]), best_state([(0.9, True), (None, True)])
+        (1, 0)
+    """
+    scores = {n: score for n, (score, _) in enumerate(states) if score is not None}
+    untimed = [n for n, (score, is_right) in enumerate(states) if score is None and is_right]
+    best = max(scores, key=lambda n: scores[n], default=None)
+    is_poor = best is None or (scores[best] < UNCHANGED_SCORE and not states[best][1])
+    return untimed[-1] if untimed and is_poor else best
 
 
 def num_flips(evaluations: tuple[Evaluation, ...]) -> int:

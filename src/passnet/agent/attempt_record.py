@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from passnet.agent.attempt import Attempt, Message
+from passnet.agent.attempt import UNCHANGED_SCORE, Attempt, Message
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.session import Session, task_score
 from passnet.agent.settings import AgentSettings
@@ -33,6 +33,8 @@ def attempt_record(session: Session, suite: Suite, settings: AgentSettings, numb
                 trials = evaluator.judge(session.task, files, session.unseen)
         except PassnetError as cause:
             error = error or f"what was submitted could not be measured anew: {cause}"
+    final_score = task_score(trials) if trials else None
+    best = submitted(session, final_score)
     return Attempt(
         schema_version=SCHEMA_VERSION,
         task=session.task.name,
@@ -46,7 +48,7 @@ def attempt_record(session: Session, suite: Suite, settings: AgentSettings, numb
         evaluations=tuple(session.evaluations),
         best=best,
         score=session.evaluations[best].score if best is not None else None,
-        final_score=task_score(trials) if trials else None,
+        final_score=final_score if best is not None else None,
         ending=session.ending or ("submitted" if session.is_submitted else "stalled"),
         settings=settings.run,
         environment=describe_environment(kind_of(settings.run.judge.device) == "cuda"),
@@ -62,6 +64,20 @@ def attempt_record(session: Session, suite: Suite, settings: AgentSettings, numb
         judged=tuple(trials),
         error=error,
     )
+
+
+def submitted(session: Session, final_score: float | None) -> int | None:
+    """The number of the evaluation that an attempt submits after it was measured anew; the score of
+    that is None where it could not be timed, or was not to be.
+
+    A guarded attempt whose best state was not timed before does not submit it if it is timed now,
+    and has not won.
+    """
+    best = session.best
+    if best is None or final_score is None or not session.is_guarded:
+        return best
+    was_timed = session.evaluations[best].score is not None
+    return best if was_timed or final_score > UNCHANGED_SCORE else None
 
 
 def _shortened(message: Message) -> Message:

@@ -6,12 +6,16 @@ from urllib.parse import urlsplit
 
 from inspect_ai import model as ai
 from rich.text import Text
+from tenacity import RetryError
 
 from passnet.agent.scripted_llm import SCRIPTED_LLM
 from passnet.agent.settings import LlmSettings
 from passnet.errors import AuthorError, InputError, boundary
 
 KEY_VARIABLE = "OPENAI_API_KEY"
+NONSENSE = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What providers raise over an answer that they cannot read."""
+
 NO_KEY = "none"
 """Sent to an endpoint of one's own that asks for no key."""
 
@@ -26,7 +30,7 @@ def open_llm(settings: LlmSettings) -> ai.Model:
         temperature=settings.temperature,
         max_tokens=settings.max_output_tokens,
         max_retries=settings.num_retries,
-        timeout=settings.timeout_s,
+        attempt_timeout=settings.timeout_s,
     )
     name, api_key = settings.name, None
     arguments: dict[str, Any] = {}
@@ -44,7 +48,7 @@ def open_llm(settings: LlmSettings) -> ai.Model:
             api_key = NO_KEY
     try:
         with boundary(AuthorError, f"llm {settings.name}"):
-            return ai.get_model(
+            llm = ai.get_model(
                 name,
                 config=config,
                 base_url=settings.base_url,
@@ -58,6 +62,38 @@ def open_llm(settings: LlmSettings) -> ai.Model:
             raise
         text = Text.from_markup(" ".join(str(message).split())).plain
         raise AuthorError(f"llm {settings.name}: {text}") from cause
+    if settings.base_url is not None:
+        _distrust(llm.api)
+    return llm
+
+
+def named(llm: ai.Model) -> str:
+    """An llm and, where it is known, the address at which it is asked."""
+    address = llm.api.base_url
+    return f"llm {llm} at {address}" if address else f"llm {llm}"
+
+
+def request_failure(cause: Exception) -> str:
+    """Why an llm could not be asked, in words: what the last of several requests came to."""
+    last, again = cause, ""
+    if isinstance(cause, RetryError) and isinstance(cause.__cause__, Exception):
+        last, num_asked = cause.__cause__, cause.last_attempt.attempt_number
+        again = f"asked {num_asked} times, the last time " if num_asked > 1 else ""
+    if isinstance(last, NONSENSE):
+        return f"{again}its answer was none of the API ({type(last).__name__}: {last})"
+    return f"{again}{type(last).__name__}: {last}"
+
+
+def _distrust(api: ai.ModelAPI) -> None:
+    """Let a request be repeated, as often as any other, whose answer is none of the API, as from a
+    server that says 200 to everybody.
+    """
+    decide = api.should_retry
+
+    def should_retry(cause: Exception) -> bool | ai.RetryDecision:
+        return True if isinstance(cause, NONSENSE) else decide(cause)
+
+    api.should_retry = should_retry  # type: ignore[method-assign]
 
 
 def check_price(llm: ai.Model, settings: LlmSettings) -> None:

@@ -1,5 +1,6 @@
 """PassAgent as a task of Inspect: an llm writes passes with tools until it submits, or a limit."""
 
+import math
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,6 +21,7 @@ from inspect_ai.util import LimitExceededError
 
 from passnet.agent.attempt import Attempt, Ending, Message, ToolCall
 from passnet.agent.attempt_record import attempt_record
+from passnet.agent.inspect_llm import named, request_failure
 from passnet.agent.prompt import attack_prompt, system_prompt, task_prompt
 from passnet.agent.session import Session, new_session
 from passnet.agent.settings import AgentSettings, LlmSettings
@@ -133,7 +135,7 @@ async def _converse(state: TaskState, session: Session, seed: int) -> None:
     )
     session.ending = "time"  # if it is cancelled
     try:
-        with boundary(AuthorError, f"llm {llm}"):
+        with boundary(AuthorError, named(llm)):
             agent_state = await agent(agent_state)
         session.ending = "submitted" if session.is_submitted else "stalled"
     except PassnetError as cause:
@@ -142,7 +144,10 @@ async def _converse(state: TaskState, session: Session, seed: int) -> None:
             session.ending = ENDINGS.get(limit.type, "error")
             raise limit from cause
         session.ending = "error"
-        session.error = " ".join(str(cause).split())[:600]
+        text = str(cause)
+        if isinstance(cause, AuthorError) and isinstance(cause.__cause__, Exception):
+            text = f"{named(llm)}: {request_failure(cause.__cause__)}"
+        session.error = " ".join(text.split())[:600]
     finally:
         state.messages = agent_state.messages
         session.messages = [_message(message) for message in state.messages]
@@ -255,9 +260,9 @@ def _recorder(
         if keep is not None:
             keep(attempt)
         return Score(
-            value=attempt.last_score,
+            value=math.nan if attempt.last_score is None else attempt.last_score,  # is in no mean
             answer=None if attempt.best is None else f"evaluation {attempt.best}",
-            explanation=attempt.error,
+            explanation=attempt.error or attempt.untimed,
             metadata={"attempt": encode(attempt).decode()},
         )
 

@@ -53,13 +53,15 @@ def plain(text: str, root: str) -> str:
 def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task: Task) -> str:
     """The summary of an evaluation, then a line a graph, by the numbers that the task has."""
     variants = evaluation.variants
-    score = "not measured" if evaluation.score is None else f"{evaluation.score:.3f}"
+    score = "not timed" if evaluation.score is None else f"{evaluation.score:.3f}"
     is_best = "the best so far" if best == number else f"the best so far is evaluation {best}"
     failures = Counter(_status(variant) for variant in variants if not variant.is_correct)
+    num_untimed = sum(variant.is_untimed for variant in variants)
     lines = [
         f"evaluation {number}: score {score}, {is_best}; "
         f"{len(variants) - failures.total()} of {len(variants)} graphs correct"
-        + "".join(f", {count} {status}" for status, count in failures.items()),
+        + "".join(f", {count} {status}" for status, count in failures.items())
+        + (f"; {num_untimed} not timed, which are in no score" if num_untimed else ""),
         "graph | status | smallest t | speedup | interval | matches | problem",
     ]
     first_graphs: dict[str, str] = {}
@@ -90,8 +92,8 @@ def _graph_numbers(task: Task) -> dict[str, str]:
 
 
 def _status(variant: VariantResult) -> str:
-    is_wrong = variant.status == "ok" and not variant.is_correct
-    return "wrong values" if is_wrong else variant.status
+    has_run = variant.status == "ok" or variant.is_untimed
+    return "wrong values" if has_run and not variant.is_correct else variant.status
 
 
 def _problem(variant: VariantResult) -> str:

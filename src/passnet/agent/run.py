@@ -12,7 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
+from passnet.agent.attempt import ATTEMPTS_FILE, Attempt, best_state
 from passnet.agent.attempt_record import attempt_record
 from passnet.agent.files import write_files
 from passnet.agent.session import Session, new_session
@@ -99,7 +99,8 @@ def run_agent(
                 try:
                     record(attempt)
                     attempts[attempt.task, attempt.number] = attempt
-                    _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
+                    if attempt.last_score is not None or not settings.is_guarded:
+                        _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
                 except (OSError, InputError) as cause:
                     refusals.append(cause)
                     raise
@@ -128,8 +129,9 @@ def run_agent(
 
 def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> None:
     """Leave the pass folder of an attempt under its task, if it is the best of the run there."""
-    scores = [rival.last_score for rival in attempts if rival.task == attempt.task]
-    if attempt.best is None or attempt.last_score < max(scores):
+    rivals = [rival for rival in attempts if rival.task == attempt.task and rival.best is not None]
+    best = best_state([(rival.last_score, rival.is_right) for rival in rivals])
+    if best is None or rivals[best].key != attempt.key:
         return
     target = folder / attempt.task
     write_files(attempt.files, target)

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from passnet.agent import tools
-from passnet.agent.attempt import UNCHANGED_SCORE, Ending, Evaluation, Message, ToolTime
+from passnet.agent.attempt import (
+    UNCHANGED_SCORE,
+    Ending,
+    Evaluation,
+    Message,
+    ToolTime,
+    best_state,
+)
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import Files, created, deleted, read_files, replaced, view
 from passnet.agent.graph_text import graph_text
@@ -17,7 +24,7 @@ from passnet.agent.observations import evaluation_text, match_text, plain, varia
 from passnet.agent.settings import AgentSettings
 from passnet.bench.run import held_out_graphs
 from passnet.bench.scores import Row, score_rows
-from passnet.errors import ActionError, InputError, PassFolderError
+from passnet.errors import ActionError, PassFolderError
 from passnet.judge.trial import Trial
 from passnet.records.serialise import decode, encode
 from passnet.suite.suite import Suite, SuiteGraph, Task
@@ -62,17 +69,19 @@ class Session:
 
     @property
     def best(self) -> int | None:
-        """The number of the evaluation that would be submitted now; of equals the first."""
-        scores = {
-            number: evaluation.score
-            for number, evaluation in enumerate(self.evaluations)
-            if evaluation.score is not None
-        }
-        if not scores:
-            return None
-        best = max(scores, key=lambda number: scores[number])
-        has_won = scores[best] > UNCHANGED_SCORE and self.evaluations[best].is_passing
-        return best if has_won or not self.is_guarded else None
+        """The number of the evaluation that would be submitted now; see `attempt.best_state`.
+
+        A guarded session leaves out what was timed and has not won.
+        """
+        states = [(evaluation.score, evaluation.is_passing) for evaluation in self.evaluations]
+        if self.is_guarded:
+            states = [
+                (score, is_right)
+                if score is None or (score > UNCHANGED_SCORE and is_right)
+                else (None, False)
+                for score, is_right in states
+            ]
+        return best_state(states)
 
     def call(self, tool: str, arguments: str | bytes) -> str:
         """The answer to a call of a tool; a call that is wrong is answered with one line.
@@ -165,7 +174,8 @@ class Session:
         if self.best is None:
             return "submitted: nothing; no state was evaluated, or none won"
         score = self.evaluations[self.best].score
-        return f"submitted: the state of evaluation {self.best}, with score {score:.3f}"
+        how = "which is correct but was not timed" if score is None else f"with score {score:.3f}"
+        return f"submitted: the state of evaluation {self.best}, {how}"
 
 
 def new_session(task: Task, settings: AgentSettings, held_out: Suite | None) -> Session:
@@ -187,8 +197,7 @@ def _foreign_s(trial: Trial) -> float:
 
 def task_score(trials: Sequence[Trial]) -> float | None:
     """The AS of one task from its trials; None where nothing could be measured."""
-    try:
-        (scores,) = score_rows([decode(encode(trial), Row) for trial in trials])
-    except InputError:
+    if all(trial.status == "unstable" for trial in trials):
         return None
+    (scores,) = score_rows([decode(encode(trial), Row) for trial in trials])
     return scores.suite.score

@@ -37,7 +37,7 @@ class LlmSettings:
         temperature: None leaves it to the provider.
         max_output_tokens: of one answer; None leaves it to the provider.
         num_retries: how often a request that failed is made again.
-        timeout_s: for one request.
+        timeout_s: for the answer to one request, which then has failed.
         price: dollars for a million tokens of input and of output, for limits of cost; None where
             Inspect knows them, or nobody asks.
         emulates_tools: describe tools in the text, for endpoints that know none.

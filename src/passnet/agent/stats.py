@@ -13,7 +13,7 @@ from passnet.errors import InputError
 from passnet.score.es import SEVERE_PENALTY
 
 FAILED_SCORE = SEVERE_PENALTY
-"""The AS of a task on whose graphs nothing matches, and here of an author who has no state yet."""
+"""The AS of a task on whose graphs nothing matches, and here of an author who evaluates nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,18 @@ class AuthorStats:
     Args:
         num_scored: attempts without an error.
         num_submitted: of these, that submitted something.
-        solved_ratio: share of the scored whose final score is above 1.
-        tasks_solved_ratio: share of tasks of which an attempt solved one.
+        num_untimed: of these, whose submission could not be timed at the end.
+        solved_ratio: share of the scored, without the untimed, whose final score is above 1.
+        tasks_solved_ratio: share of tasks of which an attempt solved one; one of which all scored
+            attempts are untimed is left out.
         mean_score: AS of the best state as it was evaluated, over what was submitted.
         geomean_score: the same as a geometric mean.
         geomean_final_score: AS of the same states as they were measured anew at the end; it is
             lower by what the best of several noisy measurements promises too much.
         curve: the best AS after 1, 2, 3, ... evaluations, geometric mean over the scored; who has
-            ended keeps the last, who has no state yet counts `FAILED_SCORE`.
+            ended keeps the last, who evaluated nothing counts `FAILED_SCORE`. Whoever has no AS
+            yet, as none of the evaluations could be timed, is not in the mean; None without any.
+        curve_untimed: how many are not in the mean for that reason.
         flipped_ratio: share of attempts that passed, failed, and passed again.
         flips_per_attempt: how often they did.
         exploit_attempts_ratio: share of attempts with an exploit at any turn or at the end.
@@ -60,12 +64,14 @@ class AuthorStats:
     num_tasks: int
     num_scored: int
     num_submitted: int
+    num_untimed: int
     solved_ratio: float | None
-    tasks_solved_ratio: float
+    tasks_solved_ratio: float | None
     mean_score: float | None
     geomean_score: float | None
     geomean_final_score: float | None
-    curve: tuple[float, ...]
+    curve: tuple[float | None, ...]
+    curve_untimed: tuple[int, ...]
     flipped_ratio: float
     flips_per_attempt: float
     exploit_attempts_ratio: float
@@ -103,10 +109,14 @@ def summarise(attempts: Sequence[Attempt]) -> list[AuthorStats]:
 def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
     scored = [attempt for attempt in attempts if attempt.ending != "error"]
     submitted = [attempt for attempt in scored if attempt.best is not None]
-    solved = [attempt for attempt in scored if (attempt.final_score or 0.0) > UNCHANGED_SCORE]
-    tasks, tasks_solved = (
-        {(attempt.suite_hash, attempt.task) for attempt in group} for group in (attempts, solved)
+    timed = [attempt for attempt in scored if attempt.untimed is None]
+    solved = [attempt for attempt in timed if (attempt.final_score or 0.0) > UNCHANGED_SCORE]
+    tasks, tasks_scored, tasks_timed, tasks_solved = (
+        {(attempt.suite_hash, attempt.task) for attempt in group}
+        for group in (attempts, scored, timed, solved)
     )
+    num_tasks_known = len(tasks) - len(tasks_scored - tasks_timed)
+    curve, curve_untimed = learning_curve(scored)
     evaluations = [evaluation for attempt in attempts for evaluation in attempt.evaluations]
     num_exploits = sum(bool(evaluation.exploits) for evaluation in evaluations)
     flips = [num_flips(attempt.evaluations) for attempt in attempts]
@@ -120,12 +130,14 @@ def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
         num_tasks=len(tasks),
         num_scored=len(scored),
         num_submitted=len(submitted),
-        solved_ratio=len(solved) / len(scored) if scored else None,
-        tasks_solved_ratio=len(tasks_solved) / len(tasks),
+        num_untimed=len(scored) - len(timed),
+        solved_ratio=len(solved) / len(timed) if timed else None,
+        tasks_solved_ratio=len(tasks_solved) / num_tasks_known if num_tasks_known else None,
         mean_score=math.fsum(scores) / len(scores) if scores else None,
         geomean_score=geometric_mean(scores) if scores else None,
         geomean_final_score=geometric_mean(finals) if finals else None,
-        curve=learning_curve(scored),
+        curve=curve,
+        curve_untimed=curve_untimed,
         flipped_ratio=sum(map(bool, flips)) / len(attempts),
         flips_per_attempt=sum(flips) / len(attempts),
         exploit_attempts_ratio=sum(bool(attempt.exploits) for attempt in attempts) / len(attempts),
@@ -142,27 +154,30 @@ def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
     )
 
 
-def best_so_far(evaluations: Iterable[Evaluation]) -> list[float]:
-    """The best AS after each evaluation; `FAILED_SCORE` as long as nothing was measured."""
-    bests: list[float] = []
+def best_so_far(evaluations: Iterable[Evaluation]) -> list[float | None]:
+    """The best AS after each evaluation; None as long as nothing could be timed."""
+    bests: list[float | None] = []
     scores: list[float] = []
     for evaluation in evaluations:
         scores += [] if evaluation.score is None else [evaluation.score]
-        bests.append(max(scores, default=FAILED_SCORE))
+        bests.append(max(scores, default=None))
     return bests
 
 
-def learning_curve(attempts: Sequence[Attempt]) -> tuple[float, ...]:
-    """The best AS after 1, 2, 3, ... evaluations, geometric mean over attempts.
+def learning_curve(
+    attempts: Sequence[Attempt],
+) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
+    """The best AS after 1, 2, 3, ... evaluations, geometric mean over the attempts that have one;
+    and how many have none, as none of their evaluations could be timed.
 
     It has a value for each evaluation of the longest attempt; who has ended keeps the last.
     """
     curves = [best_so_far(attempt.evaluations) or [FAILED_SCORE] for attempt in attempts]
     length = max((len(attempt.evaluations) for attempt in attempts), default=0)
-    return tuple(
-        geometric_mean([curve[min(number, len(curve) - 1)] for curve in curves])
-        for number in range(length)
-    )
+    steps = [[curve[min(number, len(curve) - 1)] for curve in curves] for number in range(length)]
+    scores = [[score for score in step if score is not None] for step in steps]
+    means = tuple(geometric_mean(known) if known else None for known in scores)
+    return means, tuple(len(curves) - len(known) for known in scores)
 
 
 def doublings(length: int) -> list[int]:

@@ -16,6 +16,7 @@ SCORES: StatsColumns = {
     "tasks": lambda author: str(author.num_tasks),
     "errors": lambda author: str(author.num_attempts - author.num_scored),
     "submitted": lambda author: str(author.num_submitted),
+    "not timed": lambda author: str(author.num_untimed),
     "solved %": lambda author: _percent(author.solved_ratio),
     "tasks solved %": lambda author: _percent(author.tasks_solved_ratio),
     "AS mean": lambda author: _number(author.mean_score),
@@ -48,7 +49,8 @@ def stats_tables(stats: Sequence[AuthorStats]) -> list[Table]:
         _author_table(
             "Attempts", stats, SCORES,
             "solved: the final score is above 1. AS: geometric mean of the best states as "
-            "evaluated; final: the same states measured anew. Errors are in no score.",
+            "evaluated; final: the same states measured anew. not timed: submissions for which the "
+            "machine was too busy at the end. These and errors are in no score.",
         ),
         curve_table(stats),
         _author_table(
@@ -78,11 +80,21 @@ def curve_table(stats: Sequence[AuthorStats]) -> Table:
     numbers = doublings(max((len(author.curve) for author in stats), default=0))
     rows: list[tuple[str, ...]] = []
     for author in stats:
-        curve = author.curve or (None,)
-        scores = [curve[min(number, len(curve)) - 1] for number in numbers]
-        rows.append((author.name, *map(_number, scores)))
-    note = "Geometric mean over attempts; who has ended keeps the last."
+        last = len(author.curve)
+        cells = [_step(author, min(number, last) - 1) if last else "–" for number in numbers]
+        rows.append((author.name, *cells))
+    note = (
+        "Geometric mean over attempts; who has ended keeps the last. not timed: attempts that are "
+        "not in the mean, as the machine was too busy to time any of their evaluations so far."
+    )
     return Table("Best AS after so many evaluations", ("author", *map(str, numbers)), rows, note)
+
+
+def _step(author: AuthorStats, step: int) -> str:
+    """A cell of the table of curves: the mean, and how many attempts are not in it."""
+    num_untimed = author.curve_untimed[step]
+    untimed = f" ({num_untimed} not timed)" if num_untimed else ""
+    return _number(author.curve[step]) + untimed
 
 
 def overhead_tables(stats: Sequence[AuthorStats]) -> list[Table]:
@@ -119,8 +131,8 @@ def draw_curves(stats: Sequence[AuthorStats], path: Path) -> None:
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     for author in stats:
         label = f"{author.name} ({author.num_scored} attempts)"
-        numbers = range(1, len(author.curve) + 1)
-        axes.plot(numbers, author.curve, marker="o", markersize=3, label=label)
+        known = {n: score for n, score in enumerate(author.curve, start=1) if score is not None}
+        axes.plot(list(known), list(known.values()), marker="o", markersize=3, label=label)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
     axes.set_yscale("log")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -25,13 +25,15 @@ class CandidateEntry:
 
     `folder` is a pass folder for every task, or a folder that holds one pass folder per task under
     the task's name; None for a baseline. `code_hash` covers all its files.
-    `notes` tells what a user should know before it is judged.
+    `notes` tells what a user should know before it is judged, `broken` the tasks whose folder
+    cannot be used.
     """
 
     template: Candidate
     folder: Path | None = None
     code_hash: str | None = None
     notes: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -88,7 +90,7 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
         for name in folder.unlisted
     ) + tuple(f"task {task}: {error}" for task, error in broken.items())
     template = Candidate(text, "passes", None, call, residual, str(path.resolve()))
-    return CandidateEntry(template, path.resolve(), code_hash, notes)
+    return CandidateEntry(template, path.resolve(), code_hash, notes, tuple(broken))
 
 
 def _pass_folders(

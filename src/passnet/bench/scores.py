@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from passnet.bench.files import TRIALS_FILE
-from passnet.errors import InputError
+from passnet.errors import InputError, MeasureError
 from passnet.records.serialise import read_lines
 from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
 from passnet.score.interval import Interval, Measured, score_intervals
 from passnet.score.status import STATUSES, Status
 from passnet.score.suite_score import SuiteScore, score_suite
+
+ALL_UNSTABLE = (
+    "every trial is unstable, so there is nothing to score; measure again on a quieter machine, "
+    "with --resume --retry"
+)
+"""What is said of a candidate that has no score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +98,33 @@ def score_rows(
     p: float = SLOWDOWN_PENALTY,
     seed: int = 0,
 ) -> list[CandidateScore]:
-    """The score of every candidate, in the order in which they first appear.
+    """The score of every candidate, in the order in which they first appear; one all of whose
+    trials are unstable has none, see `untimed_candidates`.
 
     Raises:
-        InputError: a candidate has no trial that can be scored, or b or p is out of range.
+        InputError: b or p is out of range.
+        MeasureError: no candidate has a trial that can be scored.
     """
+    rows = list(rows)
     by_candidate: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_candidate[row.candidate].append(row)
-    return [_score(name, its_rows, b, p, seed) for name, its_rows in by_candidate.items()]
+    untimed = untimed_candidates(rows)
+    if len(untimed) == len(by_candidate):
+        raise MeasureError(f"{', '.join(untimed)}: {ALL_UNSTABLE}")
+    return [
+        _score(name, its_rows, b, p, seed)
+        for name, its_rows in by_candidate.items()
+        if name not in untimed
+    ]
+
+
+def untimed_candidates(rows: Iterable[Row]) -> list[str]:
+    """The candidates all of whose trials are unstable, which have no score."""
+    statuses: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        statuses[row.candidate].add(row.status)
+    return [name for name, its_statuses in statuses.items() if its_statuses == {"unstable"}]
 
 
 def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> CandidateScore:
@@ -108,11 +132,6 @@ def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> Candida
     for row in rows:
         if row.status != "unstable":
             tasks[row.task].append(measured(row))
-    if not tasks:
-        raise InputError(
-            f"{name}: every trial is unstable, so there is nothing to score; "
-            "run again on a quieter machine"
-        )
     plain = {task: [trial.score for trial in trials] for task, trials in tasks.items()}
     return CandidateScore(
         candidate=name,

@@ -1,6 +1,8 @@
 """The command line: a file for each group of commands, which import what takes time when they run.
 
     commands       the command `passnet`, its groups, and the exit code of each error
+    exits          exit codes, and how a command fails
+    interruption   Ctrl-C and SIGTERM: what is kept, how to go on
     options        options and arguments that several commands share
     output         how commands print tables, JSON and notes
     extract        `passnet extract`
@@ -15,7 +17,7 @@
     judge          `passnet judge audit|attack|doctor`
     agent          `passnet agent run|stats|export|harbor`
 
-Errors of passnet end a command with one sentence and exit code 2 (wrong use) or 1.
+Errors of passnet end a command with one sentence and an exit code of `exits`.
 """
 
 from passnet.cli.commands import main

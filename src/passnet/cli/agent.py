@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passnet.cli import options as opt
+from passnet.cli.exits import fail
 from passnet.cli.output import print_json, print_notes, print_tables
 from passnet.errors import InputError
 
@@ -49,6 +50,7 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, out: Pat
 
     An llm (--llm) works with tools over many turns; a compiler or a search (--author) writes by
     itself. The best pass folders are put under OUT/passes, to be judged with `passnet bench run`.
+    Exits with 1 if all attempts failed.
     """
     from passnet.agent.attempt import ATTEMPTS_FILE
     from passnet.agent.run import run_agent
@@ -68,12 +70,15 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, out: Pat
             lambda attempt: step(f"{attempt.task}: {attempt.ending}"),
         )
     for attempt in attempts:
-        if attempt.error is not None:
-            click.echo(f"{attempt.task}: {attempt.error}", err=True)
+        for text in (attempt.error, attempt.untimed):
+            if text is not None:
+                click.echo(f"{attempt.task}: {text}", err=True)
     if not attempts:
-        raise InputError(f"{out}: no attempt ended; see the messages above, then use --resume")
+        fail(f"{out}: no attempt ended; see the messages above, then use --resume")
     _print_stats(attempts, as_json)
     click.echo(f"written to {out}: {ATTEMPTS_FILE} and the best pass folders", err=as_json)
+    if all(attempt.ending == "error" for attempt in attempts):
+        fail(f"all {len(attempts)} attempts failed; --resume makes them again")
 
 
 def _settings(

@@ -9,6 +9,7 @@ import click
 
 from passnet.cli import options as opt
 from passnet.cli import suite as suites
+from passnet.cli.exits import fail, fail_below
 from passnet.cli.output import print_json, print_notes, print_tables
 from passnet.errors import InputError
 
@@ -42,26 +43,30 @@ def bench() -> None:
 @opt.amount("--call-timeout", "The most seconds for any later call.", "call_timeout_s",
             default=30.0)  # fmt: skip
 @opt.flag("--require-sandbox", "Refuse to run if nothing confines candidate code.")
+@opt.fail_under
 @opt.json
 @opt.flag("--brief", "Print the totals only, without a table for each task.")
 def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None, out: Path,
               resume: bool, retry: bool, jobs: int, sandbox: Sandbox, require_sandbox: bool,
-              as_json: bool, brief: bool, **options: Any) -> None:  # fmt: skip
+              fail_under: float | None, as_json: bool, brief: bool,
+              **options: Any) -> None:  # fmt: skip
     """Judge and time candidates on every graph of a suite, and write the run to a folder.
 
     While one task is timed, nothing else runs. Exits with 0 if it could measure, whatever the
-    outcome.
+    outcome; with 1 if no trial could be compiled and run, or an AS is below --fail-under.
     """
     import time
 
     from passnet.bench.candidates import parse_candidate
     from passnet.bench.files import FIGURE_FILE, RUN_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
     from passnet.bench.run import run_suite
+    from passnet.bench.scores import ALL_UNSTABLE, read_rows, untimed_candidates
     from passnet.bench.scores import as_json as to_json
     from passnet.judge.protocol.messages import WorkerLimits
     from passnet.report.progress import progress
     from passnet.report.results import write_results
     from passnet.report.tables import phase_table
+    from passnet.score.status import NOT_RUN
 
     entries = [parse_candidate(text, suite.tasks) for text in candidates]
     if require_sandbox and sandbox.name == "none":
@@ -76,13 +81,18 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
         trials = run_suite(suite, entries, settings, out, resume, step, held_out, jobs, retry)
     wall_s = time.monotonic() - start
     scores = write_results(out)
+    untimed = untimed_candidates(read_rows(out))
+    print_notes(f"{name}: {ALL_UNSTABLE}" for name in untimed)
     if as_json:
         print_json(to_json(scores))
-        return
-    _print_run(scores, trials, brief)
-    print_tables([phase_table(trials, wall_s)])
-    files = (RUN_FILE, TRIALS_FILE, SCORES_FILE, TABLES_FILE, FIGURE_FILE)
-    click.echo(f"written to {out}: {', '.join(files)}")
+    else:
+        _print_run(scores, trials, brief)
+        print_tables([phase_table(trials, wall_s)])
+        files = (RUN_FILE, TRIALS_FILE, SCORES_FILE, TABLES_FILE, FIGURE_FILE)
+        click.echo(f"written to {out}: {', '.join(files)}")
+    if all(trial.status in NOT_RUN for trial in trials):
+        fail(f"none of {len(trials)} trials could be compiled and run; {out} says why")
+    fail_below(fail_under, scores, untimed)
 
 
 def _print_run(scores: list[CandidateScore], trials: list[Trial], brief: bool = False) -> None:
@@ -107,9 +117,10 @@ def _print_run(scores: list[CandidateScore], trials: list[Trial], brief: bool = 
             multiple=True)  # fmt: skip
 @opt.option("--suite", "The suite that was measured, which --by needs; by default the one that the "
             "run folder names.", "suite", callback=opt.open_suite, metavar="SUITE")  # fmt: skip
+@opt.fail_under
 @opt.json
 def bench_score(path: Path, b: float, p: float, groupings: tuple[str, ...], suite: Suite | None,
-                as_json: bool) -> None:  # fmt: skip
+                fail_under: float | None, as_json: bool) -> None:  # fmt: skip
     """Score the trials in PATH again: a run folder, or a JSON-lines file.
 
     A line needs the fields task, graph, status, smallest_t and speedup; candidate is optional.
@@ -118,21 +129,24 @@ def bench_score(path: Path, b: float, p: float, groupings: tuple[str, ...], suit
 
     from passnet.bench.groups import BY_TIME, group_rows
     from passnet.bench.run import suite_of_run
+    from passnet.bench.scores import ALL_UNSTABLE, read_rows, score_rows, untimed_candidates
     from passnet.bench.scores import as_json as to_json
-    from passnet.bench.scores import read_rows, score_rows
     from passnet.report.tables import group_table, task_overview, total_table
 
     rows = read_rows(path)
     scores = score_rows(rows, b, p)
+    untimed = untimed_candidates(rows)
+    print_notes(f"{name}: {ALL_UNSTABLE}" for name in untimed)
     if suite is None and set(groupings) - {BY_TIME}:
         suite = suite_of_run(path)
     groups = {by: group_rows(rows, by, suite) for by in dict.fromkeys(groupings)}
     if as_json:
         grouped = {by: [asdict(group) for group in parts] for by, parts in groups.items()}
         print_json({**to_json(scores, b, p), **({"groups": grouped} if groups else {})})
-        return
-    grouped_tables = [group_table(by, parts) for by, parts in groups.items()]
-    print_tables([task_overview(scores), total_table(scores), *grouped_tables])
+    else:
+        grouped_tables = [group_table(by, parts) for by, parts in groups.items()]
+        print_tables([task_overview(scores), total_table(scores), *grouped_tables])
+    fail_below(fail_under, scores, untimed)
 
 
 @bench.command("show")

@@ -10,15 +10,15 @@ from passnet import __version__
 from passnet.cli.agent import agent
 from passnet.cli.bench import bench
 from passnet.cli.dataset import dataset
+from passnet.cli.exits import FAILURE, HELP, USAGE_ERROR
 from passnet.cli.extract import extract
 from passnet.cli.graph import graph
+from passnet.cli.interruption import interruptible
 from passnet.cli.judge import judge_group
 from passnet.cli.passes import pass_group
 from passnet.cli.suite import suite_group
 from passnet.errors import InputError, PassnetError, os_error_sentence
 
-USAGE_ERROR = 2
-FAILURE = 1
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
@@ -36,14 +36,19 @@ class _Group(click.Group):
             sys.exit(USAGE_ERROR)
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except PassnetError as cause:
-            click.echo(f"passnet: {cause}", err=True)
-            ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)
+        with interruptible() as interruption:
+            try:
+                return super().invoke(ctx)
+            except (KeyboardInterrupt, PassnetError) as cause:
+                if interruption.signal is not None:
+                    interruption.end()
+                if isinstance(cause, KeyboardInterrupt):
+                    raise
+                click.echo(f"passnet: {cause}", err=True)
+                ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)
 
 
-@click.group(cls=_Group, context_settings=SETTINGS)
+@click.group(cls=_Group, context_settings=SETTINGS, epilog=HELP)
 @click.version_option(__version__)
 def main() -> None:
     """Find graphs that a tensor compiler handles badly, and write and judge passes for them."""

@@ -85,6 +85,8 @@ folder = click.argument("folder", type=PATH)
 folders = click.argument("folders", nargs=-1, required=True, type=PATH)
 paths = click.argument("paths", nargs=-1, required=True, type=PATH)
 json = flag("--json", "Print the result as JSON.", "as_json")
+fail_under = amount("--fail-under", "Exit with 1 if a candidate has an AS below this; baselines "
+                    "count only where there is nothing else.", metavar="AS")  # fmt: skip
 resume = flag("--resume", "Continue an interrupted run; what it finished is kept.")
 executor = choice("--executor", ["local", "ray"], "Work in processes on this machine, or on a Ray "
                   "cluster.", default="local",
@@ -163,6 +165,8 @@ def llm(command: Command) -> Command:
              "calls.", "emulates_tools"),
         number("--retries", "How often a failed request to the llm is repeated.", "num_retries",
                default=3),
+        count("--answer-timeout", "The most seconds to wait for an answer of the llm, before the "
+              "request counts as failed.", "timeout_s", default=600),
         count("--turns", "The most answers of an llm, or evaluations by a program.", default=50),
         count("--tokens", "The most tokens of an attempt, in and out; no limit if not given."),
         count("--time", "The most seconds of an attempt; no limit if not given.", "max_seconds"),
@@ -180,7 +184,7 @@ def llm_settings(name: str, options: dict[str, Any]) -> LlmSettings:
     """Which llm to ask, and how, from the options of `llm`."""
     from passnet.agent.settings import LlmSettings
 
-    names = ("base_url", "temperature", "max_output_tokens", "num_retries", "price",
+    names = ("base_url", "temperature", "max_output_tokens", "num_retries", "timeout_s", "price",
              "emulates_tools")  # fmt: skip
     return LlmSettings(name, **picked(options, names))
 

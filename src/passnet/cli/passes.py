@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passnet.cli import options as opt
+from passnet.cli.exits import fail
 from passnet.cli.output import print_notes
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def pass_check(folder: Path, suite: Suite, sandbox: Sandbox, as_json: bool) -> N
     """Print where the passes in FOLDER match, and how near they come where they do not.
 
     FOLDER is a pass folder, or holds one for each task. Its code runs in processes of its own, in a
-    sandbox; nothing is timed. With --json, prints a line of JSON for each pass and graph.
+    sandbox; nothing is timed. With --json, prints a line of JSON for each pass and graph. Exits
+    with 1 if a folder cannot be loaded or applied.
     """
     import msgspec
 
@@ -42,15 +44,20 @@ def pass_check(folder: Path, suite: Suite, sandbox: Sandbox, as_json: bool) -> N
 
     entry = parse_candidate(str(folder), suite.tasks)
     print_notes(entry.notes, sandbox)
+    failed = dict.fromkeys(entry.broken)
     with ParentPool(sandbox=sandbox) as parents:
         for task in suite.tasks:
             candidate = entry.for_task(task.name)
             if candidate is None or candidate.passes is None:
                 continue
             for matches in check_matches(parents, task.graphs, candidate, JudgeSettings()):
+                if matches.error is not None:
+                    failed[task.name] = None
                 for record, line in _lines(matches):
                     record = {"task": task.name, "graph": matches.graph, **record}
                     click.echo(msgspec.json.encode(record).decode() if as_json else line)
+    if failed:
+        fail(f"{folder}: cannot be loaded or applied for {', '.join(failed)}; see above")
 
 
 def _lines(matches: GraphMatches) -> Iterator[tuple[dict[str, Any], str]]:

@@ -4,7 +4,7 @@ process      one function on one payload in a process of its own, with limits
 executors    many items: by workers on this machine, or on a Ray cluster
 run_folder   the folder of a run: what it was begun with, its records, how it resumes
 folder_lock  the lock that keeps a second run out of that folder
-lifetime     a process that ends when its parent does
+lifetime     processes that end when their parent does, or when it says so
 load         processes that spin, to make a machine busy
 python       how this package starts Python for its own processes
 """

@@ -212,7 +212,12 @@ def _content(path: Path) -> bytes | None:
 
 
 def main() -> None:
-    """Serve jobs until the input ends."""
+    """Serve jobs until the input ends, or whoever wants them does, be it in mid-preparation."""
+    end_with_parent()
+    hangup = select.poll()
+    hangup.register(0, 0)
+    if hangup.poll(0):  # it ended before the line above
+        return
     orders, answers = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)

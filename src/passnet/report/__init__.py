@@ -6,7 +6,7 @@
     catalog   tables of a run over the catalog
     listing   graphs and tasks as lines of text
     drawing   a graph as a picture
-    progress  bars on the terminal
+    progress  bars on the terminal, or lines where there is none
 
 Nothing here measures or decides; a table is made from records alone.
 """

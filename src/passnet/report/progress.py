@@ -1,5 +1,8 @@
-"""A progress bar on the terminal's error stream; silent where that is no terminal."""
+"""Progress on the error stream: a bar on a terminal, elsewhere a line now and then."""
 
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -13,13 +16,25 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+LINE_EVERY_S = 30.0
+"""How often a line says how far the work is, where no bar shows it."""
+
 
 @contextmanager
-def progress(title: str, total: int) -> Iterator[Callable[..., None]]:
+def progress(
+    title: str, total: int, every_s: float = LINE_EVERY_S
+) -> Iterator[Callable[..., None]]:
     """A bar with a title, rate and expected end; the block gets the function that counts up to the
     total, one by one, and is told what is worked on.
+
+    Where the error stream is no terminal there is a line every `every_s` seconds instead, the first
+    after that time, so that short work prints nothing.
     """
     console = Console(stderr=True)
+    if not console.is_terminal:
+        with _lines(title, total, every_s) as step:
+            yield step
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -28,13 +43,39 @@ def progress(title: str, total: int) -> Iterator[Callable[..., None]]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[now]}"),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console) as bar:
         task = bar.add_task(title, total=total, now="")
 
         def step(now: str = "") -> None:
             bar.update(task, advance=1, now=now)
 
         yield step
+
+
+@contextmanager
+def _lines(title: str, total: int, every_s: float) -> Iterator[Callable[..., None]]:
+    """A line now and then, from a thread of its own, so that also what stands still is seen to."""
+    start = time.monotonic()
+    ended = threading.Event()
+    num_done, last = 0, ""
+
+    def step(now: str = "") -> None:
+        nonlocal num_done, last
+        num_done, last = num_done + 1, now
+
+    def report() -> None:
+        while not ended.wait(every_s):
+            after = f", the last {last}" if last else ""
+            seconds = time.monotonic() - start
+            text = f"{title}: {num_done} of {total} after {seconds:.0f} s{after}\n"
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+    threading.Thread(target=report, name="progress", daemon=True).start()
+    try:
+        yield step
+    finally:
+        ended.set()
 
 
 @contextmanager

@@ -23,4 +23,9 @@ The entry of `ok` is that of wrong values. Running out of memory is a failure wh
 PassNet paper, Eq. 10, and GraphNet report, Appendix C.
 """
 
+NOT_RUN: frozenset[str] = frozenset(
+    ("compile_error", "runtime_error", "crash", "timeout", "out_of_memory", "reference_error")
+)
+"""The statuses of trials of which nothing was computed, so that there was nothing to judge."""
+
 STATUSES: tuple[str, ...] = (*TOLERATED_FROM, "unstable")

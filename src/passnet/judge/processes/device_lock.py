@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import shlex
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from passnet.errors import MeasureError
 from passnet.judge.protocol.device import lock_name
+
+ANNOUNCED_AFTER_S = 5.0
+"""A turn of measuring is shorter; whoever waits for longer is told for whom."""
+
+_log = logging.getLogger("passnet")
 
 
 class DeviceTurns:
     """A device on which many get ready at a time, and one measures while nobody gets ready.
 
     Entering waits for whoever measures; inside, others get ready as well. Which GPU "cuda" is,
-    CUDA_VISIBLE_DEVICES says.
+    CUDA_VISIBLE_DEVICES says. A wait of `announced_after_s` seconds is announced in the log, with
+    the processes that are waited for.
 
     Raises:
         MeasureError: the lock file cannot be opened.
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, announced_after_s: float = ANNOUNCED_AFTER_S) -> None:
+        self._announced_after_s = announced_after_s
         self._path = Path(tempfile.gettempdir()) / f"passnet-{lock_name(device)}.lock"
         self.waited_s = 0.0
         """Seconds spent waiting for others."""
@@ -50,9 +60,48 @@ class DeviceTurns:
             self._take(fcntl.LOCK_SH)
 
     def _take(self, kind: int) -> None:
+        with suppress(BlockingIOError):
+            fcntl.flock(self._fd, kind | fcntl.LOCK_NB)
+            return
         start = time.perf_counter()
-        fcntl.flock(self._fd, kind)
+        announcement = threading.Timer(self._announced_after_s, self._announce)
+        announcement.daemon = True
+        announcement.start()
+        try:
+            fcntl.flock(self._fd, kind)
+        finally:
+            announcement.cancel()
         self.waited_s += time.perf_counter() - start
+
+    def _announce(self) -> None:
+        """Say who is waited for; nothing where that is only this process, on another thread."""
+        pids = _holders(self._fd)
+        if pids and set(pids) == {os.getpid()}:
+            return
+        named = [f"process {pid}{_command(pid)}" for pid in pids if pid != os.getpid()]
+        _log.warning(
+            "waiting to measure: %s is held by %s", self._path, ", ".join(named) or "others"
+        )
+
+
+def _holders(fd: int) -> list[int]:
+    """The processes that hold a lock on a file; none where the kernel does not say."""
+    inode = str(os.fstat(fd).st_ino)
+    holders = []
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            words = line.split()  # "1: FLOCK ADVISORY WRITE 4711 00:2f:181 0 EOF"; "->" one waits
+            if words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
+                holders.append(int(words[4]))
+    return [pid for pid in dict.fromkeys(holders) if pid > 0]
+
+
+def _command(pid: int) -> str:
+    """The command of a process as it stands in a sentence; empty where it may not be read."""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return f" ({shlex.join(word.decode(errors='replace') for word in words if word)[:200]})"
+    return ""
 
 
 def _opened(path: Path) -> int:

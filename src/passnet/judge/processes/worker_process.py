@@ -138,9 +138,9 @@ class WorkerParent:
 
     def close(self) -> None:
         """End the process and all its workers."""
-        self._channel.close()
-        self._process.kill()
+        self._process.kill()  # first: another thread may wait for an answer of it
         self._process.wait()
+        self._channel.close()
 
     def _ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
         try:

@@ -1,0 +1,128 @@
+"""Ctrl-C and SIGTERM: a sentence on what is kept and how to go on, and no process that stays."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from passnet.cli.exits import SIGNALLED
+from passnet.jobs.lifetime import adopt_orphans, end_descendants
+
+GRACE_S = 1.0
+"""How long a command may take to put things away before it is ended as it is."""
+
+HOLDINGS = {
+    "trials.jsonl": "trials",
+    "attempts.jsonl": "attempts",
+    "nets.jsonl": "captured nets",
+    "graphs.jsonl": "mined graphs",
+    "admissions.jsonl": "admissions",
+}
+"""What a line is in the files of records that runs go on with."""
+
+SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
+"""For a terminal on which a progress bar may have hidden it."""
+
+
+class Interruption:
+    """Ends the command that runs when a signal asks for that.
+
+    The first signal raises KeyboardInterrupt, so that files and folders are put away; when that
+    takes longer than `GRACE_S`, or another signal comes, the process ends without.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._command: click.Context | None = None
+        self._lock = threading.RLock()  # the second signal may interrupt the first
+        self._has_spoken = False
+
+    def __call__(self, number: int, _: FrameType | None) -> None:
+        """The handler of a signal."""
+        if self.signal is not None:
+            self.end()
+        self.signal = number
+        self._command = click.get_current_context(silent=True)
+        timer = threading.Timer(GRACE_S, self.end)
+        timer.daemon = True
+        timer.start()
+        raise KeyboardInterrupt
+
+    def _speak(self) -> None:
+        """End all other processes, and say what is kept and how to go on, once."""
+        with self._lock:
+            if self._has_spoken:
+                return
+            self._has_spoken = True
+            end_descendants()
+            reason = "interrupted" if self.signal == signal.SIGINT else "ended by SIGTERM"
+            clear = SHOW_CURSOR if sys.stderr.isatty() else ""
+            text = f"{clear}passnet: {reason}; {_outlook(self._command)}\n"
+            with suppress(OSError):
+                os.write(sys.stderr.fileno(), text.encode())
+
+    def end(self) -> NoReturn:
+        """Say what is to be said, and end this process and all that it has started."""
+        assert self.signal is not None, "no signal came"
+        self._speak()
+        end_descendants()  # what a thread has started meanwhile
+        os._exit(SIGNALLED + self.signal)  # Python's own end takes seconds with torch loaded
+
+
+@contextmanager
+def interruptible() -> Iterator[Interruption]:
+    """For the length of the block Ctrl-C and SIGTERM end what runs in it, by a KeyboardInterrupt;
+    whoever catches that lets the interruption end the process.
+
+    Only the main thread hears signals; in another one nothing changes.
+    """
+    interruption = Interruption()
+    if threading.current_thread() is not threading.main_thread():
+        yield interruption
+        return
+    adopt_orphans()
+    before = {each: signal.signal(each, interruption) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield interruption
+    finally:
+        if interruption.signal is None:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            adopt_orphans(False)
+
+
+def _outlook(command: click.Context | None) -> str:
+    """What of a command is kept, and how to go on with it."""
+    words = shlex.join(["passnet", *sys.argv[1:]])
+    folder = None if command is None else _run_folder(command)
+    if folder is None:
+        return f"what it had begun is not complete; to begin again: {words}"
+    held = "nothing is finished yet"
+    for name, unit in HOLDINGS.items():
+        with suppress(OSError):
+            count = (folder / name).read_bytes().count(b"\n")
+            if count:
+                verb = "are" if count > 1 else "is"
+                held = f"{count} {unit[: None if count > 1 else -1]} {verb} kept in {folder}"
+    resume = "" if "--resume" in sys.argv else " --resume"
+    return f"{held}; to go on: {words}{resume}"
+
+
+def _run_folder(command: click.Context) -> Path | None:
+    """The folder with the records of a command that can resume; None of another one."""
+    if "resume" not in {parameter.name for parameter in command.command.params}:
+        return None
+    out, work = command.params.get("out"), command.params.get("work")
+    if out is not None and "work" in command.params:
+        return work or out.with_suffix(".work")
+    return out

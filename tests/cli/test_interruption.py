@@ -1,0 +1,119 @@
+"""Ctrl-C and SIGTERM in the middle of long work: what is kept is said, and no process stays."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.bench.runs import command, write_small_suite
+from tests.processes import runs, wait_until
+
+NET = """
+import subprocess
+def net():
+    subprocess.run(["sleep", "60"], start_new_session=True)
+"""
+"""A net whose capture starts a process that no terminal and no parent would end."""
+
+ENDED_WITHIN_S = 20
+"""What ends on its own takes minutes; how fast an interruption is, a busy machine cannot show."""
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below one."""
+    below = [pid]
+    for parent in below:
+        for task in Path(f"/proc/{parent}/task").glob("*/children"):
+            try:
+                below += map(int, task.read_text().split())
+            except OSError:
+                continue
+    return below[1:]
+
+
+def interrupt(
+    words: list[object], number: signal.Signals, is_begun: Callable[[list[int]], bool]
+) -> str:
+    """What a command says that is interrupted once it has begun; it leaves no process."""
+    process = subprocess.Popen(
+        command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    below: set[int] = set()
+
+    def has_begun() -> bool:
+        assert process.poll() is None, process.stderr
+        below.update(descendants(process.pid))
+        return is_begun(sorted(below))
+
+    wait_until(has_begun, "the command does not begin", 60)
+    start = time.monotonic()
+    process.send_signal(number)
+    _, text = process.communicate(timeout=ENDED_WITHIN_S)
+    assert process.returncode == 128 + number, text
+    assert time.monotonic() - start < ENDED_WITHIN_S
+    wait_until(lambda: not any(map(runs, below)), "a process stays", 5)
+    (line,) = [line for line in text.splitlines() if line.startswith("passnet: ")]
+    return line
+
+
+def bench_words(tmp_path: Path) -> list[object]:
+    suite = write_small_suite(tmp_path / "small.parquet", 6)
+    return ["bench", "run", "--suite", suite, "--candidate", "eager", "--candidate", "null@direct",
+            "--out", tmp_path / "run", "--seconds", "0.5", "--self-tolerance", "1e9"]  # fmt: skip
+
+
+def test_an_interrupted_run_says_how_many_trials_are_kept_and_how_to_go_on(tmp_path: Path) -> None:
+    trials = tmp_path / "run" / "trials.jsonl"
+    line = interrupt(
+        bench_words(tmp_path),
+        signal.SIGINT,
+        lambda below: bool(below) and trials.exists() and trials.read_bytes().count(b"\n") >= 2,
+    )
+    count = trials.read_bytes().count(b"\n")
+    assert line.startswith(f"passnet: interrupted; {count} trials are kept in {tmp_path / 'run'}; ")
+    assert line.endswith("to go on: passnet " + line.split("passnet ")[-1])
+    assert "bench run" in line and line.endswith(" --resume")
+
+
+@pytest.mark.slow
+def test_an_ended_run_of_an_author_leaves_no_process(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 2)
+    words = ["agent", "run", "--suite", suite, "--author", "search", "--out", tmp_path / "out"]
+    line = interrupt(words, signal.SIGTERM, lambda below: len(below) > 2)
+    assert line.startswith("passnet: ended by SIGTERM; nothing is finished yet; to go on: passnet ")
+    assert line.endswith(" --resume")
+
+
+def test_what_jobs_have_started_is_ended_with_them(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(NET)
+    words = ["extract", f"{own}:net", "--out", tmp_path / "out", "--jobs", "2"]
+
+    def sleeps(below: list[int]) -> bool:
+        names = (Path(f"/proc/{pid}/comm") for pid in below)
+        return any(name.exists() and name.read_text() == "sleep\n" for name in names)
+
+    line = interrupt(words, signal.SIGTERM, sleeps)
+    assert "nothing is finished yet; to go on: passnet extract " in line
+
+
+@pytest.mark.slow
+def test_a_run_that_waits_for_the_lock_of_the_machine_can_be_interrupted(tmp_path: Path) -> None:
+    import fcntl
+    import tempfile
+
+    from passnet.judge.protocol.device import lock_name
+
+    path = Path(tempfile.gettempdir()) / f"passnet-{lock_name('cpu')}.lock"
+    with path.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        start = time.monotonic()
+        line = interrupt(
+            bench_words(tmp_path),
+            signal.SIGINT,
+            lambda below: bool(below) and time.monotonic() - start > 15,
+        )
+    assert "nothing is finished yet" in line and line.endswith(" --resume")
