@@ -108,20 +108,6 @@ def test_a_library_that_is_missing_says_what_to_install(monkeypatch):
         names_of("x_transformers")
 
 
-@pytest.fixture
-def broken(monkeypatch, tmp_path):
-    """A function that puts a package in the way which raises something while it is imported."""
-
-    def put(package, error):
-        (tmp_path / package).mkdir()
-        (tmp_path / package / "__init__.py").write_text(f"raise {error}")
-        for name in [name for name in sys.modules if name.split(".")[0] == package]:
-            monkeypatch.delitem(sys.modules, name)
-        monkeypatch.syspath_prepend(tmp_path)
-
-    return put
-
-
 @pytest.mark.parametrize(
     "error", ["RuntimeError('no such operator')", "AttributeError('x')", "OSError('no libc10')"]
 )
