@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -87,3 +88,17 @@ def parents() -> Iterator[ParentPool]:
 
     with ParentPool(sandbox=find_sandbox()) as made:
         yield made
+
+
+@pytest.fixture
+def broken(monkeypatch, tmp_path):
+    """A function that puts a package in the way which raises something while it is imported."""
+
+    def put(package, error):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text(f"raise {error}")
+        for name in [name for name in sys.modules if name.split(".")[0] == package]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.syspath_prepend(tmp_path)
+
+    return put

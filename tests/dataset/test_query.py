@@ -3,19 +3,32 @@
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from passnet.dataset.query import BRIEF, Dataset
+from passnet.dataset.store import SUBGRAPHS, read_dataset
+from passnet.dataset.verification import verify
 from passnet.errors import InputError
+from passnet.jobs.process import JobLimits
 from tests.dataset.rows import ROWS, in_order, write
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write(tmp_path / "data")
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
+    """One dataset for many questions, which have one parent process."""
+    with Dataset(write(tmp_path_factory.mktemp("asked") / "data")) as dataset:
+        yield dataset
 
 
 def test_a_filter_gives_the_rows_for_which_it_is_true(folder: Path):
@@ -59,10 +72,10 @@ SECRET = pa.table({"text": ["a variable of this module"]})
         "",
     ],
 )
-def test_an_expression_reaches_no_file_network_or_variable(folder: Path, where: str):
-    out = folder.parent / "out.csv"
-    with Dataset(folder) as dataset, pytest.raises(InputError, match=r"data: filter .*columns are"):
-        dataset.count(where.format(out=out))
+def test_an_expression_reaches_no_file_network_or_variable(asked: Dataset, where: str):
+    out = asked.folder.parent / "out.csv"
+    with pytest.raises(InputError, match=r"data: filter .*columns are"):
+        asked.count(where.format(out=out))
     assert not out.exists() and SECRET.num_rows
 
 
@@ -79,12 +92,62 @@ def test_an_expression_reaches_no_file_network_or_variable(folder: Path, where: 
         "copy subgraphs to '{file}.other' (format parquet)",
     ],
 )
-def test_even_a_statement_writes_and_loads_nothing(folder: Path, statement: str):
+def test_even_a_statement_writes_and_loads_nothing(asked: Dataset, statement: str):
+    folder = asked.folder
     names = sorted(folder.iterdir())
     text = statement.format(out=folder.parent / "out", file=folder / "subgraphs-000.parquet")
-    with Dataset(folder) as dataset, pytest.raises(InputError, match="cannot be read"):
-        dataset.run_sql(text)
+    with pytest.raises(InputError, match="cannot be read"):
+        asked.run_sql(text)
     assert sorted(folder.iterdir()) == names and not (folder.parent / "out").exists()
+
+
+FOR_EVER = "(WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT max(n) FROM t)"
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        f"{FOR_EVER} > 0",
+        "levenshtein(repeat(program, 9999), repeat(program, 9998)) > 0",  # heeds no interruption
+    ],
+)
+def test_a_question_that_goes_on_for_ever_ends_in_its_time(folder: Path, where: str):
+    start = time.monotonic()
+    with Dataset(folder, JobLimits(1.0, 2048)) as dataset:
+        with pytest.raises(InputError, match=r"not answered in 1 s; ask for less, or allow more"):
+            dataset.count(where)
+        assert time.monotonic() - start < 60
+        assert dataset.count() == len(ROWS)  # the next question is answered
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "len(range(num_ops * 1000000000)) > 0",  # beyond what DuckDB counts as its memory
+        "length(repeat('a', 4000000000)) > num_ops",
+        "(select len(list(x)) from range(1, 10000000000) t(x)) > 0",
+    ],
+)
+def test_a_question_takes_no_more_than_its_memory(folder: Path, where: str):
+    with (
+        Dataset(folder, JobLimits(60.0, 300)) as dataset,
+        pytest.raises(InputError, match=r"takes more than 300 MiB; ask for less, or allow more"),
+    ):
+        dataset.count(where)
+
+
+def test_a_long_text_that_many_rows_share_fills_no_memory(tmp_path: Path):
+    text = "a" * 2**20
+    rows = [replace(ROWS[0], full=f"{number:064}", program=text) for number in range(600)]
+    folder = write(tmp_path / "data", rows)
+    assert (folder / "subgraphs-000.parquet").stat().st_size < 200_000
+    with Dataset(folder, JobLimits(60.0, 500)) as dataset:
+        assert dataset.count() == len(rows)
+        with pytest.raises(InputError, match=r"cannot be read: takes more than 500 MiB"):
+            dataset.table()
+    SUBGRAPHS.write(tmp_path / "one.parquet", rows)
+    with pytest.raises(InputError, match=r"unpacks to .* bytes, more than 536870912 for a file of"):
+        list(SUBGRAPHS.read(tmp_path / "one.parquet"))
 
 
 def test_an_unknown_column_is_named_with_those_that_are(folder: Path):
@@ -104,6 +167,38 @@ def test_a_manifest_of_another_version_is_refused(folder: Path):
     edit_manifest(folder, schema_version=99)
     with pytest.raises(InputError, match=r"dataset.json: schema version 99, this passnet reads 1"):
         Dataset(folder)
+
+
+@pytest.mark.parametrize("way", ["absolute", "up", "link", "folder"])
+def test_a_manifest_points_at_nothing_outside_of_its_folder(folder: Path, way: str):
+    file = folder / "subgraphs-000.parquet"
+    outside = folder.parent / "outside.parquet"
+    file.replace(outside)
+    if way == "link":
+        file.symlink_to(outside)
+    names = {
+        "absolute": str(outside),
+        "up": "../outside.parquet",
+        "link": file.name,
+        "folder": "..",
+    }
+    manifest = json.loads((folder / "dataset.json").read_text())
+    manifest["shards"][0]["file"] = names[way]
+    edit_manifest(folder, **manifest)
+    refused = "outside of its folder" if way == "link" else "no name of a file beside it"
+    with pytest.raises(InputError, match=refused):
+        Dataset(folder)
+    with pytest.raises(InputError, match=refused):
+        read_dataset(folder)
+    assert any(refused in text for text in verify(folder).files)
+
+
+@pytest.mark.parametrize("number", [-1, 2**63 - 1])
+def test_a_manifest_with_an_odd_number_of_rows_is_wrong_and_no_traceback(folder: Path, number: int):
+    edit_manifest(folder, num_subgraphs=number)
+    assert not verify(folder, num_runs=0).ok
+    with pytest.raises(InputError, match="num_subgraphs"):
+        raise InputError("; ".join(verify(folder).files))
 
 
 def test_a_folder_without_a_dataset_is_refused(tmp_path: Path):

@@ -106,6 +106,30 @@ def by_keyword():
     return Net(net, (x, x, x), {"need_weights": NetInput(False)})
 
 
+def attending():
+    x = torch.randn(3, 2, 8)
+    return torch.nn.MultiheadAttention(8, 2), (x, x, x)
+
+
+def lstm():
+    return torch.nn.LSTM(4, 5, proj_size=3), torch.randn(3, 2, 4)
+
+
+def gru():
+    return torch.nn.GRU(4, 5, 2, bidirectional=True, batch_first=True), torch.randn(2, 3, 4)
+
+
+def encoder():
+    return torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), torch.randn(2, 3, 8)
+
+
+def packed():
+    def net(x):
+        return torch.nn.utils.rnn.pack_padded_sequence(x, [2, 1], batch_first=True).data
+
+    return net, torch.ones(2, 2, 4)
+
+
 def huge():
     """7 billion parameters."""
     layers = [torch.nn.Linear(16384, 16384) for _ in range(26)]

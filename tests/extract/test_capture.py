@@ -13,6 +13,7 @@ from passnet.errors import CaptureError
 from passnet.extract.capture import CapturedGraph, capture, capture_values
 from passnet.extract.torchvision_ops import import_torchvision
 from passnet.graph.build import build
+from passnet.graph.fake import infer_shapes
 from passnet.graph.from_tensor import spec_from_tensor
 from passnet.graph.parse import parse_program
 from passnet.graph.render import render_program
@@ -56,6 +57,31 @@ def test_a_net_with_norm_in_place_operator_and_index_assignment_is_captured_whol
     assert {"operator.setitem", "Tensor.mul_", "torch.nn.functional.batch_norm"} <= set(called)
     assert "operator.iadd" in called
     assert_same(rerun(captured), expected)
+
+
+@pytest.mark.parametrize(
+    ("net", "target"),
+    [
+        (torch.nn.LSTM(4, 5), "torch.lstm"),
+        (torch.nn.LSTM(4, 5, 2, bidirectional=True, batch_first=True), "torch.lstm"),
+        (torch.nn.GRU(4, 5), "torch.gru"),
+        (torch.nn.GRU(4, 5, 2, bidirectional=True, bias=False), "torch.gru"),
+        (torch.nn.RNN(4, 5), "torch.rnn_tanh"),
+        (torch.nn.RNN(4, 5, nonlinearity="relu"), "torch.rnn_relu"),
+        (torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GRU(4, 5)), "torch.gru"),
+    ],
+)
+def test_a_recurrent_net_is_one_graph_that_computes_what_it_does(net, target):
+    x = torch.randn(3, 2, 4)
+    [captured] = capture_values(net, x)
+    assert target in targets(captured.graph)
+    expected = net(x)
+    output, *state = rerun(captured)
+    assert_same(output, expected[0])
+    assert_same(tuple(state), expected[1] if isinstance(expected[1], tuple) else expected[1:])
+    shapes = infer_shapes(captured.graph)
+    assert shapes[targets(captured.graph).index(target)][0].shape == tuple(output.shape)
+    assert not torch._dynamo.config.allow_rnn
 
 
 def test_tuples_lists_and_keywords_are_inputs():

@@ -1,10 +1,14 @@
 """The catalog: what may be asked for, what is near, and that each library is captured."""
 
+import subprocess
 import sys
 from importlib.util import find_spec
 
 import pytest
+import torch
+from click.testing import CliRunner
 
+from passnet.cli import main
 from passnet.errors import InputError
 from passnet.extract.catalog import LIBRARIES, library, names_of
 from passnet.extract.entry_capture import capture_entry
@@ -102,6 +106,47 @@ def test_a_library_that_is_missing_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "passnet.extract.catalog.x_transformers", None)
     with pytest.raises(InputError, match=r"pip install 'passnet\[x-transformers\]'"):
         names_of("x_transformers")
+
+
+@pytest.mark.parametrize(
+    "error", ["RuntimeError('no such operator')", "AttributeError('x')", "OSError('no libc10')"]
+)
+def test_a_broken_library_is_named_in_a_sentence(broken, error):
+    broken("torch_geometric", error)
+    with pytest.raises(InputError) as raised:
+        resolve(["torch_geometric/gcn"])
+    kind, _, text = error.partition("('")
+    assert str(raised.value) == (
+        f"the nets of torch_geometric cannot be imported ({kind}: {text[:-2]}); install builds of "
+        f"torch_geometric that fit torch {torch.__version__}"
+    )
+
+
+def test_a_broken_torchvision_is_named_by_those_that_need_it_and_stops_no_other(broken):
+    broken("torchvision", "RuntimeError('operator torchvision::nms is of another version')")
+    with pytest.raises(InputError, match=r"nets of timm cannot .*\(torchvision cannot be imported"):
+        resolve(["timm/resnet18"])
+    listing = CliRunner().invoke(main, ["extract", "--list"])
+    assert listing.exit_code == 0
+    [line] = [line for line in listing.output.splitlines() if line.startswith("timm")]
+    assert "broken: " in line and "torchvision cannot be imported" in line
+    assert capture_entry(f"{own.__file__}:small", CaptureSettings()).record.status == "captured"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("torchvision") is None, reason="torchvision is not installed")
+def test_a_file_that_imports_torchvision_is_captured_beside_any_build_of_torch(tmp_path):
+    path = tmp_path / "nets.py"
+    path.write_text(
+        "import torch, torchvision\n"
+        "def make():\n"
+        "    return torchvision.models.squeezenet1_1(), torch.ones(1, 3, 64, 64)\n"
+    )
+    script = (
+        "import sys; from passnet.extract.catalog.file import build_function as f; f(*sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", script, f"{path}:make"]
+    assert subprocess.run(command, check=False).returncode == 0
 
 
 def test_a_function_of_ones_own_is_an_entry():

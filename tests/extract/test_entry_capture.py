@@ -145,6 +145,22 @@ def test_a_net_that_keeps_what_it_was_called_with_is_built_anew_for_its_check():
     assert record.constraints is not None and record.constraints.runnable
 
 
+@pytest.mark.parametrize("name", ["attending", "lstm", "gru", "encoder"])
+def test_recurrent_and_attending_nets_are_captured_with_fake_weights_and_compute_the_same(name):
+    record = capture(name).record
+    assert (record.status, record.mode) == ("captured", "fake"), record.error
+    assert record.constraints is not None
+    assert (record.constraints.runnable, record.constraints.error) == (True, None)
+
+
+def test_what_dynamo_does_not_trace_is_named():
+    for _ in range(2):  # the second time, Dynamo has said so before
+        record = capture("packed", mode="real").record
+        assert record.error is not None
+        assert "found no tensor op to trace" in record.error
+        assert "`pack_padded_sequence`" in record.error
+
+
 def test_a_graph_without_arguments_is_a_graph():
     result = capture("constant")
     assert result.record.status == "captured", result.record.error

@@ -9,7 +9,7 @@ from passnet.extract.capture import capture
 from passnet.extract.net import NetInput, floats, ones, tokens
 from passnet.extract.recapture import recapture, resized_value
 from passnet.graph.canonical import fingerprints
-from tests.extract import sized
+from tests.extract import own, sized
 
 HERE = sized.__file__
 
@@ -51,6 +51,18 @@ def test_another_dtype_gives_the_graph_of_the_cast_net():
     [actual] = recapture(f"{HERE}:rms", {}, "bfloat16").graphs
     [expected] = capture(sized.Rms().eval().bfloat16(), torch.randn(2, 6, 8).bfloat16())
     assert fingerprints(actual).full == fingerprints(expected).full
+
+
+def test_an_input_that_is_given_twice_stays_one_argument():
+    entry = f"{own.__file__}:attending"
+    [cast] = recapture(entry, {}, "bfloat16").graphs
+    [graph] = recapture(entry, {}).graphs
+    assert len(cast.tensors) == len(graph.tensors) == 5
+
+
+def test_a_recurrent_net_is_cast_with_the_weights_it_lists():
+    [graph] = recapture(f"{own.__file__}:gru", {}, "bfloat16").graphs
+    assert {spec.dtype for spec in graph.tensors} == {"bfloat16"}
 
 
 def test_a_net_that_refuses_a_size_says_so():

@@ -150,6 +150,19 @@ def test_a_text_that_rows_share_is_counted_for_each(tmp_path, monkeypatch):
         list(limited.read(path))
 
 
+def test_an_encoding_that_makes_long_texts_of_few_bytes_is_not_read(tmp_path):
+    path = tmp_path / "r.parquet"
+    ROWS.write(path, [Row("a" * 1000, number, (), "a", ()) for number in range(20)])
+    pq.write_table(
+        pq.read_table(path),
+        path,
+        use_dictionary=False,
+        column_encoding={"text": "DELTA_BYTE_ARRAY"},
+    )
+    with pytest.raises(InputError, match="a page with encoding 7, not used here"):
+        ROWS.check(path)
+
+
 def test_what_would_unpack_to_too_much_is_not_unpacked(tmp_path):
     path = tmp_path / "r.parquet"
     ROWS.write(path, [Row(f"{k}" + "x" * 10_000, 1, (), "a", ()) for k in range(100)])

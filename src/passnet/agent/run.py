@@ -17,7 +17,7 @@ from passnet.agent.attempt_record import attempt_record
 from passnet.agent.files import write_files
 from passnet.agent.session import Session, new_session
 from passnet.agent.settings import AgentSettings
-from passnet.errors import AuthorError, InputError
+from passnet.errors import AuthorError, InputError, boundary
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.judge.protocol.device import find_device
 from passnet.records.serialise import SCHEMA_VERSION
@@ -144,12 +144,13 @@ def _open_llm(settings: AgentSettings) -> Model:
     """The llm of a run, before anything is written.
 
     Raises:
-        InputError: Inspect is not installed, or a limit of cost has no prices.
+        InputError: Inspect is not installed, or broken, or a limit of cost has no prices.
         AuthorError: no such provider, or no key.
     """
     if importlib.util.find_spec("inspect_ai") is None:
         raise InputError("an llm as author needs the extra agent: pip install 'passnet[agent]'")
-    from passnet.agent.inspect_llm import check_price, open_llm
+    with boundary(InputError, "inspect_ai, which asks llms, cannot be imported"):
+        from passnet.agent.inspect_llm import check_price, open_llm
 
     if settings.llm is None:
         raise InputError("the author llm needs the name of one: give --llm provider/name")

@@ -145,7 +145,7 @@ def agent_stats(paths: tuple[Path, ...], figure: Path | None, as_json: bool) -> 
 @opt.choice("--form", ["chat", "pairs"],
             "What to write: whole chats with tool calls, or pairs of a task and its passes.",
             default="chat")  # fmt: skip
-@opt.option("--min-score", "The least AS that the submission of an attempt must have.", default=1.0)
+@opt.least("--min-score", "The least AS that the submission of an attempt must have.", default=1.0)
 @opt.flag("--any-ending", "Include attempts that ended without a submission.")
 @opt.flag("--until-best", "Cut chats off after their best evaluation.")
 def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],

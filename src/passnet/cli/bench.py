@@ -107,11 +107,11 @@ def _print_run(scores: list[CandidateScore], trials: list[Trial], brief: bool = 
 
 @bench.command("score")
 @click.argument("path", type=opt.PATH)
-@opt.option("--b", "The factor of an error that is not tolerated, above 0 and at most 1.",
-            default=0.1)  # fmt: skip
-@opt.option("--p",
-            "The penalty of a slow-down: a speedup s below 1 counts as s to the power of p + 1.",
-            default=0.0)  # fmt: skip
+@opt.amount("--b", "The factor of an error that is not tolerated, above 0 and at most 1.",
+            default=0.1, type=opt.FiniteRange(high=1, min_open=True))  # fmt: skip
+@opt.least("--p",
+           "The penalty of a slow-down: a speedup s below 1 counts as s to the power of p + 1.",
+           default=0.0)  # fmt: skip
 @opt.choice("--by", ["time", "ops", "dtype", "domain", "library"], "Also group the graphs by this, "
             "and print on which groups each candidate wins and loses (repeatable).", "groupings",
             multiple=True)  # fmt: skip

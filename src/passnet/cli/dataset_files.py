@@ -15,6 +15,7 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.dataset.export import Layout
+    from passnet.jobs.process import JobLimits
 
 LEFT_OUT_SHOWN = 20
 
@@ -22,7 +23,7 @@ LEFT_OUT_SHOWN = 20
 @click.command("verify")
 @opt.folder
 @opt.number("--run", "The number of rows to build and run.", "num_runs", default=0)
-@opt.option("--seed", "Seed of the choice of these rows, and of their inputs.", default=0)
+@opt.number("--seed", "Seed of the choice of these rows, and of their inputs.", default=0)
 @opt.jobs("Rows")
 @opt.json
 def verify_command(folder: Path, num_runs: int, seed: int, jobs: int, as_json: bool) -> None:
@@ -59,12 +60,14 @@ def verify_command(folder: Path, num_runs: int, seed: int, jobs: int, as_json: b
             "Hugging Face (hf).", required=True)  # fmt: skip
 @opt.option("--where", "Write only rows for which this holds; see `passnet dataset query`.",
             metavar="EXPRESSION")  # fmt: skip
+@opt.question_limits
 @opt.option("--name", "The name of the exported dataset.", default="subgraphs")
 @opt.path("--split", "With hf, a folder of `passnet dataset split` to take splits from.")
 @opt.option("--license", "The licence that the card names.", "license_name", default="mit")
 @opt.json
-def export_command(folder: Path, out: Path, layout: Layout, where: str | None, name: str,
-                   split: Path | None, license_name: str, as_json: bool) -> None:  # fmt: skip
+def export_command(folder: Path, out: Path, layout: Layout, where: str | None,
+                   limits: JobLimits, name: str, split: Path | None, license_name: str,
+                   as_json: bool) -> None:  # fmt: skip
     """Write the rows of a dataset in a layout that others read."""
     from passnet.dataset.export import ExportPlan, export_dataset
     from passnet.dataset.query import Dataset
@@ -75,7 +78,7 @@ def export_command(folder: Path, out: Path, layout: Layout, where: str | None, n
         raise InputError("--split is for --layout hf; other layouts have no splits")
     sides = read_split(split)[1] if split is not None else {}
     plan = ExportPlan(layout, where, name, sides, license_name)
-    with Dataset(folder) as dataset, late_progress() as start:
+    with Dataset(folder, limits) as dataset, late_progress() as start:
         export = export_dataset(dataset, out, plan, partial(start, "writing rows"))
     unit = "files" if layout == "hf" else "directories"
     tasks = f", {export.num_tasks} tasks" if layout == "passnet" else ""

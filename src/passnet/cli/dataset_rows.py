@@ -14,6 +14,8 @@ from passnet.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from passnet.jobs.process import JobLimits
+
 ROWS_SHOWN = 20
 NAME_CHARACTERS = 16
 """Of a fingerprint in a table; `passnet dataset show` takes as many."""
@@ -29,10 +31,11 @@ JSON_COLUMNS = ("tensors", "places")
             "The columns to print, with commas between, or all; the main ones if not given.",
             metavar="NAMES")  # fmt: skip
 @opt.number("--limit", f"The most rows to print; else {ROWS_SHOWN} in a table, or all.")
+@opt.question_limits
 @opt.json
 @opt.flag("--csv", "Print the result as CSV.", "as_csv")
 def query_command(folder: Path, where: str | None, columns: str | None, limit: int | None,
-                  as_json: bool, as_csv: bool) -> None:  # fmt: skip
+                  limits: JobLimits, as_json: bool, as_csv: bool) -> None:  # fmt: skip
     """Print the rows of a dataset for which WHERE is true; all rows without it.
 
     WHERE is an expression of SQL over the columns, as DuckDB understands it:
@@ -48,7 +51,7 @@ def query_command(folder: Path, where: str | None, columns: str | None, limit: i
         names = COLUMNS if columns == "all" else tuple(columns.replace(" ", "").split(","))
     if limit is None and not (as_json or as_csv):
         limit = ROWS_SHOWN
-    with Dataset(folder) as dataset:
+    with Dataset(folder, limits) as dataset:
         table = dataset.table(where, names, limit)
         if as_json:
             print_json([_as_json(row) for row in table.to_pylist()])

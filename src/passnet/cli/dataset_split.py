@@ -23,8 +23,8 @@ suites_option = opt.suites("--suite", "A suite to keep out of training (repeatab
 @click.command("split")
 @opt.folder
 @opt.out("The folder of the split")
-@opt.option("--share", "The share of op sequences to evaluate on, from 0 to below 1.", default=0.1)
-@opt.option("--seed", "Seed of the choice of op sequences.", default=0)
+@opt.share("--share", "The share of op sequences to evaluate on, from 0 to below 1.", default=0.1)
+@opt.number("--seed", "Seed of the choice of op sequences.", default=0)
 @suites_option
 @opt.json
 def split_command(

@@ -108,16 +108,17 @@ def _lines(named: Sequence[NetRecord], num_records: int, out: Path) -> Iterator[
 
 
 def _list_libraries(as_json: bool) -> None:
-    from passnet.extract.catalog import LIBRARIES, library
+    from passnet.extract.catalog import LIBRARIES, library, names_of
 
     rows = []
     for name in LIBRARIES:
         try:
-            module = library(name)
-            number: int | None = len(module.names())
-            adds = module.ADDS
-        except (InputError, ImportError, OSError, RuntimeError) as cause:
-            number, adds = None, f"not installed: {cause}"
+            number: int | None = len(names_of(name))
+            adds = library(name).ADDS
+        except InputError as error:
+            is_missing = isinstance(error.__cause__, ModuleNotFoundError)
+            number = None
+            adds = f"not installed: {error.__cause__}" if is_missing else f"broken: {error}"
         rows.append({"library": name, "nets": number, "adds": adds})
     lines = [
         f"{row['library']:18} {'-' if row['nets'] is None else row['nets']:>6}  {row['adds']}"

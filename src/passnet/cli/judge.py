@@ -31,7 +31,7 @@ def judge_group() -> None:
 @opt.paths
 @opt.number("--load", "Processes that spin beside the audit, to keep the machine busy; it is made "
             "once for each number given (repeatable).", "loads", multiple=True, default=(0,),
-            metavar="K")  # fmt: skip
+            type=click.IntRange(0, opt.MAX_JOBS), metavar="K")  # fmt: skip
 @opt.json
 @opt.sandbox
 @opt.device

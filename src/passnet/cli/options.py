@@ -5,6 +5,7 @@ help. Commands import this module as `opt`, so that `@opt.json` stands beside th
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -37,12 +38,45 @@ def choice(name: str, words: Sequence[str], text: str, *args: str, **settings: A
     return option(name, text, *args, type=click.Choice(words), **settings)
 
 
+MAX_WHOLE = 2**31 - 1
+"""Largest whole number of an option; every seed, count and size in MiB that libraries take fits."""
+
+MAX_REAL = 1e9
+"""Largest real number of an option; as seconds these are 31 years, which clocks can wait for."""
+
+
+class FiniteRange(click.FloatRange):
+    """Real numbers of a range, up to `MAX_REAL`; nan, which compares with nothing, is none."""
+
+    def __init__(self, low: float = 0, high: float = MAX_REAL, **ends: bool) -> None:
+        super().__init__(low, high, **ends)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number.
+
+        Raises:
+            click.BadParameter: it is none, or outside of the range.
+        """
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number.", param, ctx)
+        return number
+
+
 flag = functools.partial(option, is_flag=True)
 path = functools.partial(option, type=PATH)
-count = functools.partial(option, type=click.IntRange(min=1))
-number = functools.partial(option, type=click.IntRange(min=0))
-amount = functools.partial(option, type=click.FloatRange(min=0, min_open=True))
+count = functools.partial(option, type=click.IntRange(1, MAX_WHOLE))
+number = functools.partial(option, type=click.IntRange(0, MAX_WHOLE))
+amount = functools.partial(option, type=FiniteRange(min_open=True))
+least = functools.partial(option, type=FiniteRange())
+share = functools.partial(option, type=FiniteRange(high=1, max_open=True))
 suites = functools.partial(option, multiple=True, metavar="SUITE")
+
+
+MAX_JOBS = 1024
+"""Most that is worked on at a time: each takes a process of its own."""
 
 
 def _opened_by(function: str) -> Callable[..., Any]:
@@ -70,7 +104,8 @@ def out(content: str) -> Decorator:
 def jobs(unit: str, default: int = 0) -> Decorator:
     """A `--jobs`, described by what is worked on at a time; the command gets a number above 0."""
     text = f"{unit} to work on at a time; 0 is one for each core."
-    return number("--jobs", text, default=default, callback=_num_processes)
+    kind = click.IntRange(0, MAX_JOBS)
+    return option("--jobs", text, type=kind, default=default, callback=_num_processes)
 
 
 def rules(default: str) -> Decorator:
@@ -96,7 +131,8 @@ task = option("--task", "Only this task of the suite (repeatable).", "tasks", mu
 held_out = option("--held-out", "A suite with other shapes of the same tasks; passes that are "
                   "wrong on those are rejected.", callback=open_suite, metavar="SUITE")  # fmt: skip
 device = choice("--device", ["cpu", "cuda"], "The device that graphs run on.", default="cpu")
-threads = count("--threads", "Threads of the reference and of each candidate.", default=1)
+threads = count("--threads", "Threads of the reference and of each candidate.", default=1,
+                type=click.IntRange(1, MAX_JOBS))  # fmt: skip
 sandbox = choice("--sandbox", ["auto", "bubblewrap", "unshare", "none"], "What confines candidate "
                  "code; auto takes the best that works here, if any does.", default="auto",
                  callback=_opened_by("passnet.judge.processes.sandbox:find_sandbox"))  # fmt: skip
@@ -128,6 +164,19 @@ suite = _with_tasks(
 suite_argument = _with_tasks(click.argument("suite", default="demo", callback=open_suite))
 
 
+def question_limits(command: Command) -> Command:
+    """`--timeout` and `--memory` of a question to a dataset: a command gets `limits`."""
+    from passnet.jobs.process import JobLimits
+
+    @amount("--timeout", "The most seconds for a question to the dataset.", default=120.0)
+    @count("--memory", "The most memory for a question to the dataset, in MiB.", default=8192)
+    @functools.wraps(command)
+    def with_limits(timeout: float, memory: int, **options: Any) -> Any:
+        return command(limits=JobLimits(timeout, memory), **options)
+
+    return with_limits
+
+
 def judging(rules_default: str, seed: str) -> Decorator:
     """The options that `run_settings` makes settings of; `seed` says what `--seed` is a seed of."""
     seconds = amount("--seconds", "Seconds to measure each candidate on each graph.", default=0.4)
@@ -157,8 +206,7 @@ def llm(command: Command) -> Command:
     options = (
         option("--base-url", "The OpenAI-compatible endpoint to ask, if not the provider's own.",
                metavar="URL"),
-        option("--temperature", "The sampling temperature; the provider's default if not given.",
-               type=click.FloatRange(min=0)),
+        least("--temperature", "The sampling temperature; the provider's default if not given."),
         count("--max-output-tokens",
               "The most tokens of one answer; the provider's default if not given."),
         flag("--emulate-tools", "Describe the tools in the text, for endpoints without tool "
@@ -172,10 +220,10 @@ def llm(command: Command) -> Command:
         count("--time", "The most seconds of an attempt; no limit if not given.", "max_seconds"),
         amount("--cost", "The most US dollars of an attempt; no limit if not given."),
         option("--price", "The price in US dollars of a million tokens of input, and of output, "
-               "where Inspect does not know it.", nargs=2, type=float),
+               "where Inspect does not know it.", nargs=2, type=FiniteRange()),
         count("--attempts", "The number of attempts at each task.", "num_attempts", default=1),
-        count("--jobs", "Attempts of an llm to run at a time; only one measures at a time.",
-              default=1),
+        option("--jobs", "Attempts of an llm to run at a time; only one measures at a time.",
+               type=click.IntRange(1, MAX_JOBS), default=1),
     )  # fmt: skip
     return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
 

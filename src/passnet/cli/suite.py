@@ -136,6 +136,8 @@ def make_command(folder: Path, out: Path, work: Path | None, max_gflops: float, 
 
     if out.suffix != ".parquet":
         raise InputError(f"{out}: a suite is a .parquet file; its stem is the suite's name")
+    if selection["min_graphs"] > selection["max_graphs"]:
+        raise InputError("--min-graphs is above --max-graphs; no task has that many graphs")
     plan = AssemblyPlan(SelectionPlan(**selection), max_gflops)
     work = work or out.with_suffix(".work")
     announce = partial(progress, "admitting subgraphs")

@@ -169,7 +169,8 @@ def _rebuilt(graph: CapturedGraph, module: torch.fx.GraphModule) -> Callable[...
 def _call(net: Net, function: Callable[..., Any]) -> list[torch.Tensor]:
     """The tensors that the net, or what takes its arguments as a list and a table, gives."""
     torch.manual_seed(0)
-    args, kwargs = input_values(net, lambda argument: copy.deepcopy(argument.value))
+    copies: dict[int, Any] = {}  # an input that is given twice is one tensor in the copy, too
+    args, kwargs = input_values(net, lambda argument: copy.deepcopy(argument.value, copies))
     with torch.no_grad():
         if function is net.module:
             return _tensors(function(*args, **kwargs))

@@ -3,6 +3,7 @@
 import importlib
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -13,7 +14,7 @@ import torch
 from passnet.errors import CaptureError, GraphError, InputError
 from passnet.extract import constraints
 from passnet.extract.capture import CapturedGraph, module_graph
-from passnet.extract.catalog import build_entry, is_file, library, packages_of
+from passnet.extract.catalog import build_entry, is_file, names_of, packages_of
 from passnet.extract.net import Net, input_values
 from passnet.extract.record import CaptureFailure, CaptureSettings, Flow, GraphNote, Mode, NetRecord
 from passnet.extract.store import GraphRow, GraphSource
@@ -246,11 +247,9 @@ def preload_library(name: str) -> None:
 
     An entry that is a file is a name, too, and needs no library.
     """
-    try:
+    with suppress(InputError):  # its capture will say what is missing
         if not is_file(name):
-            library(name).names()
-    except (InputError, ImportError, OSError, RuntimeError):
-        pass  # its capture will say what is missing
+            names_of(name)
     importlib.import_module("passnet.graph.fake_limits")
     with torch.no_grad():
         net = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), torch.nn.ReLU())

@@ -56,7 +56,15 @@ def recapture(
             net.module,
             lambda weight: weight.detach().to(kind) if weight.dtype is torch.float32 else None,
         )
-    args, kwargs = input_values(net, lambda argument: resized_value(argument, sizes, kind))
+    resized: dict[tuple[int, tuple[str, ...]], Any] = {}  # an input given twice stays one tensor
+
+    def resize(argument: NetInput) -> Any:
+        key = (id(argument.value), argument.axes)
+        if key not in resized:
+            resized[key] = resized_value(argument, sizes, kind)
+        return resized[key]
+
+    args, kwargs = input_values(net, resize)
     graphs = trace_graphs(net.module, args, kwargs, weights.sample)
     return Recaptured(tuple(captured.graph for captured in graphs), axis_sizes(net))
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import torch
 
+MISSING_OP = "operator torchvision::"
+"""What an error says that comes of a torchvision whose compiled library does not load."""
+
 _libraries: list[torch.library.Library] = []
 
 
@@ -18,13 +21,16 @@ def import_torchvision() -> None:
     torchvision classify images with do not call them.
 
     Raises:
-        ImportError: torchvision is not installed.
+        ImportError: torchvision is not installed, or broken in another way.
     """
     try:
         import torchvision  # noqa: F401
-    except RuntimeError as cause:
-        if "does not exist" not in str(cause):
-            raise
+    except ImportError:
+        raise
+    except Exception as cause:  # boundary: a library raises anything
+        if not (MISSING_OP in str(cause) and "does not exist" in str(cause)):
+            text = f"torchvision cannot be imported: {type(cause).__name__}: {cause}"
+            raise ImportError(text, name="torchvision") from cause
         for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
             del sys.modules[name]
         library = torch.library.Library("torchvision", "DEF")

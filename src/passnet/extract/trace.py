@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 import torch._dynamo
 import torch.fx
+from torch._dynamo.utils import counters
 from torch._subclasses.fake_tensor import FakeTensor
 
 from passnet.errors import CaptureError, boundary
@@ -92,15 +94,21 @@ class Trace:
             CaptureError: the net fails on these inputs, or nothing of it could be traced.
         """
         torch._dynamo.reset()
+        earlier_breaks = Counter(counters["graph_break"])
         start = time.perf_counter()
         gradients = torch.set_grad_enabled(self._keep_backward is not None)
-        with boundary(CaptureError, f"capturing {self._net_name}"), gradients:
+        # without it Dynamo leaves out every net that holds an LSTM, a GRU or an RNN
+        recurrent = torch._dynamo.config.patch(allow_rnn=True)
+        with boundary(CaptureError, f"capturing {self._net_name}"), gradients, recurrent:
             result = self._compiled(*inputs, **kwargs)
         self.dynamo_s = time.perf_counter() - start - self.outside_s
         if not self.segments:
+            breaks = [*(counters["graph_break"] - earlier_breaks)]
+            reason = "; is the net a torch.nn.Module that computes on its inputs?"
+            if breaks:
+                reason = f": {_shown_break(breaks[0])}"
             raise CaptureError(
-                f"capturing {self._net_name}: Dynamo found no tensor op to trace; "
-                "is the net a torch.nn.Module that computes on its inputs?"
+                f"capturing {self._net_name}: Dynamo found no tensor op to trace{reason}"
             )
         return result
 
@@ -137,6 +145,15 @@ class Trace:
                 self._origins[id(value)] = (weakref.ref(value), number, index)
         self.outside_s += time.perf_counter() - start
         return outputs
+
+
+def _shown_break(text: str) -> str:
+    """What Dynamo says of a place where it stops tracing, without its hints."""
+    return "; ".join(
+        line.strip().removeprefix("Explanation: ")
+        for line in text.split("Hint:")[0].split("Developer debug")[0].splitlines()
+        if line.strip()
+    )
 
 
 def _fake_outputs(segment: Segment, arguments: tuple[Any, ...]) -> tuple[torch.Tensor, ...] | None:

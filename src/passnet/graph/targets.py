@@ -47,8 +47,9 @@ _TORCH_AND_METHODS = """
 """Functions of torch that are methods of tensors as well."""
 
 _TORCH = """
-    Size _assert _assert_async _check _check_is_size _grouped_mm _int_mm _log_softmax _safe_softmax
-    _scaled_mm _shape_as_tensor _softmax _weight_norm adaptive_avg_pool1d adaptive_max_pool1d
+    Size _assert _assert_async _check _check_is_size _grouped_mm _int_mm _log_softmax
+    _native_multi_head_attention _safe_softmax _scaled_mm _shape_as_tensor _softmax
+    _transformer_encoder_layer_fwd _weight_norm adaptive_avg_pool1d adaptive_max_pool1d
     affine_grid_generator alpha_dropout alpha_dropout_ arange as_tensor atleast_1d atleast_2d
     atleast_3d avg_pool1d bartlett_window batch_norm bilinear binary_cross_entropy_with_logits
     blackman_window block_diag broadcast_shapes broadcast_tensors bucketize cartesian_prod cat cdist
@@ -63,10 +64,11 @@ _TORCH = """
     max_pool1d_with_indices max_pool2d max_pool3d meshgrid native_batch_norm native_group_norm
     native_layer_norm norm_except_dim normal nuclear_norm ones ones_like pairwise_distance pdist
     pixel_shuffle pixel_unshuffle poisson_nll_loss polar rand rand_like randint randint_like randn
-    randn_like randperm range real rms_norm row_stack rrelu rrelu_ rsub scalar_tensor searchsorted
-    selu selu_ stack std_mean sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum tensor
-    tensordot threshold threshold_ trapezoid trapz tril_indices triplet_margin_loss triu_indices
-    unravel_index vander var_mean view_as_complex view_as_real vstack zeros zeros_like
+    randn_like randperm range real rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell row_stack
+    rrelu rrelu_ rsub scalar_tensor searchsorted selu selu_ stack std_mean sym_float sym_int sym_ite
+    sym_max sym_min sym_not sym_sum tensor tensordot threshold threshold_ trapezoid trapz
+    tril_indices triplet_margin_loss triu_indices unravel_index vander var_mean view_as_complex
+    view_as_real vstack zeros zeros_like
 """
 """Functions of torch that are no methods of tensors."""
 

@@ -3,10 +3,11 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
-from passnet.errors import InputError
+from passnet.errors import InputError, boundary
 from passnet.jobs.process import JobRunner
 
 R = TypeVar("R")
@@ -99,12 +100,12 @@ def run_ray(
     whose Ray worker dies is done again elsewhere.
 
     Raises:
-        InputError: Ray is not installed.
+        InputError: Ray is not installed, or broken.
     """
-    try:
+    if find_spec("ray") is None:
+        raise InputError("Ray is not installed; pip install 'passnet[ray]'")
+    with boundary(InputError, "Ray cannot be imported"):
         import ray
-    except ImportError as cause:
-        raise InputError("Ray is not installed; pip install 'passnet[ray]'") from cause
     if not ray.is_initialized():
         ray.init(num_cpus=num_workers, log_to_driver=False, include_dashboard=False)
     task: Any = ray.remote(num_cpus=1, max_retries=3)(_work_on_ray)

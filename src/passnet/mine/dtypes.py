@@ -57,7 +57,8 @@ MATCHED = frozenset([
     # of the same kind
     "mv", "dot", "baddbmm", "addbmm", "addmv", "bilinear", "tensordot", "convolution",
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "prelu", "gru_cell", "lstm_cell",
-    "rnn_tanh_cell", "rnn_relu_cell", "gru", "lstm", "multi_head_attention_forward",
+    "rnn_tanh_cell", "rnn_relu_cell", "rnn_tanh", "rnn_relu", "gru", "lstm",
+    "multi_head_attention_forward", "_transformer_encoder_layer_fwd",
 ])  # fmt: skip
 """Ops, by their last name, whose operands must have one dtype: arguments take that of the values
 that they meet."""

@@ -60,11 +60,19 @@ class FileLimits:
     """The largest file that is read; a shard of captured graphs unpacks to 0.3 GB.
 
     `unpacked_bytes` limits the pages, with their values, and the text of all rows, in which a text
-    that many rows share counts for each of them.
+    that many rows share counts for each of them. So does `ratio`, of that to the size of a file,
+    beyond `ratio_free_bytes`, which a shard of ours may have however small it packs; the captured
+    graphs that ship with passnet, which repeat each other, unpack to 32 times their size.
     """
 
     file_bytes: int = 2 * 2**30
     unpacked_bytes: int = 8 * 2**30
+    ratio: int = 256
+    ratio_free_bytes: int = 2 * SHARD_TEXT_BYTES
+
+    def most_unpacked(self, file_bytes: int) -> int:
+        """The most bytes that a file of this size may unpack to."""
+        return min(self.unpacked_bytes, max(self.ratio_free_bytes, self.ratio * file_bytes))
 
 
 @dataclass(frozen=True)
@@ -154,9 +162,12 @@ class Format(Generic[T]):
                     yield batch.cast(self.schema).to_pylist()
 
     def _check_unpacked(self, num_bytes: int, path: Path) -> None:
-        most = self.limits.unpacked_bytes
+        file_bytes = path.stat().st_size
+        most = self.limits.most_unpacked(file_bytes)
         if num_bytes > most:
-            raise InputError(f"{path}: unpacks to {num_bytes} bytes, more than {most}")
+            raise InputError(
+                f"{path}: unpacks to {num_bytes} bytes, more than {most} for a file of {file_bytes}"
+            )
 
     def rows(self, table: pa.Table, where: str) -> Iterator[T]:
         """The rows that a table with the columns of `schema`, in any order, holds.
@@ -270,13 +281,31 @@ def check_shards(folder: Path, shards: Sequence[Shard], manifest: str) -> list[P
     Raises:
         InputError: one is missing, or not the one that the manifest describes.
     """
-    files = [folder / shard.file for shard in shards]
-    for file, shard in zip(files, shards, strict=True):
-        if not file.is_file():
-            raise InputError(f"{file}: missing, though {manifest} names it")
+    files = []
+    for shard in shards:
+        file = shard_path(folder, shard, manifest)
         if _digest(file) != shard.sha256:
             raise InputError(f"{file}: not the file that {manifest} describes; make it again")
+        files.append(file)
     return files
+
+
+def shard_path(folder: Path, shard: Shard, manifest: str) -> Path:
+    """The file of a shard, which lies in the folder of its manifest.
+
+    Raises:
+        InputError: it is missing, or the manifest, or a link, points elsewhere.
+    """
+    file = folder / shard.file
+    if not shard.file.isprintable() or file.name != shard.file or shard.file == "..":
+        raise InputError(
+            f"{folder / manifest}: names {shard.file!r}, which is no name of a file beside it"
+        )
+    if not file.is_file():
+        raise InputError(f"{file}: missing, though {manifest} names it")
+    if file.resolve().parent != folder.resolve():
+        raise InputError(f"{file}: a link to outside of its folder, not read; copy the file there")
+    return file
 
 
 def _digest(file: Path) -> str:

@@ -5,6 +5,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+_ENCODINGS = {5: {2: (0, 2, 8), 3: (3,), 4: (3,)}, 7: {2: (0, 2)}, 8: {4: (0, 2, 8)}}
+"""By kind of page: its fields that are encodings, and which they may be: plain, by a dictionary, in
+runs. The others make a long text of the one before it and a few bytes."""
+
 VALUE_BYTES = 16
 """What a value takes in memory at the least, be it empty: an index, an offset and a pointer."""
 
@@ -33,6 +37,12 @@ def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
     total = 0
     while offset < end:
         header, offset = _thrift_struct(data, offset)
+        for kind in _ENCODINGS.keys() & header.keys():
+            for field, known in _ENCODINGS[kind].items():
+                if header[kind].get(field) not in known:
+                    raise ValueError(
+                        f"a page with encoding {header[kind].get(field)}, not used here"
+                    )
         num_values = [header[kind][1] for kind in (5, 7, 8) if kind in header]
         if min(header[2], header[3], *num_values, offset) < 0:
             raise ValueError("a page of negative size")

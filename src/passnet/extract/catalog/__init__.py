@@ -35,6 +35,9 @@ from passnet.extract.torchvision_ops import import_with_torchvision
 
 T = TypeVar("T")
 
+MAX_REASON_CHARACTERS = 300
+"""Of what a library says that cannot be imported."""
+
 LIBRARIES = (
     "timm", "transformers", "torchvision", "diffusers", "smp", "x_transformers", "vit_pytorch",
     "monai", "torch_geometric", "ultralytics", "open_clip", "neuralforecast", "kornia",
@@ -84,15 +87,28 @@ def names_of(name: str) -> list[str]:
     """The entries of a library, each as `library/entry`.
 
     Raises:
-        InputError: there is no such library, or what it needs is not installed.
+        InputError: there is no such library, or what it needs is not installed, or broken.
     """
     try:
         return [f"{name}/{entry}" for entry in library(name).names()]
-    except ImportError as cause:
+    except ModuleNotFoundError as cause:
         raise InputError(
             f"the nets of {name} cannot be imported ({cause}); "
             f"install them with: pip install 'passnet[{name.replace('_', '-')}]'"
         ) from cause
+    except InputError:
+        raise
+    except Exception as cause:  # boundary: a library raises anything while it is imported
+        raise InputError(
+            f"the nets of {name} cannot be imported ({_import_failure(cause)}); install builds of "
+            f"{' and '.join(packages_of(name))} that fit torch {torch.__version__}"
+        ) from cause
+
+
+def _import_failure(cause: Exception) -> str:
+    """Why a library cannot be imported, on one line."""
+    kind = "" if isinstance(cause, ImportError) else f"{type(cause).__name__}: "
+    return f"{kind}{' '.join(str(cause).split())[:MAX_REASON_CHARACTERS]}"
 
 
 def listed(

@@ -10,6 +10,7 @@ import torch
 
 from passnet.errors import InputError, boundary
 from passnet.extract.net import Net, NetInput
+from passnet.extract.torchvision_ops import MISSING_OP, import_torchvision
 
 
 def build_function(entry: str) -> Net:
@@ -21,6 +22,16 @@ def build_function(entry: str) -> Net:
     Raises:
         InputError: no such file or function, or it returns something else.
     """
+    try:
+        return _built(entry)
+    except (InputError, RuntimeError) as cause:
+        if MISSING_OP not in str(cause):
+            raise
+    import_torchvision()  # it does not fit this torch: once more, with its ops declared
+    return _built(entry)
+
+
+def _built(entry: str) -> Net:
     path, _, name = entry.rpartition(":")
     function = getattr(_load(Path(path)), name, None)
     if not callable(function):
