@@ -35,7 +35,7 @@ def load(pool: ParentPool, folder: Path, body: str, name: str = "x") -> None:
 
 
 def _check(worker: Worker, folder: Path) -> None:
-    reply = worker.ask(CheckMatches(PROGRAM, str(folder)), MatchesChecked, 120)
+    reply = worker.ask(CheckMatches(PROGRAM, (), str(folder)), MatchesChecked, 120)
     assert reply.matches[0].num_matches == 1
 
 
@@ -117,7 +117,7 @@ def test_the_reference_is_confined_and_ends_none_of_its_neighbours(pool: ParentP
         assert cache.stat().st_ino == inductor_cache().stat().st_ino
         one.close()
         with pytest.raises(WorkerFailureError) as caught:
-            other.ask(CheckMatches(PROGRAM, "/nowhere"), MatchesChecked, 60)
+            other.ask(CheckMatches(PROGRAM, (), "/nowhere"), MatchesChecked, 60)
     assert caught.value.status == "compile_error", "the neighbour answers no more"
 
 
