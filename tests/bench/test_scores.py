@@ -95,4 +95,4 @@ def test_what_is_no_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
         assert done.returncode == 2 and message in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
     bad = passnet("bench", "score", write(tmp_path / "rows.jsonl", ROWS), "--b", "0")
-    assert bad.returncode == 2 and "b is 0.0" in bad.stderr
+    assert bad.returncode == 2 and "--b': 0.0 is not in the range" in bad.stderr

@@ -136,6 +136,7 @@ def test_a_question_takes_no_more_than_its_memory(folder: Path, where: str):
         dataset.count(where)
 
 
+@pytest.mark.slow
 def test_a_long_text_that_many_rows_share_fills_no_memory(tmp_path: Path):
     text = "a" * 2**20
     rows = [replace(ROWS[0], full=f"{number:064}", program=text) for number in range(600)]

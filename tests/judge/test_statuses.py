@@ -431,6 +431,7 @@ def replacement(x, y):
 """
 
 
+@pytest.mark.slow
 def test_an_answer_remembered_from_whole_numbers_of_one_value_is_wrong(
     parents: ParentPool, tmp_path: Path
 ) -> None:

@@ -16,6 +16,8 @@ from passnet.passes.backend import compile_graph
 from passnet.passes.rewrite import PassReport
 from tests.passes.graphs import graph_of, pass_of, write_folder
 
+pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "passes"
 SCALED_RELU = """
 import torch
@@ -248,6 +250,7 @@ def test_the_residual_of_a_graph_that_matched_nothing_still_runs(folder: Path) -
         torch._dynamo.reset()
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_the_rotary_example_keeps_the_strides_that_inductor_counts_on(llama: Any) -> None:
     folders = [EXAMPLES / "rotary_embedding", EXAMPLES / "rms_norm"]

@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from passnet.passes.backend import compile_graph
 from tests.passes.graphs import assert_same, graph_of, pass_of, write_folder
+
+pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
 
 CLAMP = """
 import torch
@@ -45,6 +48,7 @@ def test_a_result_in_a_tuple_of_one_feeds_another_replacement(tmp_path: Path) ->
     assert torch.equal(actual, net(x, y))
 
 
+@pytest.mark.slow
 def test_an_argument_that_is_written_into_is_written_back_around_the_op() -> None:
     def net(x: torch.Tensor, y: torch.Tensor) -> Any:
         total = torch.relu_(x.add_(y))

@@ -160,7 +160,7 @@ def check(name: str, task: Task, num_tries: int) -> None:
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_an_example_is_as_eager_torch_or_not_applied(name: str, tasks: dict[str, Task]) -> None:
-    check(name, tasks[name], 8)
+    check(name, tasks[name], 4)
 
 
 @pytest.mark.slow

@@ -13,6 +13,8 @@ from passnet.passes import backend
 from passnet.passes.guards import make_guards
 from tests.passes.graphs import write_folder
 
+pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
+
 TUTORIAL = (Path(__file__).parents[2] / "docs" / "passes.md").read_text(encoding="utf-8")
 
 

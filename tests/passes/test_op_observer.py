@@ -14,6 +14,8 @@ from passnet.passes.op_observer import Observer
 from passnet.passes.rewrite import apply_passes, check_calls
 from tests.passes.graphs import graph_of, pass_of, write_folder
 
+pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
+
 HEAD = """
 import torch
 def pattern(x):

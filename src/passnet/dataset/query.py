@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from passnet.dataset.store import MANIFEST_FILE, SUBGRAPHS, SubgraphRow, read_manifest
-from passnet.errors import InputError
+from passnet.errors import InputError, naming
 from passnet.jobs.process import (
     RECORD_FILE,
     ROWS_FILE,
@@ -175,7 +175,8 @@ def answer_to(payload: str, folder: Path) -> None:
     question = decode(payload, Question)
     try:
         table = _answer(_connect(question), question)
-        pq.write_table(table, folder / ROWS_FILE)
+        with naming(folder / ROWS_FILE):
+            pq.write_table(table, folder / ROWS_FILE)
         answer = Answer(None)
     except (MemoryError, duckdb.OutOfMemoryException):
         answer = Answer("out of memory", lacks_memory=True)
