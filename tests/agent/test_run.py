@@ -220,6 +220,7 @@ def test_who_writes_must_be_said(tmp_path: Path, suite: Path) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.slow
 def test_a_device_that_is_not_there_stops_a_run_before_it_begins(
     tmp_path: Path, suite: Path
 ) -> None:

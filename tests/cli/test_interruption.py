@@ -87,6 +87,7 @@ def test_an_ended_run_of_an_author_leaves_no_process(tmp_path: Path) -> None:
     assert line.endswith(" --resume")
 
 
+@pytest.mark.slow
 def test_what_jobs_have_started_is_ended_with_them(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(NET)

@@ -65,6 +65,7 @@ def test_an_unknown_function_is_a_record(worker):
     assert record.cause == "no_entry" and "no function 'nothing'" in str(record.error)
 
 
+@pytest.mark.slow
 def test_a_parent_that_is_gone_is_started_again(worker):
     capture_isolated(worker, f"{HERE}:small", SETTINGS)
     assert worker._parent is not None

@@ -121,6 +121,7 @@ def test_the_command_makes_a_suite_and_counts(dataset, tmp_path):
     assert bad.returncode != 0 and "is a .parquet file" in bad.stderr
 
 
+@pytest.mark.slow
 def test_ops_that_compute_nothing_are_not_tried_again_and_again(tmp_path, monkeypatch):
     monkeypatch.setattr(assemble_module, "ENOUGH_TRIES", 2)
     body = "a = x.contiguous()\nreturn (a,)\n"
