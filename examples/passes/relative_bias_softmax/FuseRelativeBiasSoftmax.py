@@ -9,15 +9,20 @@ SOURCE = r"""
 #include "passnet_kernel.h"
 using namespace passnet;
 
-// index [n, n] into table [size, heads]; scores [windows, heads, n, n]. The bias of every head is
-// gathered once and then serves all windows.
+// index [n, n] into table [entries, heads]; scores [windows, heads, n, n]. The bias of every head is
+// gathered once and then serves all windows. An index counts from the end if it is negative, as in
+// torch; one that is out of range, for which eager torch raises, gives NaN.
 template <typename T>
 static void bias_softmax(const int64_t* index, const T* table, const T* scores, T* out,
-                         int64_t windows, int64_t heads, int64_t n) {
+                         int64_t windows, int64_t heads, int64_t n, int64_t entries) {
   std::vector<float> gathered(heads * n * n);
   float* bias = gathered.data();
   for (int64_t h = 0; h < heads; h++)
-    for (int64_t i = 0; i < n * n; i++) bias[h * n * n + i] = load(table + index[i] * heads + h);
+    for (int64_t i = 0; i < n * n; i++) {
+      int64_t entry = index[i] < 0 ? index[i] + entries : index[i];
+      bool is_there = entry >= 0 && entry < entries;
+      bias[h * n * n + i] = is_there ? load(table + entry * heads + h) : NAN;
+    }
   int64_t padded = (n + 15) / 16 * 16;  // whole vectors, the rest filled with minus infinity
 #pragma omp parallel
   {
@@ -49,8 +54,8 @@ static void bias_softmax(const int64_t* index, const T* table, const T* scores, 
 
 #define EXPORT(T, NAME)                                                                    \
   extern "C" void NAME(const int64_t* index, const T* table, const T* scores, T* out,      \
-                       int64_t windows, int64_t heads, int64_t n) {                        \
-    bias_softmax<T>(index, table, scores, out, windows, heads, n);                         \
+                       int64_t windows, int64_t heads, int64_t n, int64_t entries) {       \
+    bias_softmax<T>(index, table, scores, out, windows, heads, n, entries);                \
   }
 EXPORT(float, bias_softmax_float32)
 EXPORT(bf16, bias_softmax_bfloat16)
@@ -82,7 +87,7 @@ def bias_softmax(index, table, scores):
     index, table, scores = index.contiguous(), table.contiguous(), scores.contiguous()
     out = torch.empty_like(scores)
     windows, heads, n, _ = scores.shape
-    BIAS_SOFTMAX[scores.dtype](index, table, scores, out, windows, heads, n)
+    BIAS_SOFTMAX[scores.dtype](index, table, scores, out, windows, heads, n, table.shape[0])
     return out
 
 
