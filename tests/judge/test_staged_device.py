@@ -18,7 +18,7 @@ from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import STAGED
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.judge.timing.clock import EARLY_WORK, LATE_WORK, _late_work
+from passnet.judge.timing.measurement_findings import late_work
 from passnet.judge.trial import Trial
 from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, small_graph, some_slow, write_passes
@@ -70,7 +70,7 @@ def calm(parents: ParentPool, item: SuiteGraph, candidate: Candidate) -> Trial:
     """A trial in which other work on the machine did not look like work ahead of the clock."""
     for _ in range(3):
         (trial,) = judge_graph(parents, item, [candidate], QUICK)
-        if EARLY_WORK not in {found.name for found in trial.findings}:
+        if "early_work" not in {found.name for found in trial.findings}:
             break
     return trial
 
@@ -169,7 +169,7 @@ BODIES = {
         "    out = torch.empty_like(x)\n"
         "    todo.append((x, y, out))\n"
         "    return out\n",
-        LATE_WORK,
+        "late_work",
     ),
 }
 
@@ -185,9 +185,9 @@ def test_what_is_wrong_on_a_device_is_found(parents: ParentPool, root: Path, nam
 
 
 def test_late_work_is_more_than_a_quarter_and_five_microseconds() -> None:
-    assert not _late_work([], [])
-    assert not _late_work([0.012] * 40, [0.010] * 40)
-    assert not _late_work([1.2] * 40, [1.0] * 40)
-    assert not _late_work([0.020] * 5, [0.010] * 5)  # too few to tell
-    (found,) = _late_work([0.020] * 40, [0.010] * 40)
+    assert not late_work([], [])
+    assert not late_work([0.012] * 40, [0.010] * 40)
+    assert not late_work([1.2] * 40, [1.0] * 40)
+    assert not late_work([0.020] * 5, [0.010] * 5)  # too few to tell
+    (found,) = late_work([0.020] * 40, [0.010] * 40)
     assert found.weight == "reject" and "20.0 us" in found.evidence

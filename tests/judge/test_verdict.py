@@ -10,7 +10,7 @@ from passnet.judge.findings import Finding, finding
 from passnet.judge.precision import Accuracy
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.timing.clock import WorkerTiming
+from passnet.judge.timing.measurement import WorkerTiming
 from passnet.judge.verdict import Evidence, decide
 from passnet.score.status import STATUSES
 

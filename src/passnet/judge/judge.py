@@ -28,11 +28,10 @@ from passnet.judge.timing.clock import (
     EXTREME_SET,
     FRESH_SET,
     HOT_CALLS,
-    Measurement,
-    WorkerTiming,
     interleave,
 )
 from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
+from passnet.judge.timing.measurement import Measurement, WorkerTiming
 from passnet.judge.timing.measurement_findings import (
     company_findings,
     roofline_findings,

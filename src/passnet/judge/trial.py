@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from passnet.judge.findings import Finding
 from passnet.judge.processes.sandbox import SandboxName
 from passnet.judge.protocol.messages import Profiled
-from passnet.judge.timing.clock import Rounds
+from passnet.judge.timing.measurement import Rounds
 from passnet.score.status import Status
 
 MAX_TEXT = 600

@@ -10,8 +10,8 @@ from passnet.judge.compare import worse
 from passnet.judge.findings import Finding
 from passnet.judge.processes.sandbox import SandboxName
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.timing.clock import WorkerTiming
 from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
+from passnet.judge.timing.measurement import WorkerTiming
 from passnet.judge.trial import MAX_TEXT, Trial
 from passnet.score.status import Status
 

@@ -8,5 +8,6 @@ outputs                how outputs are read: in the worker's memory, or as a dev
 estimate               from rounds of times to a speedup with its interval
 roofline               the least time that is physically possible
 wrong_answers          why timed calls came out wrong
+measurement            what is measured of several workers: times, and what was seen beside them
 measurement_findings   what a measurement shows of a candidate's honesty
 """

@@ -14,8 +14,8 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,8 +26,10 @@ from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import MAX_REPORTS, Observed
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.settings import TimingPlan
-from passnet.judge.timing.estimate import low_mean, self_ratio
+from passnet.judge.timing.estimate import low_mean
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
+from passnet.judge.timing.measurement import Measurement, Rounds, TimedSample, WorkerTiming
+from passnet.judge.timing.measurement_findings import disturbance, early_work, late_work
 from passnet.judge.timing.probes import (
     SharedPair,
     compare_places,
@@ -45,7 +47,6 @@ from passnet.judge.timing.timed_worker import (
     burst_ns,
 )
 from passnet.judge.timing.wrong_answers import explain
-from passnet.records.dtypes import Array
 from passnet.score.tolerance import CORRECT_AT, LEVELS
 
 FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
@@ -74,133 +75,22 @@ SHORTEST_MS = 1e-4
 """The least time of a call, 0.1 microseconds: what a burst costs beside its calls is not known more
 closely than that."""
 
-EARLY_WORK = "early_work"
-EARLY_RATIO = 2.0
-EARLY_MS = 0.01
-EARLY_READS = 6
-"""On a device, arguments are copied there before a burst. A worker works on them then if of so many
-copies even the fastest takes longer than this many times the reference's median, and ten
-microseconds. Noise makes some copies slow, not all of them."""
-
-LATE_WORK = "late_work"
-LATE_RATIO = 1.25
-LATE_MS = 0.005
-LATE_SHARE = 0.1
-"""On a device, outputs are delivered after a burst. A worker has put work off until then if
-even the fastest tenth of its deliveries takes longer than this many times the reference's median,
-and five microseconds. Chosen, not measured: no GPU was at hand."""
-
 SLOW_ROUNDS = 4
 SLOW_CALLS = 2
 """Rounds, and counted calls in one, that are enough where a call is slow. What disturbs it lasts
 no longer for it, so that fewer calls tell as much; and with more, a graph of 0.2 s a call took a
 minute of a machine on which nobody else may work."""
 
-LEAST_DISTURBED, DISTURBED_SHARE = 3, 0.1
-"""A worker that runs in so many standstills, and in such a share of them, does it on purpose. What
-it gains in fewer is in no estimate, which is made of half of the turns; and on a virtual machine
-one of about a thousand standstills of honest workers was seen to last less than it should."""
+LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
+"""Turns that end in other code than the worker's own, and their share of all, for its loop to have
+been taken over. In fewer nothing is gained that an estimate from half of the turns would show, and
+what calls leave behind on a stack can look like another place, though rarely."""
 
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, of which the time of one is taken on a device."""
 
 
 T = TypeVar("T")
-
-Rounds: TypeAlias = tuple[tuple[float, float], ...]
-"""The times of a worker's two turns in every round, in milliseconds a call; each is that of a burst
-of calls."""
-
-
-@dataclass(frozen=True, slots=True)
-class TimedSample:
-    """All outputs of one timed call, and of the reference on the same inputs."""
-
-    draw: Draw
-    outputs: list[Array | None]
-    expected: list[Array | None]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerTiming:
-    """What a measurement shows of one worker, beside the reference's."""
-
-    reference_rounds_ms: Rounds
-    """Times of the reference."""
-
-    rounds_ms: Rounds
-    """Times of the worker; none where it failed."""
-
-    calls_per_turn: int
-    """Counted calls behind each time."""
-
-    held_up: float
-    """Share of the reference's turns for which something else had its processor. It is no part of
-    any time."""
-
-    comparison: Comparison
-    """What was seen of the worker's outputs and arguments, compared with the reference's."""
-
-    findings: tuple[Finding, ...]
-    """What its calls prove."""
-
-    observed: tuple[Observed, ...]
-    """What torch ops its replacements used in observed calls."""
-
-    failure: WorkerFailureError | None
-    """How it failed on the way."""
-
-    reference_hot_ms: float | None
-    """On a device, the time of one of many calls of the reference in a row; None elsewhere."""
-
-    hot_ms: float | None
-    """The same of the worker."""
-
-    samples: tuple[TimedSample, ...] = ()
-    """Timed calls for the precision of their outputs, one for each timed set of inputs at most."""
-
-    def is_steady(self, tolerance: float) -> bool:
-        """Whether the reference agrees with itself."""
-        ratio = self_ratio(np.array(self.reference_rounds_ms))
-        return bool(abs(np.log(ratio)) <= np.log1p(tolerance))
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """What was measured of several workers, the reference first.
-
-    `shared` says which outputs of the reference share memory (`probes.shared`).
-    """
-
-    timings: tuple[WorkerTiming, ...]
-    shared: frozenset[SharedPair]
-
-    @property
-    def needs_repeat(self) -> bool:
-        """Whether something was found that a busy machine can look like, though not again and
-        again.
-        """
-        names = {finding.name for timing in self.timings for finding in timing.findings}
-        return bool(names & {EARLY_WORK, LATE_WORK})
-
-    def remembering(self, earlier: "Measurement") -> "Measurement":
-        """The same, with what an earlier one of the same workers showed beside times."""
-        timings = [
-            replace(
-                timing,
-                comparison=worse(timing.comparison, before.comparison),
-                findings=tuple(
-                    {
-                        found.name: found
-                        for found in (*before.findings, *timing.findings)
-                        if found in timing.findings or found.name not in (EARLY_WORK, LATE_WORK)
-                    }.values()
-                ),
-                failure=timing.failure or before.failure,
-            )
-            for timing, before in zip(self.timings, earlier.timings, strict=True)
-        ]
-        return Measurement(tuple(timings), self.shared)
 
 
 @dataclass
@@ -222,6 +112,8 @@ class _WorkerRecord:
     up_ms: list[float] = field(default_factory=list)
     down_ms: list[float] = field(default_factory=list)
     meanwhile_ns: list[int] = field(default_factory=list)
+    num_turns: int = 0
+    num_elsewhere: int = 0
     failure: WorkerFailureError | None = None
 
     def note(self, findings: Sequence[Finding]) -> None:
@@ -293,6 +185,9 @@ class _Interleaving:
         """All rounds, and what they have shown."""
         self._oracle.arm(self._processors)
         self._stop_offsets = self._oracle.stop_offsets()
+        for _ in range(NUM_WARM_BURSTS):
+            self._call_oracle([self._fresh.draw()])
+            self._oracle.free()
         min_rounds = self._warm_up()
         deadline = time.monotonic() + self._plan.seconds * len(self._workers)
         for number in range(self._plan.max_rounds):
@@ -389,8 +284,7 @@ class _Interleaving:
     def _take(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> int:
         """A burst of a worker, of which some calls are compared with the reference's."""
         record = self._records[index]
-        if not worker.is_on_device:
-            worker.shift(int(self._random.integers(SHIFT_BYTES)))
+        self._shift(worker)
         worker.call(self._num_calls)  # on the values of before, to warm up
         worker.free()
         # Nobody can be started while all stand still: who works ahead is there before we write.
@@ -400,7 +294,9 @@ class _Interleaving:
         worker.write(self._fresh, draws)
         record.meanwhile_ns.append(worker.ran_meanwhile_ns())
         spent = worker.call(len(draws))
-        if worker.stops_elsewhere(self._stop_offsets):
+        record.num_turns += 1
+        record.num_elsewhere += worker.stops_elsewhere(self._stop_offsets)
+        if record.num_elsewhere >= max(LEAST_ELSEWHERE, ELSEWHERE_SHARE * record.num_turns):
             text = "it stood still in other code than the worker's own"
             record.note([finding("loop_taken_over", text)])
         look = self._draw_look(draws, is_whole)
@@ -434,7 +330,7 @@ class _Interleaving:
         """What the reference makes of the inputs of some calls."""
         numbers = tuple(range(len(calls)))
         try:
-            self._oracle.burst(self._fresh, [call.draw for call in calls])
+            self._call_oracle([call.draw for call in calls])
             again = Look(numbers, look.probes, look.spots, look.is_whole)
             seen = self._oracle.look_at(self._fresh, again)
             self._oracle.free()
@@ -444,6 +340,17 @@ class _Interleaving:
             raise _OracleError(failure) from failure
         self._empty_ns.append(burst_ns(empty, self._num_threads, self._oracle.is_on_device))
         return seen
+
+    def _call_oracle(self, draws: Sequence[Draw]) -> None:
+        """Let the oracle do what a worker does in a turn, and learn where it stops then."""
+        self._shift(self._oracle)
+        self._oracle.burst(self._fresh, draws)
+        self._stop_offsets = self._oracle.still_same(self._stop_offsets)
+
+    def _shift(self, worker: TimedWorker) -> None:
+        """Let what a worker allocates on the host lie elsewhere than in its last turn."""
+        if not worker.is_on_device:
+            worker.shift(int(self._random.integers(SHIFT_BYTES)))
 
     def _compare(self, index: int, seen: Seen, expected: Seen, look: Look) -> None:
         """Note what was seen of a worker's calls against the reference's."""
@@ -481,9 +388,9 @@ class _Interleaving:
                 for use in observed[: MAX_REPORTS - len(record.observed)]:
                     record.observed[use.name] = use
         for record in self._records[1:]:
-            record.note(_early_work(record.up_ms, reference.up_ms))
-            record.note(_late_work(record.down_ms, reference.down_ms))
-            record.note(_disturbance(record.meanwhile_ns))
+            record.note(early_work(record.up_ms, reference.up_ms))
+            record.note(late_work(record.down_ms, reference.down_ms))
+            record.note(disturbance(record.meanwhile_ns))
         empty_ns = float(low_mean(np.array(self._empty_ns)))
         rounds = [self._rounds_ms(record, empty_ns) for record in self._records]
         for record, times in zip(self._records, rounds, strict=True):
@@ -525,16 +432,6 @@ class _Interleaving:
         return tuple(zip(first, second, strict=True))
 
 
-def _disturbance(total_ns: Sequence[int]) -> list[Finding]:
-    """Whether a worker ran in many of its standstills, from what it had run in all up to each."""
-    turns_ns = np.diff(total_ns, prepend=0)
-    num_turns = int(np.count_nonzero(turns_ns))
-    if num_turns < max(LEAST_DISTURBED, DISTURBED_SHARE * len(total_ns)):
-        return []
-    text = f"ran for {sum(turns_ns) / 1e3:.1f} us in {num_turns} of {len(total_ns)} standstills"
-    return [finding("disturbs_others", text)]
-
-
 def _hot_ms(worker: TimedWorker) -> float:
     """The time of one of many calls in a row, on the inputs that lie there."""
     return worker.order(ControlPage.REPEAT, HOT_CALLS).wall_ns / NS_PER_MS / HOT_CALLS
@@ -559,40 +456,3 @@ def _compare_call(look: Look, actual: SeenCall, expected: SeenCall) -> Compariso
         text = f"{first} {index} and {second} {number} {does}, unlike in the reference"
         comparison = worse(comparison, Comparison("ok", None, text))
     return comparison
-
-
-def _early_work(up_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
-    """Whether a worker does more before a burst than copy its arguments, as the reference does."""
-    text = (
-        "at least {:.1f} us to copy the arguments of a burst to the device, the reference most "
-        "often takes {:.1f} us"
-    )
-    return _longer(EARLY_WORK, text, up_ms, reference_ms, (0.0, EARLY_RATIO, EARLY_MS))
-
-
-def _late_work(delivery_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
-    """Whether a worker does more after a burst than deliver outputs, as the reference does."""
-    text = (
-        "most often more than {:.1f} us to deliver the outputs of calls, the reference takes "
-        "{:.1f} us for the same bytes"
-    )
-    return _longer(LATE_WORK, text, delivery_ms, reference_ms, (LATE_SHARE, LATE_RATIO, LATE_MS))
-
-
-def _longer(
-    name: str,
-    text: str,
-    times_ms: Sequence[float],
-    reference_ms: Sequence[float],
-    limits: tuple[float, float, float],
-) -> list[Finding]:
-    """A finding where the quantile `share` of a worker's times is more than `ratio` times the
-    reference's median and `slack_ms`; none where too few times tell.
-    """
-    share, ratio, slack_ms = limits
-    if len(times_ms) < EARLY_READS or not reference_ms:
-        return []
-    quantile_ms, typical_ms = float(np.quantile(times_ms, share)), float(np.median(reference_ms))
-    if quantile_ms <= ratio * typical_ms + slack_ms:
-        return []
-    return [finding(name, text.format(quantile_ms * 1e3, typical_ms * 1e3))]

@@ -8,11 +8,30 @@ from passnet.judge.findings import Finding, finding
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.loaded_worker import LoadedWorker
 from passnet.judge.protocol.messages import Observed
-from passnet.judge.timing.clock import Rounds
 from passnet.judge.timing.estimate import low_mean
+from passnet.judge.timing.measurement import Rounds
 from passnet.judge.timing.roofline import Roofline
 
 MAX_NAMED_OPS = 8
+
+EARLY_RATIO = 2.0
+EARLY_MS = 0.01
+EARLY_READS = 6
+"""On a device, arguments are copied there before a burst. A worker works on them then if of so many
+copies even the fastest takes longer than this many times the reference's median, and ten
+microseconds. Noise makes some copies slow, not all of them."""
+
+LATE_RATIO = 1.25
+LATE_MS = 0.005
+LATE_SHARE = 0.1
+"""On a device, outputs are delivered after a burst. A worker has put work off until then if
+even the fastest tenth of its deliveries takes longer than this many times the reference's median,
+and five microseconds. Chosen, not measured: no GPU was at hand."""
+
+LEAST_DISTURBED, DISTURBED_SHARE = 3, 0.1
+"""A worker that runs in so many standstills, and in such a share of them, does it on purpose. What
+it gains in fewer is in no estimate, which is made of half of the turns; and on a virtual machine
+one of about a thousand standstills of honest workers was seen to last less than it should."""
 
 
 def torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Finding]:
@@ -56,3 +75,50 @@ def company_findings(loaded: LoadedWorker, usual_threads: int) -> list[Finding]:
         text = f"{loaded.worker.num_left} processes left beside the worker at the end"
         findings.append(finding("background_process", text))
     return findings
+
+
+def disturbance(total_ns: Sequence[int]) -> list[Finding]:
+    """Whether a worker ran in many of its standstills, from what it had run in all up to each."""
+    turns_ns = np.diff(total_ns, prepend=0)
+    num_turns = int(np.count_nonzero(turns_ns))
+    if num_turns < max(LEAST_DISTURBED, DISTURBED_SHARE * len(total_ns)):
+        return []
+    text = f"ran for {sum(turns_ns) / 1e3:.1f} us in {num_turns} of {len(total_ns)} standstills"
+    return [finding("disturbs_others", text)]
+
+
+def early_work(up_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
+    """Whether a worker does more before a burst than copy its arguments, as the reference does."""
+    text = (
+        "at least {:.1f} us to copy the arguments of a burst to the device, the reference most "
+        "often takes {:.1f} us"
+    )
+    return _longer("early_work", text, up_ms, reference_ms, (0.0, EARLY_RATIO, EARLY_MS))
+
+
+def late_work(delivery_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
+    """Whether a worker does more after a burst than deliver outputs, as the reference does."""
+    text = (
+        "most often more than {:.1f} us to deliver the outputs of calls, the reference takes "
+        "{:.1f} us for the same bytes"
+    )
+    return _longer("late_work", text, delivery_ms, reference_ms, (LATE_SHARE, LATE_RATIO, LATE_MS))
+
+
+def _longer(
+    name: str,
+    text: str,
+    times_ms: Sequence[float],
+    reference_ms: Sequence[float],
+    limits: tuple[float, float, float],
+) -> list[Finding]:
+    """A finding where the quantile `share` of a worker's times is more than `ratio` times the
+    reference's median and `slack_ms`; none where too few times tell.
+    """
+    share, ratio, slack_ms = limits
+    if len(times_ms) < EARLY_READS or not reference_ms:
+        return []
+    quantile_ms, typical_ms = float(np.quantile(times_ms, share)), float(np.median(reference_ms))
+    if quantile_ms <= ratio * typical_ms + slack_ms:
+        return []
+    return [finding(name, text.format(quantile_ms * 1e3, typical_ms * 1e3))]

@@ -290,6 +290,15 @@ class TimedWorker:
             return []
         return self._still.returns(self.worker.birth, place)
 
+    def still_same(self, offsets: Sequence[int]) -> list[int]:
+        """Those of `stop_offsets` at which the stack holds the same addresses once more. What is
+        left over on it from calls that have ended may do so twice, and not always.
+        """
+        place, birth = self._still.place() if self._still else None, self.worker.birth
+        if place is None or birth is None:
+            return list(offsets)
+        return [offset for offset in offsets if place.word(offset) == birth.word(offset)]
+
     def stops_elsewhere(self, offsets: Sequence[int]) -> bool:
         """Whether it stands still in another place than before any other code came to it."""
         place = self._still.place() if self._still else None
