@@ -15,6 +15,9 @@ from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.timing.clock import _Interleaving
+from passnet.judge.timing.measurement import Measurement
+from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial
 from passnet.passes.folder import LIST_FILE
 from passnet.suite.suite import SuiteGraph
@@ -233,6 +236,33 @@ def test_a_graph_that_writes_into_its_input_gets_it_anew_for_every_timed_call(
     candidates = [Candidate("eager", "eager", None, "direct"), Candidate("null", "null")]
     for trial in judge_graph(parents, item, candidates, QUICK):
         assert (trial.status, trial.smallest_t) == ("ok", -10), trial
+
+
+@pytest.mark.parametrize(("num_workers", "status"), [(1, "ok"), (2, "cheat")])
+def test_a_worker_that_stops_elsewhere_is_tried_once_more(
+    num_workers: int, status: str, parents: ParentPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[TimedWorker] = []
+
+    def stops_elsewhere(worker: TimedWorker, offsets: object) -> bool:
+        if worker.worker._channel in references:
+            return False
+        if worker not in seen:
+            seen.append(worker)
+        return seen.index(worker) < num_workers
+
+    references: list[object] = []
+    measure = _Interleaving.measure
+
+    def noting(rounds: _Interleaving) -> Measurement:
+        references.append(rounds._workers[0].worker._channel)
+        return measure(rounds)
+
+    monkeypatch.setattr(_Interleaving, "measure", noting)
+    monkeypatch.setattr(TimedWorker, "stops_elsewhere", stops_elsewhere)
+    candidate = Candidate("eager", "eager", None, "direct")
+    [trial] = judge_graph(parents, small_graph(), [candidate], QUICK)
+    assert trial.status == status and len(seen) == 2
 
 
 LATE = {

@@ -45,6 +45,7 @@ from passnet.judge.protocol.messages import (
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.worker.arguments import WorkerArguments, copy_out, pin, place_arguments
 from passnet.judge.worker.float64 import run_exact
+from passnet.judge.worker.heap import fill_gaps
 from passnet.passes.backend import compile_with_inductor, passnet_backend
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
@@ -234,6 +235,7 @@ class _Worker:
         aside: list[torch.Tensor] = []
         self._observer.observations.clear()
         gc.collect()
+        fill_gaps()
         gc.freeze()  # what lives now need not be looked at again
         gc.disable()
         channel.send(Armed(addresses))
