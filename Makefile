@@ -23,7 +23,7 @@ RUN := OMP_NUM_THREADS=1 $(BIN)
 
 demo: .venv/core
 	rm -rf runs/demo runs/demo-small
-	$(BIN)/passnet bench run --suite demo --out runs/demo \
+	$(BIN)/passnet bench run --suite demo --out runs/demo --seconds 0.4 \
 	  --candidate eager --candidate null --candidate null@direct \
 	  --candidate examples/passes --candidate examples/passes@direct
 	$(BIN)/passnet bench run --suite demo-small --out runs/demo-small --seconds 0.2 --brief \

@@ -9,7 +9,7 @@ SOURCE = r"""
 #include "passnet_kernel.h"
 using namespace passnet;
 
-// index [n, n] into table [entries, heads]; scores [windows, heads, n, n]. The bias of every head is
+// index [n, n] into table [entries, heads]; scores [windows, heads, n, n]. The bias of a head is
 // gathered once and then serves all windows. An index counts from the end if it is negative, as in
 // torch; one that is out of range, for which eager torch raises, gives NaN.
 template <typename T>
