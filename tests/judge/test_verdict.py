@@ -60,6 +60,19 @@ def test_a_proof_takes_the_result_away_and_keeps_what_was_measured() -> None:
     assert trial.candidate_ms == 1.0 and trial.findings == (FLAG, CHEAT)
 
 
+def test_a_second_worker_takes_nothing_back_but_what_is_doubtful() -> None:
+    taken = finding("loop_taken_over", "it stood still elsewhere")
+    wrong = replace(STEADY, comparison=Comparison("ok", None, "wrong once"), findings=(CHEAT,))
+    first = replace(EVIDENCE, findings=(CHEAT, taken), timing=wrong)
+    assert first.is_doubtful and not EVIDENCE.is_doubtful
+    both = first.confirmed_by(EVIDENCE)
+    assert both.findings == (CHEAT,) and decide(both, SETTINGS).status == "cheat"
+    seen = replace(first, findings=(taken,), timing=replace(wrong, findings=()))
+    assert decide(seen.confirmed_by(EVIDENCE), SETTINGS).smallest_t is None
+    again = seen.confirmed_by(replace(EVIDENCE, findings=(taken,)))
+    assert again.findings == (taken,) and decide(again, SETTINGS).status == "cheat"
+
+
 def test_a_flag_takes_nothing_away() -> None:
     assert decide(replace(EVIDENCE, findings=(FLAG,)), SETTINGS).speedup == 2.0
 

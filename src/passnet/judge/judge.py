@@ -80,20 +80,14 @@ def judge_graph(
     if runnable:
         with DeviceTurns(settings.device) as turns:
             evidence |= _TrialSession(parents, graph, settings, turns).evidence(runnable)
-            if doubted := [each for each in runnable if _is_doubtful(evidence[each.name])]:
-                evidence |= _TrialSession(parents, graph, settings, turns).evidence(doubted)
+            if doubted := [each for each in runnable if evidence[each.name].is_doubtful]:
+                second = _TrialSession(parents, graph, settings, turns).evidence(doubted)
+                evidence |= {name: evidence[name].confirmed_by(second[name]) for name in second}
     trials = []
     for name, gathered in evidence.items():
         every = (*findings[name], *gathered.findings)
         trials.append(decide(replace(gathered, findings=every), settings))
     return trials
-
-
-def _is_doubtful(gathered: Evidence) -> bool:
-    """Whether a worker was found to stop elsewhere. That was seen of honest ones too, once in some
-    hundred trials and never twice, so it counts where a second worker of the candidate does it.
-    """
-    return any(found.name == "loop_taken_over" for found in gathered.findings)
 
 
 def prepared_graph(

@@ -11,9 +11,11 @@ from passnet.judge.findings import Finding
 from passnet.judge.processes.sandbox import SandboxName
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
-from passnet.judge.timing.measurement import WorkerTiming
+from passnet.judge.timing.measurement import UNSURE, WorkerTiming
 from passnet.judge.trial import MAX_TEXT, Trial
 from passnet.score.status import Status
+
+_DOUBTFUL = "loop_taken_over"
 
 BUSY = "the reference differs from itself; the machine is too busy"
 """The error of a trial whose measurement was not steady."""
@@ -44,6 +46,24 @@ class Evidence:
 
     facts: dict[str, Any] = field(default_factory=dict)
     """Fields of the trial on which no decision depends: matches, seconds, profiles."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its worker was found to stop elsewhere. That was seen of eager torch too, three
+        times in about 700 trials, for a cause not known; so it counts if a second worker does it.
+        """
+        return any(found.name == _DOUBTFUL for found in self.findings)
+
+    def confirmed_by(self, second: "Evidence") -> "Evidence":
+        """The evidence of a second worker, with all that this one shows but what is doubtful."""
+        known = {found.name for found in second.findings} | {_DOUBTFUL, *UNSURE}
+        kept = (found for found in self.findings if found.name not in known)
+        check, timing = second.check, second.timing
+        if check is not None and self.check is not None:
+            check = replace(check, comparison=worse(check.comparison, self.check.comparison))
+        if timing is not None and self.timing is not None:
+            timing = timing.remembering(self.timing)
+        return replace(second, findings=(*kept, *second.findings), check=check, timing=timing)
 
 
 def decide(evidence: Evidence, settings: JudgeSettings) -> Trial:

@@ -131,7 +131,7 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
     letters = _function(path, f"passnet_signature_of_{name}")
     letters.restype, letters.argtypes = ctypes.c_char_p, [ctypes.c_int]
     pairs = list(zip(letters(0).decode(), letters(1).decode(), strict=True))
-    checks, arguments, types, dtypes = [], [], [], {}
+    types, dtypes = [], {}
     for number, (kind, element) in enumerate(pairs):
         known: dict[str, Any] = _ELEMENTS if kind == "p" else _NUMBERS
         if element not in known:
@@ -142,25 +142,25 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
         types.append(ctypes.c_void_p if kind == "p" else known[element])
         if kind == "p":
             dtypes[number] = known[element]
-            arguments.append(f"a{number}.data_ptr()")
-            checks.append(f"not a{number}.is_cpu")
-            if known[element] is not None:
-                checks.append(f"a{number}.dtype is not dtype_{number}")
-        else:
-            arguments.append(f"a{number}")
     function.argtypes, function.restype = types, None
-    return _checked_call(function, name, [checks, arguments], dtypes)
+    return _checked_call(function, name, dtypes)
 
 
 def _checked_call(
-    function: Any, name: str, texts: list[list[str]], dtypes: dict[int, torch.dtype | None]
+    function: Any, name: str, dtypes: dict[int, torch.dtype | None]
 ) -> Callable[..., None]:
-    """A function of tensors and numbers that refuses tensors of another dtype or device. It is made
-    as code, like a dataclass, because a loop over the parameters costs more than many a kernel.
+    """A function that takes tensors of some dtypes in some places, and numbers in the others, and
+    refuses tensors of another dtype or device. It is made as code, like a dataclass, because a loop
+    over the parameters costs more than many a kernel.
     """
-    checks, arguments = texts
-    params = ", ".join(f"a{number}" for number in range(len(arguments)))
-    constants = {f"dtype_{number}": dtype for number, dtype in dtypes.items()}
+    params = [f"a{number}" for number in range(len(function.argtypes))]
+    arguments = [
+        f"{param}.data_ptr()" if number in dtypes else param for number, param in enumerate(params)
+    ]
+    checks = [f"not a{number}.is_cpu" for number in dtypes]
+    checks += [
+        f"a{number}.dtype is not dtype_{number}" for number, dtype in dtypes.items() if dtype
+    ]
 
     def refuse(given: tuple[Any, ...]) -> None:
         for number, dtype in dtypes.items():
@@ -174,17 +174,18 @@ def _checked_call(
                 f"kernel {name}: argument {number + 1} must be {wanted} on the CPU, not {what}"
             )
 
-    condition = " or ".join(checks) or "False"
+    given = "".join(f"{param}, " for param in params)
     text = (
-        f"def call({params}):\n"
+        f"def call({given}):\n"
         f"    try:\n"
-        f"        if {condition}:\n"
-        f"            refuse(({params}{',' if params else ''}))\n"
+        f"        if {' or '.join(checks) or False}:\n"
+        f"            refuse(({given}))\n"
         f"    except AttributeError:\n"
-        f"        refuse(({params}{',' if params else ''}))\n"
+        f"        refuse(({given}))\n"
         f"    function({', '.join(arguments)})\n"
     )
-    scope: dict[str, Any] = {"function": function, "refuse": refuse, **constants}
+    scope: dict[str, Any] = {"function": function, "refuse": refuse}
+    scope |= {f"dtype_{number}": dtype for number, dtype in dtypes.items()}
     exec(text, scope)  # noqa: S102 (text of ours alone)
     call: Callable[..., None] = scope["call"]
     call.__name__ = call.__qualname__ = name

@@ -14,10 +14,11 @@ import torch.fx
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from passnet.errors import PassError
+from passnet.passes.example_values import EXAMPLE
 from passnet.passes.first_call import checked_call, original_outputs, outputs_of
 from passnet.passes.graph_index import GraphIndex
 from passnet.passes.pattern import as_module
-from passnet.passes.rewrite import UNREAD, Site
+from passnet.passes.rewrite import Site
 
 _library = torch.library.Library("passnet", "FRAGMENT")
 _numbers = itertools.count()
@@ -43,7 +44,7 @@ def wrap_sites(
         return
     params = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node, value in zip(params, example_inputs, strict=True):
-        node.meta.setdefault("example_value", value)
+        node.meta.setdefault(EXAMPLE, value)
     for site in sites:
         _wrap(site, is_judged)
     module.graph.lint()
@@ -68,7 +69,7 @@ def _wrap(site: Site, is_judged: bool) -> None:
 
 
 def _kind(node: torch.fx.Node) -> str:
-    value = node.meta.get("example_value")
+    value = node.meta.get(EXAMPLE)
     if isinstance(value, (bool, torch.SymBool)):
         return "bool"
     if isinstance(value, (int, torch.SymInt)):
@@ -81,7 +82,7 @@ def _kind(node: torch.fx.Node) -> str:
 def _implementation(site: Site, values: list[torch.fx.Node], is_judged: bool) -> Callable[..., Any]:
     """The replacement with its literals in place, as a function of the op's arguments."""
     function: Any = site.node.target
-    arguments = site.node.args
+    read, given = site.pattern_arguments, site.node.args
     pattern = site.source.pattern
     positions = {value: index for index, value in enumerate(values)}
     examples: list[torch.Tensor] = []
@@ -95,14 +96,16 @@ def _implementation(site: Site, values: list[torch.fx.Node], is_judged: bool) ->
     checked = checked_call(site.source.name, pattern, laid_out)
 
     def implementation(*args: Any) -> Any:
-        template = tuple(None if value is UNREAD else value for value in site.inputs)
-        inputs, filled = torch.fx.map_arg(
-            (template, arguments), lambda value: args[positions[value]]
-        )
+        def filled(template: tuple[Any, ...]) -> Any:
+            return torch.fx.map_arg(template, lambda value: args[positions[value]])
+
         if not examples:
-            outputs = original_outputs(pattern, inputs)
+            outputs = original_outputs(pattern, filled(read))
             examples.extend(torch.empty_like(output) for output in outputs)
-        results = laid_out(*filled) if is_judged else outputs_of(checked(inputs, filled))
+        if is_judged:
+            results = laid_out(*filled(given))
+        else:
+            results = outputs_of(checked(filled(read), filled(given)))
         return results[0] if len(results) == 1 else results
 
     return implementation

@@ -11,7 +11,7 @@ import torch.fx
 from torch.utils._pytree import tree_map_only
 
 from passnet.passes.pattern import Pattern, as_module
-from passnet.passes.rewrite import UNREAD, Site
+from passnet.passes.rewrite import Site
 
 _log = logging.getLogger("passnet")
 
@@ -21,8 +21,7 @@ def check_first_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> No
     recompiled.
     """
     for site in sites:
-        inputs = tuple(None if value is UNREAD else value for value in site.inputs)
-        source = site.source
+        source, inputs = site.source, site.pattern_arguments
         site.node.target = checked_call(source.name, source.pattern, site.node.target)
         site.node.args = (inputs, site.node.args)
     if sites:

@@ -44,6 +44,11 @@ class Site:
     inputs: tuple[Any, ...]
     prepared: tuple[torch.fx.Node, ...] = ()
 
+    @property
+    def pattern_arguments(self) -> tuple[Any, ...]:
+        """What the pattern is called with: `inputs`, but None for what it does not read."""
+        return tuple(None if value is UNREAD else value for value in self.inputs)
+
 
 UNREAD = object()
 """Stands for a parameter that the pattern does not read."""

@@ -101,10 +101,10 @@ class ControlPage:
     CALL, EMPTY, FREE, OBSERVE, LEAVE, IDLE, SHIFT = 0, 1, 2, 3, 4, 9, 10
     """Orders: call the graph on so many slots; do all of that but the calls; let go of all outputs;
     call once, and note what torch ops replacements use; go back to messages; sleep for so many
-    milliseconds; keep so many pieces of `SHIFT_BYTES` of memory aside until the next such order, so
-    that what calls allocate lies elsewhere."""
+    milliseconds; keep so many pieces of `SHIFT_STEP` bytes aside until the next such order,
+    so that what calls allocate lies elsewhere."""
 
-    SHIFT_BYTES = 64
+    SHIFT_STEP = 64
 
     UP, DOWN, DOWN_ALL, REPEAT = 5, 6, 7, 8
     """Orders for a device: copy the arguments of so many slots there; copy back the outputs of the

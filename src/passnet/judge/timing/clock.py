@@ -63,7 +63,7 @@ NUM_WARM_BURSTS = 5
 WARM_CALLS = 25
 """Calls in the last of these at most."""
 
-SHIFT_BYTES = 2**20
+MAX_SHIFT_BYTES = 2**20
 """What a worker keeps aside before a burst, at most, drawn for every turn. Where tensors lie makes
 two runs of one program differ by up to 15 % where they are about as large as the second-level
 cache (1 MiB here), and a process that allocates in the same order places them alike every time.
@@ -83,8 +83,7 @@ minute of a machine on which nobody else may work."""
 
 LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
 """Turns that end in other code than the worker's own, and their share of all, for its loop to have
-been taken over. In fewer nothing is gained that an estimate from half of the turns would show, and
-what calls leave behind on a stack can look like another place, though rarely."""
+been taken over. In fewer nothing is gained that an estimate from half of the turns would show."""
 
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, of which the time of one is taken on a device."""
@@ -350,7 +349,7 @@ class _Interleaving:
     def _shift(self, worker: TimedWorker) -> None:
         """Let what a worker allocates on the host lie elsewhere than in its last turn."""
         if not worker.is_on_device:
-            worker.shift(int(self._random.integers(SHIFT_BYTES)))
+            worker.shift(int(self._random.integers(MAX_SHIFT_BYTES)))
 
     def _compare(self, index: int, seen: Seen, expected: Seen, look: Look) -> None:
         """Note what was seen of a worker's calls against the reference's."""

@@ -69,6 +69,20 @@ class WorkerTiming:
     samples: tuple[TimedSample, ...] = ()
     """Timed calls for the precision of their outputs, one for each timed set of inputs at most."""
 
+    def remembering(self, earlier: "WorkerTiming") -> "WorkerTiming":
+        """The same, with what an earlier one of the same candidate showed beside times."""
+        findings = {
+            found.name: found
+            for found in (*earlier.findings, *self.findings)
+            if found in self.findings or found.name not in UNSURE
+        }
+        return replace(
+            self,
+            comparison=worse(self.comparison, earlier.comparison),
+            findings=tuple(findings.values()),
+            failure=self.failure or earlier.failure,
+        )
+
     def is_steady(self, tolerance: float) -> bool:
         """Whether the reference agrees with itself."""
         ratio = self_ratio(np.array(self.reference_rounds_ms))
@@ -96,18 +110,7 @@ class Measurement:
     def remembering(self, earlier: "Measurement") -> "Measurement":
         """The same, with what an earlier one of the same workers showed beside times."""
         timings = [
-            replace(
-                timing,
-                comparison=worse(timing.comparison, before.comparison),
-                findings=tuple(
-                    {
-                        found.name: found
-                        for found in (*before.findings, *timing.findings)
-                        if found in timing.findings or found.name not in UNSURE
-                    }.values()
-                ),
-                failure=timing.failure or before.failure,
-            )
+            timing.remembering(before)
             for timing, before in zip(self.timings, earlier.timings, strict=True)
         ]
         return Measurement(tuple(timings), self.shared)

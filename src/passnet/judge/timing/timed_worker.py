@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from passnet.judge.processes.loaded_worker import LoadedWorker, output_offsets
-from passnet.judge.processes.standstill import GoneError, Spent, Standstill
+from passnet.judge.processes.standstill import GoneError, Spent, Standstill, StopPlace
 from passnet.judge.processes.worker_process import counted_s
 from passnet.judge.protocol.messages import Arm, Armed, Disarmed, Observed, OutputForm
 from passnet.judge.protocol.shared_memory import ControlPage, SharedMemory, lay_out_slots
@@ -239,7 +239,7 @@ class TimedWorker:
 
     def shift(self, num_bytes: int) -> None:
         """Let what its calls allocate lie elsewhere, by at most so many bytes."""
-        self.order(ControlPage.SHIFT, num_bytes // ControlPage.SHIFT_BYTES)
+        self.order(ControlPage.SHIFT, num_bytes // ControlPage.SHIFT_STEP)
 
     def free(self) -> None:
         """Let it let go of all outputs."""
@@ -285,25 +285,28 @@ class TimedWorker:
         """Where the stack of a worker that runs no other code holds the same addresses whenever it
         stands still, see `StopPlace`; of the oracle.
         """
-        place = self._still.place() if self._still else None
-        if self._still is None or place is None or self.worker.birth is None:
-            return []
-        return self._still.returns(self.worker.birth, place)
+        stops = self._stops()
+        return self._still.returns(*stops) if self._still and stops else []
 
     def still_same(self, offsets: Sequence[int]) -> list[int]:
         """Those of `stop_offsets` at which the stack holds the same addresses once more. What is
         left over on it from calls that have ended may do so twice, and not always.
         """
-        place, birth = self._still.place() if self._still else None, self.worker.birth
-        if place is None or birth is None:
+        stops = self._stops()
+        if stops is None:
             return list(offsets)
+        birth, place = stops
         return [offset for offset in offsets if place.word(offset) == birth.word(offset)]
 
     def stops_elsewhere(self, offsets: Sequence[int]) -> bool:
         """Whether it stands still in another place than before any other code came to it."""
-        place = self._still.place() if self._still else None
-        birth = self.worker.birth
-        return place is not None and birth is not None and not birth.is_same(place, offsets)
+        stops = self._stops()
+        return stops is not None and not stops[0].is_same(stops[1], offsets)
+
+    def _stops(self) -> tuple[StopPlace, StopPlace] | None:
+        """Where it stood still before any other code came to it, and where now, if that is told."""
+        birth, place = self.worker.birth, self._still.place() if self._still else None
+        return None if birth is None or place is None else (birth, place)
 
     def ran_meanwhile_ns(self) -> int:
         """What it ran while it should have stood still."""

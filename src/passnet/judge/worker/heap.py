@@ -7,13 +7,13 @@ the cache, then makes equal programs differ by up to 10 %, in all calls alike.
 """
 
 import ctypes
-from contextlib import suppress
 
 LARGEST, SMALLEST = 2**24, 2**12
 """Sizes of gaps in bytes: larger ones are not kept by the allocator as it is set up here, and in
 smaller ones there is no room for a tensor of which it matters where it lies."""
 
 MAX_GAPS = 20_000
+"""Far more than a worker was seen to have; where gaps cannot be told from the end, this ends it."""
 
 
 class _HeapInfo(ctypes.Structure):
@@ -34,19 +34,19 @@ def fill_gaps() -> int:
     Without glibc 2.33 nothing is done.
     """
     libc = ctypes.CDLL(None)
-    with suppress(AttributeError):
-        info = libc.mallinfo2
-        info.restype = _HeapInfo
-        libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-        libc.free.argtypes = [ctypes.c_void_p]
-        num_gaps, size = 0, LARGEST
-        while size >= SMALLEST and num_gaps < MAX_GAPS:
-            end = info().keepcost
-            piece = libc.malloc(size)
-            if info().keepcost < end or piece is None:  # it is of the end of the heap
-                libc.free(piece)
-                size //= 2
-            else:
-                num_gaps += 1
-        return num_gaps
-    return 0
+    info = getattr(libc, "mallinfo2", None)
+    if info is None:
+        return 0
+    info.restype = _HeapInfo
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+    num_gaps, size = 0, LARGEST
+    while size >= SMALLEST and num_gaps < MAX_GAPS:
+        end = info().keepcost
+        piece = libc.malloc(size)
+        if info().keepcost < end or piece is None:  # it is of the end of the heap
+            libc.free(piece)
+            size //= 2
+        else:
+            num_gaps += 1
+    return num_gaps

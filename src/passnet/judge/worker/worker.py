@@ -259,7 +259,7 @@ class _Worker:
                         made = [call(*slots[0])]
                 elif order == ControlPage.SHIFT:
                     aside.clear()
-                    aside.append(torch.empty(count * ControlPage.SHIFT_BYTES, dtype=torch.uint8))
+                    aside.append(torch.empty(count * ControlPage.SHIFT_STEP, dtype=torch.uint8))
                 elif order == ControlPage.IDLE:
                     sleep(count / 1e3)  # who is not done yet can be seen at work
                 elif order == ControlPage.LEAVE:
