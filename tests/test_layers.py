@@ -23,6 +23,7 @@ ORDER = (
     "bench",
     "report",
     "agent",
+    "optimizer",
     "cli",
 )
 ENTRY_POINTS = {"__init__"}

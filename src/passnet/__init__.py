@@ -16,6 +16,7 @@ The folders are in the way of the data; each imports only from those before it:
     bench      runs of candidates over suites
     report     tables, figures, listings
     agent      authors of passes, llms or programs, and what is learned from them
+    optimizer  whole nets made faster
     cli        the commands
 """
 

@@ -17,22 +17,28 @@ class TimingPlan:
         seconds: time to spend on rounds, with all that is written and looked at, for each worker.
         min_rounds: rounds to make in any case.
         max_rounds: rounds after which the measurement ends.
+        precision: half the width of a speedup's interval, as a share of it, at which a measurement
+            ends before its time, if all its candidates have reached it.
         burst_ms: time that a worker is called for in one turn, where `max_calls` allows.
         min_calls: calls of a worker in one turn at least, two in any case.
         max_calls: and at most; fewer where they need more memory than `timed_worker.BURST_BYTES`.
         slow_ms: of calls of this length and more there are fewer, see `SLOW_ROUNDS`.
+        look_share: share of turns after which some calls of each worker are compared with the
+            reference's; all of them where calls are slow, or on a device.
         audit_share: share of turns after which all of the outputs and arguments that are looked at
             are read, and the torch ops of replacements observed in a further call. One more turn,
             after the last that counts, is audited in any case.
     """
 
-    seconds: float = 0.8
+    seconds: float = 0.4
     min_rounds: int = 6
     max_rounds: int = 80
+    precision: float = 0.01
     burst_ms: float = 1.0
     min_calls: int = 3
     max_calls: int = 100
     slow_ms: float = 20.0
+    look_share: float = 0.35
     audit_share: float = 0.02
 
 

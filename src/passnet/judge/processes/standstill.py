@@ -122,9 +122,9 @@ class Standstill:
             os.close(fd)
         self._files = {}
 
-    def await_stop(self, look: Callable[[], None], is_urgent: bool = False) -> None:
+    def await_stop(self, look: Callable[[], None], eager_polls: int = 0) -> None:
         """Wait until all its threads stand still. `look` is called now and then, and raises where
-        there is nothing to wait for; `is_urgent` polls without a pause.
+        there is nothing to wait for; the first `eager_polls` are without a pause.
 
         Raises:
             GoneError: it has ended.
@@ -134,7 +134,7 @@ class Standstill:
             polls += 1
             if polls % _POLLS_BETWEEN_LOOKS == 0:
                 look()
-            if not is_urgent:
+            if polls > eager_polls:
                 time.sleep(_POLL_S if polls < _POLLS_BETWEEN_LOOKS else _LONG_POLL_S)
         self._settle()
 
@@ -148,16 +148,16 @@ class Standstill:
         ran = time.clock_gettime_ns(self._clock) - self._before.cpu_ns
         return ran if ran > _ACCOUNT_GRACE_NS else 0
 
-    def run(self, look: Callable[[], None], is_urgent: bool = False) -> Spent:
+    def run(self, look: Callable[[], None], eager_polls: int = 0) -> Spent:
         """Let it run until it stops itself; see `await_stop`."""
         self._meanwhile_ns += self._ran_since_stop_ns()
-        before = self._account()
+        before = self._before or self._account()  # what it ran since counts as well
         start = time.perf_counter_ns()
         try:
             os.kill(self._pid, signal.SIGCONT)
         except ProcessLookupError as cause:
             raise GoneError from cause
-        self.await_stop(look, is_urgent)
+        self.await_stop(look, eager_polls)
         wall_ns = time.perf_counter_ns() - start
         after = self._account()
         self._before = after

@@ -97,14 +97,12 @@ class ControlPage:
     outputs of every call from `OUTPUTS` on, sets `DONE` to the number, and stops itself.
     """
 
-    GO, DONE, ORDER, COUNT, OUTPUTS = 0, 1, 2, 3, 8
-    CALL, EMPTY, FREE, OBSERVE, LEAVE, IDLE, SHIFT = 0, 1, 2, 3, 4, 9, 10
+    GO, DONE, ORDER, COUNT, ASIDE, OUTPUTS = 0, 1, 2, 3, 4, 8
+    CALL, EMPTY, FREE, OBSERVE, LEAVE, IDLE, WARM = 0, 1, 2, 3, 4, 9, 10
     """Orders: call the graph on so many slots; do all of that but the calls; let go of all outputs;
     call once, and note what torch ops replacements use; go back to messages; sleep for so many
-    milliseconds; keep so many pieces of `SHIFT_STEP` bytes aside until the next such order,
-    so that what calls allocate lies elsewhere."""
-
-    SHIFT_STEP = 64
+    milliseconds; keep `ASIDE` bytes of memory aside until the next such order, so that what calls
+    allocate lies elsewhere, and call on so many slots, letting go of the outputs."""
 
     UP, DOWN, DOWN_ALL, REPEAT = 5, 6, 7, 8
     """Orders for a device: copy the arguments of so many slots there; copy back the outputs of the

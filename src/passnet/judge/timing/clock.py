@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import MAX_REPORTS, Observed
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.settings import TimingPlan
-from passnet.judge.timing.estimate import low_mean
+from passnet.judge.timing.estimate import low_mean, speedup
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.measurement import Measurement, Rounds, TimedSample, WorkerTiming
 from passnet.judge.timing.measurement_findings import disturbance, early_work, late_work
@@ -63,7 +63,7 @@ NUM_WARM_BURSTS = 5
 WARM_CALLS = 25
 """Calls in the last of these at most."""
 
-MAX_SHIFT_BYTES = 2**20
+MAX_BYTES_ASIDE = 2**20
 """What a worker keeps aside before a burst, at most, drawn for every turn. Where tensors lie makes
 two runs of one program differ by up to 15 % where they are about as large as the second-level
 cache (1 MiB here), and a process that allocates in the same order places them alike every time.
@@ -80,6 +80,10 @@ SLOW_CALLS = 2
 """Rounds, and counted calls in one, that are enough where a call is slow. What disturbs it lasts
 no longer for it, so that fewer calls tell as much; and with more, a graph of 0.2 s a call took a
 minute of a machine on which nobody else may work."""
+
+PRECISE_ROUNDS, ROUNDS_BETWEEN = 16, 4
+"""Rounds after which it is asked for the first time whether a measurement is precise enough, and
+rounds until it is asked again."""
 
 LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
 """Turns that end in other code than the worker's own, and their share of all, for its loop to have
@@ -175,6 +179,8 @@ class _Interleaving:
     _num_threads: int
     _processors: set[int]
     _num_calls: int = LEAST_CALLS
+    _num_warm_calls: int = 1
+    _looks_always: bool = True
     _empty_ns: list[int] = field(default_factory=list)
     _held_up: list[float] = field(default_factory=list)
     _shared: frozenset[SharedPair] = frozenset()
@@ -195,10 +201,28 @@ class _Interleaving:
             start = number % len(self._workers)
             order = [*range(start, len(self._workers)), *range(start)]
             forwards, backwards = self._turn(order), self._turn(order[::-1])
+            # A second turn may follow one of the same worker, which then finds the cache its own.
+            is_swapped = bool(number // len(self._workers) % 2)
             for index in forwards.keys() & backwards.keys():
-                self._records[index].bursts_ns.append((forwards[index], backwards[index]))
+                pair = (forwards[index], backwards[index])
+                self._records[index].bursts_ns.append(pair[::-1] if is_swapped else pair)
+            if self._is_precise(number + 1):
+                break
         self._turn(range(len(self._workers)), is_last=True)  # seen whole, and not counted
         return self._measurement()
+
+    def _is_precise(self, num_rounds: int) -> bool:
+        """Whether all speedups are known as closely as is asked for; it is asked now and then."""
+        if num_rounds < PRECISE_ROUNDS or num_rounds % ROUNDS_BETWEEN:
+            return False
+        empty_ns = float(low_mean(np.array(self._empty_ns)))
+        reference, *others = (
+            np.array(self._rounds_ms(record, empty_ns))
+            for record in self._records
+            if not record.failure
+        )
+        found = [speedup(reference, times) for times in others if len(times) == len(reference)]
+        return all(each.high - each.low <= 2 * self._plan.precision * each.value for each in found)
 
     def _visit(self, index: int, action: Callable[[TimedWorker], T]) -> T | None:
         """What an action on a worker gives; None where it fails, or has failed before."""
@@ -238,6 +262,8 @@ class _Interleaving:
             min_rounds, min_calls = min(min_rounds, SLOW_ROUNDS), min(min_calls, SLOW_CALLS)
         fitting = max(min_calls, min(plan.max_calls, int(plan.burst_ms / slowest_ms)))
         self._num_calls = max(LEAST_CALLS, min(fitting, most))
+        self._num_warm_calls = max(1, min(self._num_calls, int(plan.burst_ms / slowest_ms)))
+        self._looks_always = slowest_ms >= plan.slow_ms or self._oracle.is_on_device
         for index in range(len(self._workers)):
             draws = self._draws()
             self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
@@ -283,9 +309,7 @@ class _Interleaving:
     def _take(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> int:
         """A burst of a worker, of which some calls are compared with the reference's."""
         record = self._records[index]
-        self._shift(worker)
-        worker.call(self._num_calls)  # on the values of before, to warm up
-        worker.free()
+        worker.warm_up(self._num_warm_calls, self._bytes_aside(worker))  # on the values of before
         # Nobody can be started while all stand still: who works ahead is there before we write.
         if strangers := worker.worker.num_strangers():
             text = f"{strangers} processes beside the worker while it stood still"
@@ -298,7 +322,18 @@ class _Interleaving:
         if record.num_elsewhere >= max(LEAST_ELSEWHERE, ELSEWHERE_SHARE * record.num_turns):
             text = "it stood still in other code than the worker's own"
             record.note([finding("loop_taken_over", text)])
-        look = self._draw_look(draws, is_whole)
+        share = self._plan.look_share if index else 0.0  # the reference is trusted
+        if is_whole or self._looks_always or self._random.random() < share:
+            self._look(worker, index, draws, is_whole)
+        else:
+            worker.free()
+        if index == 0:
+            self._held_up.append(spent.waited_ns / max(spent.wall_ns, 1))
+        return burst_ns(spent, self._num_threads, worker.is_on_device)
+
+    def _look(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> None:
+        """Compare some calls of the burst that has ended with the reference's."""
+        record, look = self._records[index], self._draw_look(draws, is_whole)
         seen = worker.look_at(self._fresh, look)
         worker.free()
         if seen.up_ns is not None and seen.down_ns is not None:
@@ -307,9 +342,7 @@ class _Interleaving:
         expected = self._expected(seen.calls, look)
         self._compare(index, seen, expected, look)
         if index == 0:
-            self._held_up.append(spent.waited_ns / max(spent.wall_ns, 1))
             self._shared = seen.calls[0].shared
-        return burst_ns(spent, self._num_threads, worker.is_on_device)
 
     def _draw_look(self, draws: Sequence[Draw], is_whole: bool) -> Look:
         """Where to look after a burst; nothing of its worker runs any more. A whole look takes an
@@ -330,7 +363,7 @@ class _Interleaving:
         numbers = tuple(range(len(calls)))
         try:
             self._call_oracle([call.draw for call in calls])
-            again = Look(numbers, look.probes, look.spots, look.is_whole)
+            again = replace(look, chosen=numbers, awaits_writes=False)
             seen = self._oracle.look_at(self._fresh, again)
             self._oracle.free()
             empty = self._oracle.order(ControlPage.EMPTY, self._num_calls)
@@ -342,14 +375,13 @@ class _Interleaving:
 
     def _call_oracle(self, draws: Sequence[Draw]) -> None:
         """Let the oracle do what a worker does in a turn, and learn where it stops then."""
-        self._shift(self._oracle)
+        self._oracle.warm_up(0, self._bytes_aside(self._oracle))
         self._oracle.burst(self._fresh, draws)
         self._stop_offsets = self._oracle.still_same(self._stop_offsets)
 
-    def _shift(self, worker: TimedWorker) -> None:
-        """Let what a worker allocates on the host lie elsewhere than in its last turn."""
-        if not worker.is_on_device:
-            worker.shift(int(self._random.integers(MAX_SHIFT_BYTES)))
+    def _bytes_aside(self, worker: TimedWorker) -> int:
+        """What lets the tensors that a worker allocates on the host lie elsewhere than before."""
+        return 0 if worker.is_on_device else int(self._random.integers(MAX_BYTES_ASIDE))
 
     def _compare(self, index: int, seen: Seen, expected: Seen, look: Look) -> None:
         """Note what was seen of a worker's calls against the reference's."""

@@ -9,6 +9,7 @@ can run any more, in any of its calls.
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -31,7 +32,7 @@ from passnet.judge.timing.probes import (
 )
 from passnet.records.dtypes import Array
 
-BURST_BYTES = 16 * 2**20
+BURST_BYTES = 4 * 2**20
 """Memory for the arguments and outputs of a burst. More would leave the caches that a call's own
 arguments fit in; a call that alone needs more is called twice in a burst."""
 
@@ -44,6 +45,12 @@ MAX_SEEN = 2
 LATE_WAIT_MS = 8
 """How long a worker is let run before its outputs are read again: long enough for a Python thread
 that sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
+
+EAGER_POLLS = 24
+"""How often it is asked without a pause whether a worker stands still again, where its time does
+not count: to be woken takes longer than most such orders. While its time counts it is left alone:
+processors that share a core would slow each other down. On a device the time on the wall counts,
+and there is no pause at all."""
 
 INPUT_RUN = 256
 """Neighbouring elements of an argument that are looked at after a call."""
@@ -63,6 +70,7 @@ class Look:
     probes: list[ProbedPlaces]
     spots: list[float]
     is_whole: bool = False
+    awaits_writes: bool = True
 
 
 @dataclass(slots=True)
@@ -211,9 +219,12 @@ class TimedWorker:
         """Let it do something with so many calls, and stand still again."""
         words = self._words
         number = self._give(what, count)
-        num_calls = 1 if what == ControlPage.SHIFT else max(count, 1)
+        eager_polls = 0 if what == ControlPage.CALL else EAGER_POLLS
+        if self.is_on_device:
+            eager_polls = sys.maxsize
+        num_calls = max(count, 1)
         spent = self._watched(
-            lambda still: still.run(self._look(num_calls), is_urgent=self.is_on_device)
+            lambda still: still.run(self._look(num_calls), eager_polls)
         )
         if words[ControlPage.DONE] != number:
             text = "the worker stood still before it had done what it was told"
@@ -237,9 +248,14 @@ class TimedWorker:
         """Give an argument of a slot other values than its draw has."""
         np.copyto(self.argument(slot, index), values)
 
-    def shift(self, num_bytes: int) -> None:
-        """Let what its calls allocate lie elsewhere, by at most so many bytes."""
-        self.order(ControlPage.SHIFT, num_bytes // ControlPage.SHIFT_STEP)
+    def warm_up(self, count: int, num_bytes_aside: int) -> None:
+        """Call the graph on so many slots, as they lie there, and let go of what that gives; what
+        calls allocate lies elsewhere than before, by at most so many bytes.
+        """
+        if self.is_on_device and count:
+            self.order(ControlPage.UP, count)
+        self._words[ControlPage.ASIDE] = num_bytes_aside
+        self.order(ControlPage.WARM, count)
 
     def free(self) -> None:
         """Let it let go of all outputs."""
@@ -264,7 +280,7 @@ class TimedWorker:
         inside = outputs_in(calls[0].shared, "argument") if calls else set()
         is_overwritten = overlap_between_calls(pointers, self.forms, inside)
         is_written_late = False
-        if whole is not None:
+        if whole is not None and look.awaits_writes:
             self.order(ControlPage.IDLE, LATE_WAIT_MS)
             self._outputs.fetch(look.chosen, pointers, is_whole=False)
             is_written_late = _differ(whole, self._whole(look), inside)

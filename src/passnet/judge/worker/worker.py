@@ -257,9 +257,11 @@ class _Worker:
                 elif order == ControlPage.OBSERVE:
                     with self._observer.watching():
                         made = [call(*slots[0])]
-                elif order == ControlPage.SHIFT:
+                elif order == ControlPage.WARM:
                     aside.clear()
-                    aside.append(torch.empty(count * ControlPage.SHIFT_STEP, dtype=torch.uint8))
+                    aside.append(torch.empty(words[ControlPage.ASIDE], dtype=torch.uint8))
+                    made = [call(*slots[number]) for number in range(count)]
+                    made = []
                 elif order == ControlPage.IDLE:
                     sleep(count / 1e3)  # who is not done yet can be seen at work
                 elif order == ControlPage.LEAVE:

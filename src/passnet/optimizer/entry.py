@@ -1,0 +1,40 @@
+"""One way to run a net on inputs of one form."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._pytree import TreeSpec, tree_unflatten
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One way to run a net on inputs of one form, without any check of these.
+
+    Args:
+        engine: the name of the way: "eager", "compile", "aot".
+        args_spec: how the positional and named arguments are nested.
+        leaves: the arguments of an example, flat: tensors, and the constants that are part of the
+            form.
+        run: takes the tensors among the leaves, in order, and returns the outputs, flat.
+        out_spec: how the outputs are nested.
+        weights: the parameters and buffers of the net that it was built with, by name.
+        is_frozen: whether the values of these are folded in, so that they must not change.
+    """
+
+    engine: str
+    args_spec: TreeSpec
+    leaves: tuple[Any, ...]
+    run: Callable[[list[torch.Tensor]], Sequence[Any]]
+    out_spec: TreeSpec
+    weights: Mapping[str, torch.Tensor]
+    is_frozen: bool = False
+
+    def tensors(self) -> list[torch.Tensor]:
+        """The tensors of the example."""
+        return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
+
+    def __call__(self, tensors: list[torch.Tensor]) -> Any:
+        """What the net returns for these tensors."""
+        return tree_unflatten(self.run(tensors), self.out_spec)
