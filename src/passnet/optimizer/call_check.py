@@ -30,18 +30,18 @@ from passnet.optimizer.entry import Entry
 class Misfit(IntEnum):
     """Why a call does not fit, in the order in which one looks; call_check.cpp has the same."""
 
-    NESTING = 1
-    CONSTANT = 2
-    KIND = 3
-    DTYPE = 4
-    DEVICE = 5
-    LAYOUT = 6
-    SHAPE = 7
-    STRIDES = 8
-    SAME = 9
-    ADDRESS = 10
-    MODE = 11
-    AUTOCAST = 12
+    MODE = 1
+    AUTOCAST = 2
+    NESTING = 3
+    CONSTANT = 4
+    KIND = 5
+    DTYPE = 6
+    DEVICE = 7
+    LAYOUT = 8
+    SHAPE = 9
+    STRIDES = 10
+    SAME = 11
+    ADDRESS = 12
     GRADIENTS = 13
     NET = 14
     WEIGHT = 15
@@ -147,6 +147,8 @@ def find_misfit(
     form: CallForm, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Misfit, str] | None:
     """Why a call does not fit, as the beginning of a sentence too, or None where it does."""
+    if found := _misfit_of_thread(form):
+        return found
     leaves, spec = tree_flatten((args, kwargs))
     if spec != form.args_spec:
         return Misfit.NESTING, "the inputs are other ones, or nested or ordered otherwise"
@@ -165,7 +167,7 @@ def find_misfit(
         elif leaf.device.type != "cpu" and leaf.data_ptr() % 16:
             return Misfit.ADDRESS, f"{name} does not begin at a multiple of 16 bytes"
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    return _misfit_of_thread(form, tensors) or _misfit_of_net(form)
+    return _misfit_of_gradients(form, tensors) or _misfit_of_net(form)
 
 
 def misfit_of_modules(form: CallForm) -> int:
@@ -190,7 +192,7 @@ def _misfit_of_tensor(form: CallForm, expected: TensorForm, leaf: Any) -> tuple[
     return None
 
 
-def _misfit_of_thread(form: CallForm, tensors: list[torch.Tensor]) -> tuple[Misfit, str] | None:
+def _misfit_of_thread(form: CallForm) -> tuple[Misfit, str] | None:
     keys = torch._C.DispatchKey
     included = torch._C._dispatch_tls_local_include_set()
     for key in (keys.BackendSelect, keys.ADInplaceOrView):
@@ -201,6 +203,10 @@ def _misfit_of_thread(form: CallForm, tensors: list[torch.Tensor]) -> tuple[Misf
         return Misfit.MODE, f"torch's default dtype is not {form.default_dtype}"
     if torch._C._is_any_autocast_enabled():
         return Misfit.AUTOCAST, "autocast is on"
+    return None
+
+
+def _misfit_of_gradients(form: CallForm, tensors: list[torch.Tensor]) -> tuple[Misfit, str] | None:
     if torch.is_grad_enabled():
         weights = [weight.tensor for weight in form.weights]
         if any(tensor.requires_grad for tensor in [*tensors, *weights]):

@@ -23,7 +23,7 @@ extern PyObject* ParameterClass;
 namespace {
 
 enum misfits {
-  FITS, NESTING, CONSTANT, KIND, DTYPE, DEVICE, LAYOUT, SHAPE, STRIDES, SAME, ADDRESS, MODE, AUTOCAST,
+  FITS, MODE, AUTOCAST, NESTING, CONSTANT, KIND, DTYPE, DEVICE, LAYOUT, SHAPE, STRIDES, SAME, ADDRESS,
   GRADIENTS, NET, WEIGHT, FROZEN,
 };
 
@@ -187,13 +187,17 @@ int misfit_of_leaf(const Check& check, const Leaf& leaf, PyObject* value,
   return FITS;
 }
 
-int misfit_of_thread(const Check& check, const std::vector<PyObject*>& given) {
+int misfit_of_thread(const Check& check) {
   auto keys = c10::impl::tls_local_dispatch_key_set();
   if (!(keys.included_ - c10::default_included_set).empty() ||
       at::impl::PythonTorchFunctionTLS::stack_len() ||
       c10::get_default_dtype() != check.default_dtype)
     return MODE;
   if (!(c10::autocast_dispatch_keyset - keys.excluded_).empty()) return AUTOCAST;
+  return FITS;
+}
+
+int misfit_of_gradients(const Check& check, const std::vector<PyObject*>& given) {
   bool needs_gradients = c10::GradMode::is_enabled();
   for (size_t i = 0; i < given.size(); i++) {
     if (check.leaves[i].constant) continue;
@@ -241,10 +245,11 @@ int misfit_of_weights(const Check& check) {
 }
 
 int misfit(Check& check, PyObject* args, PyObject* kwargs, std::vector<PyObject*>& given) {
+  if (int found = misfit_of_thread(check)) return found;
   if (!flatten(check.args, args, given) || !flatten(check.kwargs, kwargs, given)) return NESTING;
   for (size_t i = 0; i < given.size(); i++)
     if (int found = misfit_of_leaf(check, check.leaves[i], given[i], given, i)) return found;
-  if (int found = misfit_of_thread(check, given)) return found;
+  if (int found = misfit_of_gradients(check, given)) return found;
   if (int found = misfit_of_net(check)) return found;
   return misfit_of_weights(check);
 }
