@@ -174,7 +174,7 @@ def optimize_calls(
             tuple(forms),
             __version__,
         )
-    fast = FastNet(net, entries)
+    fast = FastNet(net, entries, warns=len(entries) == len(forms))
     if out is None:
         weakref.finalize(fast, shutil.rmtree, folder, ignore_errors=True)
     else:

@@ -72,7 +72,7 @@ def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
         if wrong:
             raise InputError(f"{folder}: {form.chosen} is wrong here: {wrong}; optimise again")
         entries.append(entry)
-    return FastNet(net, entries)
+    return FastNet(net, entries, warns=len(entries) == len(record.forms))
 
 
 def digest_of_weights(net: Callable[..., Any], with_values: bool = False) -> str:
