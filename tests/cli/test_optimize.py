@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from passnet.cli.commands import main
-from passnet.cli.optimize import Duration
+from passnet.cli.optimize import TimeSpan
 
 NET = """
 import torch
@@ -21,13 +21,13 @@ def make():
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("1.5m", 90), ("1h", 3600)])
 def test_durations(text: str, seconds: float) -> None:
-    assert Duration().convert(text, None, None) == seconds
+    assert TimeSpan().convert(text, None, None) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "x", "10d", "-1", "0", "nan", "1e9"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="write 90s, 10m or 1h"):
-        Duration().convert(text, None, None)
+        TimeSpan().convert(text, None, None)
 
 
 def test_a_net_of_a_file_is_optimised_and_kept(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from collections.abc import Callable, Sequence
 import pytest
 import torch
 
-from passnet.optimizer.agreement import Comparison, compare_outputs
+from passnet.optimizer.agreement import EagerComparison, compare_outputs
 from passnet.optimizer.net_call import NetCall
 
 
@@ -13,7 +13,7 @@ def relu_net(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 def agreement(run: Callable[[list[torch.Tensor]], Sequence[torch.Tensor]], **options: bool) -> str:
     call = NetCall(relu_net, (torch.randn(4, 4),), {})
-    found = Comparison(call, **options).agreement(call.entry("other", run))
+    found = EagerComparison(call, **options).agreement(call.entry("other", run))
     return found.wrong or "right"
 
 
@@ -54,7 +54,7 @@ def test_a_right_value_in_places_only_is_wrong() -> None:
     example = torch.randn(4, 4)
     call = NetCall(relu_net, (example,), {})
     kept = [output.clone() for output in relu_net(example)]
-    found = Comparison(call).agreement(call.entry("kept", lambda tensors: kept))
+    found = EagerComparison(call).agreement(call.entry("kept", lambda tensors: kept))
     assert found.wrong is not None
 
 

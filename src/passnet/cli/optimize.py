@@ -15,7 +15,7 @@ from passnet.errors import InputError
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class Duration(click.ParamType):
+class TimeSpan(click.ParamType):
     """Seconds, also written as 90s, 10m or 1h."""
 
     name = "duration"
@@ -38,7 +38,7 @@ class Duration(click.ParamType):
 @click.command()
 @click.argument("entry")
 @opt.path("--out", "A folder to keep the result in, for `passnet.load`.")
-@opt.option("--budget", "Begin no further way after this time.", type=Duration(), default="10m")
+@opt.option("--budget", "Begin no further way after this time.", type=TimeSpan(), default="10m")
 @opt.count("--threads", "Threads of torch.", default=1)
 @opt.flag("--freeze", "Fold the values of weights in; they must not change then.")
 @opt.flag("--finite", "Take arguments as finite: what NaN in them leads to is not compared.")

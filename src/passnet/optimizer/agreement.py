@@ -33,7 +33,7 @@ class Agreement:
     wrong: str | None = None
 
 
-class Comparison:
+class EagerComparison:
     """Compares ways to run a net with eager torch, each on the same arguments; where these may be
     taken as `finite`, not on such that are not.
     """

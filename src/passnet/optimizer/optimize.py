@@ -19,7 +19,7 @@ import torch
 from passnet import __version__
 from passnet.bench.environment import describe_environment
 from passnet.errors import EngineError, InputError
-from passnet.optimizer.agreement import Comparison
+from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.engines import ENGINES, build_entry_of, load_entry_of
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.fast_net import FastNet
@@ -210,7 +210,7 @@ def _optimize_form(
     progress: Progress | None,
 ) -> tuple[FormRecord, Entry | None]:
     """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
-    comparison = Comparison(call, settings.finite)
+    comparison = EagerComparison(call, settings.finite)
     records: dict[str, EngineRecord] = {}
     entries: dict[str, Entry] = {}
     for name in tried:
@@ -248,7 +248,7 @@ def _optimize_form(
 
 
 def _tried(
-    name: str, call: NetCall, folder: Path, comparison: Comparison
+    name: str, call: NetCall, folder: Path, comparison: EagerComparison
 ) -> tuple[EngineRecord, Entry | None]:
     """Build one way, or have it back from an earlier run, and compare it with eager torch."""
     start = time.monotonic()
