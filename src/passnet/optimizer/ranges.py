@@ -6,6 +6,7 @@ which a compiler's plan begins a kernel; and wherever the ops of a pass in the l
 Arguments of a graph are contiguous when it is judged. Where one is laid out in another order in the
 net, the graph of the range begins with a `permute` that gives it this order.
 """
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
@@ -15,7 +16,6 @@ import torch
 from passnet.agent.authors.lowered_ranges import Span, spans_between_libraries, value_strides
 from passnet.errors import CutError, FusionError, GraphError
 from passnet.extract.capture import CapturedGraph
-from passnet.graph.canonical import canonical_lines, fingerprints, op_sequence
 from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
 from passnet.mine.cut import (
     Parent,
@@ -26,6 +26,7 @@ from passnet.mine.cut import (
     trimmed_range,
 )
 from passnet.mine.fusion import FusionPlan, fusion_plan
+from passnet.optimizer.library import RangeKey, range_key
 from passnet.records.dtypes import storage
 
 MAX_TRIMMED_OPS = 4
@@ -56,22 +57,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NetRange:
-    """A range of ops as a graph of its own, and the places of a net that are equal to it.
+    """A range of ops of a net, and the places that are equal to it.
 
-    The first `num_layouts` ops of the graph lay out arguments, and are none of the net. `guess_ms`
-    is what eager torch may take for it in all places, by which ranges are put in order.
+    `guess_ms` is what eager torch may take for it in all places, by which ranges are put in order.
     """
 
-    fingerprint: str
-    graph: Graph
-    num_layouts: int
+    key: RangeKey
     places: tuple[Place, ...]
     guess_ms: float
-
-    @property
-    def ops(self) -> tuple[str, ...]:
-        """What it calls, in order."""
-        return op_sequence(self.graph.program)[self.num_layouts :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,27 +73,6 @@ class LeftOut:
 
     place: Place
     reason: str
-
-
-def range_fingerprint(graph: Graph) -> str:
-    """What makes ranges equal: ops, data flow, literals, and the dtypes and shapes of arguments.
-
-    Raises:
-        GraphError: an argument has no shape and dtype.
-    """
-    full = fingerprints(graph).full
-    if full is None:
-        raise GraphError("the arguments of a range have no shapes and dtypes")
-    return full
-
-
-def argument_forms(graph: Graph) -> tuple[str, ...]:
-    """Dtype and shape of each argument that is read, in the order in which they are first read."""
-    specs = {spec.name: spec for spec in graph.tensors}
-    return tuple(
-        f"{specs[name].dtype}{list(specs[name].shape)}"
-        for name in canonical_lines(graph.program)[2]
-    )
 
 
 def net_ranges(
@@ -114,43 +86,32 @@ def net_ranges(
     gaps in memory.
     """
     places: dict[str, list[Place]] = {}
-    cuts: dict[str, _Cut] = {}
+    keys: dict[str, RangeKey] = {}
     left_out: list[LeftOut] = []
     for number, captured in enumerate(graphs):
         num_ops = len(captured.graph.program.ops)
         try:
             for place, found in _GraphRanges(number, captured).ranges(sequences):
-                if isinstance(found, str):
+                if isinstance(found, RangeKey):
+                    keys.setdefault(found.fingerprint, found)
+                    places.setdefault(found.fingerprint, []).append(place)
+                else:
                     left_out.append(LeftOut(place, found))
-                    continue
-                key = range_fingerprint(found.graph)
-                cuts.setdefault(key, found)
-                places.setdefault(key, []).append(place)
         except GraphError as cause:
             left_out.append(LeftOut(Place(number, 0, num_ops), str(cause)))
     ranges = [
-        NetRange(
-            key, each.graph, each.num_layouts, tuple(places[key]), each.guess_ms() * len(places[key])
-        )
-        for key, each in cuts.items()
+        NetRange(key, tuple(places[name]), _guess_ms(key.graph) * len(places[name]))
+        for name, key in keys.items()
     ]
-    return sorted(ranges, key=lambda each: (-each.guess_ms, each.fingerprint)), left_out
+    return sorted(ranges, key=lambda each: (-each.guess_ms, each.key.fingerprint)), left_out
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """The graph of a range; its first `num_layouts` ops lay out arguments."""
-
-    graph: Graph
-    num_layouts: int
-
-    def guess_ms(self) -> float:
-        """What eager torch may take: something for each op, and for all that is moved."""
-        num_bytes = sum(
-            spec.num_elements * storage(spec.dtype).itemsize
-            for spec in inferred_specs(self.graph).values()
-        )
-        return len(self.graph.program.ops) * OP_MS + num_bytes / BYTES_PER_MS
+def _guess_ms(graph: Graph) -> float:
+    """What eager torch may take for a range: something for each op, and for all that is moved."""
+    num_bytes = sum(
+        spec.num_elements * storage(spec.dtype).itemsize for spec in inferred_specs(graph).values()
+    )
+    return len(graph.program.ops) * OP_MS + num_bytes / BYTES_PER_MS
 
 
 class _GraphRanges:
@@ -168,7 +129,9 @@ class _GraphRanges:
         }
         self._strides = given | value_strides(self._single, given=given)
 
-    def ranges(self, sequences: Collection[tuple[str, ...]]) -> Iterator[tuple[Place, _Cut | str]]:
+    def ranges(
+        self, sequences: Collection[tuple[str, ...]]
+    ) -> Iterator[tuple[Place, RangeKey | str]]:
         """The places of this graph, each once, with what is cut out there, or why nothing is."""
         seen: set[Span] = set()
         planned = self._planned()
@@ -179,12 +142,12 @@ class _GraphRanges:
             if span not in seen:
                 seen.add(span)
                 try:
-                    found: _Cut | str = self._cut(span)
+                    found: RangeKey | str = self._cut(span)
                 except CutError as cause:
                     found = str(cause)
                 yield Place(self._number, *span), found
 
-    def _cut(self, span: Span) -> _Cut:
+    def _cut(self, span: Span) -> RangeKey:
         graph = cut_range(self._parent, *span)
         if not graph.tensors:
             raise CutError(f"range {list(span)} reads nothing")
@@ -193,7 +156,7 @@ class _GraphRanges:
             for spec in graph.tensors
             if spec.original_name in self._strides
         }
-        return _Cut(*laid_out(graph, strides))
+        return range_key(*laid_out(graph, strides))
 
     def _planned(self) -> dict[Span, None]:
         """The spans between calls of a library, and their parts, that compute something."""

@@ -52,8 +52,9 @@ class PassEntry:
         range: fingerprint of the range: its ops, literals, and the forms of its arguments.
         program: the range as a graph.
         tensors: the specs of its arguments, as JSON.
-        ops: what the range calls, in order.
+        ops: what the range calls, in order, without what lays out its arguments.
         forms: dtype and shape of each argument; all are contiguous.
+        num_layouts: how many of the first ops only give arguments the strides of the net.
         code_hash: SHA-256 of the pass folder, empty where there is none.
         judged: when, in UTC.
         passnet: the version that judged.
@@ -68,6 +69,7 @@ class PassEntry:
     tensors: str
     ops: tuple[str, ...]
     forms: tuple[str, ...]
+    num_layouts: int
     hardware: Hardware
     author: str
     code_hash: str

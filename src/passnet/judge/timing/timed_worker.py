@@ -223,9 +223,7 @@ class TimedWorker:
         if self.is_on_device:
             eager_polls = sys.maxsize
         num_calls = max(count, 1)
-        spent = self._watched(
-            lambda still: still.run(self._look(num_calls), eager_polls)
-        )
+        spent = self._watched(lambda still: still.run(self._look(num_calls), eager_polls))
         if words[ControlPage.DONE] != number:
             text = "the worker stood still before it had done what it was told"
             raise self.worker.end_for("crash", "Protocol", text)
