@@ -95,7 +95,7 @@ def verify_command(library: Path, entries: tuple[str, ...], device: str, threads
     """
     from dataclasses import replace
 
-    from passnet.optimizer.judging import judging_settings
+    from passnet.optimizer.judging import judging_settings, range_evaluator
     from passnet.optimizer.library import PassLibrary
     from passnet.optimizer.verification import VerifiedPass, verify_library
     from passnet.report.progress import progress
@@ -106,12 +106,12 @@ def verify_command(library: Path, entries: tuple[str, ...], device: str, threads
     if settings.judge.timing is not None:
         timing = replace(settings.judge.timing, seconds=seconds)
         settings = replace(settings, judge=replace(settings.judge, timing=timing))
-    with progress("judging passes", len(chosen)) as step:
+    with range_evaluator(settings) as evaluator, progress("judging passes", len(chosen)) as step:
 
         def report(verified: VerifiedPass) -> None:
             step(verified.entry.digest[:SHOWN_DIGITS])
 
-        results = verify_library(PassLibrary(library), chosen, settings, report)
+        results = verify_library(PassLibrary(library), chosen, evaluator, report)
     values = [
         {
             "before": _facts(each.entry),

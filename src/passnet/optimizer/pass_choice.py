@@ -122,7 +122,7 @@ def choose_passes(
     budget_s: float = 600.0,
     threads: int = 1,
     progress: Progress | None = None,
-    settings: RunSettings | None = None,
+    evaluator: Evaluator | None = None,
 ) -> PassChoice:
     """Find passes for the ranges of a net, and choose those that save most together.
 
@@ -138,7 +138,8 @@ def choose_passes(
         budget_s: seconds after which nothing more is begun.
         threads: of each call that is timed.
         progress: called with every result, as soon as it is known.
-        settings: how to judge, if not as `judging_settings` says; `threads` is then not used.
+        evaluator: where to judge, if processes for that run already, as those of
+            `range_evaluator`; their settings then count instead of `threads`.
 
     Raises:
         InputError: there is no author of a name, or the library is damaged.
@@ -147,10 +148,10 @@ def choose_passes(
     check_authors(writers)
     deadline = time.monotonic() + budget_s
     start = time.monotonic()
-    settings = settings or judging_settings(threads)
+    settings = judging_settings(threads) if evaluator is None else evaluator.settings
     hardware = this_hardware(settings.num_threads, settings.judge.device)
     with ExitStack() as stack:
-        choosing = _Choosing(library, hardware, settings, deadline, progress, stack)
+        choosing = _Choosing(library, hardware, settings, deadline, progress, stack, evaluator)
         known = library.entries() if LIBRARY in authors else []
         sequences = {entry.ops for entry in known if entry.code_hash}
         ranges, left_out = net_ranges(graphs, sequences)
@@ -194,11 +195,11 @@ class _Choosing:
     deadline: float
     progress: Progress | None
     stack: ExitStack
+    evaluator: Evaluator | None
     results: list[RangeResult] = field(default_factory=list)
     tried: set[tuple[str, str]] = field(default_factory=set)
     untried: set[str] = field(default_factory=set)
     evaluation_s: dict[str, float] = field(default_factory=dict)
-    evaluator: Evaluator | None = None
 
     def look_up(self, ranges: Sequence[NetRange], known: Sequence[PassEntry]) -> None:
         """What the library knows of some ranges; passes that were judged elsewhere are judged."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from passnet.bench.run import RunSettings
-from passnet.optimizer.judging import judge_files, range_evaluator
+from passnet.agent.evaluator import Evaluator
+from passnet.optimizer.judging import judge_files
 from passnet.optimizer.library import PassLibrary, entry_range, trial_status
 from passnet.passes.hardware import this_hardware
 from passnet.passes.library import EntryStatus, PassEntry
@@ -37,7 +37,7 @@ class VerifiedPass:
 def verify_library(
     library: PassLibrary,
     entries: Sequence[PassEntry],
-    settings: RunSettings,
+    evaluator: Evaluator,
     progress: Callable[[VerifiedPass], None] | None = None,
 ) -> list[VerifiedPass]:
     """Judge the passes of some entries of a library again, and keep what comes of it.
@@ -48,19 +48,19 @@ def verify_library(
     Raises:
         InputError: a pass folder is not what was judged.
     """
+    settings = evaluator.settings
     hardware = this_hardware(settings.num_threads, settings.judge.device)
     by_code = {(entry.range, entry.code_hash): entry for entry in entries if entry.code_hash}
     verified = []
-    with range_evaluator(settings) as evaluator:
-        for entry in by_code.values():
-            key = entry_range(entry)
-            judged = judge_files(evaluator, key, library.files(entry))
-            after = None
-            if judged.trial is not None and trial_status(judged.trial) is not None:
-                after = library.add(key, entry.author, hardware, judged.files, judged.trial)
-            error = judged.error or (judged.trial.error if judged.trial else None)
-            verified.append(VerifiedPass(entry, after, error))
-            if progress is not None:
-                progress(verified[-1])
+    for entry in by_code.values():
+        key = entry_range(entry)
+        judged = judge_files(evaluator, key, library.files(entry))
+        after = None
+        if judged.trial is not None and trial_status(judged.trial) is not None:
+            after = library.add(key, entry.author, hardware, judged.files, judged.trial)
+        error = judged.error or (judged.trial.error if judged.trial else None)
+        verified.append(VerifiedPass(entry, after, error))
+        if progress is not None:
+            progress(verified[-1])
     library.drop_earlier()
     return verified

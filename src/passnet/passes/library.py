@@ -129,7 +129,8 @@ def all_entries(folder: Path) -> list[PassEntry]:
     known: dict[str, PassEntry] = {}
     with suppress(InputError):  # the index may be missing, old or damaged: records are what counts
         known = {entry.digest: entry for entry in INDEX.read(folder / INDEX_FILE)}
-    return [known.get(name) or _read_entry(folder, name) for name in names]
+    entries = (known.get(name) or _read_entry(folder, name) for name in names)
+    return [entry for entry in entries if entry is not None]
 
 
 def entry_names(folder: Path) -> list[str]:
@@ -149,8 +150,11 @@ def entry_names(folder: Path) -> list[str]:
     return sorted(name for name in names if _DIGEST.fullmatch(name))
 
 
-def _read_entry(folder: Path, name: str) -> PassEntry:
+def _read_entry(folder: Path, name: str) -> PassEntry | None:
+    """An entry; None where another has just removed it."""
     path = folder / ENTRIES / name / RECORD_FILE
+    if not path.parent.is_dir():
+        return None
     entry = read_json(path, PassEntry)
     if entry.schema_version != SCHEMA_VERSION:
         raise InputError(
