@@ -1,4 +1,4 @@
-"""Whole nets made faster: every way to run one is built, checked and timed, and the best returned.
+"""Whole nets made faster: every way to run a net is built, checked and timed, and the best returned.
 
-entry          one way to run a net on inputs of one form
+    entry          one way to run a net on inputs of one form
 """

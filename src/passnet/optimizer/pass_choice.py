@@ -23,7 +23,7 @@ from passnet.optimizer.judging import (
     range_evaluator,
 )
 from passnet.optimizer.library import PassLibrary, trial_status
-from passnet.optimizer.ranges import LeftOut, NetRange, Place, net_ranges
+from passnet.optimizer.ranges import RefusedPlace, NetRange, Place, net_ranges
 from passnet.optimizer.selection import best_disjoint
 from passnet.passes.hardware import Hardware, this_hardware
 from passnet.passes.library import EntryStatus, PassEntry, entry_folder
@@ -95,7 +95,7 @@ class PassChoice:
     chosen: tuple[ChosenRange, ...]
     results: tuple[RangeResult, ...]
     num_untried: int = 0
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[RefusedPlace, ...] = ()
     seconds: float = 0.0
 
     @property

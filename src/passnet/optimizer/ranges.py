@@ -68,7 +68,7 @@ class NetRange:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class RefusedPlace:
     """A place that is no candidate, and why."""
 
     place: Place
@@ -77,7 +77,7 @@ class LeftOut:
 
 def net_ranges(
     graphs: Sequence[CapturedGraph], sequences: Collection[tuple[str, ...]] = ()
-) -> tuple[list[NetRange], list[LeftOut]]:
+) -> tuple[list[NetRange], list[RefusedPlace]]:
     """The ranges of a net's graphs that passes may replace, those that take longest first; and the
     places that are left out.
 
@@ -87,7 +87,7 @@ def net_ranges(
     """
     places: dict[str, list[Place]] = {}
     keys: dict[str, RangeKey] = {}
-    left_out: list[LeftOut] = []
+    left_out: list[RefusedPlace] = []
     for number, captured in enumerate(graphs):
         num_ops = len(captured.graph.program.ops)
         try:
@@ -96,9 +96,9 @@ def net_ranges(
                     keys.setdefault(found.fingerprint, found)
                     places.setdefault(found.fingerprint, []).append(place)
                 else:
-                    left_out.append(LeftOut(place, found))
+                    left_out.append(RefusedPlace(place, found))
         except GraphError as cause:
-            left_out.append(LeftOut(Place(number, 0, num_ops), str(cause)))
+            left_out.append(RefusedPlace(Place(number, 0, num_ops), str(cause)))
     ranges = [
         NetRange(key, tuple(places[name]), _guess_ms(key.graph) * len(places[name]))
         for name, key in keys.items()
