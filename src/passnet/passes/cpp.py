@@ -29,7 +29,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -201,8 +201,12 @@ def _function(library: Path, name: str) -> Any:
         )
 
 
-def build(source: str) -> Path:
+def build(source: str, flags: Sequence[str] = ()) -> Path:
     """The shared object that a piece of C++ compiles to, from the cache where it is there.
+
+    Args:
+        source: C++ text.
+        flags: more of them, after `FLAGS`.
 
     Raises:
         PassError: no compiler, or the source does not compile (the compiler's words are given).
@@ -210,20 +214,20 @@ def build(source: str) -> Path:
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     if compiler is None:
         raise PassError("C++ kernels need g++; install it, or name another compiler in CXX")
-    text = f"{source}\0{_surroundings(compiler)}"
+    text = "\0".join([source, *flags, _surroundings(compiler)])
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     target = _cache_folder() / f"{key}.so"
     if not target.exists():
-        _compile(compiler, source, target)
+        _compile(compiler, source, flags, target)
     return target
 
 
-def _compile(compiler: str, source: str, target: Path) -> None:
+def _compile(compiler: str, source: str, flags: Sequence[str], target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         text = Path(folder) / "kernel.cpp"
         text.write_text(source, encoding="utf-8")
         result = Path(folder) / "kernel.so"
-        command = [compiler, *FLAGS, f"-I{INCLUDE}", str(text), "-o", str(result)]
+        command = [compiler, *FLAGS, f"-I{INCLUDE}", str(text), "-o", str(result), *flags]
         compiled = subprocess.run(command, capture_output=True, text=True, check=False)
         if compiled.returncode:
             lines = compiled.stderr.replace(str(text), "kernel.cpp").strip().splitlines()

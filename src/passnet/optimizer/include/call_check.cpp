@@ -1,0 +1,390 @@
+// The checks of call_check.py in C++: what a call must be like for an entry to run it. Each condition
+// stands there in words, in the same order; `misfits` below are its numbers.
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/core/TensorBase.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/TensorImpl.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <exception>
+#include <memory>
+#include <vector>
+
+extern "C" {
+extern PyObject* THPVariableClass;
+extern PyObject* ParameterClass;
+}
+
+namespace {
+
+enum misfits {
+  FITS, MODE, AUTOCAST, NESTING, CONSTANT, KIND, DTYPE, DEVICE, LAYOUT, SHAPE, STRIDES, SAME, ADDRESS,
+  GRADIENTS, NET, WEIGHT, FROZEN,
+};
+
+// Where a tensor of Python holds that of C++: found at load, as its declaration takes the compiler
+// eight seconds.
+Py_ssize_t tensor_offset = 0;
+
+const at::TensorBase& unpack(PyObject* object) {
+  return *reinterpret_cast<const at::TensorBase*>(reinterpret_cast<const char*>(object) +
+                                                  tensor_offset);
+}
+
+bool is_tensor(PyObject* object) {
+  return Py_TYPE(object) == reinterpret_cast<PyTypeObject*>(THPVariableClass) ||
+         Py_TYPE(object) == reinterpret_cast<PyTypeObject*>(ParameterClass);
+}
+
+struct Node {
+  char kind;  // l: leaf, T: tuple, L: list, D: dict
+  std::vector<Node> children;
+  PyObject* keys;
+};
+
+struct Leaf {
+  PyObject* constant;  // null for a tensor
+  caffe2::TypeMeta dtype;
+  c10::Device device = c10::kCPU;
+  uint64_t keys;
+  std::vector<int64_t> sizes, strides;
+  int64_t same_as;
+};
+
+struct Dict {
+  PyDictObject* dict;
+  uint64_t version;
+};
+
+struct Weight {
+  c10::TensorImpl* impl;
+  const void* data;
+  caffe2::TypeMeta dtype;
+  int64_t offset;
+  std::vector<int64_t> sizes, strides;
+  uint32_t version;
+};
+
+const void* data_of(c10::TensorImpl* impl) {
+  return impl->has_storage()
+      ? impl->unsafe_storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get()
+      : nullptr;
+}
+
+uint64_t version_of(PyDictObject* dict) {
+#if PY_VERSION_HEX < 0x030D0000
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  return dict->ma_version_tag;
+#pragma GCC diagnostic pop
+#else
+#error "dicts of this Python have no version"
+#endif
+}
+
+// What a call gives, held while it is looked at.
+struct Given {
+  std::vector<PyObject*> leaves;
+  ~Given() {
+    for (PyObject* leaf : leaves) Py_DECREF(leaf);
+  }
+};
+
+struct Check {
+  Node args, kwargs;
+  std::vector<Leaf> leaves;
+  std::vector<Dict> dicts;
+  std::vector<Weight> weights;
+  uint64_t ignored_keys;
+  caffe2::TypeMeta default_dtype;
+  bool is_frozen;
+  int net_misfit = -1;     // of the net as its dicts were when last looked at
+  PyObject* held;          // everything of Python that is pointed to from here
+  PyObject* is_same;       // of two constants
+  PyObject* look_at_net;   // returns a misfit
+};
+
+struct CheckObject {
+  PyObject_HEAD
+  Check* check;
+};
+
+Node node_of(PyObject* spec) {
+  if (spec == Py_None) return {'l', {}, nullptr};
+  Node node{static_cast<char>(PyUnicode_READ_CHAR(PyTuple_GET_ITEM(spec, 0), 0)), {},
+            PyTuple_GET_ITEM(spec, 1)};
+  PyObject* children = PyTuple_GET_ITEM(spec, 2);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(children); i++)
+    node.children.push_back(node_of(PyTuple_GET_ITEM(children, i)));
+  return node;
+}
+
+// Adds the leaves of a value, or returns false if it is nested otherwise.
+bool flatten(const Node& node, PyObject* value, std::vector<PyObject*>& leaves) {
+  size_t count = node.children.size();
+  if (node.kind == 'l') {
+    if (PyTuple_CheckExact(value) || PyList_CheckExact(value) || PyDict_CheckExact(value))
+      return false;
+    leaves.push_back(Py_NewRef(value));
+    return true;
+  }
+  if (node.kind == 'D') {
+    if (!PyDict_CheckExact(value) || static_cast<size_t>(PyDict_GET_SIZE(value)) != count)
+      return false;
+    PyObject *key, *item;
+    Py_ssize_t position = 0;
+    for (size_t i = 0; PyDict_Next(value, &position, &key, &item); i++) {
+      PyObject* expected = PyTuple_GET_ITEM(node.keys, i);
+      int is_equal = key == expected ? 1 : PyObject_RichCompareBool(key, expected, Py_EQ);
+      if (is_equal < 0) throw std::exception();
+      if (!is_equal || !flatten(node.children[i], item, leaves)) return false;
+    }
+    return true;
+  }
+  if (node.kind == 'T' ? !PyTuple_CheckExact(value) : !PyList_CheckExact(value)) return false;
+  if (static_cast<size_t>(PySequence_Fast_GET_SIZE(value)) != count) return false;
+  for (size_t i = 0; i < count; i++)
+    if (!flatten(node.children[i], PySequence_Fast_GET_ITEM(value, i), leaves)) return false;
+  return true;
+}
+
+int misfit_of_leaf(const Check& check, const Leaf& leaf, PyObject* value,
+                   const std::vector<PyObject*>& given, size_t index) {
+  if (leaf.constant) {
+    if (value == leaf.constant) return FITS;
+    PyObject* result =
+        PyObject_CallFunctionObjArgs(check.is_same, leaf.constant, value, nullptr);
+    if (!result) throw std::exception();
+    bool is_same = result == Py_True;
+    Py_DECREF(result);
+    return is_same ? FITS : CONSTANT;
+  }
+  if (!is_tensor(value)) return KIND;
+  c10::TensorImpl* impl = unpack(value).unsafeGetTensorImpl();
+  if (impl->dtype() != leaf.dtype) return DTYPE;
+  if (impl->device() != leaf.device) return DEVICE;
+  if ((impl->key_set().raw_repr() & ~check.ignored_keys) != leaf.keys) return LAYOUT;
+  auto sizes = impl->sizes();
+  if (sizes != c10::IntArrayRef(leaf.sizes)) return SHAPE;
+  auto strides = impl->strides();
+  for (size_t i = 0; i < sizes.size(); i++)
+    if (sizes[i] > 1 && strides[i] != leaf.strides[i]) return STRIDES;
+  int64_t same_as = index;
+  for (size_t i = 0; i < index; i++)
+    if (given[i] == value) {
+      same_as = i;
+      break;
+    }
+  if (same_as != leaf.same_as) return SAME;
+  if (!leaf.device.is_cpu() &&
+      (reinterpret_cast<uintptr_t>(data_of(impl)) + impl->storage_offset() * impl->itemsize()) % 16)
+    return ADDRESS;
+  return FITS;
+}
+
+int misfit_of_thread(const Check& check) {
+  auto keys = c10::impl::tls_local_dispatch_key_set();
+  if (!(keys.included_ - c10::default_included_set).empty() ||
+      at::impl::PythonTorchFunctionTLS::stack_len() ||
+      c10::get_default_dtype() != check.default_dtype)
+    return MODE;
+  if (!(c10::autocast_dispatch_keyset - keys.excluded_).empty()) return AUTOCAST;
+  return FITS;
+}
+
+int misfit_of_gradients(const Check& check, const std::vector<PyObject*>& given) {
+  bool needs_gradients = c10::GradMode::is_enabled();
+  for (size_t i = 0; i < given.size(); i++) {
+    if (check.leaves[i].constant) continue;
+    const at::TensorBase& tensor = unpack(given[i]);
+    c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+    if (!impl->autograd_meta()) continue;
+    if (needs_gradients && impl->requires_grad()) return GRADIENTS;
+    if (reinterpret_cast<const at::TensorBase&>(impl->_fw_grad(0, tensor)).defined())
+      return GRADIENTS;
+  }
+  if (needs_gradients)
+    for (const Weight& weight : check.weights)
+      if (weight.impl->requires_grad()) return GRADIENTS;
+  return FITS;
+}
+
+int misfit_of_net(Check& check) {
+  bool is_as_seen = check.net_misfit >= 0;
+  for (Dict& dict : check.dicts) {
+    uint64_t version = version_of(dict.dict);
+    is_as_seen &= version == dict.version;
+    dict.version = version;
+  }
+  if (!is_as_seen) {
+    check.net_misfit = -1;  // should looking fail
+    PyObject* result = PyObject_CallNoArgs(check.look_at_net);
+    if (!result) throw std::exception();
+    check.net_misfit = static_cast<int>(PyLong_AsLong(result));
+    Py_DECREF(result);
+  }
+  return check.net_misfit;
+}
+
+int misfit_of_weights(const Check& check) {
+  for (const Weight& weight : check.weights) {
+    if (data_of(weight.impl) != weight.data || weight.impl->dtype() != weight.dtype ||
+        weight.impl->storage_offset() != weight.offset ||
+        weight.impl->sizes() != c10::IntArrayRef(weight.sizes) ||
+        weight.impl->strides() != c10::IntArrayRef(weight.strides))
+      return WEIGHT;
+    if (check.is_frozen && weight.impl->version_counter().current_version() != weight.version)
+      return FROZEN;
+  }
+  return FITS;
+}
+
+int misfit(Check& check, PyObject* args, PyObject* kwargs, std::vector<PyObject*>& given) {
+  if (int found = misfit_of_thread(check)) return found;
+  if (!flatten(check.args, args, given) || !flatten(check.kwargs, kwargs, given)) return NESTING;
+  for (size_t i = 0; i < given.size(); i++)
+    if (int found = misfit_of_leaf(check, check.leaves[i], given[i], given, i)) return found;
+  if (int found = misfit_of_gradients(check, given)) return found;
+  if (int found = misfit_of_net(check)) return found;
+  return misfit_of_weights(check);
+}
+
+PyObject* tensors_or_misfit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 2) {
+    PyErr_SetString(PyExc_TypeError, "a check takes the arguments and the named arguments");
+    return nullptr;
+  }
+  Check& check = *reinterpret_cast<CheckObject*>(self)->check;
+  try {
+    Given given;
+    given.leaves.reserve(check.leaves.size());
+    int found = misfit(check, arguments[0], arguments[1], given.leaves);
+    if (found) return PyLong_FromLong(found);
+    PyObject* tensors = PyList_New(0);
+    for (size_t i = 0; tensors && i < check.leaves.size(); i++)
+      if (!check.leaves[i].constant && PyList_Append(tensors, given.leaves[i])) Py_CLEAR(tensors);
+    return tensors;
+  } catch (const std::exception& error) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, error.what());
+    return nullptr;
+  }
+}
+
+void destroy(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  Check* check = reinterpret_cast<CheckObject*>(self)->check;
+  if (check) Py_XDECREF(check->held);
+  delete check;
+  PyObject_GC_Del(self);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Check* check = reinterpret_cast<CheckObject*>(self)->check;
+  if (check) Py_VISIT(check->held);
+  return 0;
+}
+
+PyMethodDef methods[] = {
+    {"tensors_or_misfit",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensors_or_misfit)),
+     METH_FASTCALL, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyTypeObject check_type = {PyVarObject_HEAD_INIT(nullptr, 0) "passnet_call_check.Check"};
+
+// check(args, kwargs, leaves, dicts, weights, ignored_keys, is_frozen, is_same, look_at_net); see
+// compiled_check.py
+PyObject* make_check(PyObject*, PyObject* held) {
+  PyObject *args, *kwargs, *leaves, *dicts, *weights, *is_same, *look_at_net;
+  unsigned long long ignored_keys;
+  int is_frozen;
+  if (!PyArg_ParseTuple(held, "OOO!O!O!KpOO", &args, &kwargs, &PyTuple_Type, &leaves, &PyTuple_Type,
+                        &dicts, &PyTuple_Type, &weights, &ignored_keys, &is_frozen, &is_same,
+                        &look_at_net))
+    return nullptr;
+  try {
+    auto check = std::make_unique<Check>();
+    check->args = node_of(args);
+    check->kwargs = node_of(kwargs);
+    check->ignored_keys = ignored_keys;
+    check->is_frozen = is_frozen;
+    check->default_dtype = c10::get_default_dtype();
+    check->is_same = is_same;
+    check->look_at_net = look_at_net;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(leaves); i++) {
+      PyObject *value, *is_constant;
+      Leaf leaf{};
+      long long same_as;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(leaves, i), "OOL", &value, &is_constant, &same_as))
+        return nullptr;
+      if (is_constant == Py_True) {
+        leaf.constant = value;
+      } else {
+        c10::TensorImpl* impl = unpack(value).unsafeGetTensorImpl();
+        leaf.dtype = impl->dtype();
+        leaf.device = impl->device();
+        leaf.keys = impl->key_set().raw_repr() & ~ignored_keys;
+        leaf.sizes = impl->sizes().vec();
+        leaf.strides = impl->strides().vec();
+        leaf.same_as = same_as;
+      }
+      check->leaves.push_back(std::move(leaf));
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dicts); i++)
+      check->dicts.push_back({reinterpret_cast<PyDictObject*>(PyTuple_GET_ITEM(dicts, i)), 0});
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(weights); i++) {
+      c10::TensorImpl* impl = unpack(PyTuple_GET_ITEM(weights, i)).unsafeGetTensorImpl();
+      check->weights.push_back({impl, data_of(impl), impl->dtype(), impl->storage_offset(),
+                                impl->sizes().vec(), impl->strides().vec(),
+                                is_frozen ? impl->version_counter().current_version() : 0});
+    }
+    check->held = Py_NewRef(held);
+    auto* self = PyObject_GC_New(CheckObject, &check_type);
+    if (!self) {
+      Py_DECREF(held);
+      return nullptr;
+    }
+    self->check = check.release();
+    PyObject_GC_Track(self);
+    return reinterpret_cast<PyObject*>(self);
+  } catch (const std::exception& error) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, error.what());
+    return nullptr;
+  }
+}
+
+// Find where tensors of Python hold those of C++, by a tensor and the address of its own.
+PyObject* locate(PyObject*, PyObject* arguments) {
+  PyObject* tensor;
+  unsigned long long address;
+  if (!PyArg_ParseTuple(arguments, "OK", &tensor, &address)) return nullptr;
+  for (Py_ssize_t offset = sizeof(PyObject); offset <= 32; offset += sizeof(void*))
+    if (*reinterpret_cast<uintptr_t*>(reinterpret_cast<char*>(tensor) + offset) == address) {
+      tensor_offset = offset;
+      return PyBool_FromLong(1);
+    }
+  return PyBool_FromLong(0);
+}
+
+PyMethodDef functions[] = {{"make_check", make_check, METH_VARARGS, nullptr},
+                           {"locate", locate, METH_VARARGS, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, "passnet_call_check", nullptr, -1, functions};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit_passnet_call_check() {
+  check_type.tp_basicsize = sizeof(CheckObject);
+  check_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC;
+  check_type.tp_dealloc = destroy;
+  check_type.tp_traverse = traverse;
+  check_type.tp_methods = methods;
+  if (PyType_Ready(&check_type) < 0) return nullptr;
+  return PyModule_Create(&module_definition);
+}

@@ -1,0 +1,408 @@
+"""Each claim is tried in C++ and in Python, which give the same answers."""
+
+from collections import OrderedDict, namedtuple
+from contextlib import nullcontext
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.autograd import forward_ad
+from torch.utils.flop_counter import FlopCounterMode
+
+from passnet.errors import InputError
+from passnet.optimizer import compiled_check
+from passnet.optimizer.call_check import Misfit, call_form, find_misfit, python_check
+from tests.optimizer.hand_made import Net, entry_of
+
+WAYS = {"c++": compiled_check.compiled_check, "python": python_check}
+Pair = namedtuple("Pair", "first second")
+
+
+@pytest.fixture(params=WAYS)
+def check_of(request):
+    """A function that makes the check of an entry."""
+
+    def make(net, entry):
+        return WAYS[request.param](call_form(net, entry))
+
+    return make
+
+
+class Anything(torch.nn.Module):
+    """A net without weights that takes all."""
+
+    def forward(self, *args, **kwargs):
+        return torch.ones(1)
+
+
+def fits(check, *args, **kwargs):
+    """Whether a call fits; its tensors are then handed on in order."""
+    found = check(args, kwargs)
+    return isinstance(found, list)
+
+
+X = torch.randn(3, 4)
+ROWS = torch.randn(6, 8)
+
+FITTING = {
+    "other values": (X, X * 2),
+    "nan and infinity": (X, X * float("nan") / 0),
+    "a view": (X, ROWS[:3].as_strided((3, 4), (4, 1), 8)),
+    "a parameter": (X, torch.nn.Parameter(X, requires_grad=False)),
+    "strides of dims of one": (torch.ones(3, 1), torch.ones(1, 3).t()),
+    "none of many": (torch.ones(0, 4), torch.zeros(0, 4)),
+    "constants": (True, True),
+    "nan": (float("nan"), float("nan")),
+    "dtype": (torch.float32, torch.float32),
+    "nested": ([X, (1, {"a": -X})], [X + 1, (1, {"a": X + 2})]),
+    "named": (Pair(X, 1), Pair(X + 1, 1)),
+    "ordered": (OrderedDict(a=X, b=None), OrderedDict(a=X + 1, b=None)),
+}
+
+MISFITS = {
+    "shape": (X, torch.randn(2, 4), Misfit.SHAPE),
+    "num dims": (X, torch.randn(3, 4, 1), Misfit.SHAPE),
+    "of none": (X, torch.randn(0, 4), Misfit.SHAPE),
+    "dtype": (X, X.double(), Misfit.DTYPE),
+    "transposed": (X, torch.randn(4, 3).t(), Misfit.STRIDES),
+    "a slice": (X, ROWS[:3, :4], Misfit.STRIDES),
+    "expanded": (X, torch.randn(1, 4).expand(3, 4), Misfit.STRIDES),
+    "meta": (X, X.to("meta"), Misfit.DEVICE),
+    "sparse": (X, X.to_sparse(), Misfit.LAYOUT),
+    "conjugated": (X.to(torch.complex64), X.to(torch.complex64).conj(), Misfit.LAYOUT),
+    "negative": (X, X.to(torch.complex64).conj().imag, Misfit.LAYOUT),
+    "subclass": (X, X.as_subclass(type("Own", (torch.Tensor,), {})), Misfit.KIND),
+    "number": (X, 3.0, Misfit.KIND),
+    "tensor for a number": (3.0, X, Misfit.CONSTANT),
+    "another number": (3, 4, Misfit.CONSTANT),
+    "number of another type": (1, True, Misfit.CONSTANT),
+    "signed zero": (0.0, -0.0, Misfit.CONSTANT),
+    "string": ("a", "b", Misfit.CONSTANT),
+    "none": (None, X, Misfit.CONSTANT),
+    "object": (None, object(), Misfit.CONSTANT),
+    "tuple for a list": ([X, X], (X, X), Misfit.NESTING),
+    "list for a tensor": (X, [X], Misfit.NESTING),
+    "one more": ([X], [X, X], Misfit.NESTING),
+    "key": ({"a": X}, {"b": X}, Misfit.NESTING),
+    "order of keys": ({"a": X, "b": 1}, {"b": 1, "a": X}, Misfit.NESTING),
+    "named": (Pair(X, 1), (X, 1), Misfit.NESTING),
+    "within named": (Pair(X, 1), Pair(X, 2), Misfit.CONSTANT),
+    "twice the same": ([X, X + 1], [X, X], Misfit.SAME),
+    "no longer the same": ([X, X], [X, X + 1], Misfit.SAME),
+}
+
+
+@pytest.mark.parametrize("given_as", ["positional", "named"])
+@pytest.mark.parametrize("case", FITTING)
+def test_a_call_of_the_examples_form_fits(check_of, case, given_as):
+    example, value = FITTING[case]
+    if given_as == "named":
+        check = check_of(Anything(), entry_of(Anything(), key=example))
+        found = check((), {"key": value})
+    else:
+        check = check_of(Anything(), entry_of(Anything(), example))
+        found = check((value,), {})
+    tensors = [leaf for leaf in torch.utils._pytree.tree_leaves(value) if torch.is_tensor(leaf)]
+    assert isinstance(found, list) and list(map(id, found)) == list(map(id, tensors))
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_a_call_of_another_form_does_not(check_of, case):
+    example, value, misfit = MISFITS[case]
+    check = check_of(Anything(), entry_of(Anything(), example))
+    assert check((value,), {}) == misfit
+    assert fits(check, example)
+    check = check_of(Anything(), entry_of(Anything(), 1, key=example))
+    assert check((1,), {"key": value}) == misfit
+    assert not fits(check, 1) and not fits(check, 1, example) and not fits(check, 1, other=example)
+
+
+def inference_tensor():
+    with torch.inference_mode():
+        return X + 1
+
+
+def test_tensors_made_in_inference_mode_fit(check_of):
+    check = check_of(Anything(), entry_of(Anything(), X))
+    assert fits(check, inference_tensor())
+    check = check_of(Anything(), entry_of(Anything(), inference_tensor()))
+    assert fits(check, X)
+
+
+CONTEXTS = {
+    "none": (nullcontext, 0),
+    "no_grad": (torch.no_grad, 0),
+    "inference_mode": (torch.inference_mode, 0),
+    "autocast": (lambda: torch.autocast("cpu"), Misfit.AUTOCAST),
+    "autocast switched off": (lambda: torch.autocast("cpu", enabled=False), 0),
+    "dispatch mode": (lambda: FlopCounterMode(display=False), Misfit.MODE),
+    "default device": (lambda: torch.device("cpu"), Misfit.MODE),
+}
+
+
+@pytest.mark.parametrize("case", CONTEXTS)
+def test_what_else_the_thread_asks_of_torch_is_seen(check_of, case):
+    context, misfit = CONTEXTS[case]
+    check = check_of(Anything(), entry_of(Anything(), X))
+    with context():
+        assert check((X,), {}) == (misfit or [X])
+    assert fits(check, X)
+
+
+def test_transforms_and_traces_are_seen(check_of):
+    check = check_of(Anything(), entry_of(Anything(), X))
+    seen = []
+
+    def look(x):
+        seen.append(check((x,), {}))
+        seen.append(check((X,), {}))
+        return x * 2
+
+    torch.vmap(look)(torch.stack([X, X]))
+    torch.func.jvp(look, (X,), (X,))
+    torch.func.grad(lambda x: look(x).sum())(X)
+    torch.jit.trace(look, X, check_trace=False)
+    assert seen == [Misfit.MODE] * 8
+    with forward_ad.dual_level():
+        assert check((forward_ad.make_dual(X, X),), {}) == Misfit.GRADIENTS
+        assert fits(check, X)
+
+
+def test_another_default_dtype_is_seen(check_of):
+    check = check_of(Anything(), entry_of(Anything(), X))
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert check((X,), {}) == Misfit.MODE
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_gradients_matter_where_they_are_on(check_of):
+    needing = X.clone().requires_grad_()
+    check = check_of(Anything(), entry_of(Anything(), X))
+    assert fits(check, X) and check((needing,), {}) == Misfit.GRADIENTS
+    with torch.no_grad():
+        assert fits(check, needing)
+    net = Net().eval()
+    check = check_of(net, entry_of(net, X))
+    assert check((X,), {}) == Misfit.GRADIENTS
+    with torch.inference_mode():
+        assert fits(check, X)
+    net.requires_grad_(False)
+    assert fits(check, X) and check((needing,), {}) == Misfit.GRADIENTS
+
+
+def replace_weight(net):
+    net.layers[0].weight = torch.nn.Parameter(net.layers[0].weight.clone())
+
+
+def replace_buffer(net):
+    net.shift = net.shift.clone()
+
+
+def replace_module(net):
+    net.layers[0] = torch.nn.Linear(4, 4)
+
+
+def add_module(net):
+    net.layers.append(torch.nn.ReLU())
+
+
+def assign_state(net):
+    state = {name: value.clone() for name, value in net.state_dict().items()}
+    net.load_state_dict(state, assign=True)
+
+
+def set_data(net):
+    net.layers[0].weight.data = net.layers[0].weight.data.clone()
+
+
+def transpose_data(net):
+    net.layers[0].weight.data = net.layers[0].weight.data.t()
+
+
+def shift_data(net):
+    net.layers[0].bias.data = net.layers[0].bias.data[1:]
+
+
+def reinterpret_data(net):
+    net.shift.data = net.shift.data.view(torch.int32)
+
+
+def rename_parametrised(net):
+    torch.nn.utils.parametrizations.weight_norm(net.layers[0])
+
+
+CHANGES = {
+    "training": (lambda net: net.train(), Misfit.NET),
+    "training of one": (lambda net: net.layers[1].train(), Misfit.NET),
+    "weight": (replace_weight, Misfit.NET),
+    "buffer": (replace_buffer, Misfit.NET),
+    "module": (replace_module, Misfit.NET),
+    "module added": (add_module, Misfit.NET),
+    "assigned": (assign_state, Misfit.NET),
+    "parametrised": (rename_parametrised, Misfit.NET),
+    "attribute": (lambda net: setattr(net, "scale", 2.0), Misfit.NET),
+    "attribute of a module": (lambda net: setattr(net.layers[1], "eps", 1.0), Misfit.NET),
+    "own forward": (lambda net: setattr(net, "forward", lambda x: x), Misfit.NET),
+    "hook": (lambda net: net.layers.register_forward_hook(lambda *_: None), Misfit.NET),
+    "hook before": (lambda net: net.register_forward_pre_hook(lambda *_: None), Misfit.NET),
+    "data": (set_data, Misfit.WEIGHT),
+    "transposed": (transpose_data, Misfit.WEIGHT),
+    "shifted": (shift_data, Misfit.WEIGHT),
+    "reinterpreted": (reinterpret_data, Misfit.WEIGHT),
+    "half": (lambda net: net.half(), Misfit.NET),
+    "shared memory": (lambda net: net.share_memory(), Misfit.WEIGHT),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_change_of_the_net_is_seen(check_of, case):
+    change, misfit = CHANGES[case]
+    net = Net().eval()
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        assert fits(check, X)
+        change(net)
+        assert check((X,), {}) == misfit
+        assert check((X,), {}) == misfit
+
+
+def test_a_change_that_is_undone_is_none(check_of):
+    net = Net().eval()
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        net.train()
+        assert not fits(check, X)
+        net.eval()
+        assert fits(check, X)
+        net.scale = 1.0
+        assert not fits(check, X)
+        net.scale = 0.5
+        assert fits(check, X)
+        handle = net.register_forward_hook(lambda *_: None)
+        assert not fits(check, X)
+        handle.remove()
+        assert fits(check, X)
+        layer, net.layers[0] = net.layers[0], torch.nn.Identity()
+        assert not fits(check, X)
+        net.layers[0] = layer
+        assert fits(check, X)
+
+
+UPDATES = {
+    "copy": lambda net: net.layers[0].weight.copy_(torch.zeros(4, 4)),
+    "add to a buffer": lambda net: net.shift.add_(1),
+    "load": lambda net: net.load_state_dict(Net().state_dict()),
+}
+
+
+@pytest.mark.parametrize("case", UPDATES)
+def test_weights_may_be_updated_in_place_unless_they_are_frozen(check_of, case):
+    net = Net().eval()
+    live, frozen = (check_of(net, entry_of(net, X, is_frozen=each)) for each in (False, True))
+    with torch.no_grad():
+        assert fits(live, X) and fits(frozen, X)
+        UPDATES[case](net)
+        assert fits(live, X) and frozen((X,), {}) == Misfit.FROZEN
+
+
+def test_what_cannot_be_watched_is_refused():
+    net = Net().eval()
+    with pytest.raises(InputError, match="input 1 is object"):
+        call_form(net, entry_of(Anything(), object()))
+    with pytest.raises(InputError, match="input mask is Tensor; only plain dense"):
+        call_form(net, entry_of(Anything(), mask=X.to_sparse()))
+    with pytest.raises(InputError, match=r"weight layers\.0\.weight of the entry is not that"):
+        call_form(Net().eval(), entry_of(net, X))
+    with torch.inference_mode():
+        unwatched = Net().eval()
+    with pytest.raises(InputError, match="made in inference mode"):
+        call_form(unwatched, entry_of(unwatched, X))
+
+
+def test_sentences_say_what_is_given_and_what_is_wanted():
+    net = Net().eval()
+    form = call_form(net, entry_of(net, X, factor=2.0))
+    with torch.no_grad():
+        sentences = [
+            find_misfit(form, (torch.ones(1, 4),), {"factor": 2.0}),
+            find_misfit(form, (X,), {"factor": 3.0}),
+            find_misfit(form, (X.half(),), {"factor": 2.0}),
+        ]
+        net.layers[1].train()
+        sentences.append(find_misfit(form, (X,), {"factor": 2.0}))
+    assert [each[1] for each in sentences] == [
+        "input 1 has shape (1, 4) and not (3, 4)",
+        "input factor is 3.0 and not 2.0",
+        "input 1 has dtype torch.float16 and not torch.float32",
+        "layers.1 is in training mode",
+    ]
+
+
+def test_without_a_compiler_calls_are_checked_in_python(monkeypatch, tmp_path, caplog):
+    compiled_check._extension.cache_clear()
+    form = call_form(Anything(), entry_of(Anything(), X))
+    with monkeypatch.context() as patch, caplog.at_level("INFO", logger="passnet"):
+        patch.setenv("CXX", "no-such-compiler")
+        check = compiled_check.call_check(form)
+        assert fits(check, X) and check((X[:1],), {}) == Misfit.SHAPE
+        assert "checked in Python: C++ kernels need g++" in caplog.text
+        patch.setattr(compiled_check.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+        compiled_check.call_check(form)
+        assert "install the headers of Python" in caplog.text
+    assert compiled_check.call_check(form).__name__ == "tensors_or_misfit"
+
+
+def test_a_check_that_nobody_holds_is_collected():
+    import gc
+    import weakref
+
+    net = Net().eval()
+    gone = weakref.ref(net)
+    net.check = compiled_check.compiled_check(call_form(net, entry_of(net, X)))
+    del net
+    gc.collect()
+    assert gone() is None
+
+
+leaves = st.one_of(
+    st.sampled_from([None, 0, 1, True, False, 0.0, -0.0, float("nan"), "a", torch.float32]),
+    st.builds(
+        lambda shape, dtype, view: view(torch.ones(shape, dtype=dtype)),
+        st.lists(st.integers(0, 2), max_size=2),
+        st.sampled_from([torch.float32, torch.int64]),
+        st.sampled_from(
+            [
+                lambda x: x,
+                lambda x: x.t() if x.ndim == 2 else x,
+                lambda x: x[..., None].expand(*x.shape, 2),
+                lambda x: x[..., ::2] if x.ndim else x,
+            ]
+        ),
+    ),
+)
+values = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.tuples(inner, inner),
+        st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    ),
+    max_leaves=3,
+)
+
+
+@settings(max_examples=150, deadline=None, database=None)
+@given(values, values)
+def test_both_ways_say_the_same(example, value):
+    form = call_form(Anything(), entry_of(Anything(), example))
+    in_cpp, in_python = compiled_check.compiled_check(form), python_check(form)
+    for call in (((value,), {}), ((example,), {}), ((), {"a": value}), ((value, value), {})):
+        first, second = in_cpp(*call), in_python(*call)
+        if isinstance(first, list):
+            assert isinstance(second, list) and list(map(id, first)) == list(map(id, second))
+        else:
+            assert first == second
+    assert isinstance(in_cpp((example,), {}), list)

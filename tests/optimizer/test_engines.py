@@ -1,0 +1,95 @@
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from passnet.errors import EngineError
+from passnet.optimizer.engines import build_entry_of, load_entry_of
+from passnet.optimizer.net_call import NetCall
+from tests.optimizer.nets import block
+
+
+def assert_right(call: NetCall, outputs: object) -> None:
+    torch.testing.assert_close(list(outputs), call.outputs)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("engine", ["eager", "graph"])
+def test_a_way_gives_what_the_net_does_in_its_order(engine: str, tmp_path: Path) -> None:
+    call = NetCall(block(), (torch.randn(2, 8),), {"y": torch.randn(2, 8), "scale": 3.0})
+    entry = build_entry_of(engine, call, tmp_path / engine)
+    assert_right(call, entry.run(call.tensors()))
+    other = [torch.randn(2, 8), torch.randn(2, 8)]
+    torch.testing.assert_close(list(entry.run(other)), call.eager_outputs(call.filled(other)))
+    assert entry(call.tensors()).keys() == {"first", "second", "again"}
+
+
+def test_the_graph_reads_weights_as_they_are(tmp_path: Path) -> None:
+    net = block()
+    call = NetCall(net, (torch.randn(2, 8),), {})
+    entry = build_entry_of("graph", call, tmp_path / "graph")
+    with torch.no_grad():
+        net.linear.weight.add_(1.0)
+    torch.testing.assert_close(list(entry.run(call.tensors())), call.eager_outputs(call.leaves))
+
+
+def test_a_net_of_several_graphs_has_no_graph(tmp_path: Path) -> None:
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(x) + 1
+        torch._dynamo.graph_break()
+        return torch.tanh(y)
+
+    with pytest.raises(EngineError, match="2 graphs and not one"):
+        build_entry_of("graph", NetCall(broken, (torch.ones(3),), {}), tmp_path / "graph")
+
+
+def test_a_net_that_writes_into_a_buffer_runs_eagerly(tmp_path: Path) -> None:
+    class Counter(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.count += 1
+            return x * self.count
+
+    call = NetCall(Counter().eval(), (torch.ones(3),), {})
+    with pytest.raises(EngineError, match="writes into count"):
+        build_entry_of("graph", call, tmp_path / "graph")
+    written = NetCall(lambda x: x.add_(1), (torch.ones(3),), {})
+    assert written.written == ["argument 0"]
+
+
+@pytest.mark.xdist_group("inductor")
+def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_path: Path) -> None:
+    net = block()
+    call = NetCall(net, (torch.randn(2, 8),), {"y": torch.randn(2, 8)})
+    entry = build_entry_of("aot", call, tmp_path / "aot")
+    assert_right(call, entry.run(call.tensors()))
+    with torch.no_grad():
+        net.linear.weight.add_(1.0)
+    torch.testing.assert_close(list(entry.run(call.tensors())), call.eager_outputs(call.leaves))
+    other = block()
+    with torch.no_grad():
+        other.linear.weight.mul_(-1.0)
+    again = NetCall(other, call.args, call.kwargs)
+    loaded = load_entry_of("aot", again, tmp_path / "aot")
+    assert_right(again, loaded.run(again.tensors()))
+    (tmp_path / "aot" / "net.pt2").unlink()
+    with pytest.raises(EngineError, match="is missing; optimise the net again"):
+        load_entry_of("aot", again, tmp_path / "aot")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "engine",
+    ["compile", "compile_frozen", "aot_frozen", "script_frozen", "aot_autotune_frozen"],
+)
+def test_every_way_is_right_and_had_back(engine: str, tmp_path: Path) -> None:
+    call = NetCall(block(), (torch.randn(2, 8),), {"y": torch.randn(2, 8)})
+    entry = build_entry_of(engine, call, tmp_path / engine)
+    assert_right(call, entry.run(call.tensors()))
+    assert entry.is_frozen == engine.endswith("frozen")
+    shutil.move(tmp_path / engine, tmp_path / "moved")
+    loaded = load_entry_of(engine, call, tmp_path / "moved")
+    assert_right(call, loaded.run(call.tensors()))

@@ -1,0 +1,430 @@
+"""The entries here add a hundred to what the net returns, so that one sees which of the two ran."""
+
+import copy
+import io
+import pickle
+import threading
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
+
+from passnet.errors import InputError
+from passnet.optimizer.entry import Entry
+from passnet.optimizer.fast_net import FastNet
+from tests.optimizer.hand_made import Net, entry_of, plus_hundred
+
+X = torch.randn(3, 4)
+
+
+def ran_fast(fast, *args, **kwargs):
+    """Whether a call ran the entry; either way it gives what it should."""
+    got = torch.utils._pytree.tree_leaves(fast(*args, **kwargs))
+    wanted = torch.utils._pytree.tree_leaves(fast.original_net(*args, **kwargs))
+    is_fast = torch.equal(got[0], wanted[0] + 100)
+    for left, right in zip(got, wanted, strict=True):
+        torch.testing.assert_close(left, right + 100 * is_fast, rtol=0, atol=0, equal_nan=True)
+    return is_fast
+
+
+@pytest.fixture
+def net():
+    return Net().eval()
+
+
+@pytest.fixture
+def fast(net):
+    return FastNet(net, [entry_of(net, X, run=plus_hundred)])
+
+
+@pytest.fixture(autouse=True)
+def gradients_are_off():
+    with torch.no_grad():
+        yield
+
+
+@pytest.fixture
+def warnings(caplog):
+    """A function that returns what was warned of since it was asked last."""
+
+    def take():
+        taken = [record.getMessage() for record in caplog.records]
+        caplog.clear()
+        return taken
+
+    return take
+
+
+def test_a_call_that_fits_runs_the_entry(fast, warnings):
+    assert ran_fast(fast, X) and ran_fast(fast, X * 2)
+    assert fast(X).shape == (3, 4) and not warnings()
+
+
+def test_any_other_runs_the_net_and_one_warning_says_why(fast, warnings):
+    assert not ran_fast(fast, X[:1])
+    assert warnings() == [
+        "Net: input 1 has shape (1, 4) and not (3, 4): the net runs as it was; give such inputs to "
+        "passnet.optimize too"
+    ]
+    assert not ran_fast(fast, X[:1]) and not ran_fast(fast, X[:2]) and not warnings()
+    assert not ran_fast(fast, X, factor=2.0)
+    assert [text.split(":")[1] for text in warnings()] == [
+        " the inputs are other ones, or nested or ordered otherwise"
+    ]
+    assert ran_fast(fast, X) and not warnings()
+
+
+def test_errors_of_the_net_are_the_nets(fast, net):
+    with pytest.raises(RuntimeError) as wanted:
+        net(torch.ones(3, 5))
+    with pytest.raises(RuntimeError) as got:
+        fast(torch.ones(3, 5))
+    assert str(got.value) == str(wanted.value)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        fast()
+
+
+def test_of_several_entries_the_one_that_fits_runs_and_is_tried_first(net, warnings):
+    forms = [(X,), (X[:1],), (X, X)]
+    entries = [
+        entry_of(net, *args, run=plus_hundred, engine=str(number))
+        for number, args in enumerate(forms)
+    ]
+    fast = FastNet(net, entries)
+    for number, args in enumerate(forms):
+        assert ran_fast(fast, *args)
+        assert fast.entries[0].engine == str(number) and len(fast.entries) == 3
+    assert ran_fast(fast, X) and not warnings()
+    assert not ran_fast(fast, X[:2])
+    assert "input 1 has shape (2, 4) and not (" in warnings()[0]
+
+
+def test_outputs_are_nested_as_the_nets():
+    def several(x):
+        return {"a": x, "b": [x, (x * 2,)]}, (x,), [x]
+
+    def pair(x):
+        return x, x * 2
+
+    for function in (several, pair, lambda x: [x], lambda x: (x,), lambda x: {"a": x}):
+        fast = FastNet(function, [entry_of(function, X, run=plus_hundred)])
+        got, wanted = fast(X), function(X)
+        assert torch.utils._pytree.tree_structure(got) == torch.utils._pytree.tree_structure(wanted)
+        assert ran_fast(fast, X)
+
+
+def test_a_function_is_a_net_too(warnings):
+    fast = FastNet(torch.add, [entry_of(torch.add, X, X, run=plus_hundred)])
+    assert ran_fast(fast, X, X) and not ran_fast(fast, X, X + 1)
+    assert "input 2 is not the same tensor as an earlier one" in warnings()[0]
+    fast = FastNet(torch.add, [entry_of(torch.add, X, X + 1, run=plus_hundred)])
+    assert ran_fast(fast, X, X + 1) and not ran_fast(fast, X, X)
+    assert "input 2 is the same tensor as input 1" in warnings()[0]
+
+
+def test_state_and_modules_are_the_nets(fast, net):
+    assert list(fast.state_dict()) == list(net.state_dict())
+    assert [*map(id, fast.parameters())] == [*map(id, net.parameters())]
+    assert list(fast.named_modules()) == list(net.named_modules())
+    assert [name for name, _ in fast.named_parameters()] == [n for n, _ in net.named_parameters()]
+    assert [name for name, _ in fast.named_buffers()] == [n for n, _ in net.named_buffers()]
+    assert list(fast.children()) == list(net.children())
+    assert fast.get_submodule("layers.0") is net.layers[0]
+
+
+def test_attributes_are_the_nets(fast, net):
+    assert fast.scale == 0.5 and fast.layers is net.layers
+    fast.scale = 2.0
+    fast.extra = torch.nn.Linear(1, 1)
+    assert net.scale == 2.0 and net.extra is fast.extra and not ran_fast(fast, X)
+    del fast.extra
+    assert not hasattr(net, "extra") and not hasattr(fast, "extra")
+
+
+def test_weights_that_are_loaded_are_used(fast, net, warnings):
+    before, other = fast(X), Net().eval()
+    fast.load_state_dict(other.state_dict())
+    assert not torch.equal(before, fast(X)) and torch.equal(fast(X), other(X) + 100)
+    assert not warnings()
+    fast.load_state_dict(copy.deepcopy(net.state_dict()), assign=True)
+    assert not ran_fast(fast, X)
+    assert "weight shift was replaced since the net was optimised" in warnings()[0]
+
+
+def test_frozen_weights_must_stay(net, warnings):
+    fast = FastNet(net, [entry_of(net, X, run=plus_hundred, is_frozen=True)])
+    assert ran_fast(fast, X)
+    fast.to("cpu")
+    assert ran_fast(fast, X) and len(fast.entries) == 1
+    net.shift.add_(1)
+    assert not ran_fast(fast, X)
+    assert warnings() == [
+        "Net: weight shift was updated, and its value is frozen in: the net runs as it was; give "
+        "the net to passnet.optimize again"
+    ]
+
+
+def test_in_training_the_net_runs(fast, net, warnings):
+    assert not fast.training
+    assert fast.train() is fast and net.training and net.layers[1].training and fast.training
+    mean = net.layers[1].running_mean.clone()
+    assert not torch.equal(fast(X), fast.eval()(X)) and not torch.equal(
+        mean, net.layers[1].running_mean
+    )
+    assert warnings() == [
+        "Net: the net is in training mode: the net runs as it was; put it back, or give the net to "
+        "passnet.optimize again"
+    ]
+    assert ran_fast(fast, X) and not net.training
+
+
+def test_gradients_are_the_nets(fast, warnings):
+    with torch.enable_grad():
+        fast(X).sum().backward()
+        assert fast.shift is not None and fast.layers[0].weight.grad is not None
+        assert "torch.no_grad() or torch.inference_mode()" in warnings()[0]
+        fast.requires_grad_(False)
+        fast.zero_grad()
+        assert ran_fast(fast, X)
+        x = X.clone().requires_grad_()
+        fast(x).sum().backward()
+        assert x.grad is not None
+
+
+@pytest.mark.parametrize("convert", [lambda net: net.double(), lambda net: net.to(torch.float64)])
+def test_conversion_drops_the_entries_and_says_so(fast, convert, warnings):
+    assert fast.to("cpu") is fast and fast.float() is fast and ran_fast(fast, X) and not warnings()
+    assert convert(fast) is fast and not fast.entries
+    assert warnings() == [
+        "Net: its weights were moved or converted: the net runs as it was; give it to "
+        "passnet.optimize"
+    ]
+    assert fast(X.double()).dtype is torch.float64 and not ran_fast(fast, X.double())
+    assert not warnings()
+
+
+def test_a_copy_has_the_net_alone(fast, net, warnings):
+    copied = copy.deepcopy(fast)
+    assert copied.layers[0].weight is not net.layers[0].weight
+    assert not ran_fast(copied, X) and torch.equal(copied(X), net(X))
+    assert "entries are not copied: the net runs as it was; give it to passnet" in warnings()[0]
+    assert copy.copy(fast).layers is net.layers
+    pair = copy.deepcopy(torch.nn.ModuleList([fast, fast]))
+    assert pair[0] is pair[1] and isinstance(pair[0], FastNet)
+
+
+def test_it_cannot_be_pickled_and_says_what_to_do(fast):
+    for save in (pickle.dumps, lambda net: torch.save(net, io.BytesIO())):
+        with pytest.raises(InputError, match=r"save the folder .* and use passnet\.load"):
+            save(fast)
+    torch.save(fast.state_dict(), io.BytesIO())
+
+
+def test_it_may_be_a_module_of_another_net(fast, net, warnings):
+    outer = torch.nn.Sequential(fast, torch.nn.Identity())
+    as_it_was = torch.nn.Sequential(net, torch.nn.Identity())
+    assert list(outer.state_dict()) == list(as_it_was.state_dict())
+    assert list(outer.named_modules())[1:-1] == list(as_it_was.named_modules())[1:-1]
+    assert torch.equal(outer(X), as_it_was(X) + 100)
+    outer.train()
+    assert net.layers[1].training
+    outer.eval()
+    other = Net().eval()
+    outer.load_state_dict(torch.nn.Sequential(other).state_dict())
+    assert torch.equal(outer(X), other(X) + 100) and not warnings()
+    outer.double()
+    assert not fast.entries and net.shift.dtype is torch.float64
+
+
+def test_autocast_modes_and_transforms_run_the_net(fast, net, warnings):
+    with torch.autocast("cpu"):
+        assert torch.equal(fast(X), net(X))
+    with FlopCounterMode(display=False):
+        assert torch.equal(fast(X), net(X))
+    assert torch.allclose(torch.vmap(fast)(torch.stack([X, X]))[0], net(X), atol=1e-5)
+    assert torch.func.jvp(fast, (X,), (X,))[1].abs().sum() > 0
+    with torch.inference_mode():
+        assert ran_fast(fast, X)
+    assert [text.split(":")[1] for text in warnings()] == [
+        " autocast is on",
+        " a mode, a default device, a trace or a transform of torch is active",
+    ]
+    swapped = {"shift": torch.zeros(4)}
+    torch.testing.assert_close(torch.func.functional_call(fast, swapped, (X,)), net(X) - 1)
+    assert ran_fast(fast, X)
+
+
+def test_traced_within_another_net_it_is_the_net(fast, net):
+    outer = torch.nn.Sequential(fast, torch.nn.Identity())
+    torch._dynamo.reset()
+    compiled = torch.compile(outer, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(X), net(X)) and ran_fast(fast, X)
+    for strict in (False, True):
+        program = torch.export.export(outer, (X,), strict=strict)
+        assert torch.equal(program.module()(X), net(X)), strict
+        assert set(program.state_dict) <= set(outer.state_dict()), strict
+    traced = torch.jit.trace(fast, X, check_trace=False)
+    assert torch.allclose(traced(X), net(X))
+
+
+def test_hooks_see_what_is_returned(fast):
+    seen = []
+    handle = fast.register_forward_hook(lambda module, args, out: seen.append(out))
+    assert torch.equal(fast(X), seen[0]) and torch.equal(seen[0], fast.original_net(X) + 100)
+    handle.remove()
+
+
+def test_a_second_thread_runs_the_net_meanwhile(net, warnings):
+    entered, leave = threading.Event(), threading.Event()
+
+    def wait(outputs):
+        entered.set()
+        assert leave.wait(10)
+        return plus_hundred(outputs)
+
+    entry = entry_of(net, X, run=wait)
+    fast = FastNet(net, [entry])
+    results = []
+
+    def call():
+        with torch.no_grad():
+            results.append(fast(X))
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert entered.wait(10)
+    assert torch.equal(fast(X), net(X))
+    leave.set()
+    thread.join()
+    assert torch.equal(results[0], net(X) + 100) and ran_fast(fast, X)
+    assert ["another thread" in text for text in warnings()] == [True]
+
+
+def test_many_threads_get_what_one_gets(fast, net):
+    inputs = [torch.randn(3, 4) for _ in range(8)]
+    wanted = [net(x) for x in inputs]
+    wrong = []
+
+    def call(number):
+        with torch.no_grad():
+            for _ in range(100):
+                got = fast(inputs[number])
+                if not any(torch.equal(got, wanted[number] + each) for each in (0, 100)):
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(len(inputs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_where_an_engine_fails_the_net_runs(net, warnings):
+    def fail(outputs):
+        raise RuntimeError("no such kernel")
+
+    fast = FastNet(net, [entry_of(net, X, run=fail, engine="aot")])
+    for _ in range(2):
+        assert torch.equal(fast(X), net(X))
+    assert warnings() == [
+        "Net: aot failed with RuntimeError('no such kernel'): the net runs as it was"
+    ]
+
+
+def test_it_prints_its_entries(fast, net):
+    assert repr(fast) == f"FastNet with 1 entries:\n  by hand: float32[3, 4]\nof {net!r}"
+
+
+def test_an_entry_of_another_net_is_refused(net):
+    with pytest.raises(InputError, match="is not that of the net; optimise this net anew"):
+        FastNet(Net().eval(), [entry_of(net, X)])
+
+
+def fill(*values):
+    return lambda x: x.copy_(torch.tensor(values * 12)[:12].view(3, 4))
+
+
+HOSTILE_VALUES = {
+    "nan": fill(float("nan")),
+    "infinities": fill(float("inf"), -float("inf"), 0.0),
+    "denormals": fill(1e-40, -1e-45),
+    "huge": fill(3e38, -3e38),
+    "signed zeros": fill(-0.0, 0.0),
+    "plain": lambda x: x,
+}
+HOSTILE_FORMS = {
+    "plain": lambda x: x,
+    "none": lambda x: x[:0],
+    "none wide": lambda x: x.new_empty(0, 4),
+    "slice": lambda x: torch.cat([x, x], 1)[:, :4],
+    "every second": lambda x: torch.cat([x, x])[::2],
+    "transposed": lambda x: x.t().contiguous().t(),
+    "reversed": lambda x: x.flip(0),
+    "expanded": lambda x: x[:1].expand(3, 4),
+    "overlapping": lambda x: x.view(-1).as_strided((3, 4), (1, 1)),
+    "offset": lambda x: torch.cat([torch.zeros(1), x.reshape(-1)])[1:].view(3, 4),
+    "misaligned": lambda x: (
+        torch.frombuffer(bytearray(b"\0" + x.numpy().tobytes()), dtype=x.dtype, offset=1)
+    ).view(3, 4),
+    "double": lambda x: x.double(),
+    "half": lambda x: x.half(),
+    "integers": lambda x: x.nan_to_num(0, 0, 0).long(),
+    "complex": lambda x: x.to(torch.complex64),
+    "scalar": lambda x: x[0, 0],
+    "more dims": lambda x: x[None],
+    "parameter": lambda x: torch.nn.Parameter(x),
+    "sparse": lambda x: x.to_sparse(),
+    "inference": lambda x: _in_inference_mode(x),
+    "list": lambda x: x.tolist(),
+    "nothing": lambda x: None,
+}
+
+
+def _in_inference_mode(x):
+    with torch.inference_mode():
+        return x + 0
+
+
+def outcome(net, x):
+    """What a call gives, or the type and text of its error."""
+    try:
+        return net(x)
+    except Exception as error:  # noqa: BLE001
+        return type(error), str(error)
+
+
+@settings(max_examples=80, deadline=None, database=None)
+@given(
+    st.sampled_from(sorted(HOSTILE_VALUES)), st.sampled_from(sorted(HOSTILE_FORMS)), st.booleans()
+)
+def test_hostile_inputs_give_what_the_net_gives(values, form, has_gradients):
+    net = Net().eval()
+    entry = entry_of(net, torch.randn(3, 4))
+    num_runs = []
+
+    def run(tensors):
+        num_runs.append(1)
+        assert [(each.shape, each.dtype, each.stride()) for each in tensors] == [
+            ((3, 4), torch.float32, (4, 1))
+        ]
+        return entry.run(tensors)
+
+    counted = Entry(
+        "counted", entry.args_spec, entry.leaves, run, entry.out_spec, entry.weights, False
+    )
+    fast = FastNet(net, [counted])
+    x = HOSTILE_FORMS[form](HOSTILE_VALUES[values](torch.randn(3, 4)))
+    with torch.set_grad_enabled(has_gradients):
+        wanted, got = outcome(net, x), outcome(fast, x)
+    assert isinstance(got, type(wanted))
+    if isinstance(wanted, torch.Tensor):
+        assert got.requires_grad is wanted.requires_grad and got.dtype is wanted.dtype
+        assert torch.equal(got.nan_to_num(1, 2, 3), wanted.nan_to_num(1, 2, 3))
+        assert torch.equal(got.isnan(), wanted.isnan())
+    else:
+        assert got == wanted
+    fits = ("plain", "reversed", "offset", "misaligned", "parameter", "inference")
+    assert len(num_runs) == (form in fits and not has_gradients)
