@@ -23,7 +23,7 @@ from passnet.optimizer.judging import (
     range_evaluator,
 )
 from passnet.optimizer.library import PassLibrary, trial_status
-from passnet.optimizer.ranges import RefusedPlace, NetRange, Place, net_ranges
+from passnet.optimizer.ranges import NetRange, Place, RefusedPlace, net_ranges
 from passnet.optimizer.selection import best_disjoint
 from passnet.passes.hardware import Hardware, this_hardware
 from passnet.passes.library import EntryStatus, PassEntry, entry_folder
@@ -112,7 +112,7 @@ class PassChoice:
         return sum(each.result.saved_ms for each in self.chosen)
 
 
-Progress: TypeAlias = Callable[[RangeResult], None]
+RangeProgress: TypeAlias = Callable[[RangeResult], None]
 
 
 def choose_passes(
@@ -121,7 +121,7 @@ def choose_passes(
     authors: Sequence[str] = (LIBRARY, "compiler"),
     budget_s: float = 600.0,
     threads: int = 1,
-    progress: Progress | None = None,
+    progress: RangeProgress | None = None,
     evaluator: Evaluator | None = None,
 ) -> PassChoice:
     """Find passes for the ranges of a net, and choose those that save most together.
@@ -193,7 +193,7 @@ class _Choosing:
     hardware: Hardware
     settings: RunSettings
     deadline: float
-    progress: Progress | None
+    progress: RangeProgress | None
     stack: ExitStack
     evaluator: Evaluator | None
     results: list[RangeResult] = field(default_factory=list)
