@@ -17,6 +17,7 @@
     optimize       `passnet optimize`
     judge          `passnet judge audit|attack|doctor`
     agent          `passnet agent run|stats|export|harbor`
+    library        `passnet library list|show|verify|merge|export|remove`
 
 Errors of passnet end a command with one sentence and an exit code of `exits`.
 """

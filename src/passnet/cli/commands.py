@@ -15,6 +15,7 @@ from passnet.cli.extract import extract
 from passnet.cli.graph import graph
 from passnet.cli.interruption import interruptible
 from passnet.cli.judge import judge_group
+from passnet.cli.library import library_group
 from passnet.cli.optimize import optimize
 from passnet.cli.passes import pass_group
 from passnet.cli.suite import suite_group
@@ -56,5 +57,5 @@ def main() -> None:
 
 
 for _command in (extract, dataset, graph, pass_group, suite_group, bench, judge_group, agent,
-                 optimize):  # fmt: skip
+                 optimize, library_group):  # fmt: skip
     main.add_command(_command)

@@ -18,4 +18,10 @@ call_check      whether a call fits an entry, and why not
 compiled_check  the same in C++, in a few microseconds
 include         that C++
 fast_net        the net that is returned: an entry where a call fits it, else the net as it was
+pass_choice     the passes for a net: looked up or written, and the set that saves most
+ranges          the ranges of a net's ops that passes may replace
+judging         passes for one range, written by an author or given, and judged
+library         judged passes, kept, merged and exported
+verification    the passes of a library, judged again
+selection       which of several overlapping spans to replace
 """

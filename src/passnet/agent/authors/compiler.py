@@ -100,7 +100,12 @@ class TaskCompiler:
         self.graphs = session.task.graphs
         self.num_threads = settings.num_threads
         self.lowerings = [
-            GraphLowering(retarget(graph.graph, settings.judge.device), graph.name, self.device)
+            GraphLowering(
+                retarget(graph.graph, settings.judge.device),
+                graph.name,
+                self.device,
+                session.first_op,
+            )
             for graph in self.graphs
         ]
         self.plans = [compile_plans(graph.graph, self.device)[0] for graph in self.graphs]
