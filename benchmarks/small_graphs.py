@@ -2,9 +2,9 @@
 
 Run it with `python -m benchmarks.small_graphs [RECORDS [NUM_GRAPHS]]`, 60 graphs by default. Of the
 smallest forward graphs of `captures/` (by the elements of their arguments, each structure once)
-that take at most 1 ms in eager torch some are drawn, with a seed; on one thread. What is done is kept in the
-file RECORDS and not done again. Where guards take longer than the kernels, what is gained is most
-of all the guards.
+that take at most 1 ms in eager torch some are drawn, with a seed; on one thread. What is done is
+kept in the file RECORDS and not done again. Where guards take longer than the kernels, what is
+gained is most of all the guards.
 """
 
 import json

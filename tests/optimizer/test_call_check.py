@@ -291,6 +291,39 @@ def test_a_change_that_is_undone_is_none(check_of):
         assert fits(check, X)
 
 
+def test_what_compilers_leave_in_a_net_is_no_change(check_of):
+    net = Net().eval()
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        torch.compile(net, backend="eager")
+        net.compile(backend="eager")
+        assert "_is_torch_compile" in vars(net) and fits(check, X)
+        net.scale = 1.0
+        assert not fits(check, X)
+
+
+def test_a_hook_of_all_modules_is_seen(check_of):
+    check = check_of(Anything(), entry_of(Anything(), X))
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda *_: None)
+    try:
+        assert check((X,), {}) == Misfit.NET
+    finally:
+        handle.remove()
+    assert fits(check, X)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_on_a_card_tensors_begin_at_multiples_of_sixteen_bytes(check_of):
+    net, x = Net().eval().cuda(), torch.randn(13, device="cuda")
+    check = check_of(net, entry_of(net, x[:12].view(3, 4)))
+    with torch.no_grad():
+        assert fits(check, x[:12].view(3, 4)) and check((X,), {}) == Misfit.DEVICE
+        assert check((x[1:].view(3, 4),), {}) == Misfit.ADDRESS
+        net.cpu()
+        assert not fits(check, x[:12].view(3, 4))
+
+
 UPDATES = {
     "copy": lambda net: net.layers[0].weight.copy_(torch.zeros(4, 4)),
     "add to a buffer": lambda net: net.shift.add_(1),

@@ -3,6 +3,8 @@
 optimize        the story: for each form of inputs all ways are tried, and the best is kept
 record          what an optimisation leaves behind, as data
 tables          tables of that
+page            an HTML page of that
+blocks          how long the modules within a net take
 package         an optimised net on disk, and how it is had back
 net_call        a net and a call of it: what ways are built from and compared with
 entry           one way to run a net on inputs of one form

@@ -17,6 +17,9 @@ from passnet.errors import InputError
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _WEIGHTS = ("_parameters", "_buffers")
 
+_OF_TORCH = {"_is_torch_compile", "_compiled_call_impl", "__overloads__"}
+"""Attributes that torch's compilers leave in a net, and that do not change what it returns."""
+
 _PLAIN = (
     bool, int, float, complex, str, bytes, type(None), type(...), slice, torch.dtype, torch.device,
     torch.layout, torch.memory_format, torch.Size,
@@ -74,6 +77,9 @@ def remember_net(net: torch.nn.Module) -> tuple[RememberedDict, ...]:
             held = vars(module) if kind == "__dict__" else vars(module).get(kind)
             if isinstance(held, dict) and (held or kind in _HOOKS):
                 remembered.append(RememberedDict(path, kind, held, (*held,), (*held.values(),)))
+    for kind in ("_global_forward_hooks", "_global_forward_pre_hooks"):
+        held = getattr(torch.nn.modules.module, kind)
+        remembered.append(RememberedDict("all modules", kind, held, (*held,), (*held.values(),)))
     return tuple(remembered)
 
 
@@ -87,7 +93,7 @@ def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
         now = dict(held)
         for name in {**before, **now}:
             is_there = name in before and name in now
-            if not is_there or not is_same(before[name], now[name]):
+            if name not in _OF_TORCH and not (is_there and is_same(before[name], now[name])):
                 return _change_in_words(each, str(name), now.get(name))
     return None
 
@@ -95,7 +101,7 @@ def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
 def _change_in_words(remembered: RememberedDict, name: str, value: Any) -> str:
     where = remembered.module or "the net"
     path = f"{remembered.module}.{name}" if remembered.module else name
-    if remembered.kind in _HOOKS:
+    if remembered.kind.endswith("_hooks"):
         return f"a hook of {where} was added or removed since it was optimised"
     if remembered.kind in _WEIGHTS:
         return f"weight {path} was replaced since the net was optimised"

@@ -20,14 +20,16 @@ from passnet import __version__
 from passnet.bench.environment import describe_environment
 from passnet.errors import EngineError, InputError
 from passnet.optimizer.agreement import EagerComparison
+from passnet.optimizer.blocks import block_times
 from passnet.optimizer.engines import ENGINES, build_entry_of, load_entry_of
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.interleaved import CallTimes, time_calls
 from passnet.optimizer.net_call import NetCall
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
+from passnet.optimizer.page import optimized_page
 from passnet.optimizer.record import RECORD_FILE, EngineRecord, FormRecord, OptimizedRecord
-from passnet.records.serialise import make_folder, read_json, write_json
+from passnet.records.serialise import make_folder, read_json, write_json, write_text
 
 ENGINE_FILE = "engine.json"
 """What came of building one way, beside what it needs: a run that goes on takes it from there."""
@@ -35,6 +37,8 @@ ENGINE_FILE = "engine.json"
 USUAL = ("eager", "compile", "graph", "aot")
 FOLDING = ("compile_frozen", "aot_frozen", "script_frozen", "aot_autotune_frozen")
 """Ways that are tried in any case, and those that fold weights in."""
+
+PAGE_FILE = "report.html"
 
 Progress = Callable[[EngineRecord], None]
 
@@ -178,7 +182,8 @@ def optimize_calls(
     if out is None:
         weakref.finalize(fast, shutil.rmtree, folder, ignore_errors=True)
     else:
-        write_json(folder / RECORD_FILE, record)
+        write_text(folder / PAGE_FILE, optimized_page(record))
+        write_json(folder / RECORD_FILE, record)  # with which it is whole
     return Optimized(fast, record)
 
 
@@ -240,6 +245,7 @@ def _optimize_form(
         gained.value,
         gained.low,
         gained.high,
+        block_times(call),
     )
     for name in tried:
         if name != chosen:

@@ -46,6 +46,17 @@ class EngineRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockRecord:
+    """A module within the net, by its name and the name of its class, and the milliseconds that it
+    takes in eager torch.
+    """
+
+    name: str
+    kind: str
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class FormRecord:
     """Inputs of one form: what was tried for them, and what is used.
 
@@ -60,6 +71,7 @@ class FormRecord:
     speedup: float
     speedup_low: float
     speedup_high: float
+    blocks: tuple[BlockRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

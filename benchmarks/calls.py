@@ -1,0 +1,124 @@
+"""What it costs to find out whether a call fits: our check, FastNet, and torch.compile's guards.
+
+Run it with `make bench BENCH=calls`. All ways return a tensor that was made before, so that nothing
+but the call itself is timed; each gets its turn in every round. Hot: in a loop of its own. Cold:
+one call after 64 MiB of other memory were read, the worst that a call finds after a large net.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from rich.console import Console
+from torch.utils._pytree import tree_flatten
+
+from passnet.optimizer.call_check import call_form, python_check
+from passnet.optimizer.compiled_check import compiled_check
+from passnet.optimizer.entry import Entry
+from passnet.optimizer.fast_net import FastNet
+from passnet.optimizer.net_state import weights_by_name
+from passnet.report.tables import Table, print_table
+
+NUM_WEIGHTS = (10, 300)
+NUM_ROUNDS = 9
+ROUND_S = 0.02
+NUM_COLD = 60
+MEMORY_FLOATS = 16 * 2**20
+
+
+class Net(torch.nn.Module):
+    """As many linear layers as make up a number of weights; each but the first adds its bias."""
+
+    def __init__(self, num_weights: int) -> None:
+        super().__init__()
+        linears = [torch.nn.Linear(4, 4) for _ in range(num_weights // 2)]
+        self.layers = torch.nn.ModuleList(
+            torch.nn.Sequential(each, torch.nn.ReLU()) for each in linears
+        )
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """The layers on the sum of the inputs."""
+        out = torch.stack(inputs).sum(0)
+        for layer in self.layers:
+            out = layer(out)
+        return out
+
+
+def calls_table() -> Table:
+    """One row for each way to call and number of weights."""
+    table = Table(
+        "A call of a net of 4 inputs, engine empty",
+        ("weights", "modules", "way", "hot us", "cold us"),
+        note=f"Hot: median of {NUM_ROUNDS} interleaved rounds. Cold: median of {NUM_COLD} calls.",
+    )
+    memory = torch.zeros(MEMORY_FLOATS)
+    for num_weights in NUM_WEIGHTS:
+        net = Net(num_weights).eval()
+        with torch.no_grad():
+            ways = _ways(net, [torch.randn(3, 4) for _ in range(4)])
+            hot: dict[str, list[float]] = {name: [] for name in ways}
+            for _ in range(NUM_ROUNDS):
+                for name, call in ways.items():
+                    hot[name].append(_hot_us(call))
+            for name, call in ways.items():
+                table.rows.append((
+                    str(num_weights), str(len(list(net.modules()))), name,
+                    f"{statistics.median(hot[name]):.2f}", f"{_cold_us(call, memory):.1f}",
+                ))  # fmt: skip
+    return table
+
+
+def _ways(net: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[str, Callable[[], Any]]:
+    args, out = tuple(inputs), torch.zeros(3, 4)
+    leaves, args_spec = tree_flatten((args, {}))
+    entry = Entry(
+        "empty", args_spec, tuple(leaves), lambda tensors: (out,), tree_flatten(out)[1],
+        weights_by_name(net),
+    )  # fmt: skip
+    form, fast = call_form(net, entry), FastNet(net, [entry])
+    in_cpp, in_python = compiled_check(form), python_check(form)
+    torch._dynamo.reset()
+    compiled: Any = torch.compile(net, backend=lambda module, example: lambda *args: (out,))
+    empty = _Empty(out)
+    assert compiled(*args) is out and fast(*args) is out
+    return {
+        "a module that does nothing": lambda: empty(*args),
+        "check": lambda: in_cpp(args, {}),
+        "check in Python": lambda: in_python(args, {}),
+        "FastNet": lambda: fast(*args),
+        "torch.compile": lambda: compiled(*args),
+    }
+
+
+class _Empty(torch.nn.Module):
+    def __init__(self, out: torch.Tensor) -> None:
+        super().__init__()
+        self.out = out
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        return self.out
+
+
+def _hot_us(call: Callable[[], Any]) -> float:
+    num, start = 0, time.perf_counter()
+    while time.perf_counter() - start < ROUND_S:
+        for _ in range(20):
+            call()
+        num += 20
+    return (time.perf_counter() - start) / num * 1e6
+
+
+def _cold_us(call: Callable[[], Any], memory: torch.Tensor) -> float:
+    times = []
+    for _ in range(NUM_COLD):
+        memory.sum()
+        start = time.perf_counter_ns()
+        call()
+        times.append((time.perf_counter_ns() - start) / 1e3)
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    print_table(Console(width=100), calls_table())
