@@ -42,6 +42,12 @@ def test_the_pass_that_saves_most_is_found(library: PassLibrary) -> None:
     assert library.find(tanh_mul(), replace(HERE, torch="2.14")) is None
 
 
+def test_a_machine_that_was_slow_makes_no_pass_better(library: PassLibrary) -> None:
+    best = add(library, speedup_low=1.9)
+    busy = add(library, "torch.tanh(a) * b", speedup_low=1.5, reference_ms=3.0)
+    assert busy.saved_ms > best.saved_ms and library.find(tanh_mul(), HERE) == best
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
@@ -149,6 +155,25 @@ def test_merged_passes_are_not_used_before_they_are_judged_here(
     assert library.merge(other.folder) == 0 and library.find(tanh_mul(), HERE) == judged
     with pytest.raises(InputError, match="no library of passes"):
         library.merge(tmp_path / "nothing")
+
+
+def test_what_was_judged_here_counts_more_than_what_others_judged_later(
+    library: PassLibrary, tmp_path: Path
+) -> None:
+    judged = add(library)
+    other = PassLibrary(tmp_path / "other")
+    add(other, speedup_low=0.5)
+    assert library.merge(other.folder) == 1
+    assert library.find(tanh_mul(), HERE) == judged
+
+
+def test_libraries_are_merged_side_by_side(library: PassLibrary, tmp_path: Path) -> None:
+    other = PassLibrary(tmp_path / "other")
+    for number in range(6):
+        add(other, f"a.tanh() * b * {number}.0")
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(library.merge, [other.folder] * 4))
+    assert len(all_entries(library.folder)) == 6
 
 
 def test_exported_passes_are_the_same_and_removed_ones_are_gone(

@@ -59,16 +59,18 @@ def test_no_set_of_spans_that_do_not_overlap_saves_more(
 def test_places_of_the_best_set_are_chosen_in_each_graph(tmp_path: Path) -> None:
     library = PassLibrary(tmp_path)
 
-    def result(name: str, saved: float, *places: Place, ops: int = 1) -> RangeResult:
+    def result(
+        name: str, saved: float, *places: Place, ops: int = 1, low: float = 1.5
+    ) -> RangeResult:
         files = folder(f"a.tanh() * b * {len(name)}")
         entry = library.add(tanh_mul(), name, HERE, files, trial())
         return RangeResult(name, ("op",) * ops, places, name, "wins", True, saved_ms=saved,
-                           digest=entry.digest)  # fmt: skip
+                           speedup_low=low, digest=entry.digest)  # fmt: skip
 
     whole = result("whole", 3.0, Place(0, 0, 4), Place(1, 0, 4), ops=4)
     first = result("a", 2.0, Place(0, 0, 2), ops=2)
     last = result("bb", 1.5, Place(0, 2, 4), ops=2)
-    worse = result("ccc", 1.0, Place(0, 2, 4), ops=2)
+    worse = result("ccc", 1.8, Place(0, 2, 4), ops=2, low=1.2)
     slower = result("dddd", 0.0, Place(1, 4, 6), ops=2)
     chosen = choose([whole, first, last, worse, slower], library)
     assert [(each.place, each.result) for each in chosen] == [

@@ -169,9 +169,9 @@ def choose(results: Iterable[RangeResult], library: PassLibrary) -> list[ChosenR
     best: dict[Place, RangeResult] = {}
     for result in results:
         if result.digest is not None and result.saved_ms > 0:
-            for place in result.places:
-                if place not in best or result.saved_ms > best[place].saved_ms:
-                    best[place] = result
+            for place in result.places:  # passes for one range are compared as in the library
+                rival = best.setdefault(place, result)
+                best[place] = max(rival, result, key=lambda each: each.speedup_low or 0.0)
     places = sorted(best, key=lambda place: (place.graph, place.start, place.stop))
     entries = {entry.digest: entry for entry in library.entries()}
     chosen = []

@@ -181,12 +181,15 @@ def latest(entries: Iterable[PassEntry]) -> list[PassEntry]:
 def winning(entries: Iterable[PassEntry], hardware: Hardware) -> list[PassEntry]:
     """The best pass for each range among those judged here on some hardware, larger ranges first,
     then those that save more.
+
+    Passes for one range are compared by the lower bound of their speedup: it does not depend on how
+    fast the machine was when each was judged.
     """
     best: dict[str, PassEntry] = {}
     for entry in latest(entries):
-        fits = entry.hardware == hardware and entry.origin == "here" and entry.saved_ms > 0
-        if fits and entry.saved_ms > getattr(best.get(entry.range), "saved_ms", 0.0):
-            best[entry.range] = entry
+        if entry.hardware == hardware and entry.origin == "here" and entry.saved_ms > 0:
+            rival = best.setdefault(entry.range, entry)
+            best[entry.range] = max(rival, entry, key=lambda each: each.speedup_low or 0.0)
     return sorted(best.values(), key=lambda entry: (-len(entry.ops), -entry.saved_ms, entry.range))
 
 
