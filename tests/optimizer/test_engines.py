@@ -6,7 +6,9 @@ import torch
 
 from passnet.errors import EngineError
 from passnet.optimizer.engines import build_entry_of, load_entry_of
+from passnet.optimizer.graph_engine import CHOSEN_FOLDER
 from passnet.optimizer.net_call import NetCall
+from passnet.passes.folder import LIST_FILE
 from tests.optimizer.nets import block
 
 
@@ -93,3 +95,49 @@ def test_every_way_is_right_and_had_back(engine: str, tmp_path: Path) -> None:
     shutil.move(tmp_path / engine, tmp_path / "moved")
     loaded = load_entry_of(engine, call, tmp_path / "moved")
     assert_right(call, loaded.run(call.tensors()))
+
+
+PASS = """
+import torch
+
+
+def pattern(x):
+    return torch.relu(x)
+
+
+def replacement_args(x):
+    return (x,)
+
+
+def clamped(x):
+    return x.clamp(min=0)
+
+
+def replacement_func():
+    return clamped
+"""
+
+
+def write_pass(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True)
+    (folder / "Clamp.py").write_text(text)
+    (folder / LIST_FILE).write_text('["Clamp"]')
+
+
+def test_the_passes_that_were_chosen_are_applied_and_kept_with_the_way(tmp_path: Path) -> None:
+    call = NetCall(block(), (torch.randn(2, 8),), {})
+    with pytest.raises(EngineError, match="no pass saves anything"):
+        build_entry_of("passes", call, tmp_path / "passes")
+    write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS)
+    entry = build_entry_of("passes", call, tmp_path / "passes")
+    assert_right(call, entry.run(call.tensors()))
+    shutil.rmtree(tmp_path / CHOSEN_FOLDER)
+    wrong = PASS.replace("x.clamp(min=0)", "x.clamp(min=0) + 1")  # that it is called at all
+    shutil.rmtree(tmp_path / "passes" / "passes" / "000")
+    write_pass(tmp_path / "passes" / "passes" / "000", wrong)
+    loaded = load_entry_of("passes", call, tmp_path / "passes")
+    assert not torch.equal(loaded.run(call.tensors())[0], call.outputs[0])
+    shutil.rmtree(tmp_path / "passes" / "passes" / "000")
+    write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS.replace("torch.relu", "torch.tanh"))
+    with pytest.raises(EngineError, match="no pass matches"):
+        build_entry_of("passes", call, tmp_path / "passes")

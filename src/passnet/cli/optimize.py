@@ -46,7 +46,7 @@ class TimeSpan(click.ParamType):
             multiple=True, metavar="NAME")  # fmt: skip
 @opt.option("--author", "Let this author give passes for ranges of the net (repeatable): library, "
             "compiler, search.", "authors", multiple=True, metavar="NAME")  # fmt: skip
-@opt.path("--library", "The folder of the library of passes.  [default: the user's own]")
+@opt.path("--library", "The folder of the library of passes; the user's own by default.")
 @opt.amount("--seconds", "Time each way for about so long.", default=2.0)
 @opt.resume
 @opt.json
