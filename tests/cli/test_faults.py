@@ -212,6 +212,21 @@ def test_a_full_cache_of_inductor_is_named_in_its_trials(
             )
 
 
+@pytest.mark.slow
+def test_logs_of_inspect_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    out = tmp_path / "out"
+    out.mkdir()
+    words = command("agent", "run", "--suite", "demo-small", "--task", "gelu_tanh", "--out", out,
+                    "--llm", "scripted", *QUICK)  # fmt: skip
+    with small_disk(out / "logs", "4k") as logs:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 2, done.stderr
+    sentence = done.stderr.splitlines()[-1]
+    assert f"passnet: {logs}: No space left on device; make room on the disk" in sentence
+    assert f"are safe in {out}, go on with --resume" in sentence
+
+
 @pytest.mark.parametrize("words", [("suite", "list"), ("suite", "list", "--json"), ("--help",)])
 def test_output_that_cannot_be_written_is_one_sentence_and_one_nobody_reads_is_none(
     words: tuple[str, ...],
