@@ -174,6 +174,14 @@ def test_a_crash_says_what_the_process_last_wrote(parents: ParentPool, tmp_path:
     assert "my last words" in (trial.error or "") and "code 3" in (trial.error or "")
 
 
+def test_a_disk_that_is_full_is_named(parents: ParentPool, tmp_path: Path) -> None:
+    body = "def replacement(x, y):\n    raise ValueError('x') from OSError(28, '', '/tmp/kernel')\n"
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
+    assert trial.status == "runtime_error"
+    wanted = "/tmp/kernel: No space left on device; make room on the disk"
+    assert (trial.error or "").endswith(wanted)
+
+
 def test_a_pattern_that_matches_nothing_is_no_match_with_the_nearest_miss(
     parents: ParentPool, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ Candidate code runs here. Nothing that this process says is evidence: its output
 its time is taken, by the judge.
 """
 
+import errno
 import gc
 import mmap
 import os
@@ -17,7 +18,7 @@ from typing import Any
 
 import torch
 
-from passnet.errors import PassError, PassFolderError
+from passnet.errors import PassError, PassFolderError, os_error_sentence
 from passnet.graph.build import build
 from passnet.graph.fake import fake_input, fake_mode
 from passnet.graph.parse import parse_program
@@ -89,7 +90,7 @@ def _failure(cause: Exception) -> Failed:
         chain.append(inner)
     broken = (PassError, PassFolderError)
     unready = next((error for error in chain if isinstance(error, broken)), None)
-    text = str(cause).strip()
+    text = _disk_sentence(chain) or str(cause).strip()
     if any(_is_memory(error) for error in chain):
         status = "out_of_memory"
     elif unready is not None:
@@ -99,6 +100,20 @@ def _failure(cause: Exception) -> Failed:
     else:
         status = "runtime_error"
     return Failed(status, type(cause).__name__, text[:MAX_ERROR_CHARACTERS])
+
+
+def _disk_sentence(chain: Sequence[Exception]) -> str | None:
+    """What to say where an error comes from a disk that is full; None where it does not.
+
+    What torch.compile raises tells neither the disk nor what to do: what it writes is its cache.
+    """
+    for error in chain:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            is_cache = any(type(each).__module__.startswith("torch.") for each in chain)
+            if error.filename is None and is_cache:
+                error.filename = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+            return os_error_sentence(error)
+    return None
 
 
 def _is_memory(cause: BaseException) -> bool:
