@@ -44,12 +44,15 @@ class TimeSpan(click.ParamType):
 @opt.flag("--finite", "Take arguments as finite: what NaN in them leads to is not compared.")
 @opt.option("--engine", "Try this way (repeatable); all that fit by default.", "engines",
             multiple=True, metavar="NAME")  # fmt: skip
+@opt.option("--author", "Let this author give passes for ranges of the net (repeatable): library, "
+            "compiler, search.", "authors", multiple=True, metavar="NAME")  # fmt: skip
+@opt.path("--library", "The folder of the library of passes.  [default: the user's own]")
 @opt.amount("--seconds", "Time each way for about so long.", default=2.0)
 @opt.resume
 @opt.json
 def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: bool, finite: bool,
-             engines: tuple[str, ...], seconds: float, resume: bool,
-             as_json: bool) -> None:  # fmt: skip
+             engines: tuple[str, ...], authors: tuple[str, ...], library: Path | None,
+             seconds: float, resume: bool, as_json: bool) -> None:  # fmt: skip
     """Find the fastest way to run the net ENTRY that returns what eager torch does.
 
     ENTRY is LIBRARY/NET of the catalog, or a function of your own that returns a net and its inputs
@@ -65,7 +68,10 @@ def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: 
     from passnet.optimizer.tables import optimized_tables
     from passnet.report.progress import progress
 
-    settings = OptimizeSettings(freeze, finite, budget, threads, seconds, engines or None)
+    settings = OptimizeSettings(
+        freeze, finite, budget, threads, seconds, engines or None, authors,
+        str(library) if library else None,
+    )  # fmt: skip
     names = resolve([entry])
     if len(names) != 1:
         raise InputError(f"{entry}: means {len(names)} nets; name one")

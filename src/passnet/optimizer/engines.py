@@ -18,8 +18,9 @@ from torch.utils._pytree import tree_leaves, tree_unflatten
 
 from passnet.errors import EngineError, boundary
 from passnet.optimizer.entry import Entry
-from passnet.optimizer.graph_engine import graph_entry
+from passnet.optimizer.graph_engine import build_with_passes, graph_entry, load_with_passes
 from passnet.optimizer.net_call import NetCall
+from passnet.passes.backend import Residual
 
 PACKAGE_FILE = "net.pt2"
 CONSTANTS_FILE = "constants.pt"
@@ -164,6 +165,11 @@ def _compile(says: str, mode: str | None = None, **options: Any) -> Engine:
     return Engine(says, build, build, bool(options.get("freezing")))
 
 
+def _passes(says: str, residual: Residual) -> Engine:
+    build = partial(build_with_passes, residual=residual)
+    return Engine(says, build, partial(load_with_passes, residual=residual))
+
+
 ENGINES: Mapping[str, Engine] = {
     "eager": Engine("eager torch", _eager, _eager),
     "compile": _compile("torch.compile"),
@@ -177,6 +183,8 @@ ENGINES: Mapping[str, Engine] = {
     "aot_autotune_frozen": _aot(
         "AOTInductor with freezing and max_autotune", freezing=True, max_autotune=True
     ),
+    "passes": _passes("the graph with passes, the rest op by op", "eager"),
+    "passes_compiled": _passes("the graph with passes, the rest by Inductor", "inductor"),
     "compile_autotune": _compile("torch.compile, max-autotune", mode="max-autotune-no-cudagraphs"),
 }
 """All ways to run a net, in the order in which they are tried, the likely and the cheap first."""

@@ -2,11 +2,11 @@
 others as a user would call it, and the fastest is returned, eager torch itself included.
 """
 
-import logging
 import shutil
 import tempfile
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,31 +18,40 @@ import torch
 
 from passnet import __version__
 from passnet.bench.environment import describe_environment
-from passnet.errors import EngineError, InputError
+from passnet.errors import CaptureError, EngineError, GraphError, InputError
+from passnet.extract.capture import module_graph
 from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.engines import ENGINES, build_entry_of, load_entry_of
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.fast_net import FastNet
+from passnet.optimizer.graph_engine import CHOSEN_FOLDER, net_graph
 from passnet.optimizer.interleaved import CallTimes, time_calls
 from passnet.optimizer.net_call import NetCall
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
 from passnet.optimizer.page import optimized_page
-from passnet.optimizer.record import RECORD_FILE, EngineRecord, FormRecord, OptimizedRecord
+from passnet.optimizer.record import (
+    RECORD_FILE,
+    EngineRecord,
+    FormRecord,
+    OptimizedRecord,
+    RangeRecord,
+)
+from passnet.passes.cpp import cache_folder
 from passnet.records.serialise import make_folder, read_json, write_json, write_text
 
 ENGINE_FILE = "engine.json"
 """What came of building one way, beside what it needs: a run that goes on takes it from there."""
 
 USUAL = ("eager", "compile", "graph", "aot")
+WITH_PASSES = ("passes", "passes_compiled")
 FOLDING = ("compile_frozen", "aot_frozen", "script_frozen", "aot_autotune_frozen")
-"""Ways that are tried in any case, and those that fold weights in."""
+"""Ways that are tried in any case, those where authors of passes are named, and those that fold
+weights in."""
 
 PAGE_FILE = "report.html"
 
 Progress = Callable[[EngineRecord], None]
-
-_log = logging.getLogger("passnet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,12 @@ class OptimizeSettings:
         budget_s: seconds after which no further way is begun.
         num_threads: torch's threads; None for as many as it has.
         seconds: seconds that each way is timed.
-        engines: the ways that are tried; None for `USUAL`, and `FOLDING` where weights may be
-            folded in.
+        engines: the ways that are tried; None for `USUAL`, `WITH_PASSES` where there are authors,
+            and `FOLDING` where weights may be folded in.
+        authors: who gives passes for the ranges of the net: "library" for what was judged before,
+            and programs that write passes, "compiler" and "search". They have what is left of the
+            budget when torch's own ways are built.
+        library: the folder of the library of passes; None for the user's own.
     """
 
     freeze: bool = False
@@ -67,6 +80,8 @@ class OptimizeSettings:
     num_threads: int | None = None
     seconds: float = 2.0
     engines: tuple[str, ...] | None = None
+    authors: tuple[str, ...] = ()
+    library: str | None = None
 
     def tried(self) -> tuple[str, ...]:
         """The ways that are tried.
@@ -74,7 +89,8 @@ class OptimizeSettings:
         Raises:
             InputError: one of them is not known.
         """
-        names = self.engines or (USUAL + FOLDING if self.freeze else USUAL)
+        usual = USUAL + (FOLDING if self.freeze else ()) + (WITH_PASSES if self.authors else ())
+        names = self.engines or usual
         unknown = [name for name in names if name not in ENGINES]
         if unknown:
             raise InputError(f"no engine {unknown[0]!r}; there are {', '.join(ENGINES)}")
@@ -217,11 +233,14 @@ def _optimize_form(
     """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
     comparison = EagerComparison(call, settings.finite)
     records: dict[str, EngineRecord] = {}
+    ranges: tuple[RangeRecord, ...] = ()
     entries: dict[str, Entry] = {}
     for name in tried:
         if name != "eager" and time.monotonic() > deadline:
             records[name] = EngineRecord(name, "untried", "the budget was spent")
         else:
+            if name in WITH_PASSES and not ranges:
+                ranges = _choose_passes(call, folder, settings, deadline)
             records[name], entry = _tried(name, call, folder / name, comparison)
             if entry is not None:
                 entries[name] = entry
@@ -246,11 +265,48 @@ def _optimize_form(
         gained.low,
         gained.high,
         block_times(call),
+        ranges,
     )
     for name in tried:
         if name != chosen:
             shutil.rmtree(folder / name, ignore_errors=True)
     return form, None if chosen == "eager" else entries[chosen]
+
+
+def _choose_passes(
+    call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
+) -> tuple[RangeRecord, ...]:
+    """Choose passes for the ranges of a net, and put their folders where ways look for them."""
+    from passnet.optimizer.library import PassLibrary
+    from passnet.optimizer.pass_choice import choose_passes
+
+    try:
+        graph = net_graph(call)
+        captured = module_graph(graph.module, list(graph.arguments))
+    except (CaptureError, EngineError, GraphError):
+        return ()  # the ways say why there is no graph
+    library = PassLibrary(Path(settings.library) if settings.library else cache_folder("library"))
+    seconds = max(deadline - time.monotonic(), 1.0)
+    choice = choose_passes([captured], library, settings.authors, seconds, torch.get_num_threads())
+    home = folder / CHOSEN_FOLDER
+    shutil.rmtree(home, ignore_errors=True)
+    make_folder(home)
+    for number, path in enumerate(choice.folders):
+        shutil.copytree(path, home / f"{number:03}")
+    chosen = Counter(each.result.digest for each in choice.chosen)
+    return tuple(
+        RangeRecord(
+            result.ops,
+            len(result.places),
+            chosen[result.digest] if result.digest else 0,
+            result.author,
+            result.status,
+            result.eager_ms,
+            result.pass_ms,
+            result.saved_ms,
+        )
+        for result in choice.results
+    )
 
 
 def _tried(

@@ -56,7 +56,32 @@ def _form(form: FormRecord) -> Iterable[str]:
     for engine in sorted(form.engines, key=lambda each: each.best_ms or float("inf")):
         yield _engine_row(engine, form, longest)
     yield "</table>"
+    yield from _ranges(form)
     yield from _blocks(form.blocks)
+
+
+def _ranges(form: FormRecord) -> Iterable[str]:
+    """The ranges that passes were looked for."""
+    if not form.ranges:
+        return
+    yield "<h2>Ranges and their passes</h2>"
+    yield (
+        '<table><tr><th>ops</th><th class="n">places</th><th class="n">eager ms</th>'
+        '<th class="n">pass ms</th><th>author</th><th class="n">saved ms</th><th></th></tr>'
+    )
+    for each in sorted(form.ranges, key=lambda each: -each.saved_ms * each.num_places):
+        used = ' class="used"' if each.num_chosen else ""
+        times = [
+            "–" if ms is None else f"{ms:.4f}"
+            for ms in (each.eager_ms, each.pass_ms, each.saved_ms)
+        ]
+        yield (
+            f'<tr{used}><td>{escape(", ".join(each.ops))}</td><td class="n">{each.num_places}</td>'
+            f'<td class="n">{times[0]}</td><td class="n">{times[1]}</td>'
+            f'<td>{escape(each.author)}</td><td class="n">{times[2]}</td>'
+            f"<td>{escape(each.status)}</td></tr>"
+        )
+    yield "</table>"
 
 
 def _engine_row(engine: EngineRecord, form: FormRecord, longest: float) -> str:

@@ -46,6 +46,31 @@ class EngineRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RangeRecord:
+    """A range of ops that passes were looked up or written for.
+
+    Args:
+        ops: what it calls, in order.
+        num_places: how often it is in the net.
+        num_chosen: in how many of these the pass was chosen.
+        author: who wrote the pass.
+        status: what came of it.
+        eager_ms: a call by eager torch, None where it was not timed.
+        pass_ms: and by the pass.
+        saved_ms: what it saves at least in one place.
+    """
+
+    ops: tuple[str, ...]
+    num_places: int
+    num_chosen: int
+    author: str
+    status: str
+    eager_ms: float | None
+    pass_ms: float | None
+    saved_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class BlockRecord:
     """A module within the net, by its name and the name of its class, and the milliseconds that it
     takes in eager torch.
@@ -72,6 +97,7 @@ class FormRecord:
     speedup_low: float
     speedup_high: float
     blocks: tuple[BlockRecord, ...] = ()
+    ranges: tuple[RangeRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

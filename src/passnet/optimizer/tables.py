@@ -4,11 +4,16 @@ from passnet.optimizer.record import EngineRecord, FormRecord, OptimizedRecord
 from passnet.report.tables import Table
 
 MAX_REASON = 90
+MAX_OPS = 6
 
 
 def optimized_tables(record: OptimizedRecord) -> list[Table]:
-    """One table for each form of inputs."""
-    return [_form_table(record, form) for form in record.forms]
+    """One table for each form of inputs, and one for its ranges, if passes were looked for."""
+    return [
+        table
+        for form in record.forms
+        for table in (_form_table(record, form), *([_range_table(form)] if form.ranges else []))
+    ]
 
 
 def _form_table(record: OptimizedRecord, form: FormRecord) -> Table:
@@ -30,6 +35,30 @@ def _form_table(record: OptimizedRecord, form: FormRecord) -> Table:
             f"{engine.build_s:.1f}",
             "–" if engine.error is None else f"{engine.error:.0e}",
             _outcome(engine),
+        ))  # fmt: skip
+    return table
+
+
+def _range_table(form: FormRecord) -> Table:
+    """The ranges of a net that passes were looked for, what saves most first."""
+    table = Table(
+        "Ranges of the net",
+        ("range", "ops", "in places", "eager ms", "pass ms", "author", "saved ms", ""),
+        note="saved ms: in one place, by the lower bound of the interval. Passes with a star are "
+        "in the ways with passes; whether these are used, the whole net decides.",
+    )
+    for each in sorted(form.ranges, key=lambda each: -each.saved_ms * each.num_places):
+        names = [op.rpartition(".")[2] for op in each.ops]
+        shown = " ".join(names[:MAX_OPS]) + (" …" if len(names) > MAX_OPS else "")
+        table.rows.append((
+            shown + (" *" if each.num_chosen else ""),
+            str(len(each.ops)),
+            str(each.num_places),
+            _ms(each.eager_ms),
+            _ms(each.pass_ms),
+            each.author,
+            _ms(each.saved_ms),
+            each.status,
         ))  # fmt: skip
     return table
 

@@ -19,6 +19,7 @@ library       a library of judged passes as it is read, and which of them fit a 
 hardware      what times depend on besides the code: processor or card, threads, torch
 first_call    what a replacement returns first, against what the original ops return
 custom_op     replacements as ops of torch, for Inductor to compile around
+guarded_call  a rewritten graph behind checks of our own, without torch.compile
 op_observer   which torch ops a replacement uses
 cpp           C++ kernels for authors of passes: compile, cache, call
 include       the headers that C++ may include; Triton functions that pass folders get copies of

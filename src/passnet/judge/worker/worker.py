@@ -48,6 +48,7 @@ from passnet.judge.worker.float64 import run_exact
 from passnet.judge.worker.heap import fill_gaps
 from passnet.passes.backend import compile_with_inductor, passnet_backend
 from passnet.passes.folder import inspect_folder
+from passnet.passes.guarded_call import guarded_call
 from passnet.passes.load import load_passes
 from passnet.passes.op_observer import Observer
 from passnet.passes.rewrite import PassReport, apply_passes
@@ -140,8 +141,10 @@ class _Worker:
         if request.device.startswith("cuda"):
             _get_ready_for_cuda(request.device_mib)
         self._placement = place_arguments(request.inputs, memory, request.device)
-        module = build(parse_program(request.program))
-        self._call = self._ready(module, request, self._placement.give(0))
+        program, arguments = parse_program(request.program), self._placement.give(0)
+        self._call = self._ready(build(program), request, arguments)
+        if request.call == "guarded":
+            self._call = guarded_call(build(program), self._call, arguments)
         return Loaded(time.perf_counter() - start)
 
     def _ready(
