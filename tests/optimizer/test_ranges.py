@@ -1,16 +1,25 @@
 """The ranges of a net: equal ones once, with all their places, and laid out as they are there."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passnet.agent.authors.cpp_source import cpp_source
+from passnet.agent.authors.folder_text import RangeSource, pass_folder
+from passnet.agent.authors.lowered_ranges import GraphLowering
+from passnet.agent.files import write_files
 from passnet.errors import CutError
 from passnet.extract.capture import CapturedGraph, capture_values
 from passnet.graph.build import build
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.optimizer.library import argument_forms
 from passnet.optimizer.ranges import NetRange, laid_out, net_ranges
+from passnet.passes.folder import inspect_folder
+from passnet.passes.load import load_passes
+from passnet.passes.pattern import Pass
 from tests.graph.programs import program_of
 
 ADD = program_of("y = a + b", returns="(y,)")
@@ -86,6 +95,30 @@ def test_an_argument_has_the_strides_that_it_has_in_the_net() -> None:
     assert whole.is_contiguous()
     [result] = build(each.key.graph.program)(whole)
     assert torch.equal(result, torch.tanh(x) * 2.0) and result.stride() == x.stride()
+
+
+@pytest.mark.parametrize("is_strided", [True, False])
+def test_a_pass_may_be_only_for_the_strides_that_its_kernel_was_made_for(
+    tmp_path: Path, is_strided: bool
+) -> None:
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(x) * 2.0
+
+    x = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    [each] = net_ranges(captured(Net(), x))[0]
+    lowering = GraphLowering(each.key.graph, "range", first_op=each.key.num_layouts)
+    [span] = lowering.largest(())
+    assert span == (1, 3), "what lays out arguments is not replaced"
+    lowered = lowering.lowered(span, ())
+    assert lowered is not None
+    write_files(pass_folder([RangeSource(lowered, cpp_source(lowered.code))], is_strided), tmp_path)
+    [pass_] = load_passes(inspect_folder(tmp_path))
+    assert isinstance(pass_, Pass) and pass_.guards is not None
+    name = str(pass_.pattern.params[0].target)
+    assert pass_.guards.refusal({name: x}) is None
+    assert (pass_.guards.refusal({name: x.contiguous()}) is not None) == is_strided
+    assert pass_.guards.refusal({name: x[:1]}) is not None
 
 
 def test_what_has_gaps_in_memory_is_left_out_with_its_reason() -> None:

@@ -45,6 +45,7 @@ class Session:
         known_tools: those that the author has.
         first_op: the ops of each graph before this one are not to be replaced: they only give its
             arguments the strides that they have in a net.
+        is_strided: whether passes are to be applied only where arguments have these strides.
 
     `trials` are those of each evaluation. The other fields are what the record of the attempt is
     made of; see `attempt.Attempt`.
@@ -56,6 +57,7 @@ class Session:
     is_guarded: bool = False
     known_tools: Mapping[str, type[Any]] = field(default_factory=lambda: tools.TOOLS)
     first_op: int = 0
+    is_strided: bool = False
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     files: Files = field(default_factory=dict)
     messages: Sequence[Message] = ()

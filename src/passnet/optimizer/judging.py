@@ -78,7 +78,7 @@ def let_author_write(
 
     Of several states the best is judged once more, so that its time is not the luckiest one.
     """
-    session = Session(_task(key), evaluator, first_op=key.num_layouts)
+    session = Session(_task(key), evaluator, first_op=key.num_layouts, is_strided=True)
     module, name = AUTHORS[author].split(":")
     function: Callable[..., Any] = getattr(import_module(module), name)
     try:

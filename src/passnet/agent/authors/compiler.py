@@ -141,7 +141,7 @@ class TaskCompiler:
         sources = [
             source for number, plan in enumerate(plans) for source in self.sources(number, plan)
         ]
-        return pass_folder(sources) if sources else {}
+        return pass_folder(sources, self.session.is_strided) if sources else {}
 
     def evaluate(self, plans: Sequence[CompilePlan]) -> bool:
         """Write the folder of some plans and have it judged; False where nothing is to be judged.
