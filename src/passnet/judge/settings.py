@@ -24,7 +24,7 @@ class TimingPlan:
         max_calls: and at most; fewer where they need more memory than `timed_worker.BURST_BYTES`.
         slow_ms: of calls of this length and more there are fewer, see `SLOW_ROUNDS`.
         look_share: share of turns after which some calls of each worker are compared with the
-            reference's; all of them where calls are slow, or on a device.
+            reference's; a larger one where calls are slow, and all of them on a device.
         audit_share: share of turns after which all of the outputs and arguments that are looked at
             are read, and the torch ops of replacements observed in a further call. One more turn,
             after the last that counts, is audited in any case.
@@ -38,7 +38,7 @@ class TimingPlan:
     min_calls: int = 3
     max_calls: int = 100
     slow_ms: float = 20.0
-    look_share: float = 0.35
+    look_share: float = 0.5
     audit_share: float = 0.02
 
 

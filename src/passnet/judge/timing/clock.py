@@ -81,6 +81,14 @@ SLOW_CALLS = 2
 no longer for it, so that fewer calls tell as much; and with more, a graph of 0.2 s a call took a
 minute of a machine on which nobody else may work."""
 
+LEAST_LOOKS = 16
+"""After how many bursts of a worker some of its calls are compared with the reference's, about, and
+at least where a measurement ends because it is precise. A hundredth of the output that is left out
+in all of them is missed by 8 places of two calls each with a chance of one in thirteen."""
+
+ORDERS_MS = 3.0
+"""What a turn takes beside calls, about: orders, writing, and looking."""
+
 PRECISE_ROUNDS, ROUNDS_BETWEEN = 16, 4
 """Rounds after which it is asked for the first time whether a measurement is precise enough, and
 rounds until it is asked again."""
@@ -117,6 +125,7 @@ class _WorkerRecord:
     meanwhile_ns: list[int] = field(default_factory=list)
     num_turns: int = 0
     num_elsewhere: int = 0
+    num_looks: int = 0
     failure: WorkerFailureError | None = None
 
     def note(self, findings: Sequence[Finding]) -> None:
@@ -180,7 +189,7 @@ class _Interleaving:
     _processors: set[int]
     _num_calls: int = LEAST_CALLS
     _num_warm_calls: int = 1
-    _looks_always: bool = True
+    _look_share: float = 1.0
     _empty_ns: list[int] = field(default_factory=list)
     _held_up: list[float] = field(default_factory=list)
     _shared: frozenset[SharedPair] = frozenset()
@@ -214,6 +223,10 @@ class _Interleaving:
     def _is_precise(self, num_rounds: int) -> bool:
         """Whether all speedups are known as closely as is asked for; it is asked now and then."""
         if num_rounds < PRECISE_ROUNDS or num_rounds % ROUNDS_BETWEEN:
+            return False
+        if any(
+            record.num_looks < LEAST_LOOKS for record in self._records[1:] if not record.failure
+        ):
             return False
         empty_ns = float(low_mean(np.array(self._empty_ns)))
         reference, *others = (
@@ -263,7 +276,11 @@ class _Interleaving:
         fitting = max(min_calls, min(plan.max_calls, int(plan.burst_ms / slowest_ms)))
         self._num_calls = max(LEAST_CALLS, min(fitting, most))
         self._num_warm_calls = max(1, min(self._num_calls, int(plan.burst_ms / slowest_ms)))
-        self._looks_always = slowest_ms >= plan.slow_ms or self._oracle.is_on_device
+        turn_ms = (self._num_calls + self._num_warm_calls) * slowest_ms + ORDERS_MS
+        num_turns = max(2 * min_rounds, min(2 * plan.max_rounds, plan.seconds * 1e3 / turn_ms))
+        self._look_share = max(plan.look_share, LEAST_LOOKS / num_turns)
+        if self._oracle.is_on_device:
+            self._look_share = 1.0
         for index in range(len(self._workers)):
             draws = self._draws()
             self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
@@ -322,8 +339,8 @@ class _Interleaving:
         if record.num_elsewhere >= max(LEAST_ELSEWHERE, ELSEWHERE_SHARE * record.num_turns):
             text = "it stood still in other code than the worker's own"
             record.note([finding("loop_taken_over", text)])
-        share = self._plan.look_share if index else 0.0  # the reference is trusted
-        if is_whole or self._looks_always or self._random.random() < share:
+        is_looked_at = index > 0 and self._random.random() < self._look_share
+        if is_whole or is_looked_at or worker.is_on_device:  # the reference is trusted
             self._look(worker, index, draws, is_whole)
         else:
             worker.free()
@@ -334,6 +351,7 @@ class _Interleaving:
     def _look(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> None:
         """Compare some calls of the burst that has ended with the reference's."""
         record, look = self._records[index], self._draw_look(draws, is_whole)
+        record.num_looks += 1
         seen = worker.look_at(self._fresh, look)
         worker.free()
         if seen.up_ns is not None and seen.down_ns is not None:
