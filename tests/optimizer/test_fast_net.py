@@ -4,6 +4,7 @@ import copy
 import io
 import pickle
 import threading
+from functools import partial
 
 import pytest
 import torch
@@ -122,6 +123,14 @@ def test_a_function_is_a_net_too(warnings):
     fast = FastNet(torch.add, [entry_of(torch.add, X, X + 1, run=plus_hundred)])
     assert ran_fast(fast, X, X + 1) and not ran_fast(fast, X, X)
     assert "input 2 is the same tensor as input 1" in warnings()[0]
+
+
+def test_a_function_that_holds_weights_is_refused(net):
+    weight = torch.ones(4)
+    for function in (net.forward, lambda x: net(x), lambda x: x * weight, partial(torch.add, X)):
+        with pytest.raises(InputError, match=r"give a torch\.nn\.Module that holds it"):
+            FastNet(function)
+    FastNet(partial(torch.add, 1))
 
 
 def test_state_and_modules_are_the_nets(fast, net):
