@@ -214,6 +214,14 @@ def test_conversion_drops_the_entries_and_says_so(fast, convert, warnings):
     assert not warnings()
 
 
+def test_conversion_of_a_buffer_alone_drops_the_entries_too():
+    net = torch.nn.Module()
+    net.register_buffer("shift", torch.ones(4))
+    net.forward = torch.neg
+    fast = FastNet(net, [entry_of(net, X)])
+    assert not fast.double().entries
+
+
 def test_a_copy_has_the_net_alone(fast, net, warnings):
     copied = copy.deepcopy(fast)
     assert copied.layers[0].weight is not net.layers[0].weight
