@@ -20,20 +20,27 @@ The folders are in the way of the data; each imports only from those before it:
     cli        the commands
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from passnet.extract.capture import capture
+    from passnet.optimizer.optimize import optimize
+    from passnet.optimizer.package import load
 
-__all__ = ["__version__", "capture"]
+__all__ = ["__version__", "capture", "load", "optimize"]
+
+_LAZY = {
+    "capture": "passnet.extract.capture",
+    "load": "passnet.optimizer.package",
+    "optimize": "passnet.optimizer.optimize",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import `passnet.capture` on first use, so that `import passnet` does not import torch."""
-    if name == "capture":
-        from passnet.extract.capture import capture
-
-        return capture
+    """Import a function on first use, so that `import passnet` does not import torch."""
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'passnet' has no attribute {name!r}")

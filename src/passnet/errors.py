@@ -49,6 +49,10 @@ class CutError(PassnetError):
     """A range of a graph cannot be cut out as a graph of its own."""
 
 
+class EngineError(PassnetError):
+    """A net cannot be run in some way; the text says why."""
+
+
 class FusionError(PassnetError):
     """A compiler's plan for a graph could not be had."""
 

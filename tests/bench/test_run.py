@@ -30,24 +30,27 @@ def test_a_run_measures_scores_and_leaves_its_records(tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = passnet(
         "bench", "run", "--suite", suite, "--candidate", "eager", "--candidate", "null@direct",
-        "--candidate", good.parent, "--candidate", f"{good}@direct", "--out", out, *QUICK,
+        "--candidate", "null@guarded", "--candidate", good.parent,
+        "--candidate", f"{good}@direct", "--candidate", f"{good}@guarded", "--out", out, *QUICK,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "AS by task" in done.stdout and "Where the time went" in done.stdout
     names = {"run.json", "trials.jsonl", "scores.json", "tables.md", "es.svg"}
     assert {path.name for path in out.iterdir()} == names
     trials = lines(out)
-    assert len(trials) == 4 * 5
+    assert len(trials) == 6 * 5
     by_key = {(item["graph"], item["candidate"]): item for item in trials}
     assert len(by_key) == len(trials)
     for item in trials:
-        if item["candidate"] in ("eager", "null@direct"):
+        if item["candidate"] in ("eager", "null@direct", "null@guarded"):
             assert item["status"] == "ok" and item["smallest_t"] == -10 and item["speedup"] > 0
     folder = by_key[("mul_relu-0", str(good.parent))]
     assert folder["status"] == "no_match" and "no pass folder for task mul_relu" in folder["error"]
     direct = by_key[("mul_relu-0", f"{good}@direct")]
     assert direct["status"] == "no_match" and "nearest miss" in direct["error"]
-    assert by_key[("add_relu-0", f"{good}@direct")]["matches"] == {"Fuse": 1}
+    for call in ("direct", "guarded"):
+        trial = by_key[("add_relu-0", f"{good}@{call}")]
+        assert (trial["status"], trial["matches"]) == ("ok", {"Fuse": 1})
     info = json.loads((out / "run.json").read_text())
     assert info["environment"]["cpu"] and info["environment"]["torch"]
     assert info["code_hashes"][str(good.parent)]

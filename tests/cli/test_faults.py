@@ -193,6 +193,40 @@ def test_a_disk_that_fills_up_loses_nothing_and_leaves_no_process(
             assert (disk / "out" / "passes" / "add_relu" / LIST_FILE).exists()
 
 
+@pytest.mark.slow
+def test_a_full_cache_of_inductor_is_named_in_its_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, out = write_small_suite(tmp_path / "train.parquet", 1), tmp_path / "out"
+    words = command("bench", "run", "--suite", suite, "--out", out, *QUICK)
+    for name in ("inductor@direct", "inductor@guarded", "inductor"):
+        words += ["--candidate", name]
+    with small_disk(tmp_path / "disk", "64k") as disk:
+        monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(disk))
+        done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
+        assert done.returncode == 1, done.stderr
+        for trial in lines(out):
+            assert trial["status"] == "runtime_error"
+            assert trial["error"].endswith(
+                f": {disk}: No space left on device; make room on the disk"
+            )
+
+
+@pytest.mark.slow
+def test_logs_of_inspect_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    out = tmp_path / "out"
+    out.mkdir()
+    words = command("agent", "run", "--suite", "demo-small", "--task", "gelu_tanh", "--out", out,
+                    "--llm", "scripted", *QUICK)  # fmt: skip
+    with small_disk(out / "logs", "4k") as logs:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 2, done.stderr
+    sentence = done.stderr.splitlines()[-1]
+    assert f"passnet: {logs}: No space left on device; make room on the disk" in sentence
+    assert f"are safe in {out}, go on with --resume" in sentence
+
+
 @pytest.mark.parametrize("words", [("suite", "list"), ("suite", "list", "--json"), ("--help",)])
 def test_output_that_cannot_be_written_is_one_sentence_and_one_nobody_reads_is_none(
     words: tuple[str, ...],

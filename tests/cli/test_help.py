@@ -99,6 +99,7 @@ MISSPELT = {
     "a task": (("suite", "show", "demo", "--task", "rms_nrm"), "; did you mean rms_norm?"),
     "a baseline": (("bench", "run", "--candidate", "inductr"), "; did you mean inductor?"),
     "a flag": (("bench", "run", "--candidate", "null@drect"), "; did you mean @direct?"),
+    "another flag": (("bench", "run", "--candidate", "null@garded"), "; did you mean @guarded?"),
     "a library": (("extract", "--list", "tim/resnet18"), "; did you mean timm?"),
     "a bare library": (("extract", "--list", "torchvison"), "; did you mean torchvision?"),
     "a library of --all": (("extract", "--list", "--all", "kornja"), "; did you mean kornia?"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from passnet.errors import GraphError
 from passnet.graph.inputs import InputKind, make_inputs
+from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.uses import find_uses
 from passnet.records.dtypes import LARGEST, STORAGE, from_storage, storage, to_storage
@@ -269,3 +270,29 @@ def test_bfloat16_is_right_for_random_bits_and_special_numbers():
 def test_an_unknown_dtype_is_refused():
     with pytest.raises(GraphError, match="dtype float8 is not supported, known are float64"):
         storage("float8")
+
+
+@pytest.mark.parametrize(
+    ("rows", "bound"),
+    [
+        ("x = table", 7),
+        ("x = table\n        table = table[0:5]", 7),
+        ("table = table[0:5]\n        x = table", None),
+        ("x = table\n        x = torch.cat([x, x])", None),
+    ],
+)
+def test_the_shape_of_a_table_is_that_of_the_value_that_bears_its_name(
+    rows: str, bound: int | None
+) -> None:
+    text = f"""
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, table: torch.Tensor, index: torch.Tensor):
+        {rows}
+        y = torch.nn.functional.embedding(index, x)
+        return (y,)
+"""
+    tensors = TensorSpec("table", (7, 4), "float32"), TensorSpec("index", (3,), "int64")
+    use = find_uses(Graph(parse_program(text), tensors))["index"]
+    assert (use.bound, use.is_pinned) == (bound, bound is None)

@@ -89,6 +89,8 @@ HONEST = {
     + "pattern = pattern()\n",
     "a helper of patterns": BODY
     + "def helper(x):\n    return torch.relu(x).sum()\ndef pattern(x):\n    return helper(x)\n",
+    "a helper of patterns in one line": BODY
+    + "act = lambda x: torch.relu(x)\ndef pattern(x):\n    return act(x)\n",
     "helpers of helpers": BODY
     + "def a(x):\n    return b(x).exp()\ndef b(x):\n    return torch.sin(x)\n"
     + "def pattern(x):\n    return a(x)\n",
@@ -98,6 +100,9 @@ HONEST = {
     "constants": PASS + "from torch import inf, nan\nLIMIT = -inf + torch.pi\n",
     "an unused import": PASS + "import torch.nn as nn\nfrom torch.nn import functional as F\n",
     "identity": PASS + "def fused(x, route):\n    return x if route is torch.relu else x.t()\n",
+    "equality": PASS
+    + "class Route:\n    pass\n"
+    + body("x if route == torch.relu or torch.abs != route else x.t()", parameters="x, route"),
     "movement": PASS
     + body("torch.functional.split(torch.reshape(torch.transpose(x, 0, 1), (-1,)), 2)"),
     "its own folder": PASS + HERE + "if HERE not in sys.path:\n    sys.path.insert(0, HERE)\n"
@@ -113,6 +118,12 @@ HONEST = {
         "os.path.join(os.path.dirname(os.path.abspath(__file__)), ",
         "Path(__file__).with_name(",
     ).replace("import importlib", "from pathlib import Path\nimport importlib")
+    + body("kernel.run(x)"),
+    "a module by its file, which is a keyword": PASS
+    + BY_FILE.replace('"kernel", FILE', '"kernel", location=FILE')
+    + body("kernel.run(x)"),
+    "a module by its file, all by keywords": PASS
+    + BY_FILE.replace('"kernel", FILE', 'location=FILE, name="kernel"')
     + body("kernel.run(x)"),
     "a module by a name that has a name": PASS + BY_NAME + body("kernel.run(x)"),
     "a module by its name": PASS
@@ -163,6 +174,17 @@ HIDDEN = {
         PASS + BY_FILE.replace('"kernel.py")', '"kernel.py") if f() else "/tmp/kernel.py"'),
         EVASION,
     ),
+    "a module by a file elsewhere, which is a keyword": (
+        PASS
+        + BY_FILE.replace("os.path.abspath(__file__)", "'/tmp/x/kernel.py'").replace(
+            '"kernel", FILE', '"kernel", location=FILE'
+        ),
+        EVASION,
+    ),
+    "a module by a file of the folder in which Python runs": (
+        PASS + BY_FILE.replace('"kernel", FILE', '"k", "kernel.py"'),
+        EVASION,
+    ),
     "a module by a name of another": (
         PASS + BY_NAME.replace('rsplit(".", 1)', 'split("_", 1)'),
         INTROSPECTION | EVASION,
@@ -172,6 +194,56 @@ HIDDEN = {
         + "def helper(x):\n    return torch.relu(x)\ndef pattern(x):\n    return helper(x)\n"
         + body("helper(x)"),
         OP,
+    ),
+    "a helper of both in one line": (
+        BODY
+        + "act = lambda x: torch.relu(x)\ndef pattern(x):\n    return act(x)\n"
+        + body("act(x)"),
+        OP,
+    ),
+    "a helper of both in one line, as an attribute": (
+        BODY
+        + "act = f.act = lambda x: torch.relu(x)\ndef pattern(x):\n    return act(x)\n"
+        + body("f.act(x)"),
+        OP,
+    ),
+    "a helper of both in one line, in a list": (
+        BODY
+        + "kept = [act := lambda x: torch.relu(x)]\ndef pattern(x):\n    return act(x)\n"
+        + body("kept[0](x)"),
+        OP,
+    ),
+    "a helper with a default": (
+        BODY + "act = lambda x, f=torch.relu: f(x)\ndef pattern(x):\n    return act(x)\n",
+        OP,
+    ),
+    "a helper that the harness takes": (
+        BODY.replace("def replacement_func():\n    return fused\n", "")
+        + "def act():\n    return torch.relu\ndef pattern(x):\n    return act()(x)\n"
+        + "from pass_dir.Fuse import act as replacement_func\n",
+        OP,
+    ),
+    "a helper that Python takes": (
+        BODY
+        + "import pass_dir.Fuse as me\ndef act(name):\n    return torch.relu\n"
+        + "from pass_dir.Fuse import act as __getattr__\n"
+        + "def pattern(x):\n    return act('a')(x)\n"
+        + body("me.anything(x)"),
+        OP,
+    ),
+    "a helper in a class": (
+        BODY
+        + "def act(x):\n    return torch.relu(x)\ndef pattern(x):\n    return act(x)\n"
+        + "class Own:\n    from pass_dir.Fuse import act\n"
+        + body("Own.act(x)"),
+        OP,
+    ),
+    "a helper of both, of all that a module has": (
+        BODY
+        + "import inspect, pass_dir.Fuse as me\ndef act(x):\n    return torch.relu(x)\n"
+        + "def pattern(x):\n    return act(x)\n"
+        + body("inspect.getmembers(me)[0][1](x)"),
+        INTROSPECTION,
     ),
     "a helper of both, by name": (
         BODY
@@ -195,7 +267,33 @@ HIDDEN = {
     "a pattern that is called": (BODY + BUILT + body("pattern(x)"), PATTERN),
     "an import that is used": (PASS + "from torch import relu\n" + body("relu(x)"), OP),
     "another name that is used": (PASS + "run = torch.relu\n" + body("run(x)"), OP),
-    "equality": (PASS + body("{torch.relu: 1}[route]", parameters="x, route"), OP),
+    "a key of a table": (PASS + body("{torch.relu: 1}[route]", parameters="x, route"), OP),
+    "equality that remembers": (
+        PASS
+        + "class Key:\n    def __hash__(self):\n        return 1\n"
+        + "    def __eq__(self, other):\n        kept.append(other)\n"
+        + body("(Key() == torch.relu, kept[0](x))"),
+        OP,
+    ),
+    "equality of an array that remembers": (
+        PASS
+        + "import numpy\nclass Array(numpy.ndarray):\n"
+        + "    def __array_ufunc__(self, *given):\n        kept.append(given)\n"
+        + body("(torch.relu == numpy.zeros(1).view(Array), kept[0][3](x))"),
+        OP,
+    ),
+    "equality that is set": (
+        PASS + "class Key:\n    pass\nKey.__eq__ = f\n" + body("Key() != torch.relu"),
+        OP,
+    ),
+    "equality of what traces": (
+        PASS.replace("return x, y", "return (x == torch.relu).node.args[1], y"),
+        OP,
+    ),
+    "a function that is named in a question": (
+        PASS + body("x if y == (f := torch.relu) else f(x)"),
+        OP,
+    ),
     "a folder above": (
         PASS + HERE + "sys.path.insert(0, os.path.dirname(HERE))\n",
         EVASION,

@@ -174,6 +174,14 @@ def test_a_crash_says_what_the_process_last_wrote(parents: ParentPool, tmp_path:
     assert "my last words" in (trial.error or "") and "code 3" in (trial.error or "")
 
 
+def test_a_disk_that_is_full_is_named(parents: ParentPool, tmp_path: Path) -> None:
+    body = "def replacement(x, y):\n    raise ValueError('x') from OSError(28, '', '/tmp/kernel')\n"
+    trial = judge(parents, write_passes(tmp_path / "bad", body))
+    assert trial.status == "runtime_error"
+    wanted = "/tmp/kernel: No space left on device; make room on the disk"
+    assert (trial.error or "").endswith(wanted)
+
+
 def test_a_pattern_that_matches_nothing_is_no_match_with_the_nearest_miss(
     parents: ParentPool, tmp_path: Path
 ) -> None:
@@ -218,12 +226,15 @@ def test_a_write_into_an_input_is_wrong_values(parents: ParentPool, tmp_path: Pa
     assert "left with other values" in (trial.error or "")
 
 
-def test_output_that_is_right_only_at_first_is_wrong(parents: ParentPool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("call", ["direct", "guarded"])
+def test_output_that_is_right_only_at_first_is_wrong(
+    call: str, parents: ParentPool, tmp_path: Path
+) -> None:
     body = (
         "calls = []\ndef replacement(x, y):\n    calls.append(1)\n"
         "    return torch.relu(x + y) if len(calls) < 5 else torch.empty_like(x).fill_(1e9)\n"
     )
-    trial = judge(parents, write_passes(tmp_path / "bad", body))
+    trial = judge(parents, write_passes(tmp_path / "bad", body), call)
     assert trial.smallest_t is None
 
 
@@ -233,7 +244,11 @@ def test_a_graph_that_writes_into_its_input_gets_it_anew_for_every_timed_call(
     program = PROGRAM.replace("in_0 + in_1", "in_0.mul_(in_1)")
     graph = Graph(parse_program(program), small_graph().graph.tensors)
     item = SuiteGraph("writes", "writes-0", graph)
-    candidates = [Candidate("eager", "eager", None, "direct"), Candidate("null", "null")]
+    candidates = [
+        Candidate("eager", "eager", None, "direct"),
+        Candidate("null", "null"),
+        Candidate("null@guarded", "null", None, "guarded"),
+    ]
     for trial in judge_graph(parents, item, candidates, QUICK):
         assert (trial.status, trial.smallest_t) == ("ok", -10), trial
 
@@ -409,12 +424,25 @@ def test_the_baselines_run_and_agree(parents: ParentPool) -> None:
         Candidate("eager", "eager", None, "direct"),
         Candidate("null", "null"),
         Candidate("null@direct", "null", None, "direct"),
+        Candidate("eager@guarded", "eager", None, "guarded"),
+        Candidate("null@guarded", "null", None, "guarded"),
     ]
     for trial in judge_graph(parents, small_graph(), candidates, QUICK):
         assert trial.status == "ok" and trial.smallest_t == -10, trial
         assert trial.speedup_low is not None and trial.speedup_high is not None
         assert trial.speedup_low <= (trial.speedup or 0) <= trial.speedup_high
         assert len(trial.candidate_rounds_ms) == 3
+
+
+@pytest.mark.slow
+def test_what_inductor_makes_is_called_behind_our_own_checks(parents: ParentPool) -> None:
+    patient = replace(QUICK, compile_timeout_s=120)
+    candidates = [
+        Candidate("inductor@guarded", "inductor", None, "guarded"),
+        Candidate("null@guarded@inductor", "null", None, "guarded", "inductor"),
+    ]
+    for trial in judge_graph(parents, small_graph(), candidates, patient):
+        assert (trial.status, trial.smallest_t) == ("ok", -10), trial
 
 
 LOOKS_UP = """

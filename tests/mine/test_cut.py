@@ -29,7 +29,7 @@ from passnet.mine.cut import (
 )
 from recipes.demo_suite import observed_specs
 from tests.extract.nets import mixed
-from tests.graph.programs import QUICK, program_of, programs
+from tests.graph.programs import QUICK, graph_of, program_of, programs
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,16 @@ def record(graph: Graph, values: tuple[Any, ...]) -> Whole:
     with torch.no_grad():
         Recorder(build(program)).run(*values)
     return Whole(program, parent_of(program, specs), tuple(moments))
+
+
+def test_a_range_of_a_cut_graph_names_its_arguments_once() -> None:
+    program = program_of("x = torch.relu(a)", "y = x + b", "z = torch.tanh(y)", returns="(z,)")
+    first = cut_range(parent_of(program, inferred_specs(graph_of(program))), 1, 3)
+    again = cut_range(parent_of(first.program, inferred_specs(first)), 0, 1)
+    for graph in (first, again):
+        for spec in graph.tensors:
+            assert sorted(set(spec.keys)) == sorted(spec.keys), spec.keys
+    assert again.tensors[0].original_name == first.tensors[0].name
 
 
 def copied(values: dict[str, Any]) -> dict[str, Any]:

@@ -143,7 +143,11 @@ def test_gradients_on_without_an_input_that_needs_one_is_rewritten(folder: Path)
 
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"nonsense": 1}, InputError, "no option 'nonsense'; its options are passes, residual, report"),
+    (
+        {"nonsense": 1},
+        InputError,
+        "no option 'nonsense'; its options are passes, library, residual, report",
+    ),
     ({"residual": "jit"}, InputError, "residual is 'jit'; choose eager or inductor"),
     ({"passes": "nowhere"}, PassFolderError, "nowhere: no such folder"),
     ({"passes": ["nowhere"]}, PassFolderError, "nowhere: no such folder"),

@@ -10,6 +10,7 @@ import torch
 
 from passnet.errors import PassError
 from passnet.passes.backend import passnet_backend
+from passnet.passes.guarded_call import guarded_call
 from passnet.passes.op_observer import Observer
 from passnet.passes.rewrite import apply_passes, check_calls
 from tests.passes.graphs import graph_of, pass_of, write_folder
@@ -28,7 +29,9 @@ OPERATORS = ARGUMENT + "def fused(x):\n    e = x + 1\n    return e * x\n"
 RENAMED = ARGUMENT + "def softmax(x):\n    return x + 1\nsoftmax.__module__ = 'torch'\n"
 RENAMED += "fused = softmax\n"
 MOVING = ARGUMENT + "def fused(x):\n    return torch.empty_like(x).copy_(x.t().t())\n"
-MODES = [("direct", "eager"), ("compiled", "eager"), ("compiled", "inductor")]
+MODES = [
+    ("direct", "eager"), ("guarded", "eager"), ("compiled", "eager"), ("compiled", "inductor"),
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +55,8 @@ def observed_ops(folder: Path, source: str, mode: str = "direct", residual: str 
         is_compiled = mode == "compiled"
         call: Any = torch.compile(net, backend=backend) if is_compiled else None
         call = call or backend(graph_of(net), [x])
+        if mode == "guarded":
+            call = guarded_call(graph_of(net), call, [x])
         call(x)
         assert not observer.observations
         with observer.watching():
@@ -68,12 +73,12 @@ def test_what_a_replacement_computes_is_seen_in_every_mode(
     assert observed_ops(tmp_path, OPERATORS, mode, residual) == ["aten.add", "aten.mul"]
 
 
-@pytest.mark.parametrize(("mode", "residual"), MODES[:2])
+@pytest.mark.parametrize(("mode", "residual"), MODES[:3])
 def test_moving_and_creating_is_no_computing(mode: str, residual: str, tmp_path: Path) -> None:
     assert observed_ops(tmp_path, MOVING, mode, residual) == []
 
 
-@pytest.mark.parametrize(("mode", "residual"), MODES[:2])
+@pytest.mark.parametrize(("mode", "residual"), MODES[:3])
 def test_a_replacement_that_bears_the_name_of_an_op_is_called_and_seen(
     mode: str, residual: str, tmp_path: Path
 ) -> None:

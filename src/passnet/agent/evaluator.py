@@ -45,7 +45,8 @@ class Evaluator:
 
     Args:
         settings: how to judge; `sandbox` names what confines candidate code.
-        call: how candidates are called: "compiled", through torch.compile, or "direct".
+        call: how candidates are called: "compiled", through torch.compile, "direct" or
+            "guarded".
     """
 
     def __init__(self, settings: RunSettings, call: CallMode = "compiled") -> None:

@@ -33,7 +33,8 @@ def verify(tests: Path, passes: Path, logs: Path, call: str) -> None:
     """Write the reward of a pass folder; there is none where this raises.
 
     The folder `tests` has the suite of the one task, and how to judge; `logs` is for the reward,
-    and for the run as it was measured. The rewritten graph is called "compiled" or "direct".
+    and for the run as it was measured. The rewritten graph is called "compiled", "direct" or
+    "guarded".
 
     Raises:
         InputError: suite or settings cannot be read, or this machine lacks the device.
@@ -58,7 +59,7 @@ def _score(tests: Path, passes: Path, out: Path, call: str) -> float:
     suite = load_suite(str(tests / SUITE_FILE))
     unseen = tests / HELD_OUT_FILE
     held_out = load_suite(str(unseen)) if unseen.exists() else None
-    word = f"{passes}@direct" if call == "direct" else str(passes)
+    word = str(passes) if call == "compiled" else f"{passes}@{call}"
     candidate = parse_candidate(word, suite.tasks)
     sandbox = find_sandbox("auto")
     notes = [*suite.notes, *candidate.notes]

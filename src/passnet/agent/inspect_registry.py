@@ -41,7 +41,7 @@ def passbench(
         turns: how often the llm may speak.
         attempts: at each task.
         rules: what replacements may use: "strict", own kernels only, or "open".
-        call: how the rewritten graph is called: "compiled" or "direct".
+        call: how the rewritten graph is called: "compiled", "direct" or "guarded".
         device: "cpu" or "cuda", where graphs are judged.
         threads: of candidate and reference.
         seconds: to measure each graph.

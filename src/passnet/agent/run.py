@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
+import os
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -165,6 +167,7 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
 
     Raises:
         AuthorError: it was interrupted, or Inspect failed.
+        OSError: the disk is too full for Inspect's logs.
     """
     import inspect_ai
 
@@ -181,6 +184,9 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
         raise AuthorError(f"{out}: interrupted")
     if logs[0].status == "error":
         text = logs[0].error.message if logs[0].error else "no reason was given"
+        for number in (errno.ENOSPC, errno.EDQUOT):  # Inspect keeps of an error its text alone
+            if os.strerror(number) in text:
+                raise OSError(number, os.strerror(number), str(out / "logs"))
         raise AuthorError(f"llm {llm}: {text}")
 
 

@@ -43,8 +43,12 @@ class Session:
         unseen: graphs of the task in other shapes, on which a pass must not be wrong.
         is_guarded: submit nothing that scores no better than leaving the graph alone.
         known_tools: those that the author has.
+        first_op: the ops of each graph before this one are not to be replaced: they only give its
+            arguments the strides that they have in a net.
+        is_strided: whether passes are to be applied only where arguments have these strides.
 
-    The other fields are what the record of the attempt is made of; see `attempt.Attempt`.
+    `trials` are those of each evaluation. The other fields are what the record of the attempt is
+    made of; see `attempt.Attempt`.
     """
 
     task: Task
@@ -52,10 +56,13 @@ class Session:
     unseen: Sequence[SuiteGraph] = ()
     is_guarded: bool = False
     known_tools: Mapping[str, type[Any]] = field(default_factory=lambda: tools.TOOLS)
+    first_op: int = 0
+    is_strided: bool = False
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     files: Files = field(default_factory=dict)
     messages: Sequence[Message] = ()
     evaluations: list[Evaluation] = field(default_factory=list)
+    trials: list[list[Trial]] = field(default_factory=list)
     tool_times: list[ToolTime] = field(default_factory=list)
     num_bad_actions: int = 0
     turn: int = 1
@@ -167,6 +174,7 @@ class Session:
             overhead_s=round(max(seconds - foreign_s, 0.0), 4),
         )
         self.evaluations.append(evaluation)
+        self.trials.append(trials)
         number = len(self.evaluations) - 1
         return evaluation_text(evaluation, number, self.best, self.task), foreign_s
 

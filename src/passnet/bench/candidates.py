@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from passnet.errors import InputError, PassFolderError, did_you_mean, neighbours
-from passnet.judge.candidate import Candidate
+from passnet.judge.candidate import CallMode, Candidate
 from passnet.passes.folder import (
     LIST_FILE,
     PassFolder,
@@ -16,7 +16,9 @@ from passnet.passes.folder import (
 from passnet.suite.suite import Task
 
 BASELINES = ("eager", "null", "inductor")
-FLAGS = ("direct", "inductor")
+CALLS: tuple[CallMode, ...] = ("direct", "guarded")
+"""The ways to call that a flag names; without one a candidate is compiled."""
+FLAGS = (*CALLS, "inductor")
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,11 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
     """The candidate that a word of the command line names.
 
     The word is `eager`, `null`, `inductor` or a path, then any of `@direct` (call the rewritten
-    graph itself, without torch.compile around it) and `@inductor` (let Inductor compile what the
-    passes left).
+    graph itself, without torch.compile around it), `@guarded` instead (call it behind checks of our
+    own), and `@inductor` (let Inductor compile what the passes left).
 
     Raises:
-        InputError: an unknown baseline or flag.
+        InputError: an unknown baseline or flag, or two flags that exclude each other.
         PassFolderError: the folder cannot be used; which file, and why. One folder among those of
             several tasks is no error but a note.
     """
@@ -66,10 +68,14 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
     unknown = [flag for flag in flags if flag not in FLAGS]
     if unknown:
         raise InputError(
-            f"candidate {text}: no flag @{unknown[0]}; there are @direct and @inductor"
+            f"candidate {text}: no flag @{unknown[0]}; there are @direct, @guarded and @inductor"
             f"{did_you_mean(f'@{unknown[0]}', [f'@{flag}' for flag in FLAGS])}"
         )
-    call = "direct" if "direct" in flags or word == "eager" else "compiled"
+    calls = [call for call in CALLS if call in flags]
+    if len(calls) > 1:
+        raise InputError(f"candidate {text}: give either @direct or @guarded")
+    default: CallMode = "direct" if word == "eager" else "compiled"
+    call = calls[0] if calls else default
     residual = "inductor" if "inductor" in flags else "eager"
     if word in BASELINES:
         return CandidateEntry(Candidate(text, word, None, call, residual))  # type: ignore[arg-type]

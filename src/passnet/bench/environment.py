@@ -3,12 +3,11 @@
 import os
 import platform
 import subprocess
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from passnet.judge.protocol.device import first_gpu
+from passnet.passes.hardware import processor_name
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def describe_environment(with_gpu: bool = False) -> Environment:
         torch=_version("torch"),
         passnet=_version("passnet"),
         system=f"{platform.system()} {platform.release()}",
-        cpu=_cpu(),
+        cpu=processor_name(),
         num_cpus=len(os.sched_getaffinity(0)),
         memory_mib=pages * size >> 20,
         compiler=_first_line(["g++", "--version"]) or "none",
@@ -80,14 +79,6 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "unknown"
-
-
-def _cpu() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def _first_line(command: list[str]) -> str:

@@ -14,8 +14,10 @@
     suite          `passnet suite make|list|show|check`
     passes         `passnet pass check`
     bench          `passnet bench run|score|show`
+    optimize       `passnet optimize`
     judge          `passnet judge audit|attack|doctor`
     agent          `passnet agent run|stats|export|harbor`
+    library        `passnet library list|show|verify|merge|export|remove`
 
 Errors of passnet end a command with one sentence and an exit code of `exits`.
 """

@@ -37,8 +37,8 @@ def agent() -> None:
 @opt.resume
 @opt.llm
 @opt.flag("--guarded", "Submit only what scores better than leaving the graph alone.", "is_guarded")
-@opt.choice("--call", ["compiled", "direct"],
-            "How rewritten graphs are called: by torch.compile, or directly.",
+@opt.choice("--call", ["compiled", "direct", "guarded"],
+            "How rewritten graphs are called: by torch.compile, directly, or behind own checks.",
             default="compiled")  # fmt: skip
 @opt.held_out
 @opt.judging("strict", seed="the inputs and of the first attempt")

@@ -29,7 +29,8 @@ def bench() -> None:
 @opt.suite
 @opt.option("--candidate", "What to measure: eager, null, inductor, or the path of a pass folder "
             "or of a folder with one for each task; then @direct to call the rewritten graph "
-            "without torch.compile, @inductor to compile what passes leave (repeatable).",
+            "without torch.compile, @guarded to call it behind checks of our own, @inductor to "
+            "compile what passes leave (repeatable).",
             "candidates", multiple=True, required=True)  # fmt: skip
 @opt.held_out
 @opt.out("The run folder")

@@ -15,6 +15,8 @@ from passnet.cli.extract import extract
 from passnet.cli.graph import graph
 from passnet.cli.interruption import interruptible
 from passnet.cli.judge import judge_group
+from passnet.cli.library import library_group
+from passnet.cli.optimize import optimize
 from passnet.cli.passes import pass_group
 from passnet.cli.suite import suite_group
 from passnet.errors import InputError, PassnetError, os_error_sentence
@@ -54,5 +56,6 @@ def main() -> None:
     """Find graphs that a tensor compiler handles badly, and write and judge passes for them."""
 
 
-for _command in (extract, dataset, graph, pass_group, suite_group, bench, judge_group, agent):
+for _command in (extract, dataset, graph, pass_group, suite_group, bench, judge_group, agent,
+                 optimize, library_group):  # fmt: skip
     main.add_command(_command)

@@ -133,7 +133,7 @@ def _total_lines(total: AuditTotals) -> list[str]:
             metavar="NAME")  # fmt: skip
 @opt.resume
 @opt.llm
-@opt.choice("--call", ["compiled", "direct"], "How the passes of an llm are called.",
+@opt.choice("--call", ["compiled", "direct", "guarded"], "How the passes of an llm are called.",
             default="compiled")  # fmt: skip
 @opt.judging("open", seed="the inputs and of the first attempt")
 @opt.json

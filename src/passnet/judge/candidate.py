@@ -7,8 +7,9 @@ CandidateKind: TypeAlias = Literal["eager", "null", "inductor", "passes"]
 """eager: the graph as it is. null: the pipeline of a pass folder with no pass in it. inductor:
 torch.compile's default. passes: the passes of a folder."""
 
-CallMode: TypeAlias = Literal["compiled", "direct"]
-"""compiled: through torch.compile, with its guards. direct: the rewritten graph itself."""
+CallMode: TypeAlias = Literal["compiled", "direct", "guarded"]
+"""compiled: through torch.compile, with its guards. direct: the rewritten graph itself. guarded:
+the rewritten graph behind checks of our own, see `passes.guarded_call`."""
 
 
 @dataclass(frozen=True, slots=True)

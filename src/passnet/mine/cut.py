@@ -225,6 +225,10 @@ def _written(op: Op) -> tuple[str, ...]:
     return (*first, *refs(kwargs.get("out")))
 
 
+_NAMED = ("name", "original_name")
+"""The keys of the spec of an argument that every cut gives it."""
+
+
 def _graph(parent: Parent, ops: Sequence[Op], live_in: list[str], live_out: list[str]) -> Graph:
     names = {name: f"in_{index}" for index, name in enumerate(live_in)}
     names |= {op.output: f"tmp_{index}" for index, op in enumerate(ops) if op.output is not None}
@@ -233,7 +237,7 @@ def _graph(parent: Parent, ops: Sequence[Op], live_in: list[str], live_out: list
     params, tensors = [], []
     for name in live_in:
         spec = parent.specs[name]
-        keys = ("name", "original_name", *(key for key in spec.keys if key != "name"))
+        keys = (*_NAMED, *(key for key in spec.keys if key not in _NAMED))
         tensors.append(replace(spec, name=names[name], original_name=name, keys=keys))
         params.append(Param(names[name], SYMBOL_ANNOTATION if name in parent.symbols else None))
     body = [replace(map_op(op, renamed), output=names.get(op.output or ""), line=0) for op in ops]

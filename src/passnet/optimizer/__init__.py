@@ -1,9 +1,27 @@
-"""Whole nets made faster: every way to run one is built, checked and timed, the best returned.
+"""Whole nets made faster: every way to run a net is built, checked, timed, and the best returned.
 
-entry          one way to run a net on inputs of one form
-net_state      what a net was like, and what of it has changed since
-call_check     whether a call fits an entry, and why not
+optimize        the story: for each form of inputs all ways are tried, and the best is kept
+record          what an optimisation leaves behind, as data
+tables          tables of that
+page            an HTML page of that
+blocks          how long the modules within a net take
+package         an optimised net on disk, and how it is had back
+net_call        a net and a call of it: what ways are built from and compared with
+entry           one way to run a net on inputs of one form
+engines         the ways that torch has
+graph_engine    the graph that Dynamo finds, rewritten by passes or not, without Dynamo
+fresh_values    other arguments of the same form, hostile ones too
+agreement       whether a way returns what eager torch does
+interleaved     several ways to make one call, timed in turns
+net_state       what a net was like, and what of it has changed since
+call_check      whether a call fits an entry, and why not
 compiled_check  the same in C++, in a few microseconds
-include        that C++
-fast_net       the net that is returned: an entry where a call fits it, else the net as it was
+include         that C++
+fast_net        the net that is returned: an entry where a call fits it, else the net as it was
+pass_choice     the passes for a net: looked up or written, and the set that saves most
+ranges          the ranges of a net's ops that passes may replace
+judging         passes for one range, written by an author or given, and judged
+library         judged passes, kept, merged and exported
+verification    the passes of a library, judged again
+selection       which of several overlapping spans to replace
 """

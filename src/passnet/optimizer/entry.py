@@ -21,6 +21,7 @@ class Entry:
         out_spec: how the outputs are nested.
         weights: the parameters and buffers of the net that it was built with, by name.
         is_frozen: whether the values of these are folded in, so that they must not change.
+        plain: the way as torch itself calls it, with what a user would give the net; None without.
     """
 
     engine: str
@@ -30,6 +31,7 @@ class Entry:
     out_spec: TreeSpec
     weights: Mapping[str, torch.Tensor]
     is_frozen: bool = False
+    plain: Callable[..., Any] | None = None
 
     def tensors(self) -> list[torch.Tensor]:
         """The tensors of the example."""

@@ -61,6 +61,8 @@ class FastNet(torch.nn.Module):
     Args:
         net: the net, or a function of tensors.
         entries: ways to run it; of two for the same form the last is tried first.
+        warns: whether it is told, once a reason, why a call fits no entry. It need not be where the
+            net as it was is the best way for some inputs.
 
     Raises:
         InputError: an entry has inputs that cannot be checked, or weights that are not the net's;
@@ -71,8 +73,11 @@ class FastNet(torch.nn.Module):
     _ways: tuple[_Way, ...]
     _why_none: str
     _warned: set[int | str]
+    _warns: bool
 
-    def __init__(self, net: Callable[..., Any], entries: Sequence[Entry] = ()) -> None:
+    def __init__(
+        self, net: Callable[..., Any], entries: Sequence[Entry] = (), warns: bool = True
+    ) -> None:
         super().__init__()
         module = net if isinstance(net, torch.nn.Module) else _FunctionNet(net)
         own = {
@@ -82,6 +87,7 @@ class FastNet(torch.nn.Module):
             "_ways": tuple(_way(module, entry) for entry in reversed(entries)),
             "_why_none": "it has no entries",
             "_warned": set(),
+            "_warns": warns,
         }
         for name, value in own.items():
             object.__setattr__(self, name, value)
@@ -147,7 +153,7 @@ class FastNet(torch.nn.Module):
         return None
 
     def _warn_of(self, reason: int | str, sentence: str, advice: str = "") -> None:
-        if reason in self._warned:
+        if reason in self._warned or not self._warns:
             return
         self._warned.add(reason)
         name = type(self.original_net).__name__

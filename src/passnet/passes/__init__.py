@@ -15,8 +15,11 @@ legality      the rules by which a match may be replaced
 write_back    how the writes of a match into values from outside are made after it is replaced
 rewrite       put a call of the replacement in the place of every match
 backend       `torch.compile(net, backend="passnet")`
+library       a library of judged passes as it is read, and which of them fit a machine
+hardware      what times depend on besides the code: processor or card, threads, torch
 first_call    what a replacement returns first, against what the original ops return
 custom_op     replacements as ops of torch, for Inductor to compile around
+guarded_call  a rewritten graph behind checks of our own, without torch.compile
 op_observer   which torch ops a replacement uses
 cpp           C++ kernels for authors of passes: compile, cache, call
 include       the headers that C++ may include; Triton functions that pass folders get copies of

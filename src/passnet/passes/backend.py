@@ -12,6 +12,7 @@ import torch.fx
 from passnet.errors import InputError
 from passnet.passes.first_call import check_first_calls
 from passnet.passes.folder import inspect_folder
+from passnet.passes.hardware import this_hardware
 from passnet.passes.load import load_passes
 from passnet.passes.op_observer import Observer
 from passnet.passes.pattern import Pass, SkippedPass
@@ -20,7 +21,7 @@ from passnet.passes.rewrite import PassReport, apply_passes, check_calls
 Residual: TypeAlias = Literal["eager", "inductor"]
 """What runs the ops that no pass replaced: eager torch, or Inductor around the replacements."""
 
-OPTIONS = ("passes", "residual", "report", "observer", "is_judged")
+OPTIONS = ("passes", "library", "residual", "report", "observer", "is_judged")
 
 _log = logging.getLogger("passnet")
 _loaded: dict[tuple[Path, str], list[Pass | SkippedPass]] = {}
@@ -38,11 +39,13 @@ def passnet_backend(
     Args:
         module: the graph, which is rewritten.
         example_inputs: what it is called with.
-        options: `passes`, a pass folder or a list of them (none rewrites nothing); `residual`,
-            "eager" (default) or "inductor"; `report`, a callable that gets the list of
-            `PassReport`s of each graph; `observer`, an `Observer` of the replacements; `is_judged`,
-            true where a judge looks at what replacements do, in a process that they may end: they
-            are then applied as they are, without what protects a process.
+        options: `passes`, a pass folder or a list of them (none rewrites nothing); `library`, a
+            library of judged passes, of which all that win on this hardware, with as many threads
+            as torch has now, are applied after those of `passes`; `residual`, "eager" (default) or
+            "inductor"; `report`, a callable that gets the list of `PassReport`s of each graph;
+            `observer`, an `Observer` of the replacements; `is_judged`, true where a judge looks at
+            what replacements do, in a process that they may end: they are then applied as they are,
+            without what protects a process.
         mode: must be None; torch.compile hands it on.
 
     Raises:
@@ -58,6 +61,8 @@ def passnet_backend(
     if residual not in get_args(Residual):
         raise InputError(f"residual is {residual!r}; choose eager or inductor")
     passes = loaded_passes(options.get("passes"))
+    if options.get("library") is not None:
+        passes += _library_passes(Path(options["library"]), example_inputs)
     is_judged = bool(options.get("is_judged"))
     if not is_judged:
         passes = _without_bare_kernels(passes)
@@ -117,6 +122,30 @@ def loaded_passes(
             _loaded[key] = load_passes(folder)
         passes.extend(_loaded[key])
     return passes
+
+
+def _library_passes(library: Path, example_inputs: Sequence[Any]) -> list[Pass | SkippedPass]:
+    """The passes of a library that win on what these inputs are on; without guards none is applied,
+    as it was judged for some forms of its arguments, and would match for any.
+    """
+    from passnet.passes.library import winning_folders
+
+    devices = {value.device.type for value in example_inputs if isinstance(value, torch.Tensor)}
+    device = "cuda" if "cuda" in devices else "cpu"
+    hardware = this_hardware(torch.get_num_threads(), device)
+    passes = loaded_passes(winning_folders(library, hardware))
+    if not passes:
+        _warn_once(
+            f"{library} has no pass that wins on {hardware.text}; to judge what it has here, run "
+            f"`passnet library verify {library} --threads {hardware.num_threads}`"
+        )
+    for pass_ in passes:
+        if isinstance(pass_, Pass) and pass_.guards is None:
+            _warn_once(
+                f"{pass_.name} of {library} is not applied: it has no guards, so that it would "
+                "also match where it was not judged; give it a function `guard`"
+            )
+    return [pass_ for pass_ in passes if isinstance(pass_, SkippedPass) or pass_.guards]
 
 
 def compile_graph(

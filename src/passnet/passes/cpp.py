@@ -216,7 +216,7 @@ def build(source: str, flags: Sequence[str] = ()) -> Path:
         raise PassError("C++ kernels need g++; install it, or name another compiler in CXX")
     text = "\0".join([source, *flags, _surroundings(compiler)])
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
-    target = _cache_folder() / f"{key}.so"
+    target = cache_folder("cpp") / f"{key}.so"
     if not target.exists():
         _compile(compiler, source, flags, target)
     return target
@@ -236,12 +236,13 @@ def _compile(compiler: str, source: str, flags: Sequence[str], target: Path) -> 
         result.replace(target)
 
 
-def _cache_folder() -> Path:
-    folder = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "passnet") / "cpp"
+def cache_folder(name: str) -> Path:
+    """Where what is kept between processes lies, by its name; made if it is not there."""
+    folder = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "passnet") / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
-        folder = Path(tempfile.gettempdir()) / "passnet" / "cpp"
+        folder = Path(tempfile.gettempdir()) / "passnet" / name
         folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -100,7 +100,12 @@ class TaskCompiler:
         self.graphs = session.task.graphs
         self.num_threads = settings.num_threads
         self.lowerings = [
-            GraphLowering(retarget(graph.graph, settings.judge.device), graph.name, self.device)
+            GraphLowering(
+                retarget(graph.graph, settings.judge.device),
+                graph.name,
+                self.device,
+                session.first_op,
+            )
             for graph in self.graphs
         ]
         self.plans = [compile_plans(graph.graph, self.device)[0] for graph in self.graphs]
@@ -136,7 +141,7 @@ class TaskCompiler:
         sources = [
             source for number, plan in enumerate(plans) for source in self.sources(number, plan)
         ]
-        return pass_folder(sources) if sources else {}
+        return pass_folder(sources, self.session.is_strided) if sources else {}
 
     def evaluate(self, plans: Sequence[CompilePlan]) -> bool:
         """Write the folder of some plans and have it judged; False where nothing is to be judged.

@@ -40,10 +40,7 @@ def replacement_args({params}):
 }}
 
 
-def guard({params}):  # for other arguments no kernel was generated
-    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in ({params},)]
-    return tuple(part for form in given for part in form) in FORMS
-
+{guard}
 
 def replacement({params}):
     return FORMS[({key})]({params})
@@ -52,6 +49,28 @@ def replacement({params}):
 def replacement_func():
     return replacement
 '''
+
+GUARD = """\
+def guard({params}):  # for other arguments no kernel was generated
+    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in ({params},)]
+    return tuple(part for form in given for part in form) in FORMS
+"""
+
+STRIDED_GUARD = """\
+STRIDES = {{
+{strides}
+}}
+
+
+def guard({params}):  # for other arguments no kernel was generated, or they would be copied
+    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in ({params},)]
+    key = tuple(part for form in given for part in form)
+    return key in FORMS and all(
+        size == 1 or stride == expected
+        for tensor, strides in zip(({params},), STRIDES[key])
+        for size, stride, expected in zip(tensor.shape, tensor.stride(), strides)
+    )
+"""
 
 PATTERN_IMPORTS = {
     "import operator": "operator.",
@@ -83,8 +102,11 @@ def pattern_text(cut: Graph) -> str:
     return "\n".join([*(line for line, use in PATTERN_IMPORTS.items() if use in text), text])
 
 
-def pass_folder(sources: Sequence[RangeSource]) -> Files:
+def pass_folder(sources: Sequence[RangeSource], is_strided: bool = False) -> Files:
     """The pass folder that replaces some ranges, larger ones first.
+
+    With `is_strided` a pass is only for arguments with the strides that its kernels were made for;
+    without, others are copied.
 
     Raises:
         AuthorError: a source is too long for a file.
@@ -102,7 +124,7 @@ def pass_folder(sources: Sequence[RangeSource]) -> Files:
         modules[f"{triton_source.FUNCTIONS}.py"] = triton_source.functions_text(functions)
     files: Files = {LIST_FILE: json.dumps([f"Fused{number}" for number in range(len(groups))])}
     for number, (pattern, group) in enumerate(groups):
-        files[f"Fused{number}.py"] = _pass_text(pattern, group, language, names)
+        files[f"Fused{number}.py"] = _pass_text(pattern, group, language, names, is_strided)
     return files | modules
 
 
@@ -128,7 +150,11 @@ def _source_modules(
 
 
 def _pass_text(
-    pattern: str, sources: Sequence[RangeSource], language: Language, names: dict[str, str]
+    pattern: str,
+    sources: Sequence[RangeSource],
+    language: Language,
+    names: dict[str, str],
+    is_strided: bool,
 ) -> str:
     """The text of the pass for a pattern; `names` are those of the texts of its sources."""
     by_key: dict[str, tuple[RangeSource, ParameterOrder]] = {}
@@ -142,7 +168,13 @@ def _pass_text(
         _form_text(number, source.lowered, order, names[source.text])
         for number, (source, order) in enumerate(by_key.values())
     ]
+    strides = [
+        f"    ({key}): {_strides(source.lowered, order)},"
+        for key, (source, order) in by_key.items()
+    ]
+    guard = STRIDED_GUARD if is_strided else GUARD
     return PASS.format(
+        guard=guard.format(params=", ".join(params), strides="\n".join(strides)),
         num_ops=sources[0].num_ops,
         num_forms=len(by_key),
         imports=language.imports.format(modules=imports),
@@ -160,6 +192,12 @@ def _form_key(lowered: LoweredRange, order: ParameterOrder) -> str:
     layouts = list(lowered.code.inputs.values())
     arguments = [layouts[number] for number in order.arguments]
     return ", ".join(f"{layout.shape}, torch.{layout.dtype}" for layout in arguments)
+
+
+def _strides(lowered: LoweredRange, order: ParameterOrder) -> tuple[tuple[int, ...], ...]:
+    """The strides of the arguments in some order, as their kernel reads them."""
+    layouts = list(lowered.code.inputs.values())
+    return tuple(layouts[number].stride for number in order.arguments)
 
 
 def _form_text(number: int, lowered: LoweredRange, order: ParameterOrder, source: str) -> str:

@@ -1,5 +1,6 @@
 """Ranges of a graph's ops that generated kernels can compute, cut out and lowered."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,7 +18,7 @@ from passnet.graph.device import retarget
 from passnet.graph.fake import fake_input, restored_state
 from passnet.graph.spec import Graph
 from passnet.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
-from passnet.mine.fusion import fusion_plan
+from passnet.mine.fusion import FusionPlan, fusion_plan
 from passnet.mine.schedule import TargetDevice
 from passnet.mine.simulated_gpu import DevicelessMode, answering_for_gpu
 
@@ -49,13 +50,16 @@ class GraphLowering:
     """Cuts ranges out of one graph and lowers them, each but once for the same options.
 
     `refused` says why a span cannot be cut out, lowered or written. The device that kernels are
-    generated for need not be there; `where` is named in errors.
+    generated for need not be there; `where` is named in errors. Ops before `first_op` are in none
+    of the largest spans.
 
     Raises:
         AuthorError: its shapes cannot be inferred.
     """
 
-    def __init__(self, graph: Graph, where: str, device: TargetDevice = "cpu") -> None:
+    def __init__(
+        self, graph: Graph, where: str, device: TargetDevice = "cpu", first_op: int = 0
+    ) -> None:
         self._where = where
         self._device: TargetDevice = device
         single = Graph(single_assignment(graph.program), graph.tensors)
@@ -65,8 +69,12 @@ class GraphLowering:
             raise AuthorError(f"{where}: {cause}") from cause
         self._program = single.program
         self._parent: Parent = parent_of(single.program, specs)
-        self._strides = _strides(single, device)
-        self._spans = _between_libraries(single, where, device)
+        self._strides = value_strides(single, device)
+        self._spans = tuple(
+            (max(start, first_op), stop)
+            for start, stop in _between_libraries(single, where, device)
+            if stop > first_op
+        )
         self._ranges: dict[tuple[Span, Options], LoweredRange | None] = {}
         self.refused: dict[Span, str] = {}
 
@@ -118,21 +126,30 @@ class GraphLowering:
 
 def _between_libraries(graph: Graph, where: str, device: TargetDevice) -> tuple[Span, ...]:
     """The ranges of ops between those that Inductor leaves to a library."""
-    num_ops = len(graph.program.ops)
     try:
-        plan = fusion_plan(graph, where, device)
+        return spans_between_libraries(fusion_plan(graph, where, device))
     except FusionError:
-        return ((0, num_ops),)  # a part of it may be lowered yet
+        return ((0, len(graph.program.ops)),)  # a part of it may be lowered yet
+
+
+def spans_between_libraries(plan: FusionPlan) -> tuple[Span, ...]:
+    """The ranges of ops between those that a plan leaves to a library."""
     calls = sorted({op for kernel in plan.kernels if kernel.is_extern for op in kernel.ops})
     starts = [0, *(op + 1 for op in calls)]
     return tuple(
-        (start, stop) for start, stop in zip(starts, [*calls, num_ops], strict=True) if start < stop
+        (start, stop)
+        for start, stop in zip(starts, [*calls, plan.num_ops], strict=True)
+        if start < stop
     )
 
 
-def _strides(graph: Graph, device: TargetDevice) -> dict[str, tuple[int, ...]]:
-    """The strides of every tensor of a graph, by name; none where it cannot run under fake tensors,
-    as the code that is generated copies what has others than expected.
+def value_strides(
+    graph: Graph, device: TargetDevice = "cpu", given: Mapping[str, tuple[int, ...]] | None = None
+) -> dict[str, tuple[int, ...]]:
+    """The strides of what each op of a graph makes, by name; none where it cannot run under fake
+    tensors, as the code that is generated copies what has others than expected.
+
+    `given` are those of arguments that are not contiguous.
     """
     names = [op.output for op in graph.program.ops]
     strides: dict[str, tuple[int, ...]] = {}
@@ -156,5 +173,9 @@ def _strides(graph: Graph, device: TargetDevice) -> dict[str, tuple[int, ...]]:
             stack.enter_context(mode)
         with torch.device(device if device == "cpu" else "cuda:0"):
             inputs = [fake_input(spec, annotations[spec.name]) for spec in graph.tensors]
+            for number, spec in enumerate(graph.tensors):
+                if given and spec.name in given:
+                    dtype = inputs[number].dtype
+                    inputs[number] = torch.empty_strided(spec.shape, given[spec.name], dtype=dtype)
         Recorder(build(program)).run(*inputs)
     return strides

@@ -8,8 +8,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from passnet.judge.inspection import rules as meaning
-from passnet.judge.inspection.names import assigned, own_modules, resolve
-from passnet.judge.inspection.sources import Code, is_traced, module_of
+from passnet.judge.inspection.bindings import is_plain_class
+from passnet.judge.inspection.names import assigned, location_of, own_modules, resolve
+from passnet.judge.inspection.sources import Code, is_class, is_traced, module_of, scope_within
 from passnet.passes.folder import CALLABLES, PACKAGE
 
 _SAME = meaning.words(
@@ -21,6 +22,8 @@ _LOOKUPS = meaning.words("sys.modules. get setdefault pop")
 _ADDERS = meaning.words("sys.path. insert append")
 _BY_FILE = meaning.words("importlib.util.spec_from_file_location")
 _BY_NAME = meaning.words("importlib.import_module")
+_USED_UNNAMED = {*CALLABLES, "guard"} - {"pattern"}
+"""What a harness takes from a pass by its name."""
 MAX_STEPS = 20
 """Of following one name of a path through another."""
 
@@ -28,24 +31,29 @@ MAX_STEPS = 20
 def excuse(code: Code) -> None:
     """Enter what is excused in a folder all names of which are bound.
 
-    These are the folder itself on Python's path, a lookup of one of its own modules, and torch in
-    functions that only patterns use and in graphs that are built for a pattern.
+    These are the folder itself on Python's path, a lookup of one of its own modules, torch in
+    functions that only patterns use and in graphs that are built for a pattern, and the question
+    whether something equals a function of torch.
     """
     _excuse_patterns(code)
+    is_remembered = _remembers_what_it_is_compared_with(code)
     for scope, node in code.nodes:
         if isinstance(node, ast.Module):
             _excuse_graphs(code, scope, node)
     for scope, node in code.nodes:
         match node:
-            case ast.Call(func, args) if args:
+            case ast.Call(func, args):
                 called = resolve(code, scope, func)
                 is_excused = (
-                    (called <= _ADDERS and folder_path(code, scope, args[-1]) is not None)
-                    or (called <= _LOOKUPS and _is_own_key(code, scope, args[0]))
+                    (called <= _ADDERS and args and folder_path(code, scope, args[-1]) is not None)
+                    or (called <= _LOOKUPS and args and _is_own_key(code, scope, args[0]))
                     or (
                         called <= meaning.LOADERS
                         and own_modules(code, scope, node)
-                        and (called != _BY_FILE or folder_path(code, scope, args[1]) is not None)
+                        and (
+                            called != _BY_FILE
+                            or folder_path(code, scope, location_of(node)) is not None
+                        )
                         and (called != _BY_NAME or _is_own_name(code, scope, node))
                     )
                 )
@@ -59,6 +67,14 @@ def excuse(code: Code) -> None:
                 paths = resolve(code, scope, value)
                 if all(path.startswith("torch.") for path in paths):
                     code.excused.add(value)
+            case ast.Compare(left, ops, others) if (
+                all(isinstance(op, ast.Eq | ast.NotEq) for op in ops)
+                and not is_remembered
+                and not is_traced(code, scope)
+            ):
+                for operand in (left, *others):
+                    if all(path.startswith("torch.") for path in resolve(code, scope, operand)):
+                        code.excused.add(operand)
             case ast.Compare(asked, [ast.In() | ast.NotIn()], [owner]):
                 owners = resolve(code, scope, owner)
                 if owners == {"sys.path"} or (
@@ -67,8 +83,23 @@ def excuse(code: Code) -> None:
                     code.excused.add(owner)
 
 
+def _remembers_what_it_is_compared_with(code: Code) -> bool:
+    """Whether a class of the folder may see what its objects are compared with, and so keep it."""
+    mentioned = code.handed_on.union(name.rpartition("/")[2] for name in code.names)
+    return (
+        code.reaches
+        or any(name in mentioned or f".{name}" in mentioned for name in meaning.COMPARISONS)
+        or any(
+            isinstance(node, ast.ClassDef) and not is_plain_class(code, path)
+            for path, node in code.definitions.items()
+        )
+    )
+
+
 def _excuse_patterns(code: Code) -> None:
-    """Find the functions and classes that patterns use, and nobody else does."""
+    """Find the functions and classes that patterns use, and nobody else does: neither by its name
+    nor, without that, as Python and the harness use some names of a module and those of a class.
+    """
     users: dict[str, set[str]] = defaultdict(set)
     for scope, node in code.nodes:
         is_by_name = isinstance(node, ast.Call) and "builtins.getattr" in resolve(
@@ -78,6 +109,16 @@ def _excuse_patterns(code: Code) -> None:
             for path in resolve(code, scope, node):
                 if path in code.definitions and path.count("/") == 1:
                     users[path].add(scope)
+    used_unnamed = set[str]()
+    for bound, paths in code.names.items():
+        scope, _, name = bound.rpartition("/")
+        if name in _USED_UNNAMED or name.startswith("__") or is_class(code, scope):
+            used_unnamed |= paths
+    named_lambdas = {
+        scope_within(scope, node.value)
+        for scope, node in code.nodes
+        if isinstance(node, ast.Assign) and [*map(type, node.targets)] == [ast.Name]
+    }
     for path in list(users):
         node = code.definitions[path]
         decorators = getattr(node, "decorator_list", [])
@@ -85,7 +126,8 @@ def _excuse_patterns(code: Code) -> None:
             used.startswith("functools.")
             for used in resolve(code, path.partition("/")[0], *decorators)
         )
-        if getattr(node, "name", None) not in (None, *CALLABLES) and is_plain:
+        is_named = not isinstance(node, ast.Lambda) or path in named_lambdas
+        if is_named and is_plain and path not in used_unnamed:
             code.only_matched.add(path)
     is_settled = False
     while not is_settled:

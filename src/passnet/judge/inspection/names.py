@@ -18,7 +18,7 @@ from collections.abc import Set
 from functools import partial, reduce
 
 from passnet.judge.inspection import rules as meaning
-from passnet.judge.inspection.sources import Code, is_class, module_of, modules_named
+from passnet.judge.inspection.sources import Code, is_class, module_of, modules_named, scope_within
 
 MAX_ELEMENTS = 16
 """Of a container that is gone through element by element."""
@@ -85,6 +85,8 @@ def _meanings(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
             return elements if len(elements) <= MAX_ELEMENTS else {UNKNOWN}
         case ast.Constant() | ast.Tuple():
             return {constant_path(node)}
+        case ast.Lambda() if "/" not in scope:
+            return {scope_within(scope, node)}
     return {"builtins.list()" if isinstance(node, _CONTAINERS) else UNKNOWN}
 
 
@@ -195,8 +197,8 @@ def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
     if "importlib.util.module_from_spec" in called:
         return resolve(code, scope, *call.args[:1]) & code.modules.keys()
     is_by_file = "importlib.util.spec_from_file_location" in called
-    given = call.args[1:2] if is_by_file else call.args[:1]
-    parts = [inner for part in given for inner in _written_out(code, scope, part)]
+    given = [location_of(call)] if is_by_file else call.args[:1]
+    parts = [inner for part in given if part for inner in _written_out(code, scope, part)]
     texts = [node.value for part in parts for node in ast.walk(part) if hasattr(node, "value")]
     module = module_of(code, scope)
     named = [
@@ -206,6 +208,12 @@ def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
         for path in modules_named(code, module, text)
     ]
     return set(named) & code.modules.keys()
+
+
+def location_of(call: ast.Call) -> ast.expr | None:
+    """The file that a call of `spec_from_file_location` is given; None if that is not written."""
+    words = [keyword.value for keyword in call.keywords if keyword.arg == "location"]
+    return next(iter([*call.args[1:2], *words]), None)
 
 
 def _written_out(code: Code, scope: str, node: ast.expr, steps: int = 0) -> list[ast.expr]:

@@ -59,8 +59,8 @@ _NAMES: dict[RuleVerdict, str] = {
     ("flag", "network"): "socket socketserver urllib http requests ssl ftplib smtplib",
     INTROSPECTION: """.f_back .f_locals .f_globals .f_builtins .tb_frame .gi_frame
     .cr_frame gc. get_objects get_referrers get_referents sys. _getframe _current_frames modules
-    settrace setprofile inspect. stack currentframe trace getouterframes getinnerframes
-    traceback. walk_stack walk_tb""",
+    settrace setprofile inspect. stack currentframe trace getouterframes getinnerframes getmembers
+    getmembers_static traceback. walk_stack walk_tb""",
     PERSISTENCE: """.write_text .write_bytes .tofile .symlink_to .hardlink_to tempfile shelve dbm
     mmap multiprocessing.shared_memory torch.save numpy. save savez savetxt memmap
     os. open memfd_create putenv unsetenv os.environ. update setdefault pop clear __setitem__""",
@@ -244,7 +244,7 @@ APPLIERS = words("builtins.map builtins.filter functools.partial functools.reduc
 """What calls its first argument."""
 COMPARISONS = words("__eq__ __ne__")
 OVERLOADS = COMPARISONS | words("__torch_function__ __torch_dispatch__")
-CLASS_MAKERS = words("builtins.type types.new_class")
+CLASS_MAKERS = words("builtins.type types.new_class dataclasses.make_dataclass")
 _HARMLESS_DUNDERS = words("__name__ __version__ __file__ __doc__")
 
 

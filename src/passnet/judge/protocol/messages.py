@@ -81,9 +81,9 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     """Build the graph and get ready to call it.
 
     `kind` is what to run: eager, null, inductor, or passes from the folder `passes`. `call` is
-    compiled (through torch.compile) or direct; `residual` eager or inductor. `device` is where to
-    run, and `device_mib` the memory that may be used there. One file descriptor comes with it: the
-    input memory, of `num_bytes`.
+    compiled (through torch.compile), direct, or guarded (behind checks of our own); `residual`
+    eager or inductor. `device` is where to run, and `device_mib` the memory that may be used there.
+    One file descriptor comes with it: the input memory, of `num_bytes`.
     """
 
     program: str
@@ -91,7 +91,7 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     num_bytes: int
     kind: Literal["eager", "null", "inductor", "passes"]
     passes: str | None = None
-    call: Literal["compiled", "direct"] = "compiled"
+    call: Literal["compiled", "direct", "guarded"] = "compiled"
     residual: Literal["eager", "inductor"] = "eager"
     device: str = "cpu"
     device_mib: int = 0

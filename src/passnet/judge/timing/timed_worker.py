@@ -223,9 +223,8 @@ class TimedWorker:
         if self.is_on_device:
             eager_polls = sys.maxsize
         num_calls = max(count, 1)
-        spent = self._watched(
-            lambda still: still.run(self._look(num_calls), eager_polls)
-        )
+        spent = self._watched(lambda still: still.run(self._look(num_calls), eager_polls))
+        self._expect_silence()
         if words[ControlPage.DONE] != number:
             text = "the worker stood still before it had done what it was told"
             raise self.worker.end_for("crash", "Protocol", text)
@@ -376,14 +375,18 @@ class TimedWorker:
         elapsed_s = self.worker.stopwatch()
 
         def look() -> None:
-            if self.worker.has_spoken():
-                self.worker.receive(type(None), 1.0)
+            self._expect_silence()
             if elapsed_s() > allowed_s:
                 self.worker.spend(allowed_s)  # which ends the worker if it was all that was left
                 text = f"no end of {num_calls} calls in {allowed_s:g} s"
                 raise self.worker.end_for("timeout", "Timeout", text)
 
         return look
+
+    def _expect_silence(self) -> None:
+        """End a worker that says something: while it takes orders it has nothing to say."""
+        if self.worker.has_spoken():
+            self.worker.receive(type(None), 1.0)
 
     def _watched(self, action: Callable[[Standstill], T]) -> T:
         assert self._still is not None, "armed first"

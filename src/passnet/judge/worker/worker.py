@@ -4,6 +4,7 @@ Candidate code runs here. Nothing that this process says is evidence: its output
 its time is taken, by the judge.
 """
 
+import errno
 import gc
 import mmap
 import os
@@ -17,7 +18,7 @@ from typing import Any
 
 import torch
 
-from passnet.errors import PassError, PassFolderError
+from passnet.errors import PassError, PassFolderError, os_error_sentence
 from passnet.graph.build import build
 from passnet.graph.fake import fake_input, fake_mode
 from passnet.graph.parse import parse_program
@@ -48,6 +49,7 @@ from passnet.judge.worker.float64 import run_exact
 from passnet.judge.worker.heap import fill_gaps
 from passnet.passes.backend import compile_with_inductor, passnet_backend
 from passnet.passes.folder import inspect_folder
+from passnet.passes.guarded_call import guarded_call
 from passnet.passes.load import load_passes
 from passnet.passes.op_observer import Observer
 from passnet.passes.rewrite import PassReport, apply_passes
@@ -88,7 +90,7 @@ def _failure(cause: Exception) -> Failed:
         chain.append(inner)
     broken = (PassError, PassFolderError)
     unready = next((error for error in chain if isinstance(error, broken)), None)
-    text = str(cause).strip()
+    text = _disk_sentence(chain) or str(cause).strip()
     if any(_is_memory(error) for error in chain):
         status = "out_of_memory"
     elif unready is not None:
@@ -98,6 +100,20 @@ def _failure(cause: Exception) -> Failed:
     else:
         status = "runtime_error"
     return Failed(status, type(cause).__name__, text[:MAX_ERROR_CHARACTERS])
+
+
+def _disk_sentence(chain: Sequence[Exception]) -> str | None:
+    """What to say where an error comes from a disk that is full; None where it does not.
+
+    What torch.compile raises tells neither the disk nor what to do: what it writes is its cache.
+    """
+    for error in chain:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            is_cache = any(type(each).__module__.startswith("torch.") for each in chain)
+            if error.filename is None and is_cache:
+                error.filename = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+            return os_error_sentence(error)
+    return None
 
 
 def _is_memory(cause: BaseException) -> bool:
@@ -140,8 +156,10 @@ class _Worker:
         if request.device.startswith("cuda"):
             _get_ready_for_cuda(request.device_mib)
         self._placement = place_arguments(request.inputs, memory, request.device)
-        module = build(parse_program(request.program))
-        self._call = self._ready(module, request, self._placement.give(0))
+        program, arguments = parse_program(request.program), self._placement.give(0)
+        self._call = self._ready(build(program), request, arguments)
+        if request.call == "guarded":
+            self._call = guarded_call(build(program), self._call, arguments)
         return Loaded(time.perf_counter() - start)
 
     def _ready(

@@ -1,0 +1,191 @@
+"""Whole nets by every way to run them: eager, torch.compile, AOTInductor, frozen, `optimize`.
+
+Run it with `python -m benchmarks.optimize [RECORDS [THREADS [NUM_NETS]]]`. Nets are drawn from
+those of `captures/` by a rule that was written down before the first measurement, see `drawn`; each
+is optimised in a process of its own, with freezing, and what `optimize` would have returned without
+is the fastest of the other ways of the same run. What is done is kept in the file RECORDS and not
+done again; a run that is interrupted prints the tables of what there is.
+"""
+
+import json
+import math
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from passnet.extract.catalog import names_of
+from passnet.extract.store import GRAPHS
+from passnet.optimizer.record import OptimizedRecord
+from passnet.records.serialise import decode
+from passnet.report.progress import progress
+from passnet.report.tables import Table, markdown, print_table
+
+LIBRARIES = ("timm", "torchvision", "transformers")
+"""The libraries whose nets are drawn; those that are not installed give none."""
+
+SIZES = (60, 150, 400, 1500)
+"""Classes of nets by the ops of their graphs: up to so many. Larger ones are not drawn: building
+all ways takes tens of minutes."""
+
+MAX_ELEMENTS = 40_000_000
+"""The most elements of arguments, weights most of all, of a net that is drawn."""
+
+SEED = 20261123
+NUM_NETS = 40
+LIMIT_S = 900.0
+"""Seconds that a net may take; what takes longer is recorded as that."""
+
+RIVALS = ("eager", "compile", "aot")
+FROZEN_RIVALS = (*RIVALS, "compile_frozen", "aot_frozen")
+
+
+def drawn(count: int = NUM_NETS) -> list[str]:
+    """The nets to measure: of each library and class of size, in turn, the next one of an order
+    that is drawn with `SEED`, until there are enough; entries that are captured in evaluation, by
+    one graph or several, whose domains take turns within a class.
+    """
+    ops: dict[str, int] = defaultdict(int)
+    elements: dict[str, int] = defaultdict(int)
+    domains: dict[str, str] = {}
+    known = {f"{name}" for library in LIBRARIES for name in names_of(library)}
+    for path in sorted(Path("captures").glob("*.parquet")):
+        for row in GRAPHS.read(path):
+            for source in row.sources:
+                if source.entry in known and not source.train and source.part == "forward":
+                    ops[source.entry] += len(row.op_sequence)
+                    elements[source.entry] += sum(
+                        math.prod(spec["shape"]) for spec in json.loads(row.tensors)
+                    )
+                    domains[source.entry] = row.domain
+    strata: dict[tuple[int, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    random = np.random.default_rng(SEED)
+    for entry in random.permutation(sorted(ops)).tolist():
+        size = next((number for number, most in enumerate(SIZES) if ops[entry] <= most), None)
+        if size is not None and elements[entry] <= MAX_ELEMENTS:
+            strata[size, entry.split("/")[0]][domains[entry]].append(entry)
+    chosen: list[str] = []
+    while len(chosen) < count and any(map(any, (each.values() for each in strata.values()))):
+        for stratum in sorted(strata):
+            by_domain = strata[stratum]
+            domain = next((name for name in sorted(by_domain) if by_domain[name]), None)
+            if domain is not None and len(chosen) < count:
+                chosen.append(by_domain[domain].pop())
+                by_domain[domain] = by_domain.pop(domain)  # the next domain has its turn
+    return chosen
+
+
+def measure(entry: str, threads: int) -> dict[str, object]:
+    """The records of one net, made in a process of its own; or why there are none."""
+    command = [sys.executable, "-m", "passnet.cli", "optimize", entry, "--json", "--freeze",
+               "--finite", "--threads", str(threads), "--budget", "8m",
+               "--seconds", "1"]  # fmt: skip
+    found: dict[str, object] = {"entry": entry, "threads": threads}
+    try:
+        run = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return {**found, "error": f"not done in {LIMIT_S:g} s"}
+    lines = run.stderr.decode(errors="replace").strip().splitlines() or ["no word"]
+    start = run.stdout.find(b"{")
+    if run.returncode or start < 0:
+        return {**found, "error": lines[-1][:300]}
+    return {**found, "record": json.loads(run.stdout[start:])}
+
+
+def table_of(records: Sequence[dict[str, object]]) -> list[Table]:
+    """A row for each net, and what they come to; without and with freezing."""
+    return [
+        _table(records, False, "Whole nets, speedup over eager torch", RIVALS),
+        _table(records, True, "The same with weights folded in", FROZEN_RIVALS),
+    ]
+
+
+def _table(
+    records: Sequence[dict[str, object]], is_frozen: bool, title: str, rivals: Sequence[str]
+) -> Table:
+    table = Table(title, ("net", "eager ms", *rivals[1:], "optimize", "by", "over best"))
+    gains: dict[str, list[float]] = defaultdict(list)
+    for record in records:
+        if "record" not in record:
+            table.rows.append((str(record["entry"]), str(record["error"])[:60],
+                               *("–" for _ in table.heads[2:])))  # fmt: skip
+            continue
+        [form] = decode(json.dumps(record["record"]), OptimizedRecord).forms
+        usable = {
+            engine.engine: engine.plain_ms if engine.engine == "eager" else engine.ms
+            for engine in form.engines
+            if is_frozen or not engine.engine.endswith("frozen")
+        }
+        fastest = {name: ms for name, ms in usable.items() if ms is not None}
+        chosen = min(fastest, key=fastest.__getitem__)
+        own = fastest[chosen]
+        by_name = {engine.engine: engine for engine in form.engines}
+        times = {
+            name: by_name[name].plain_ms for name in rivals if name in by_name
+        }  # as a user of torch would call them
+        best = min(ms for ms in times.values() if ms is not None)
+        shares = {name: form.eager_ms / ms if ms else None for name, ms in times.items()}
+        for name, share in (*shares.items(), ("optimize", form.eager_ms / own),
+                            ("over best", best / own)):  # fmt: skip
+            if share is not None:
+                gains[name].append(share)
+        table.rows.append((
+            str(record["entry"]),
+            f"{form.eager_ms:.3f}",
+            *(_number(shares.get(name)) for name in rivals[1:]),
+            f"{form.eager_ms / own:.2f}",
+            chosen,
+            f"{best / own:.2f}",
+        ))  # fmt: skip
+    if gains:
+        means = {name: math.exp(statistics.fmean(map(math.log, gains[name]))) for name in gains}
+        over = gains["over best"]
+        shown = [_number(means.get(name)) for name in (*rivals[1:], "optimize")]
+        table.rows.append(("geometric mean", "", *shown, "", _number(means["over best"])))
+        slower = sum(share < 0.98 for share in over)
+        faster = sum(share > 1.05 for share in over)
+        note = f"{len(over)} nets; {slower} slower than the best of the others by more than 2 %, "
+        return Table(table.title, table.heads, table.rows, f"{note}{faster} faster by 5 %.")
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def main(records: Path, threads: int, count: int) -> None:
+    """Measure what is not yet measured, and print the tables."""
+    done: dict[str, dict[str, object]] = {}
+    if records.exists():
+        for line in records.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            done[record["entry"]] = record
+    chosen = drawn(count)
+    try:
+        with progress("optimising nets", len(chosen)) as step, records.open("a") as file:
+            for entry in chosen:
+                if entry not in done:
+                    done[entry] = measure(entry, threads)
+                    file.write(json.dumps(done[entry]) + "\n")
+                    file.flush()
+                step(entry)
+    except KeyboardInterrupt:
+        pass
+    tables = table_of([done[entry] for entry in chosen if entry in done])
+    for table in tables:
+        print_table(Console(width=150), table)
+    records.with_suffix(".md").write_text(markdown(tables), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    main(
+        Path(given[0] if given else "runs/optimize.jsonl"),
+        int(given[1]) if len(given) > 1 else 1,
+        int(given[2]) if len(given) > 2 else NUM_NETS,
+    )

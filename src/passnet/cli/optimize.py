@@ -1,0 +1,91 @@
+"""`passnet optimize`: the fastest way to run a net, found, checked and kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from passnet.cli import options as opt
+from passnet.cli.output import print_json, print_tables
+from passnet.errors import InputError
+
+SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class TimeSpan(click.ParamType):
+    """Seconds, also written as 90s, 10m or 1h."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The seconds.
+
+        Raises:
+            click.BadParameter: it is no such text, or nothing.
+        """
+        found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smh]?)", str(value).strip())
+        seconds = float(found[1]) * SECONDS[found[2]] if found else 0.0
+        if seconds <= 0:
+            self.fail(f"{value!r} is no duration; write 90s, 10m or 1h.", param, ctx)
+        return seconds
+
+
+@click.command()
+@click.argument("entry")
+@opt.path("--out", "A folder to keep the result in, for `passnet.load`.")
+@opt.option("--budget", "Begin no further way after this time.", type=TimeSpan(), default="10m")
+@opt.count("--threads", "Threads of torch.", default=1)
+@opt.flag("--freeze", "Fold the values of weights in; they must not change then.")
+@opt.flag("--finite", "Take arguments as finite: what NaN in them leads to is not compared.")
+@opt.option("--engine", "Try this way (repeatable); all that fit by default.", "engines",
+            multiple=True, metavar="NAME")  # fmt: skip
+@opt.option("--author", "Let this author give passes for ranges of the net (repeatable): library, "
+            "compiler, search.", "authors", multiple=True, metavar="NAME")  # fmt: skip
+@opt.path("--library", "The folder of the library of passes; the user's own by default.")
+@opt.amount("--seconds", "Time each way for about so long.", default=2.0)
+@opt.resume
+@opt.json
+def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: bool, finite: bool,
+             engines: tuple[str, ...], authors: tuple[str, ...], library: Path | None,
+             seconds: float, resume: bool, as_json: bool) -> None:  # fmt: skip
+    """Find the fastest way to run the net ENTRY that returns what eager torch does.
+
+    ENTRY is LIBRARY/NET of the catalog, or a function of your own that returns a net and its inputs
+    (path/to/file.py:function), as for `passnet extract`; its code runs in this process. Every way
+    is built, compared on fresh and hostile inputs, and timed in turns with the others; the net runs
+    eagerly where nothing is faster.
+    """
+    from passnet.extract.catalog import build_entry
+    from passnet.extract.entry_selection import resolve
+    from passnet.extract.net import input_values
+    from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+    from passnet.optimizer.record import EngineRecord
+    from passnet.optimizer.tables import optimized_tables
+    from passnet.report.progress import progress
+
+    settings = OptimizeSettings(
+        freeze, finite, budget, threads, seconds, engines or None, authors,
+        str(library) if library else None,
+    )  # fmt: skip
+    names = resolve([entry])
+    if len(names) != 1:
+        raise InputError(f"{entry}: means {len(names)} nets; name one")
+    tried = settings.tried()
+    net = build_entry(names[0])
+    with progress(f"optimising {names[0]}", len(tried)) as step:
+
+        def told(record: EngineRecord) -> None:
+            step(f"{record.engine}: {record.status}")
+
+        optimized = optimize_calls(net.module, [input_values(net)], settings, out, resume, told)
+    if as_json:
+        print_json(optimized.record)
+    else:
+        print_tables(optimized_tables(optimized.record))
+        if out is not None:
+            click.echo(f"kept in {out}: passnet.load({str(out)!r}, net)")

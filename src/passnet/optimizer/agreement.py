@@ -1,0 +1,175 @@
+"""Whether a way to run a net returns what eager torch does, on fresh and on hostile arguments."""
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from passnet.judge.precision import DOWNGRADE, DOWNGRADE_RATIO, relative_error
+from passnet.optimizer.entry import Entry
+from passnet.optimizer.fresh_values import fresh_tensors, hostile_tensors
+from passnet.optimizer.net_call import NetCall
+
+NUM_FRESH = 3
+"""Sets of fresh arguments on which a way is compared, beside the example."""
+
+FOLDED = 4.0
+"""How many times the usual bound the error of a way with folded weights may be: a batch norm that
+is folded into a convolution rounds its weights once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How near a way comes: the largest relative error of an output, and eager torch's own beside
+    float64, None where the net does not run in float64; or why it is wrong.
+    """
+
+    error: float
+    eager_error: float | None
+    wrong: str | None = None
+
+
+class EagerComparison:
+    """Compares ways to run a net with eager torch, each on the same arguments; where these may be
+    taken as `finite`, not on such that are not.
+    """
+
+    def __init__(self, call: NetCall, finite: bool = False, seed: int = 0) -> None:
+        self._call = call
+        self._sets = [
+            [tensor.clone() for tensor in call.tensors()],
+            *(fresh_tensors(call, seed + number) for number in range(NUM_FRESH)),
+        ]
+        self._hostile = [
+            (value, tensors)
+            for value, tensors in hostile_tensors(call, seed)
+            if math.isfinite(value) or not finite
+        ]
+
+    @cached_property
+    def _expected(self) -> list[list[torch.Tensor]]:
+        return [self._eager(tensors) for tensors in self._sets]
+
+    @cached_property
+    def _expected_hostile(self) -> list[list[torch.Tensor] | None]:
+        return [self._try_eager(tensors) for _, tensors in self._hostile]
+
+    @cached_property
+    def _exact(self) -> list[list[torch.Tensor]] | None:
+        """The outputs in float64, None where the net does not run in it."""
+        try:
+            net: Any = copy.deepcopy(self._call.net)
+            net = net.double() if isinstance(net, torch.nn.Module) else net
+            return [
+                [
+                    output.clone()
+                    for output in torch.utils._pytree.tree_leaves(
+                        self._call.eager(self._call.filled([_exact(each) for each in tensors]), net)
+                    )
+                ]
+                for tensors in self._sets
+            ]
+        except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
+            return None
+
+    def agreement(self, entry: Entry) -> Agreement:
+        """How near the outputs of a way are."""
+        error, eager_error = 0.0, None if self._exact is None else 0.0
+        for number, (tensors, expected) in enumerate(zip(self._sets, self._expected, strict=True)):
+            given = [tensor.clone() for tensor in tensors]
+            exact = self._exact[number] if self._exact is not None else None
+            found = compare_outputs(entry.run(list(given)), expected, exact, entry.is_frozen)
+            error = max(error, found.error)
+            if eager_error is not None and found.eager_error is not None:
+                eager_error = max(eager_error, found.eager_error)
+            wrong = found.wrong
+            if not all(map(_same, given, tensors)):
+                wrong = "it writes into an argument"
+            if wrong:
+                return Agreement(error, eager_error, wrong)
+        return Agreement(error, eager_error, self._hostile_difference(entry))
+
+    def _hostile_difference(self, entry: Entry) -> str | None:
+        """Where a way loses or makes values that are not finite; None where it does neither."""
+        for (value, tensors), expected in zip(self._hostile, self._expected_hostile, strict=True):
+            if expected is None:
+                continue  # eager torch refuses such arguments
+            outputs = entry.run(list(tensors))
+            for index, (output, right) in enumerate(zip(outputs, expected, strict=True)):
+                if right.is_floating_point() and not torch.equal(
+                    output.isfinite(), right.isfinite()
+                ):
+                    return f"with {value:g} in its arguments output {index} is finite elsewhere"
+        return None
+
+    def _eager(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        outputs = self._call.eager_outputs(self._call.filled(tensors))
+        return [output.clone() for output in outputs]
+
+    def _try_eager(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        try:
+            return self._eager(tensors)
+        except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
+            return None
+
+
+def compare_outputs(
+    outputs: Sequence[Any],
+    expected: Sequence[torch.Tensor],
+    exact: Sequence[torch.Tensor] | None,
+    is_frozen: bool,
+) -> Agreement:
+    """How near outputs are to eager torch's: their forms, whole numbers and places that are not
+    finite must be the same, and their error beside float64 (beside eager torch's outputs where
+    there is none) no sign of a lower precision, by the bounds of `judge.precision`.
+    """
+    error, eager_error = 0.0, 0.0
+    wrong = _form_difference(outputs, expected)
+    if wrong:
+        return Agreement(error, None, wrong)
+    for index, (output, right) in enumerate(zip(outputs, expected, strict=True)):
+        if not right.is_floating_point():
+            if not torch.equal(output, right):
+                wrong = f"output {index} has other values"
+            continue
+        if not torch.equal(output.isfinite(), right.isfinite()):
+            wrong = f"output {index} is not finite where eager torch's is, or the other way"
+            continue
+        own = _error(output, right if exact is None else exact[index])
+        usual = 0.0 if exact is None else _error(right, exact[index])
+        error, eager_error = max(error, own), max(eager_error, usual)
+        dtype = str(right.dtype).removeprefix("torch.")
+        bound = max(DOWNGRADE.get(dtype, 0.0), DOWNGRADE_RATIO * usual)
+        if own > bound * (FOLDED if is_frozen else 1.0):
+            wrong = f"output {index} is off by {own:.1e}, eager torch by {usual:.1e}"
+    return Agreement(error, None if exact is None else eager_error, wrong)
+
+
+def _form_difference(outputs: Sequence[Any], expected: Sequence[torch.Tensor]) -> str | None:
+    if len(outputs) != len(expected):
+        return f"{len(outputs)} outputs, eager torch has {len(expected)}"
+    for index, (output, right) in enumerate(zip(outputs, expected, strict=True)):
+        if not isinstance(output, torch.Tensor):
+            return f"output {index} is a {type(output).__name__}"
+        for name in ("shape", "dtype", "device"):
+            if getattr(output, name) != getattr(right, name):
+                return f"output {index} has {name} {getattr(output, name)}"
+    return None
+
+
+def _exact(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor.clone()
+
+
+def _same(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool(torch.equal(tensor.nan_to_num(), other.nan_to_num()))
+
+
+def _error(output: torch.Tensor, true: torch.Tensor) -> float:
+    return relative_error(
+        output.detach().double().cpu().numpy(), true.detach().double().cpu().numpy()
+    )

@@ -1,0 +1,190 @@
+"""The ways to run a net that torch has: each builds an entry, or says why it cannot.
+
+What a way needs in another process it leaves in a folder of its own, from where `load` has it back
+in seconds. Ways that fold the values of weights in are `FROZEN`: they are tried where a user says
+that weights will not change.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._inductor.config
+from torch.utils._pytree import tree_leaves, tree_unflatten
+
+from passnet.errors import EngineError, boundary
+from passnet.optimizer.entry import Entry
+from passnet.optimizer.graph_engine import build_with_passes, graph_entry, load_with_passes
+from passnet.optimizer.net_call import NetCall
+from passnet.passes.backend import Residual
+
+PACKAGE_FILE = "net.pt2"
+CONSTANTS_FILE = "constants.pt"
+SCRIPT_FILE = "net.pt"
+
+QUIET = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats": False}
+"""Inductor's settings by which it prints nothing of what it tries."""
+
+Builder = Callable[[NetCall, Path, str], Entry]
+"""Makes an entry of a call, with a folder and the engine's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A way to run a net: how it is built, how it is had back from its folder, and what it is."""
+
+    says: str
+    build: Builder
+    load: Builder
+    is_frozen: bool = False
+
+
+def build_entry_of(engine: str, call: NetCall, folder: Path) -> Entry:
+    """Build a way to run a net; what it needs elsewhere is left in the folder.
+
+    Raises:
+        EngineError: it cannot run this net.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if call.written and engine != "eager":
+        raise EngineError(f"the net writes into {', '.join(call.written[:3])}")
+    with boundary(EngineError, engine), torch.no_grad(), torch._inductor.config.patch(QUIET):
+        return ENGINES[engine].build(call, folder, engine)
+
+
+def load_entry_of(engine: str, call: NetCall, folder: Path) -> Entry:
+    """Have a way to run a net back from the folder in which it was built.
+
+    Raises:
+        EngineError: what it left there is missing or broken, or does not fit the net.
+    """
+    with boundary(EngineError, engine), torch.no_grad():
+        return ENGINES[engine].load(call, folder, engine)
+
+
+def _eager(call: NetCall, folder: Path, engine: str) -> Entry:
+    return call.entry(engine, lambda tensors: call.eager_outputs(call.filled(tensors)))
+
+
+def _compiled(
+    call: NetCall, folder: Path, engine: str, options: Mapping[str, Any], mode: str | None = None
+) -> Entry:
+    torch._dynamo.reset()
+    chosen: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
+    compiled: Any = torch.compile(call.net, **chosen)
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        args, kwargs = tree_unflatten(call.filled(tensors), call.args_spec)
+        with torch.no_grad():
+            return tree_leaves(compiled(*args, **kwargs))
+
+    run(call.tensors())
+    return call.entry(engine, run, "freezing" in options, compiled)
+
+
+def _build_aot(call: NetCall, folder: Path, engine: str, options: Mapping[str, Any]) -> Entry:
+    is_frozen = bool(options.get("freezing"))
+    configs = {"aot_inductor.package_constants_in_so": is_frozen, **options}
+    program = call.exported
+    torch.save(dict(program.constants), folder / CONSTANTS_FILE)
+    torch._inductor.aoti_compile_and_package(
+        program, package_path=str(folder / PACKAGE_FILE), inductor_configs=configs
+    )
+    return _load_aot(call, folder, engine)
+
+
+def _load_aot(call: NetCall, folder: Path, engine: str) -> Entry:
+    package = folder / PACKAGE_FILE
+    if not package.is_file():
+        raise EngineError(f"{package} is missing; optimise the net again")
+    model = torch._inductor.aoti_load_package(str(package), run_single_threaded=True)
+    is_frozen = ENGINES[engine].is_frozen
+    if not is_frozen:
+        constants = torch.load(folder / CONSTANTS_FILE, weights_only=True)
+        held = {
+            name: (call.weights.get(name, constants.get(name))) for name in _constant_names(model)
+        }
+        missing = [name for name, value in held.items() if value is None]
+        if missing:
+            raise EngineError(f"the net has no weight {missing[0]}, which {package} was made with")
+        held = {name: value.detach() for name, value in held.items() if value is not None}
+        # it reads the net's own memory, so that weights that are updated in place are right
+        model.load_constants(held, check_full_update=True, user_managed=True)
+    loader: Any = model.loader  # type: ignore[attr-defined]
+    return call.entry(engine, loader.boxed_run, is_frozen, model)
+
+
+def _constant_names(model: Any) -> list[str]:
+    names: list[str] = model.get_constant_fqns()
+    return names
+
+
+class _FlatNet(torch.nn.Module):
+    """A net that takes the tensors of a call, flat, and returns its outputs as a tuple."""
+
+    def __init__(self, call: NetCall) -> None:
+        super().__init__()
+        self.net = call.net
+        self._call = call
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The outputs of the net, flat."""
+        return tuple(tree_leaves(self._call.eager(self._call.filled(tensors))))
+
+
+def _build_script(call: NetCall, folder: Path, engine: str) -> Entry:
+    if not isinstance(call.net, torch.nn.Module):
+        raise EngineError("a function has no weights to fold in")
+    flat = _FlatNet(call).eval()
+    traced = torch.jit.trace(flat, tuple(call.tensors()), strict=False, check_trace=False)
+    frozen = torch.jit.optimize_for_inference(torch.jit.freeze(traced))
+    torch.jit.save(frozen, folder / SCRIPT_FILE)
+    return _load_script(call, folder, engine)
+
+
+def _load_script(call: NetCall, folder: Path, engine: str) -> Entry:
+    script: Any = torch.jit.load(folder / SCRIPT_FILE)
+    entry = call.entry(engine, lambda tensors: script(*tensors), is_frozen=True)
+    for _ in range(3):  # it specialises itself in its first calls
+        entry.run(call.tensors())
+    return entry
+
+
+def _aot(says: str, **options: Any) -> Engine:
+    named = {name.replace("__", "."): value for name, value in options.items()}
+    return Engine(says, partial(_build_aot, options=named), _load_aot, bool(named.get("freezing")))
+
+
+def _compile(says: str, mode: str | None = None, **options: Any) -> Engine:
+    build = partial(_compiled, options=options, mode=mode)
+    return Engine(says, build, build, bool(options.get("freezing")))
+
+
+def _passes(says: str, residual: Residual) -> Engine:
+    build = partial(build_with_passes, residual=residual)
+    return Engine(says, build, partial(load_with_passes, residual=residual))
+
+
+ENGINES: Mapping[str, Engine] = {
+    "eager": Engine("eager torch", _eager, _eager),
+    "compile": _compile("torch.compile"),
+    "graph": Engine("the graph that Dynamo finds, op by op", graph_entry, graph_entry),
+    "aot": _aot("AOTInductor"),
+    "compile_frozen": _compile("torch.compile with freezing", freezing=True),
+    "aot_frozen": _aot("AOTInductor with freezing", freezing=True),
+    "script_frozen": Engine(
+        "torch.jit.optimize_for_inference", _build_script, _load_script, is_frozen=True
+    ),
+    "aot_autotune_frozen": _aot(
+        "AOTInductor with freezing and max_autotune", freezing=True, max_autotune=True
+    ),
+    "passes": _passes("the graph with passes, the rest op by op", "eager"),
+    "passes_compiled": _passes("the graph with passes, the rest by Inductor", "inductor"),
+    "compile_autotune": _compile("torch.compile, max-autotune", mode="max-autotune-no-cudagraphs"),
+}
+"""All ways to run a net, in the order in which they are tried, the likely and the cheap first."""

@@ -1,0 +1,66 @@
+"""Other arguments of the same form: fresh values like those of an example, and hostile ones."""
+
+from collections.abc import Iterator
+
+import torch
+
+from passnet.optimizer.net_call import NetCall
+
+HOSTILE = (float("nan"), float("inf"), -float("inf"), 1e-40)
+"""Put into one element of each floating-point argument, one kind at a time; the last is a denormal
+in float32."""
+
+
+def fresh_tensors(call: NetCall, seed: int) -> list[torch.Tensor]:
+    """Tensors for another call: floats of the mean and deviation of the example's, whole numbers
+    within its range. What has few distinct values, such as a mask, keeps them in another order.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    return [_fresh(tensor, generator) for tensor in call.tensors()]
+
+
+def hostile_tensors(call: NetCall, seed: int) -> Iterator[tuple[float, list[torch.Tensor]]]:
+    """Fresh tensors with one hostile value each in all floating-point arguments."""
+    if not any(tensor.is_floating_point() and tensor.numel() for tensor in call.tensors()):
+        return
+    for value in HOSTILE:
+        generator = torch.Generator().manual_seed(seed)
+        tensors = fresh_tensors(call, seed)
+        for tensor in tensors:
+            if tensor.is_floating_point() and tensor.numel():
+                place = int(torch.randint(tensor.numel(), (), generator=generator))
+                tensor[_index(tensor, place)] = value
+        yield value, tensors
+
+
+def _index(tensor: torch.Tensor, place: int) -> tuple[int, ...]:
+    index: list[int] = []
+    for size in reversed(tensor.shape):
+        index.insert(0, place % size)
+        place //= size
+    return tuple(index)
+
+
+def _fresh(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    values = tensor.detach().to("cpu")
+    if values.numel() == 0:
+        return tensor.clone()
+    if values.dtype is torch.bool or values.is_complex() or _is_mask(values):
+        order = torch.randperm(values.numel(), generator=generator)
+        drawn = values.reshape(-1)[order].reshape(values.shape)
+    elif values.is_floating_point():
+        drawn = torch.randn(values.shape, generator=generator) * float(values.float().std(False))
+        drawn = drawn + float(values.float().mean())
+    else:
+        low, high = int(values.min()), int(values.max())
+        drawn = torch.randint(low, high + 1, values.shape, generator=generator)
+    fresh = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    return fresh.copy_(drawn).to(tensor.device)
+
+
+def _is_mask(values: torch.Tensor) -> bool:
+    """Whether a tensor has few values, or such that a mean says nothing of them."""
+    if values.is_floating_point() and not bool(values.isfinite().all()):
+        return True
+    sample = values.reshape(-1)[:4096]
+    return values.numel() > 8 and sample.unique().numel() <= 2

@@ -1,0 +1,104 @@
+"""Passes for one range, written by an author or given, and judged on this machine.
+
+The judge sees a range as the only graph of a task. It calls the rewritten graph directly: what the
+guards of torch.compile cost is no part of a range.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from passnet.agent.authors.search import BUDGET
+from passnet.agent.evaluator import Evaluator
+from passnet.agent.files import Files
+from passnet.agent.run import AUTHORS
+from passnet.agent.session import Session
+from passnet.bench.run import RunSettings
+from passnet.errors import AuthorError, GraphError, InputError, MeasureError, did_you_mean
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.settings import JudgeSettings
+from passnet.judge.trial import Trial
+from passnet.optimizer.library import RangeKey
+from passnet.suite.suite import SuiteGraph, Task
+
+LEAST_EVALUATIONS = 4
+"""A search with fewer cannot find anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPass:
+    """A pass folder for a range and its trial; None where there is nothing to judge, or it could
+    not be: `error` says why. `evaluation_s` is how long an evaluation took.
+    """
+
+    files: Files
+    trial: Trial | None
+    error: str | None = None
+    evaluation_s: float | None = None
+
+
+def judging_settings(num_threads: int = 1, device: str = "cpu") -> RunSettings:
+    """How ranges are judged: in the best sandbox that works here, with any op of torch allowed."""
+    return RunSettings(JudgeSettings(device=device), num_threads, find_sandbox("auto").name)
+
+
+def range_evaluator(settings: RunSettings) -> Evaluator:
+    """The processes in which ranges are judged, one after another; to be entered."""
+    return Evaluator(settings, "direct")
+
+
+def check_authors(names: tuple[str, ...]) -> None:
+    """See that there are these authors.
+
+    Raises:
+        InputError: there is none of a name.
+    """
+    for name in names:
+        if name not in AUTHORS:
+            raise InputError(
+                f"there is no author {name!r}; there are library, {', '.join(AUTHORS)}"
+                f"{did_you_mean(name, ['library', *AUTHORS])}"
+            )
+
+
+def judge_files(evaluator: Evaluator, key: RangeKey, files: Mapping[str, str]) -> JudgedPass:
+    """A pass folder judged on a range, here and now."""
+    try:
+        [trial] = evaluator.judge(_task(key), dict(files))
+    except (MeasureError, InputError) as cause:
+        return JudgedPass(dict(files), None, str(cause))
+    return JudgedPass(dict(files), trial)
+
+
+def let_author_write(
+    evaluator: Evaluator, key: RangeKey, author: str, most_evaluations: int = BUDGET
+) -> JudgedPass:
+    """What an author, a program, writes for a range, judged.
+
+    Of several states the best is judged once more, so that its time is not the luckiest one.
+    """
+    session = Session(_task(key), evaluator, first_op=key.num_layouts, is_strided=True)
+    module, name = AUTHORS[author].split(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    try:
+        if author == "search":
+            function(session, budget=most_evaluations)
+        else:
+            function(session)
+        error = None
+    except (AuthorError, GraphError, MeasureError) as cause:
+        error = str(cause)
+    best = session.best
+    if best is None:
+        return JudgedPass({}, None, error or "nothing of it could be judged")
+    evaluation = session.evaluations[best]
+    judged = JudgedPass(evaluation.files, session.trials[best][0])
+    if sum(each.files != evaluation.files for each in session.evaluations):
+        judged = judge_files(evaluator, key, evaluation.files)
+    return JudgedPass(judged.files, judged.trial, judged.error or error, evaluation.seconds)
+
+
+def _task(key: RangeKey) -> Task:
+    name = f"range_{key.fingerprint[:12]}"
+    return Task(name, (SuiteGraph(name, name, key.graph),))

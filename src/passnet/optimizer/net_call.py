@@ -1,0 +1,128 @@
+"""A net and a call of it: what every way to run it is built from and compared with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram, export
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+from passnet.errors import EngineError, InputError, boundary
+from passnet.optimizer.entry import Entry
+
+
+class NetCall:
+    """A net with the arguments of one call.
+
+    `leaves` are the arguments, flat, and `outputs` what the net returns for them, flat too;
+    `written` are the names of what it writes into, weights and arguments.
+
+    Raises:
+        InputError: the net is in training mode, fails on these arguments, or returns no tensor.
+    """
+
+    def __init__(
+        self, net: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        if isinstance(net, torch.nn.Module) and net.training:
+            raise InputError(
+                f"{type(net).__name__} is in training mode; call net.eval() first: only nets that "
+                "are evaluated are optimised"
+            )
+        self.net = net
+        self.args, self.kwargs = tuple(args), dict(kwargs)
+        self.leaves, self.args_spec = tree_flatten((self.args, self.kwargs))
+        self.weights = weights_of(net)
+        held = {
+            **{f"argument {number}": tensor for number, tensor in enumerate(self.tensors())},
+            **self.weights,
+        }
+        before = {name: tensor._version for name, tensor in held.items()}
+        try:
+            outputs = self.eager(self.leaves)
+        except Exception as cause:
+            raise InputError(
+                f"the net fails on these inputs: {type(cause).__name__}: {cause}"
+            ) from cause
+        self.written = [name for name, each in held.items() if each._version != before[name]]
+        self.outputs, self.out_spec = tree_flatten(outputs)
+        if not all(isinstance(output, torch.Tensor) for output in self.outputs):
+            kinds = {type(each).__name__ for each in self.outputs} - {"Tensor"}
+            raise InputError(
+                f"the net returns {', '.join(sorted(kinds))} beside tensors; wrap it in a module "
+                "that returns tensors alone, in tuples, lists or dicts"
+            )
+        if not self.outputs:
+            raise InputError("the net returns no tensor")
+
+    def eager(self, leaves: Sequence[Any], net: Callable[..., Any] | None = None) -> Any:
+        """What the net, or another one that is called like it, returns for other leaves."""
+        args, kwargs = tree_unflatten(list(leaves), self.args_spec)
+        with torch.no_grad():
+            return (net or self.net)(*args, **kwargs)
+
+    def eager_outputs(self, leaves: Sequence[Any]) -> list[torch.Tensor]:
+        """The same, flat."""
+        return tree_leaves(self.eager(leaves))
+
+    def filled(self, tensors: Sequence[torch.Tensor]) -> list[Any]:
+        """The leaves with other tensors."""
+        remaining = iter(tensors)
+        return [next(remaining) if isinstance(leaf, torch.Tensor) else leaf for leaf in self.leaves]
+
+    def tensors(self) -> list[torch.Tensor]:
+        """The tensors among the leaves."""
+        return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
+
+    def entry(
+        self,
+        engine: str,
+        run: Callable[[list[torch.Tensor]], Sequence[Any]],
+        is_frozen: bool = False,
+        plain: Callable[..., Any] | None = None,
+    ) -> Entry:
+        """A way to run the net on arguments of this form."""
+        return Entry(
+            engine,
+            self.args_spec,
+            tuple(self.leaves),
+            run,
+            self.out_spec,
+            self.weights,
+            is_frozen,
+            plain,
+        )
+
+    @cached_property
+    def exported(self) -> ExportedProgram:
+        """The net as `torch.export` sees it.
+
+        Raises:
+            EngineError: it cannot be exported.
+        """
+        module = self.net if isinstance(self.net, torch.nn.Module) else FunctionNet(self.net)
+        with boundary(EngineError, "torch.export"), torch.no_grad():
+            return export(module, self.args, self.kwargs, strict=False)
+
+
+class FunctionNet(torch.nn.Module):
+    """A function of tensors as a module."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self._function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns."""
+        return self._function(*args, **kwargs)
+
+
+def weights_of(net: Callable[..., Any]) -> dict[str, torch.Tensor]:
+    """The parameters and buffers of a net, by each of their names."""
+    if not isinstance(net, torch.nn.Module):
+        return {}
+    return {
+        **dict(net.named_parameters(remove_duplicate=False)),
+        **dict(net.named_buffers(remove_duplicate=False)),
+    }

@@ -1,0 +1,366 @@
+"""`passnet.optimize`: every way to run a net is built, compared with eager torch, timed beside the
+others as a user would call it, and the fastest is returned, eager torch itself included.
+"""
+
+import shutil
+import tempfile
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from passnet import __version__
+from passnet.bench.environment import describe_environment
+from passnet.errors import CaptureError, EngineError, GraphError, InputError
+from passnet.extract.capture import module_graph
+from passnet.optimizer.agreement import EagerComparison
+from passnet.optimizer.blocks import block_times
+from passnet.optimizer.engines import ENGINES, build_entry_of, load_entry_of
+from passnet.optimizer.entry import Entry
+from passnet.optimizer.fast_net import FastNet
+from passnet.optimizer.graph_engine import CHOSEN_FOLDER, net_graph
+from passnet.optimizer.interleaved import CallTimes, time_calls
+from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.package import digest_of_weights, form_folder, save_example
+from passnet.optimizer.page import optimized_page
+from passnet.optimizer.record import (
+    RECORD_FILE,
+    EngineRecord,
+    FormRecord,
+    OptimizedRecord,
+    RangeRecord,
+)
+from passnet.passes.cpp import cache_folder
+from passnet.records.serialise import make_folder, read_json, write_json, write_text
+
+ENGINE_FILE = "engine.json"
+"""What came of building one way, beside what it needs: a run that goes on takes it from there."""
+
+USUAL = ("eager", "compile", "graph", "aot")
+WITH_PASSES = ("passes", "passes_compiled")
+FOLDING = ("compile_frozen", "aot_frozen", "script_frozen", "aot_autotune_frozen")
+"""Ways that are tried in any case, those where authors of passes are named, and those that fold
+weights in."""
+
+PAGE_FILE = "report.html"
+
+Progress = Callable[[EngineRecord], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizeSettings:
+    """How a net is optimised.
+
+    Args:
+        freeze: whether the values of weights may be folded in, so that they must not change.
+        finite: whether arguments may be taken as finite, so that NaN and infinities in them need
+            not lead to what they do in eager torch; a ReLU that is fused into a product by oneDNN
+            makes 0 of NaN.
+        budget_s: seconds after which no further way is begun.
+        num_threads: torch's threads; None for as many as it has.
+        seconds: seconds that each way is timed.
+        engines: the ways that are tried; None for `USUAL`, `WITH_PASSES` where there are authors,
+            and `FOLDING` where weights may be folded in.
+        authors: who gives passes for the ranges of the net: "library" for what was judged before,
+            and programs that write passes, "compiler" and "search". They have what is left of the
+            budget when torch's own ways are built.
+        library: the folder of the library of passes; None for the user's own.
+    """
+
+    freeze: bool = False
+    finite: bool = False
+    budget_s: float = 600.0
+    num_threads: int | None = None
+    seconds: float = 2.0
+    engines: tuple[str, ...] | None = None
+    authors: tuple[str, ...] = ()
+    library: str | None = None
+
+    def tried(self) -> tuple[str, ...]:
+        """The ways that are tried.
+
+        Raises:
+            InputError: one of them is not known.
+        """
+        usual = USUAL + (FOLDING if self.freeze else ()) + (WITH_PASSES if self.authors else ())
+        names = self.engines or usual
+        unknown = [name for name in names if name not in ENGINES]
+        if unknown:
+            raise InputError(f"no engine {unknown[0]!r}; there are {', '.join(ENGINES)}")
+        folding = [name for name in names if ENGINES[name].is_frozen]
+        if folding and not self.freeze:
+            raise InputError(f"{folding[0]} folds weights in; ask for that with freeze=True")
+        return tuple(dict.fromkeys(("eager", *names)))
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """A net that was optimised, and the record of how."""
+
+    net: FastNet
+    record: OptimizedRecord
+
+
+def optimize(
+    net: Callable[..., Any],
+    *args: Any,
+    inputs: Sequence[Any] = (),
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> FastNet:
+    """A net that is called like another one, returns the same, and is as fast as can be.
+
+    Args:
+        net: a module in evaluation mode, or a function of tensors.
+        args: an example of its arguments, by position.
+        inputs: examples of several forms instead: each a tuple of arguments by position, or a dict
+            of them by name.
+        out: a folder to keep the result in, which `passnet.load` reads; None keeps nothing.
+        resume: go on in that folder where an earlier run stopped.
+        progress: told what came of each way that was tried.
+        **settings: fields of `OptimizeSettings`.
+
+    Raises:
+        InputError: the net is in training mode, fails on its inputs, or returns no tensors; `out`
+            is there already; a setting is unknown.
+
+    Examples:
+        >>> import torch
+        >>> net = torch.nn.Linear(4, 2).eval()
+        >>> fast = optimize(net, torch.ones(1, 4), engines=("graph",), seconds=0.1)
+        >>> torch.equal(fast(torch.ones(1, 4)), net(torch.ones(1, 4)))
+        True
+    """
+    if bool(args) == bool(inputs):
+        raise InputError("give an example of the net's arguments, or several by inputs=[...]")
+    unknown = sorted(set(settings) - set(OptimizeSettings.__dataclass_fields__))
+    if unknown:
+        known = ", ".join(OptimizeSettings.__dataclass_fields__)
+        raise InputError(f"no setting {unknown[0]!r}; there are {known}")
+    calls = [_arguments(each) for each in (inputs or [args])]
+    return optimize_calls(net, calls, OptimizeSettings(**settings), out, resume, progress).net
+
+
+def optimize_calls(
+    net: Callable[..., Any],
+    calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
+    settings: OptimizeSettings = OptimizeSettings(),
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> Optimized:
+    """The same as `optimize`, of calls with arguments by position and by name, with its record."""
+    tried = settings.tried()
+    if out is None:
+        folder = Path(tempfile.mkdtemp(prefix="passnet-optimized-"))
+    else:
+        folder = Path(out)
+        if (folder / RECORD_FILE).exists():
+            raise InputError(f"{folder}: holds an optimised net already; load it, or remove it")
+        if folder.exists() and any(folder.iterdir()) and not resume:
+            raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
+        make_folder(folder)
+    deadline = time.monotonic() + settings.budget_s
+    entries: list[Entry] = []
+    forms = []
+    with _threads(settings.num_threads):
+        for number, (args, kwargs) in enumerate(calls):
+            call = NetCall(net, args, kwargs)
+            home = form_folder(folder, number)
+            make_folder(home)
+            if out is not None:
+                save_example(home, call.args, call.kwargs)
+            form, entry = _optimize_form(call, home, tried, settings, deadline, progress)
+            forms.append(form)
+            if entry is not None:
+                entries.append(entry)
+        frozen = any(entry.is_frozen for entry in entries)
+        record = OptimizedRecord(
+            type(net).__name__,
+            digest_of_weights(net),
+            digest_of_weights(net, with_values=True) if frozen else "",
+            torch.get_num_threads(),
+            settings.freeze,
+            describe_environment(),
+            tuple(forms),
+            __version__,
+        )
+    fast = FastNet(net, entries, warns=len(entries) == len(forms))
+    if out is None:
+        weakref.finalize(fast, shutil.rmtree, folder, ignore_errors=True)
+    else:
+        write_text(folder / PAGE_FILE, optimized_page(record))
+        write_json(folder / RECORD_FILE, record)  # with which it is whole
+    return Optimized(fast, record)
+
+
+def _arguments(example: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    if isinstance(example, Mapping):
+        return (), example
+    if isinstance(example, (tuple, list)):
+        return example, {}
+    return (example,), {}
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Torch with so many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _optimize_form(
+    call: NetCall,
+    folder: Path,
+    tried: Sequence[str],
+    settings: OptimizeSettings,
+    deadline: float,
+    progress: Progress | None,
+) -> tuple[FormRecord, Entry | None]:
+    """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
+    comparison = EagerComparison(call, settings.finite)
+    records: dict[str, EngineRecord] = {}
+    ranges: tuple[RangeRecord, ...] = ()
+    entries: dict[str, Entry] = {}
+    for name in tried:
+        if name != "eager" and time.monotonic() > deadline:
+            records[name] = EngineRecord(name, "untried", "the budget was spent")
+        else:
+            if name in WITH_PASSES and not ranges:
+                ranges = _choose_passes(call, folder, settings, deadline)
+            records[name], entry = _tried(name, call, folder / name, comparison)
+            if entry is not None:
+                entries[name] = entry
+        if progress is not None:
+            progress(records[name])
+    times = _time(call, entries, settings.seconds)
+    for name in entries:
+        ms = times.ms.get(name)
+        plain_ms = times.ms.get(_plain(name))
+        records[name] = replace(records[name], ms=ms, plain_ms=plain_ms)
+    usable = {name: times.ms[name if name != "eager" else _plain(name)] for name in entries}
+    chosen = min(usable, key=usable.__getitem__)
+    timed = chosen if chosen != "eager" else _plain(chosen)
+    gained = times.speedup(timed, over=_plain("eager"))
+    form = FormRecord(
+        tuple(map(_shown, call.leaves)),
+        chosen,
+        tuple(records.values()),
+        times.ms[timed],
+        times.ms[_plain("eager")],
+        gained.value,
+        gained.low,
+        gained.high,
+        block_times(call),
+        ranges,
+    )
+    for name in tried:
+        if name != chosen:
+            shutil.rmtree(folder / name, ignore_errors=True)
+    return form, None if chosen == "eager" else entries[chosen]
+
+
+def _choose_passes(
+    call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
+) -> tuple[RangeRecord, ...]:
+    """Choose passes for the ranges of a net, and put their folders where ways look for them."""
+    from passnet.optimizer.library import PassLibrary
+    from passnet.optimizer.pass_choice import choose_passes
+
+    try:
+        graph = net_graph(call)
+        captured = module_graph(graph.module, list(graph.arguments))
+    except (CaptureError, EngineError, GraphError):
+        return ()  # the ways say why there is no graph
+    library = PassLibrary(Path(settings.library) if settings.library else cache_folder("library"))
+    seconds = max(deadline - time.monotonic(), 1.0)
+    choice = choose_passes([captured], library, settings.authors, seconds, torch.get_num_threads())
+    home = folder / CHOSEN_FOLDER
+    shutil.rmtree(home, ignore_errors=True)
+    make_folder(home)
+    for number, path in enumerate(choice.folders):
+        shutil.copytree(path, home / f"{number:03}")
+    chosen = Counter(each.result.digest for each in choice.chosen)
+    return tuple(
+        RangeRecord(
+            result.ops,
+            len(result.places),
+            chosen[result.digest] if result.digest else 0,
+            result.author,
+            result.status,
+            result.eager_ms,
+            result.pass_ms,
+            result.saved_ms,
+        )
+        for result in choice.results
+    )
+
+
+def _tried(
+    name: str, call: NetCall, folder: Path, comparison: EagerComparison
+) -> tuple[EngineRecord, Entry | None]:
+    """Build one way, or have it back from an earlier run, and compare it with eager torch."""
+    start = time.monotonic()
+    file = folder / ENGINE_FILE
+    try:
+        if file.is_file():
+            record = read_json(file, EngineRecord)
+            if record.status != "ok":
+                return record, None
+            return record, load_entry_of(name, call, folder)
+        entry = build_entry_of(name, call, folder)
+        found = comparison.agreement(entry)
+    except EngineError as cause:
+        text = " ".join(str(cause).split())[:400]
+        record = EngineRecord(name, "refused", text, time.monotonic() - start)
+        make_folder(folder)
+        write_json(file, record)
+        return record, None
+    seconds = time.monotonic() - start
+    status = "wrong" if found.wrong else "ok"
+    record = EngineRecord(
+        name, status, found.wrong, seconds, None, None, found.error, found.eager_error
+    )
+    write_json(file, record)
+    return record, None if found.wrong else entry
+
+
+def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTimes:
+    """Time all ways as the returned net calls them, and those that torch has as torch does."""
+
+    def run(net: Callable[..., Any]) -> Any:
+        return net(*call.args, **call.kwargs)
+
+    calls: dict[str, Callable[[], object]] = {}
+    for name, entry in entries.items():
+        if name != "eager":
+            calls[name] = partial(run, FastNet(call.net, [entry]))
+        plain = call.net if name == "eager" else entry.plain
+        if plain is not None:
+            calls[_plain(name)] = partial(run, plain)
+    with torch.no_grad():
+        return time_calls(calls, seconds, always=(_plain("eager"),))
+
+
+def _plain(name: str) -> str:
+    return f"{name} of torch"
+
+
+def _shown(leaf: Any) -> str:
+    """A form of an argument in words."""
+    if isinstance(leaf, torch.Tensor):
+        return f"{str(leaf.dtype).removeprefix('torch.')}{list(leaf.shape)}"
+    return repr(leaf)[:40]

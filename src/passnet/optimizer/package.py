@@ -1,0 +1,121 @@
+"""An optimised net on disk: its record, and what the chosen ways need, in a folder of its own."""
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from passnet.bench.environment import describe_environment
+from passnet.errors import EngineError, InputError, boundary
+from passnet.optimizer.agreement import compare_outputs
+from passnet.optimizer.engines import load_entry_of
+from passnet.optimizer.entry import Entry
+from passnet.optimizer.fast_net import FastNet
+from passnet.optimizer.net_call import NetCall, weights_of
+from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
+from passnet.records.serialise import read_json
+
+EXAMPLE_FILE = "example.pt"
+
+_log = logging.getLogger("passnet")
+
+
+def form_folder(folder: Path, number: int) -> Path:
+    """Where what belongs to inputs of one form lies."""
+    return folder / f"form-{number}"
+
+
+def save_example(folder: Path, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Keep the arguments of an example.
+
+    Raises:
+        InputError: they hold what is neither a tensor nor a plain value.
+    """
+    path = folder / EXAMPLE_FILE
+    torch.save((args, dict(kwargs)), path)
+    with boundary(InputError, "the inputs cannot be saved; give tensors and plain values"):
+        torch.load(path, weights_only=True)
+
+
+def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
+    """An optimised net back from its folder, in another process: in seconds, without authors.
+
+    Args:
+        folder: what `passnet.optimize(..., out=folder)` wrote.
+        net: the net that was optimised, built again.
+
+    Raises:
+        InputError: the folder holds no optimised net, or one of another net, of other weights where
+            these were folded in, of another torch or processor.
+    """
+    folder = Path(folder)
+    if not (folder / RECORD_FILE).is_file():
+        raise InputError(f"{folder}: holds no optimised net; give what passnet.optimize wrote")
+    record = read_json(folder / RECORD_FILE, OptimizedRecord)
+    _check_fit(record, net, folder)
+    entries: list[Entry] = []
+    for number, form in enumerate(record.forms):
+        home = form_folder(folder, number)
+        with boundary(InputError, f"{home / EXAMPLE_FILE}: cannot be read; optimise again"):
+            args, kwargs = torch.load(home / EXAMPLE_FILE, weights_only=True)
+        if form.chosen == "eager":
+            continue
+        call = NetCall(net, args, kwargs)
+        try:
+            entry = load_entry_of(form.chosen, call, home / form.chosen)
+        except EngineError as cause:
+            raise InputError(f"{folder}: {cause}") from cause
+        wrong = _wrong(call, entry)
+        if wrong:
+            raise InputError(f"{folder}: {form.chosen} is wrong here: {wrong}; optimise again")
+        entries.append(entry)
+    return FastNet(net, entries, warns=len(entries) == len(record.forms))
+
+
+def digest_of_weights(net: Callable[..., Any], with_values: bool = False) -> str:
+    """A digest of the names and forms of a net's weights, and of their values if asked for."""
+    digest = hashlib.sha256()
+    for name, weight in sorted(weights_of(net).items()):
+        form = (name, tuple(weight.shape), weight.stride(), str(weight.dtype), str(weight.device))
+        digest.update(repr(form).encode())
+        if with_values:
+            flat = weight.detach().cpu().contiguous().reshape(-1)
+            digest.update(flat.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _check_fit(record: OptimizedRecord, net: Callable[..., Any], folder: Path) -> None:
+    here, made = describe_environment(), record.environment
+    for what, now, then in (
+        ("torch", here.torch, made.torch),
+        ("processor", here.cpu, made.cpu),
+        ("Python", here.python.rpartition(".")[0], made.python.rpartition(".")[0]),
+    ):
+        if now != then:
+            raise InputError(f"{folder}: was made for {what} {then}, and here is {now}; optimise "
+                             "the net again")  # fmt: skip
+    name = type(net).__name__
+    if name != record.net or digest_of_weights(net) != record.weights:
+        raise InputError(
+            f"{folder}: is of a {record.net} with other weights than this {name} has; build the "
+            "net as it was, or optimise it again"
+        )
+    if record.values and digest_of_weights(net, with_values=True) != record.values:
+        raise InputError(
+            f"{folder}: weights were folded in, and those of this net have other values; load the "
+            "same weights, or optimise again"
+        )
+    if torch.get_num_threads() != record.num_threads:
+        _log.warning(
+            "%s was made for %d threads, and torch has %d; call torch.set_num_threads(%d)",
+            folder, record.num_threads, torch.get_num_threads(), record.num_threads,
+        )  # fmt: skip
+
+
+def _wrong(call: NetCall, entry: Entry) -> str | None:
+    """What is wrong with the outputs for the example; the full comparison was made before."""
+    outputs = entry.run(call.tensors())
+    return compare_outputs(outputs, call.outputs, None, entry.is_frozen).wrong

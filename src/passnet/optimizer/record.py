@@ -1,0 +1,125 @@
+"""What an optimisation leaves behind: every way that was tried, its times, and what was chosen.
+
+It imports no torch, so that tables and pages can be made of it anywhere.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from passnet.bench.environment import Environment
+
+RECORD_FILE = "optimized.json"
+
+EngineStatus: TypeAlias = Literal["ok", "refused", "wrong", "untried"]
+"""ok: built, right and timed. refused: it cannot run this net. wrong: it returns something else
+than eager torch. untried: the budget was spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRecord:
+    """One way to run a net on inputs of one form.
+
+    Args:
+        engine: its name, one of `engines.ENGINES`, or "passes".
+        status: what came of it.
+        reason: why it was refused or is wrong.
+        build_s: seconds that building it took.
+        ms: milliseconds of a call, with the checks that the returned net makes; None without.
+        plain_ms: the same as torch calls it, without checks of ours and with its own.
+        error: the largest relative error of an output, beside float64 where the net runs in it.
+        eager_error: eager torch's own; None where the net does not run in float64.
+    """
+
+    engine: str
+    status: EngineStatus
+    reason: str | None = None
+    build_s: float = 0.0
+    ms: float | None = None
+    plain_ms: float | None = None
+    error: float | None = None
+    eager_error: float | None = None
+
+    @property
+    def best_ms(self) -> float | None:
+        """The shorter of the two times."""
+        return min((ms for ms in (self.ms, self.plain_ms) if ms is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRecord:
+    """A range of ops that passes were looked up or written for.
+
+    Args:
+        ops: what it calls, in order.
+        num_places: how often it is in the net.
+        num_chosen: in how many of these the pass was chosen.
+        author: who wrote the pass.
+        status: what came of it.
+        eager_ms: a call by eager torch, None where it was not timed.
+        pass_ms: and by the pass.
+        saved_ms: what it saves at least in one place.
+    """
+
+    ops: tuple[str, ...]
+    num_places: int
+    num_chosen: int
+    author: str
+    status: str
+    eager_ms: float | None
+    pass_ms: float | None
+    saved_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRecord:
+    """A module within the net, by its name and the name of its class, and the milliseconds that it
+    takes in eager torch.
+    """
+
+    name: str
+    kind: str
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class FormRecord:
+    """Inputs of one form: what was tried for them, and what is used.
+
+    `speedup` is that of the net that is returned over eager torch, with its 95 % interval.
+    """
+
+    inputs: tuple[str, ...]
+    chosen: str
+    engines: tuple[EngineRecord, ...]
+    ms: float
+    eager_ms: float
+    speedup: float
+    speedup_low: float
+    speedup_high: float
+    blocks: tuple[BlockRecord, ...] = ()
+    ranges: tuple[RangeRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizedRecord:
+    """A net that was optimised.
+
+    Args:
+        net: the name of its class.
+        weights: a digest of the names, shapes and dtypes of its weights.
+        values: a digest of their values, where some way folds them in; "" elsewhere.
+        num_threads: torch's threads that it was made and timed with.
+        freeze: whether weights may be folded in.
+        environment: where it was made.
+        forms: one for each form of inputs.
+        passnet: the version of this package.
+    """
+
+    net: str
+    weights: str
+    values: str
+    num_threads: int
+    freeze: bool
+    environment: Environment
+    forms: tuple[FormRecord, ...]
+    passnet: str

@@ -1,0 +1,75 @@
+"""Tables of an optimised net: the ways that were tried for each form of its inputs."""
+
+from passnet.optimizer.record import EngineRecord, FormRecord, OptimizedRecord
+from passnet.report.tables import Table
+
+MAX_REASON = 90
+MAX_OPS = 6
+
+
+def optimized_tables(record: OptimizedRecord) -> list[Table]:
+    """One table for each form of inputs, and one for its ranges, if passes were looked for."""
+    return [
+        table
+        for form in record.forms
+        for table in (_form_table(record, form), *([_range_table(form)] if form.ranges else []))
+    ]
+
+
+def _form_table(record: OptimizedRecord, form: FormRecord) -> Table:
+    threads = "one thread" if record.num_threads == 1 else f"{record.num_threads} threads"
+    gain = f"{form.speedup:.2f} ({form.speedup_low:.2f} – {form.speedup_high:.2f})"
+    table = Table(
+        f"{record.net} on {', '.join(form.inputs)}, {threads}",
+        ("way", "ms", "as torch calls it, ms", "over eager", "built in s", "error", ""),
+        note=f"{form.chosen} is used: {gain} times as fast as eager torch. error: the largest "
+        "relative error of an output, beside float64 where the net runs in it.",
+    )
+    for engine in sorted(form.engines, key=lambda each: each.best_ms or float("inf")):
+        best = engine.best_ms
+        table.rows.append((
+            engine.engine + (" *" if engine.engine == form.chosen else ""),
+            _ms(engine.ms),
+            _ms(engine.plain_ms),
+            f"{form.eager_ms / best:.2f}" if best else "–",
+            f"{engine.build_s:.1f}",
+            "–" if engine.error is None else f"{engine.error:.0e}",
+            _outcome(engine),
+        ))  # fmt: skip
+    return table
+
+
+def _range_table(form: FormRecord) -> Table:
+    """The ranges of a net that passes were looked for, what saves most first."""
+    table = Table(
+        "Ranges of the net",
+        ("range", "ops", "in places", "eager ms", "pass ms", "author", "saved ms", ""),
+        note="saved ms: in one place, by the lower bound of the interval. Passes with a star are "
+        "in the ways with passes; whether these are used, the whole net decides.",
+    )
+    for each in sorted(form.ranges, key=lambda each: -each.saved_ms * each.num_places):
+        names = [op.rpartition(".")[2] for op in each.ops]
+        shown = " ".join(names[:MAX_OPS]) + (" …" if len(names) > MAX_OPS else "")
+        table.rows.append((
+            shown + (" *" if each.num_chosen else ""),
+            str(len(each.ops)),
+            str(each.num_places),
+            _ms(each.eager_ms),
+            _ms(each.pass_ms),
+            each.author,
+            _ms(each.saved_ms),
+            each.status,
+        ))  # fmt: skip
+    return table
+
+
+def _outcome(engine: EngineRecord) -> str:
+    if engine.status == "ok":
+        return ""
+    reason = engine.reason or ""
+    shown = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
+    return f"{engine.status}: {shown}"
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,28 @@
+"""What a word of the command line names: a candidate, and the way it is called."""
+
+import pytest
+
+from passnet.bench.candidates import parse_candidate
+from passnet.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("word", "call", "residual"),
+    [
+        ("eager", "direct", "eager"),
+        ("eager@guarded", "guarded", "eager"),
+        ("null", "compiled", "eager"),
+        ("null@direct", "direct", "eager"),
+        ("inductor@guarded", "guarded", "eager"),
+        ("null@guarded@inductor", "guarded", "inductor"),
+        ("null@inductor@guarded", "guarded", "inductor"),
+    ],
+)
+def test_a_flag_says_how_a_candidate_is_called(word: str, call: str, residual: str) -> None:
+    template = parse_candidate(word, ()).template
+    assert (template.name, template.call, template.residual) == (word, call, residual)
+
+
+def test_a_candidate_is_called_in_one_way() -> None:
+    with pytest.raises(InputError, match="null@guarded@direct: give either @direct or @guarded"):
+        parse_candidate("null@guarded@direct", ())

@@ -1,0 +1,47 @@
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from passnet.cli.commands import main
+from passnet.cli.optimize import TimeSpan
+
+NET = """
+import torch
+
+from passnet.extract.net import Net, NetInput
+
+
+def make():
+    return Net(torch.nn.Linear(4, 2), (NetInput(torch.ones(1, 4)),))
+"""
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("1.5m", 90), ("1h", 3600)])
+def test_durations(text: str, seconds: float) -> None:
+    assert TimeSpan().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "x", "10d", "-1", "0", "nan", "1e9"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="write 90s, 10m or 1h"):
+        TimeSpan().convert(text, None, None)
+
+
+def test_a_net_of_a_file_is_optimised_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    out = tmp_path / "out"
+    command = ["optimize", f"{tmp_path}/net.py:make", "--engine", "graph", "--seconds", "0.02"]
+    result = CliRunner().invoke(main, [*command, "--out", str(out), "--json"])
+    assert result.exit_code == 0, result.output
+    record = json.loads(result.stdout)
+    assert [each["engine"] for each in record["forms"][0]["engines"]] == ["eager", "graph"]
+    assert (out / "optimized.json").is_file()
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0 and "times as fast as eager torch" in result.output
+    result = CliRunner().invoke(main, [*command, "--out", str(out)])
+    assert result.exit_code == 2 and "holds an optimised net already" in result.output
+    result = CliRunner().invoke(main, ["optimize", "timm/nothing_like_it"])
+    assert result.exit_code == 2

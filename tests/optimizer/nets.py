@@ -1,0 +1,25 @@
+"""Small nets that are optimised in tests."""
+
+import torch
+
+
+class Block(torch.nn.Module):
+    """A net with a default argument, an output that comes twice, and a buffer that is not saved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+        self.norm = torch.nn.LayerNorm(8)
+        self.register_buffer("shift", torch.ones(8), persistent=False)
+
+    def forward(
+        self, x: torch.Tensor, y: torch.Tensor | None = None, scale: float = 2.0
+    ) -> dict[str, torch.Tensor]:
+        hidden = torch.relu(self.linear(x)) * scale + self.shift
+        added = hidden if y is None else hidden + y
+        return {"second": added, "first": self.norm(hidden), "again": added}
+
+
+def block() -> Block:
+    torch.manual_seed(0)
+    return Block().eval()

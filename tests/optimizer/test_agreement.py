@@ -1,0 +1,64 @@
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+
+from passnet.optimizer.agreement import EagerComparison, compare_outputs
+from passnet.optimizer.net_call import NetCall
+
+
+def relu_net(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.relu(x), x.argmax()
+
+
+def agreement(run: Callable[[list[torch.Tensor]], Sequence[torch.Tensor]], **options: bool) -> str:
+    call = NetCall(relu_net, (torch.randn(4, 4),), {})
+    found = EagerComparison(call, **options).agreement(call.entry("other", run))
+    return found.wrong or "right"
+
+
+def test_the_same_outputs_agree() -> None:
+    assert agreement(lambda tensors: relu_net(*tensors)) == "right"
+
+
+WRONG: dict[str, tuple[Callable[[torch.Tensor], object], str]] = {
+    "values": (lambda x: (torch.relu(x) * 1.01, x.argmax()), "off by"),
+    "whole": (lambda x: (torch.relu(x), x.argmin()), "output 1 has other values"),
+    "shape": (lambda x: (torch.relu(x)[:1], x.argmax()), "output 0 has shape"),
+    "dtype": (lambda x: (torch.relu(x).double(), x.argmax()), "output 0 has dtype"),
+    "count": (lambda x: (torch.relu(x),), "1 outputs, eager torch has 2"),
+    "kind": (lambda x: (torch.relu(x), 3), "output 1 is a int"),
+    "half": (lambda x: (torch.relu(x).half().float(), x.argmax()), "off by"),
+    "argument": (lambda x: (x.relu_(), x.argmax()), "it writes into an argument"),
+    "finite": (lambda x: (torch.relu(x) / 0, x.argmax()), "output 0 is not finite"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_differs_is_told(name: str) -> None:
+    function, said = WRONG[name]
+    assert said in agreement(lambda tensors: function(*tensors))  # type: ignore[arg-type]
+
+
+def test_what_loses_a_nan_is_wrong_unless_arguments_are_finite() -> None:
+    def run(tensors: list[torch.Tensor]) -> Sequence[torch.Tensor]:
+        return torch.relu(tensors[0]).nan_to_num(0.0), tensors[0].argmax()
+
+    assert agreement(run) == "with nan in its arguments output 0 is finite elsewhere"
+    assert "inf" in agreement(lambda tensors: relu_net(tensors[0].clamp(max=1e6)))
+    assert agreement(run, finite=True) == "right"
+
+
+def test_a_right_value_in_places_only_is_wrong() -> None:
+    """A way that is right on the example alone."""
+    example = torch.randn(4, 4)
+    call = NetCall(relu_net, (example,), {})
+    kept = [output.clone() for output in relu_net(example)]
+    found = EagerComparison(call).agreement(call.entry("kept", lambda tensors: kept))
+    assert found.wrong is not None
+
+
+def test_the_error_of_folded_weights_may_be_larger() -> None:
+    right, off = [torch.ones(100)], [torch.full((100,), 1 + 2.0**-13)]
+    assert compare_outputs(off, right, None, is_frozen=False).wrong
+    assert compare_outputs(off, right, None, is_frozen=True).wrong is None

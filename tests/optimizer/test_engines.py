@@ -1,0 +1,143 @@
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from passnet.errors import EngineError
+from passnet.optimizer.engines import build_entry_of, load_entry_of
+from passnet.optimizer.graph_engine import CHOSEN_FOLDER
+from passnet.optimizer.net_call import NetCall
+from passnet.passes.folder import LIST_FILE
+from tests.optimizer.nets import block
+
+
+def assert_right(call: NetCall, outputs: object) -> None:
+    torch.testing.assert_close(list(outputs), call.outputs)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("engine", ["eager", "graph"])
+def test_a_way_gives_what_the_net_does_in_its_order(engine: str, tmp_path: Path) -> None:
+    call = NetCall(block(), (torch.randn(2, 8),), {"y": torch.randn(2, 8), "scale": 3.0})
+    entry = build_entry_of(engine, call, tmp_path / engine)
+    assert_right(call, entry.run(call.tensors()))
+    other = [torch.randn(2, 8), torch.randn(2, 8)]
+    torch.testing.assert_close(list(entry.run(other)), call.eager_outputs(call.filled(other)))
+    assert entry(call.tensors()).keys() == {"first", "second", "again"}
+
+
+def test_the_graph_reads_weights_as_they_are(tmp_path: Path) -> None:
+    net = block()
+    call = NetCall(net, (torch.randn(2, 8),), {})
+    entry = build_entry_of("graph", call, tmp_path / "graph")
+    with torch.no_grad():
+        net.linear.weight.add_(1.0)
+    torch.testing.assert_close(list(entry.run(call.tensors())), call.eager_outputs(call.leaves))
+
+
+def test_a_net_of_several_graphs_has_no_graph(tmp_path: Path) -> None:
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(x) + 1
+        torch._dynamo.graph_break()
+        return torch.tanh(y)
+
+    with pytest.raises(EngineError, match="2 graphs and not one"):
+        build_entry_of("graph", NetCall(broken, (torch.ones(3),), {}), tmp_path / "graph")
+
+
+def test_a_net_that_writes_into_a_buffer_runs_eagerly(tmp_path: Path) -> None:
+    class Counter(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.count += 1
+            return x * self.count
+
+    call = NetCall(Counter().eval(), (torch.ones(3),), {})
+    with pytest.raises(EngineError, match="writes into count"):
+        build_entry_of("graph", call, tmp_path / "graph")
+    written = NetCall(lambda x: x.add_(1), (torch.ones(3),), {})
+    assert written.written == ["argument 0"]
+
+
+@pytest.mark.xdist_group("inductor")
+def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_path: Path) -> None:
+    net = block()
+    call = NetCall(net, (torch.randn(2, 8),), {"y": torch.randn(2, 8)})
+    entry = build_entry_of("aot", call, tmp_path / "aot")
+    assert_right(call, entry.run(call.tensors()))
+    with torch.no_grad():
+        net.linear.weight.add_(1.0)
+    torch.testing.assert_close(list(entry.run(call.tensors())), call.eager_outputs(call.leaves))
+    other = block()
+    with torch.no_grad():
+        other.linear.weight.mul_(-1.0)
+    again = NetCall(other, call.args, call.kwargs)
+    loaded = load_entry_of("aot", again, tmp_path / "aot")
+    assert_right(again, loaded.run(again.tensors()))
+    (tmp_path / "aot" / "net.pt2").unlink()
+    with pytest.raises(EngineError, match="is missing; optimise the net again"):
+        load_entry_of("aot", again, tmp_path / "aot")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "engine",
+    ["compile", "compile_frozen", "aot_frozen", "script_frozen", "aot_autotune_frozen"],
+)
+def test_every_way_is_right_and_had_back(engine: str, tmp_path: Path) -> None:
+    call = NetCall(block(), (torch.randn(2, 8),), {"y": torch.randn(2, 8)})
+    entry = build_entry_of(engine, call, tmp_path / engine)
+    assert_right(call, entry.run(call.tensors()))
+    assert entry.is_frozen == engine.endswith("frozen")
+    shutil.move(tmp_path / engine, tmp_path / "moved")
+    loaded = load_entry_of(engine, call, tmp_path / "moved")
+    assert_right(call, loaded.run(call.tensors()))
+
+
+PASS = """
+import torch
+
+
+def pattern(x):
+    return torch.relu(x)
+
+
+def replacement_args(x):
+    return (x,)
+
+
+def clamped(x):
+    return x.clamp(min=0)
+
+
+def replacement_func():
+    return clamped
+"""
+
+
+def write_pass(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True)
+    (folder / "Clamp.py").write_text(text)
+    (folder / LIST_FILE).write_text('["Clamp"]')
+
+
+def test_the_passes_that_were_chosen_are_applied_and_kept_with_the_way(tmp_path: Path) -> None:
+    call = NetCall(block(), (torch.randn(2, 8),), {})
+    with pytest.raises(EngineError, match="no pass saves anything"):
+        build_entry_of("passes", call, tmp_path / "passes")
+    write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS)
+    entry = build_entry_of("passes", call, tmp_path / "passes")
+    assert_right(call, entry.run(call.tensors()))
+    shutil.rmtree(tmp_path / CHOSEN_FOLDER)
+    wrong = PASS.replace("x.clamp(min=0)", "x.clamp(min=0) + 1")  # that it is called at all
+    shutil.rmtree(tmp_path / "passes" / "passes" / "000")
+    write_pass(tmp_path / "passes" / "passes" / "000", wrong)
+    loaded = load_entry_of("passes", call, tmp_path / "passes")
+    assert not torch.equal(loaded.run(call.tensors())[0], call.outputs[0])
+    shutil.rmtree(tmp_path / "passes" / "passes" / "000")
+    write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS.replace("torch.relu", "torch.tanh"))
+    with pytest.raises(EngineError, match="no pass matches"):
+        build_entry_of("passes", call, tmp_path / "passes")

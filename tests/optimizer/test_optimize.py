@@ -1,0 +1,195 @@
+import json
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import passnet
+from passnet.errors import InputError
+from passnet.optimizer import optimize as room
+from passnet.optimizer.engines import ENGINES, Engine
+from passnet.optimizer.entry import Entry
+from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+from passnet.optimizer.package import load
+from passnet.optimizer.record import RECORD_FILE
+from passnet.optimizer.tables import optimized_tables
+from tests.optimizer.nets import block
+
+QUICK = OptimizeSettings(engines=("graph",), seconds=0.02)
+
+
+def slow_net(x: torch.Tensor) -> torch.Tensor:
+    time.sleep(0.002)
+    return torch.relu(x)
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Ways that are made up: quick and right, quicker and wrong, one that cannot be built."""
+    built = {"quick": 0, "wrong": 0, "none": 0}
+
+    def quick(call: NetCall, folder: Path, engine: str) -> Entry:
+        built["quick"] += 1
+        return call.entry(engine, lambda tensors: [torch.relu(tensors[0])])
+
+    def wrong(call: NetCall, folder: Path, engine: str) -> Entry:
+        built["wrong"] += 1
+        return call.entry(engine, lambda tensors: [tensors[0]])
+
+    def none(call: NetCall, folder: Path, engine: str) -> Entry:
+        built["none"] += 1
+        raise RuntimeError("not this net")
+
+    ways = {"quick": quick, "wrong": wrong, "none": none}
+    engines = {**ENGINES, **{name: Engine(name, way, way) for name, way in ways.items()}}
+    monkeypatch.setattr("passnet.optimizer.engines.ENGINES", engines)
+    monkeypatch.setattr(room, "ENGINES", engines)
+    return built
+
+
+def test_the_fastest_right_way_is_returned(stand_ins: dict[str, int]) -> None:
+    settings = OptimizeSettings(engines=("none", "wrong", "quick"), seconds=0.05)
+    told: list[str] = []
+    optimized = optimize_calls(
+        slow_net,
+        [((torch.randn(4),), {})],
+        settings,
+        progress=lambda each: told.append(each.engine),
+    )
+    [form] = optimized.record.forms
+    assert form.chosen == "quick" and form.speedup_low > 2 and form.inputs == ("float32[4]",)
+    assert told == ["eager", "none", "wrong", "quick"]
+    outcomes = {engine.engine: engine for engine in form.engines}
+    assert outcomes["wrong"].status == "wrong" and outcomes["wrong"].ms is None
+    assert outcomes["none"].reason == "none: RuntimeError: not this net"
+    x = torch.randn(4)
+    start = time.perf_counter()
+    assert torch.equal(optimized.net(x), torch.relu(x))
+    assert time.perf_counter() - start < 0.002
+    other = torch.randn(5)  # of another form: the net runs as it was
+    assert torch.equal(optimized.net(other), torch.relu(other))
+    [table] = optimized_tables(optimized.record)
+    assert table.rows[0][0] == "quick *"
+    assert any("refused: none" in row[-1] for row in table.rows)
+
+
+def test_eager_torch_is_returned_where_nothing_is_faster() -> None:
+    def waits(call: NetCall, folder: Path, engine: str) -> Entry:
+        return call.entry(engine, lambda tensors: [slow_net(tensors[0])])
+
+    engines = {**ENGINES, "waits": Engine("waits", waits, waits)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("passnet.optimizer.engines.ENGINES", engines)
+        patch.setattr(room, "ENGINES", engines)
+        settings = OptimizeSettings(engines=("waits",), seconds=0.02)
+        record = optimize_calls(torch.relu, [((torch.randn(4),), {})], settings).record
+    assert record.forms[0].chosen == "eager"
+
+
+def test_a_budget_that_is_spent_begins_nothing(stand_ins: dict[str, int]) -> None:
+    settings = OptimizeSettings(engines=("quick",), seconds=0.02, budget_s=1e-9)
+    record = optimize_calls(slow_net, [((torch.randn(4),), {})], settings).record
+    assert record.forms[0].chosen == "eager" and record.forms[0].engines[1].status == "untried"
+    assert stand_ins["quick"] == 0
+
+
+def test_a_run_goes_on_where_it_was_ended(stand_ins: dict[str, int], tmp_path: Path) -> None:
+    settings = OptimizeSettings(engines=("none", "wrong", "quick"), seconds=0.02)
+    out, call = tmp_path / "out", ((torch.randn(4),), {})
+
+    def end(record: object) -> None:
+        if stand_ins["wrong"]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        optimize_calls(slow_net, [call], settings, out, progress=end)
+    with pytest.raises(InputError, match="is not empty; give resume=True"):
+        optimize_calls(slow_net, [call], settings, out)
+    record = optimize_calls(slow_net, [call], settings, out, resume=True).record
+    assert record.forms[0].chosen == "quick"
+    assert stand_ins == {"none": 1, "wrong": 1, "quick": 1}
+    with pytest.raises(InputError, match="holds an optimised net already"):
+        optimize_calls(slow_net, [call], settings, out, resume=True)
+
+
+def test_what_is_kept_is_had_back(tmp_path: Path) -> None:
+    net, x = block(), torch.randn(2, 8)
+    calls = [((x,), {}), ((torch.randn(3, 8),), {"scale": 1.0})]
+    out = tmp_path / "out"
+    optimize_calls(net, calls, QUICK, out)
+    loaded = load(out, net)
+    torch.testing.assert_close(loaded(x), net(x))
+    torch.testing.assert_close(loaded(calls[1][0][0], scale=1.0), net(calls[1][0][0], scale=1.0))
+
+
+class SlowScale(torch.nn.Module):
+    """A net that takes two milliseconds for nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return slow_net(x) * 0 + x * self.weight
+
+
+def _other_environment(out: Path) -> None:
+    record = json.loads((out / RECORD_FILE).read_text())
+    record["environment"]["torch"] = "1.0"
+    (out / RECORD_FILE).write_text(json.dumps(record))
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    net, out = block(), tmp_path / "out"
+    optimize_calls(net, [((torch.randn(2, 8),), {})], QUICK, out)
+    with pytest.raises(InputError, match="holds no optimised net"):
+        load(tmp_path, net)
+    with pytest.raises(InputError, match="with other weights than this Linear"):
+        load(out, torch.nn.Linear(8, 8).eval())
+    (out / "form-0" / "example.pt").write_bytes(b"nothing")
+    with pytest.raises(InputError, match="cannot be read; optimise again"):
+        load(out, net)
+    _other_environment(out)
+    with pytest.raises(InputError, match="was made for torch 1.0"):
+        load(out, net)
+
+
+def test_values_that_were_folded_in_must_be_the_same(tmp_path: Path) -> None:
+    def folded(call: NetCall, folder: Path, engine: str) -> Entry:
+        weight = call.weights["weight"].detach().clone()
+        return call.entry(engine, lambda tensors: [tensors[0] * weight], is_frozen=True)
+
+    engines = {**ENGINES, "folded": Engine("folded", folded, folded, is_frozen=True)}
+    net, out = SlowScale().eval(), tmp_path / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("passnet.optimizer.engines.ENGINES", engines)
+        patch.setattr(room, "ENGINES", engines)
+        settings = OptimizeSettings(freeze=True, engines=("folded",), seconds=0.02)
+        record = optimize_calls(net, [((torch.randn(2, 4),), {})], settings, out).record
+        assert record.forms[0].chosen == "folded"
+        with torch.no_grad():
+            net.weight.add_(1.0)
+        with pytest.raises(InputError, match="have other values"):
+            load(out, net)
+
+
+BAD = {
+    "is in training mode": lambda: passnet.optimize(torch.nn.Linear(2, 2), torch.ones(1, 2)),
+    "the net fails on these inputs": lambda: passnet.optimize(torch.relu, "x"),
+    "returns int beside tensors": lambda: passnet.optimize(lambda x: (x, 3), torch.ones(1)),
+    "the net returns no tensor": lambda: passnet.optimize(lambda x: (), torch.ones(1)),
+    "give an example": lambda: passnet.optimize(torch.relu),
+    "no setting 'fast'": lambda: passnet.optimize(torch.relu, torch.ones(1), fast=True),
+    "no engine 'x'": lambda: passnet.optimize(torch.relu, torch.ones(1), engines=("x",)),
+    "ask for that with freeze=True": lambda: passnet.optimize(
+        torch.relu, torch.ones(1), engines=("aot_frozen",)
+    ),
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_bad_input_is_one_sentence(said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        BAD[said]()

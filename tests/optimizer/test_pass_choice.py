@@ -1,0 +1,148 @@
+"""The choice of passes: the best set exactly, what is known is not judged again, budgets hold."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passnet.agent.evaluator import Evaluator
+from passnet.bench.run import RunSettings
+from passnet.errors import InputError
+from passnet.extract.capture import CapturedGraph, capture_values
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.optimizer.judging import range_evaluator
+from passnet.optimizer.library import PassLibrary, entry_range
+from passnet.optimizer.pass_choice import RangeResult, choose, choose_passes
+from passnet.optimizer.ranges import Place
+from passnet.optimizer.selection import best_disjoint
+from passnet.optimizer.verification import verify_library
+from passnet.passes.hardware import this_hardware
+from passnet.passes.library import latest
+from tests.optimizer.libraries import HERE, folder, tanh_mul, trial
+
+pytestmark = pytest.mark.xdist_group("agent")
+
+SPANS = st.lists(
+    st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(-2, 9).map(float)), max_size=9
+)
+
+
+def is_disjoint(spans: list[tuple[int, int, float]]) -> bool:
+    ordered = sorted(spans)
+    return all(first[1] <= second[0] for first, second in pairwise(ordered))
+
+
+@settings(max_examples=300, deadline=None, database=None)
+@given(SPANS)
+def test_no_set_of_spans_that_do_not_overlap_saves_more(
+    spans: list[tuple[int, int, float]],
+) -> None:
+    chosen = [spans[number] for number in best_disjoint(spans)]
+    assert is_disjoint(chosen) and chosen == sorted(chosen)
+    assert all(start < stop and saving > 0 for start, stop, saving in chosen)
+    usable = [span for span in spans if span[0] < span[1]]
+    best = max(
+        sum(saving for _, _, saving in some)
+        for count in range(len(usable) + 1)
+        for some in combinations(usable, count)
+        if is_disjoint(list(some))
+    )
+    assert sum(saving for _, _, saving in chosen) == best
+
+
+def test_places_of_the_best_set_are_chosen_in_each_graph(tmp_path: Path) -> None:
+    library = PassLibrary(tmp_path)
+
+    def result(
+        name: str, saved: float, *places: Place, ops: int = 1, low: float = 1.5
+    ) -> RangeResult:
+        files = folder(f"a.tanh() * b * {len(name)}")
+        entry = library.add(tanh_mul(), name, HERE, files, trial())
+        return RangeResult(name, ("op",) * ops, places, name, "wins", True, saved_ms=saved,
+                           speedup_low=low, digest=entry.digest)  # fmt: skip
+
+    whole = result("whole", 3.0, Place(0, 0, 4), Place(1, 0, 4), ops=4)
+    first = result("a", 2.0, Place(0, 0, 2), ops=2)
+    last = result("bb", 1.5, Place(0, 2, 4), ops=2)
+    worse = result("ccc", 1.8, Place(0, 2, 4), ops=2, low=1.2)
+    slower = result("dddd", 0.0, Place(1, 4, 6), ops=2)
+    chosen = choose([whole, first, last, worse, slower], library)
+    assert [(each.place, each.result) for each in chosen] == [
+        (Place(0, 0, 2), first), (Place(0, 2, 4), last), (Place(1, 0, 4), whole),
+    ]  # fmt: skip
+
+
+class Net(torch.nn.Module):
+    """One range of ops between two products."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (torch.tanh(x @ x) * x + 1.0) @ x
+
+
+@pytest.fixture(scope="module")
+def graphs() -> list[CapturedGraph]:
+    with torch.no_grad():
+        return capture_values(Net(), torch.randn(64, 64))
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Evaluator]:
+    judge = JudgeSettings(timing=TimingPlan(seconds=0.05), self_tolerance=1e9)
+    with range_evaluator(RunSettings(judge, 1, find_sandbox("auto").name)) as evaluator:
+        yield evaluator
+
+
+def test_what_is_judged_is_kept_and_not_judged_again(
+    tmp_path: Path, graphs: list[CapturedGraph], bench: Evaluator
+) -> None:
+    library = PassLibrary(tmp_path / "library")
+    told: list[RangeResult] = []
+    choice = choose_passes(graphs, library, ["library", "compiler"], progress=told.append,
+                           evaluator=bench)  # fmt: skip
+    [result] = choice.results
+    assert told == [result] and not result.is_known and result.status in ("wins", "slower")
+    assert result.ops == ("torch.tanh", "operator.mul", "operator.add")
+    assert result.eager_ms and result.pass_ms and result.places == (Place(0, 1, 4),)
+    is_chosen = result.status == "wins"
+    assert len(choice.folders) == is_chosen and (choice.saved_ms > 0) == is_chosen
+    [entry] = library.entries()
+    again = choose_passes(graphs, library, budget_s=0.0, evaluator=bench)
+    assert again.results == (replace(result, is_known=True),) and not again.num_untried
+    # from elsewhere, it is judged here before it is used
+    other = PassLibrary(tmp_path / "other")
+    other.merge(library.folder)
+    [judged] = choose_passes(graphs, other, ["library"], evaluator=bench).results
+    assert not judged.is_known and judged.author == "compiler" and judged.eager_ms
+    assert {each.origin for each in other.entries()} == {"here"}
+    assert other.files(other.entries()[0]) == library.files(entry)
+
+
+def test_a_spent_budget_leaves_ranges_untried(tmp_path: Path, graphs: list[CapturedGraph]) -> None:
+    library = PassLibrary(tmp_path / "library")
+    choice = choose_passes(graphs, library, ["compiler", "search"], budget_s=0.0)
+    assert choice.num_untried == 1 and not choice.results and not choice.folders
+    assert not library.entries()
+
+
+def test_an_author_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no author 'compilr'.*did you mean compiler"):
+        choose_passes([], PassLibrary(tmp_path), ["library", "compilr"])
+
+
+def test_a_pass_that_turns_out_wrong_is_used_no_more(tmp_path: Path, bench: Evaluator) -> None:
+    library = PassLibrary(tmp_path)
+    hardware = this_hardware(1)
+    entry = library.add(tanh_mul(), "compiler", hardware, folder("a.tanh() + b"), trial())
+    assert library.find(tanh_mul(), hardware) == entry
+    [verified] = verify_library(library, [entry], bench)
+    assert verified.is_wrong and not verified.is_used
+    assert verified.after is not None and verified.after.status == "wrong"
+    assert library.find(tanh_mul(), hardware) is None
+    assert latest(library.entries()) == [verified.after], "with its record"
+    assert entry_range(verified.after) == tanh_mul()
