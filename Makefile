@@ -53,7 +53,7 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
 
-# Which tables to print. There are also `variants`, `agent` and `jobs`, which take long, and
+# Which tables to print. There are also `calls`, and `variants`, `agent` and `jobs`, which take long, and
 # `python -m benchmarks.query DATASET`.
 BENCH ?= spine fusion cutting
 

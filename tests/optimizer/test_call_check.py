@@ -302,6 +302,43 @@ def test_what_compilers_leave_in_a_net_is_no_change(check_of):
         assert not fits(check, X)
 
 
+def test_a_weight_that_is_elsewhere_in_its_memory_is_seen(check_of):
+    memory, net = torch.zeros(8), Net().eval()
+    net.shift = memory[:4]
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        assert fits(check, X)
+        net.shift.data = memory[4:]
+        assert check((X,), {}) == Misfit.WEIGHT
+
+
+def test_an_attribute_that_is_made_anew_is_the_same_if_it_is_equal(check_of):
+    net = Net().eval()
+    net.grid, net.sizes, net.kept = torch.arange(3.0), [(1, {"a": 2.0})], object()
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        net.grid, net.sizes = torch.arange(3.0), [(1, {"a": 2.0})]
+        assert fits(check, X)
+        for name, other in {
+            "grid": [torch.arange(3.0) + 1, torch.arange(4.0), torch.arange(3), None],
+            "sizes": [
+                [(1, {"a": 3.0})],
+                [(1, {"b": 2.0})],
+                [(1, {"a": 2.0}), 1],
+                [[1, {"a": 2.0}]],
+            ],
+            "kept": [object()],
+        }.items():
+            before = getattr(net, name)
+            for value in other:
+                setattr(net, name, value)
+                assert check((X,), {}) == Misfit.NET, value
+            setattr(net, name, before)
+            assert fits(check, X)
+        net._buffers = dict(net._buffers)
+        assert check((X,), {}) == Misfit.NET
+
+
 def test_a_hook_of_all_modules_is_seen(check_of):
     check = check_of(Anything(), entry_of(Anything(), X))
     handle = torch.nn.modules.module.register_module_forward_hook(lambda *_: None)
@@ -393,7 +430,7 @@ def test_a_check_that_nobody_holds_is_collected():
     import weakref
 
     net = Net().eval()
-    gone = weakref.ref(net)
+    gone = weakref.ref(net.layers[0])
     net.check = compiled_check.compiled_check(call_form(net, entry_of(net, X)))
     del net
     gc.collect()

@@ -4,6 +4,7 @@ import copy
 import io
 import pickle
 import threading
+from functools import partial
 
 import pytest
 import torch
@@ -76,6 +77,17 @@ def test_any_other_runs_the_net_and_one_warning_says_why(fast, warnings):
     assert ran_fast(fast, X) and not warnings()
 
 
+def test_the_reason_is_looked_for_once(fast, monkeypatch):
+    assert not ran_fast(fast, X[:1])
+    monkeypatch.setattr("passnet.optimizer.fast_net.find_misfit", None)
+    assert not ran_fast(fast, X[:2])
+
+
+def test_of_two_entries_for_one_form_the_last_runs(net):
+    slow, fast = entry_of(net, X), entry_of(net, X, run=plus_hundred)
+    assert ran_fast(FastNet(net, [slow, fast]), X) and not ran_fast(FastNet(net, [fast, slow]), X)
+
+
 def test_errors_of_the_net_are_the_nets(fast, net):
     with pytest.raises(RuntimeError) as wanted:
         net(torch.ones(3, 5))
@@ -122,6 +134,14 @@ def test_a_function_is_a_net_too(warnings):
     fast = FastNet(torch.add, [entry_of(torch.add, X, X + 1, run=plus_hundred)])
     assert ran_fast(fast, X, X + 1) and not ran_fast(fast, X, X)
     assert "input 2 is the same tensor as input 1" in warnings()[0]
+
+
+def test_a_function_that_holds_weights_is_refused(net):
+    weight = torch.ones(4)
+    for function in (net.forward, lambda x: net(x), lambda x: x * weight, partial(torch.add, X)):
+        with pytest.raises(InputError, match=r"give a torch\.nn\.Module that holds it"):
+            FastNet(function)
+    FastNet(partial(torch.add, 1))
 
 
 def test_state_and_modules_are_the_nets(fast, net):
@@ -203,6 +223,14 @@ def test_conversion_drops_the_entries_and_says_so(fast, convert, warnings):
     ]
     assert fast(X.double()).dtype is torch.float64 and not ran_fast(fast, X.double())
     assert not warnings()
+
+
+def test_conversion_of_a_buffer_alone_drops_the_entries_too():
+    net = torch.nn.Module()
+    net.register_buffer("shift", torch.ones(4))
+    net.forward = torch.neg
+    fast = FastNet(net, [entry_of(net, X)])
+    assert not fast.double().entries
 
 
 def test_a_copy_has_the_net_alone(fast, net, warnings):

@@ -65,7 +65,8 @@ class FastNet(torch.nn.Module):
             net as it was is the best way for some inputs.
 
     Raises:
-        InputError: an entry has inputs that cannot be checked, or weights that are not the net's.
+        InputError: an entry has inputs that cannot be checked, or weights that are not the net's;
+            a function holds weights.
     """
 
     original_net: torch.nn.Module
@@ -244,10 +245,25 @@ class _FunctionNet(torch.nn.Module):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
+        for held in _held_by(function):
+            if isinstance(held, (torch.nn.Module, torch.Tensor)):
+                raise InputError(
+                    f"the function holds a {type(held).__name__}, of which changes would not be "
+                    "seen; give a torch.nn.Module that holds it and calls the function"
+                )
         self._function = function
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
+
+
+def _held_by(function: Any) -> list[Any]:
+    """What a method is of, what a closure and a `partial` hold."""
+    held = [getattr(function, "__self__", None)]
+    held += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    if isinstance(function, partial):
+        held += [*function.args, *function.keywords.values(), *_held_by(function.func)]
+    return held
 
 
 def _way(net: torch.nn.Module, entry: Entry) -> _Way:

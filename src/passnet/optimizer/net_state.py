@@ -1,8 +1,9 @@
 """What a net was like when it was optimised, and what of it has changed since.
 
 A net is its modules' dicts: attributes, parameters, buffers, submodules, hooks. Of each the values
-are remembered; a value is the same if it is the same object, or an equal number or string. Objects
-that are changed in place (a config, a list) are not looked into.
+are remembered. Weights, submodules and hooks are the same if they are the same objects; attributes
+too if they are equal numbers, strings or tensors, as nets make anew what they keep for a shape.
+Objects that are changed in place (a config, a list) are not looked into.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from passnet.errors import InputError
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _WEIGHTS = ("_parameters", "_buffers")
+_DICTS = (*_WEIGHTS, "_modules", *_HOOKS)
 
 _OF_TORCH = {"_is_torch_compile", "_compiled_call_impl", "__overloads__"}
 """Attributes that torch's compilers leave in a net, and that do not change what it returns."""
@@ -56,24 +58,31 @@ def is_plain(value: Any) -> bool:
 
 
 def is_same(first: Any, second: Any) -> bool:
-    """Whether two values are one object, or equal plain values of one type.
+    """Whether two values are one object, or equal plain values or tensors, nested alike.
 
     Examples:
-        >>> is_same(0.0, -0.0), is_same(1, True), is_same((1, "a"), (1, "a")), is_same([], [])
-        (False, False, True, False)
+        >>> is_same(0.0, -0.0), is_same(1, True), is_same((1, ["a"]), (1, ["a"]))
+        (False, False, True)
     """
     if first is second:
         return True
-    if type(first) is not type(second) or not is_plain(first) or not is_plain(second):
+    if type(first) is not type(second):
         return False
-    return repr(first) == repr(second)
+    if type(first) in (tuple, list):
+        return len(first) == len(second) and all(map(is_same, first, second))
+    if type(first) is dict:
+        return is_same([*first.items()], [*second.items()])
+    if type(first) is torch.Tensor:
+        is_alike = first.dtype is second.dtype and first.device == second.device
+        return is_alike and torch.equal(first, second)
+    return is_plain(first) and repr(first) == repr(second)
 
 
 def remember_net(net: torch.nn.Module) -> tuple[RememberedDict, ...]:
     """The dicts of each module of a net; of weights and submodules the filled ones."""
     remembered = []
     for path, module in net.named_modules():
-        for kind in ("__dict__", *_WEIGHTS, "_modules", *_HOOKS):
+        for kind in ("__dict__", *_DICTS):
             held = vars(module) if kind == "__dict__" else vars(module).get(kind)
             if isinstance(held, dict) and (held or kind in _HOOKS):
                 remembered.append(RememberedDict(path, kind, held, (*held,), (*held.values(),)))
@@ -93,7 +102,8 @@ def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
         now = dict(held)
         for name in {**before, **now}:
             is_there = name in before and name in now
-            if name not in _OF_TORCH and not (is_there and is_same(before[name], now[name])):
+            same = is_same if each.kind == "__dict__" and name not in _DICTS else is_
+            if name not in _OF_TORCH and not (is_there and same(before[name], now[name])):
                 return _change_in_words(each, str(name), now.get(name))
     return None
 
