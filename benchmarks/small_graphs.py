@@ -65,7 +65,7 @@ def measure(row: GraphRow) -> dict[str, object]:
             if (time.perf_counter() - start) * 1e3 > MAX_MS:
                 return {"full": row.full, "slow": True}
         settings = OptimizeSettings(engines=WAYS, num_threads=1, seconds=0.4)
-        [form] = optimize_calls(module.forward, [(arguments, {})], settings).record.forms
+        [form] = optimize_calls(module.eval(), [(arguments, {})], settings).record.forms
     except PassnetError as error:
         return {"full": row.full, "error": str(error)[:200]}
     times = {engine.engine: engine.plain_ms or engine.ms for engine in form.engines}

@@ -149,7 +149,8 @@ def test_too_many_modules_are_one_clear_error(tmp_path: Path) -> None:
         findings(tmp_path, "from . import m0\n", OPEN, **chain)
 
 
-def test_nothing_of_the_folder_runs(tmp_path: Path) -> None:
+def test_nothing_of_the_folder_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "pass_dir.Fuse", raising=False)  # of a test before
     left = tmp_path / "left"
     findings(tmp_path, f"open({str(left)!r}, 'w')\n", OPEN)
     assert not left.exists() and "pass_dir.Fuse" not in sys.modules
