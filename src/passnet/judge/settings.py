@@ -30,7 +30,7 @@ class TimingPlan:
             after the last that counts, is audited in any case.
     """
 
-    seconds: float = 0.4
+    seconds: float = 0.8
     min_rounds: int = 6
     max_rounds: int = 80
     precision: float = 0.01

@@ -33,8 +33,12 @@ from passnet.judge.timing.probes import (
 from passnet.records.dtypes import Array
 
 BURST_BYTES = 4 * 2**20
-"""Memory for the arguments and outputs of a burst. More would leave the caches that a call's own
-arguments fit in; a call that alone needs more is called twice in a burst."""
+"""Memory for the arguments and outputs of a burst, so that those of all workers lie in the cache that
+they share; with more, what a turn found there hung on whose turn had been before."""
+
+FEW_CALLS, MAX_BURST_BYTES = 8, 16 * 2**20
+"""So many calls have more memory, up to this: over fewer, where each one's tensors lie does not
+average out. A call that alone needs more is called twice in a burst."""
 
 LEAST_CALLS = 2
 """Calls that a burst has at least, so that an output can be seen to be overwritten by the next."""
@@ -122,7 +126,8 @@ class TimedWorker:
         layouts = loaded.prepared.layouts
         _, input_bytes = lay_out_slots(layouts, 1)
         _, output_bytes = output_offsets(loaded.forms)
-        fitting = BURST_BYTES // max(input_bytes + output_bytes, 1)
+        call_bytes = max(input_bytes + output_bytes, 1)
+        fitting = max(BURST_BYTES // call_bytes, min(FEW_CALLS, MAX_BURST_BYTES // call_bytes))
         self.num_slots = max(LEAST_CALLS, min(max_calls, fitting))
         self._layouts, num_bytes = lay_out_slots(layouts, self.num_slots)
         page_bytes = ControlPage.num_bytes(self.num_slots, len(loaded.forms))
