@@ -337,7 +337,7 @@ class _Interleaving:
         if record.num_elsewhere >= max(LEAST_ELSEWHERE, ELSEWHERE_SHARE * record.num_turns):
             text = "it stood still in other code than the worker's own"
             record.note([finding("loop_taken_over", text)])
-        # The reference too: what another processor has read is slower to write to again. And each by
+        # The reference too: what another processor has read is slower to write to again. Each by
         # itself: how long the others took could tell a worker that this is a turn of looks.
         if is_whole or self._random.random() < self._look_share:
             self._look(worker, index, draws, is_whole)

@@ -33,8 +33,8 @@ from passnet.judge.timing.probes import (
 from passnet.records.dtypes import Array
 
 BURST_BYTES = 4 * 2**20
-"""Memory for the arguments and outputs of a burst, so that those of all workers lie in the cache that
-they share; with more, what a turn found there hung on whose turn had been before."""
+"""Memory for the arguments and outputs of a burst, so that those of all workers lie in the cache
+that they share; with more, what a turn found there hung on whose turn had been before."""
 
 FEW_CALLS, MAX_BURST_BYTES = 8, 16 * 2**20
 """So many calls have more memory, up to this: over fewer, where each one's tensors lie does not
