@@ -62,3 +62,28 @@ def test_the_error_of_folded_weights_may_be_larger() -> None:
     right, off = [torch.ones(100)], [torch.full((100,), 1 + 2.0**-13)]
     assert compare_outputs(off, right, None, is_frozen=False).wrong
     assert compare_outputs(off, right, None, is_frozen=True).wrong is None
+
+
+def test_whole_numbers_that_must_fit_stay_as_they_are() -> None:
+    def net(x: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+        return x.reshape(size.tolist()) * 2
+
+    call = NetCall(net, (torch.randn(4, 6), torch.tensor([3, 8])), {})
+    seen: list[torch.Tensor] = []
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[torch.Tensor]:
+        seen.append(tensors[0].clone())
+        return [net(*tensors)]
+
+    assert EagerComparison(call, finite=True).agreement(call.entry("same", run)).wrong is None
+    assert len(seen) >= 4 and not torch.equal(seen[0], seen[1])
+    found = EagerComparison(call).agreement(call.entry("example", lambda _: call.outputs))
+    assert found.wrong is not None
+
+
+def test_float64_is_left_out_where_the_net_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = NetCall(relu_net, (torch.randn(4, 4),), {})
+    same = call.entry("same", lambda tensors: relu_net(*tensors))
+    assert EagerComparison(call).agreement(same).eager_error == 0.0
+    monkeypatch.setattr("passnet.optimizer.agreement.MAX_EXACT_S", 0.0)
+    assert EagerComparison(call).agreement(same).eager_error is None

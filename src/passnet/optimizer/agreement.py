@@ -2,12 +2,14 @@
 
 import copy
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from passnet.judge.precision import DOWNGRADE, DOWNGRADE_RATIO, relative_error
 from passnet.optimizer.entry import Entry
@@ -16,6 +18,10 @@ from passnet.optimizer.net_call import NetCall
 
 NUM_FRESH = 3
 """Sets of fresh arguments on which a way is compared, beside the example."""
+
+NUM_EXACT, MAX_EXACT_S = 2, 0.1
+"""The first so many sets are compared beside float64, the others beside eager torch alone; so are
+all of a net whose call takes longer than this, in seconds."""
 
 FOLDED = 4.0
 """How many times the usual bound the error of a way with folded weights may be: a batch norm that
@@ -40,48 +46,59 @@ class EagerComparison:
 
     def __init__(self, call: NetCall, finite: bool = False, seed: int = 0) -> None:
         self._call = call
-        self._sets = [
-            [tensor.clone() for tensor in call.tensors()],
-            *(fresh_tensors(call, seed + number) for number in range(NUM_FRESH)),
-        ]
+        self._sets: list[list[torch.Tensor]] = []
+        self._expected: list[list[torch.Tensor]] = []
+        start = time.perf_counter()
+        self._keep([tensor.clone() for tensor in call.tensors()])
+        self._eager_s = time.perf_counter() - start
+        for number in range(NUM_FRESH):
+            # sizes and places among whole numbers may fit each other alone
+            if not self._keep(fresh_tensors(call, seed + number)):
+                self._keep(fresh_tensors(call, seed + number, floats_only=True))
         self._hostile = [
             (value, tensors)
             for value, tensors in hostile_tensors(call, seed)
             if math.isfinite(value) or not finite
         ]
 
-    @cached_property
-    def _expected(self) -> list[list[torch.Tensor]]:
-        return [self._eager(tensors) for tensors in self._sets]
+    def _keep(self, tensors: list[torch.Tensor]) -> bool:
+        """Compare on these arguments, if eager torch takes them."""
+        expected = self._try_eager(tensors)
+        if expected is None:
+            return False
+        self._sets.append(tensors)
+        self._expected.append(expected)
+        return True
 
     @cached_property
     def _expected_hostile(self) -> list[list[torch.Tensor] | None]:
         return [self._try_eager(tensors) for _, tensors in self._hostile]
 
     @cached_property
-    def _exact(self) -> list[list[torch.Tensor]] | None:
-        """The outputs in float64, None where the net does not run in it."""
+    def _exact(self) -> list[list[torch.Tensor]]:
+        """The outputs in float64 for the first sets; none where the net does not run in it, or
+        takes too long: without oneDNN a convolution in float64 is tens of times as slow.
+        """
+        if self._eager_s > MAX_EXACT_S:
+            return []
         try:
-            net: Any = copy.deepcopy(self._call.net)
-            net = net.double() if isinstance(net, torch.nn.Module) else net
+            net = copy.deepcopy(self._call.net).double()
             return [
-                [
-                    output.clone()
-                    for output in torch.utils._pytree.tree_leaves(
-                        self._call.eager(self._call.filled([_exact(each) for each in tensors]), net)
-                    )
-                ]
-                for tensors in self._sets
+                [output.clone() for output in tree_leaves(self._call.eager(leaves, net))]
+                for leaves in (
+                    self._call.filled([_exact(each) for each in tensors])
+                    for tensors in self._sets[:NUM_EXACT]
+                )
             ]
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
-            return None
+            return []
 
     def agreement(self, entry: Entry) -> Agreement:
         """How near the outputs of a way are."""
-        error, eager_error = 0.0, None if self._exact is None else 0.0
+        error, eager_error = 0.0, 0.0 if self._exact else None
         for number, (tensors, expected) in enumerate(zip(self._sets, self._expected, strict=True)):
             given = [tensor.clone() for tensor in tensors]
-            exact = self._exact[number] if self._exact is not None else None
+            exact = self._exact[number] if number < len(self._exact) else None
             found = compare_outputs(entry.run(list(given)), expected, exact, entry.is_frozen)
             error = max(error, found.error)
             if eager_error is not None and found.eager_error is not None:

@@ -4,8 +4,6 @@ import time
 from collections import defaultdict
 from typing import Any
 
-import torch
-
 from passnet.optimizer.net_call import NetCall
 from passnet.optimizer.record import BlockRecord
 
@@ -19,8 +17,6 @@ def block_times(call: NetCall) -> tuple[BlockRecord, ...]:
     """The blocks of a net in the order in which they first run; the fastest of some calls of each.
     The time of a block holds that of the blocks within it.
     """
-    if not isinstance(call.net, torch.nn.Module):
-        return ()
     blocks = {
         name: module
         for name, module in call.net.named_modules()

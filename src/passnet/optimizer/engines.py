@@ -76,7 +76,7 @@ def _compiled(
 ) -> Entry:
     torch._dynamo.reset()
     chosen: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
-    compiled: Any = torch.compile(call.net, **chosen)
+    compiled: Any = torch.compile(call.given, **chosen)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         args, kwargs = tree_unflatten(call.filled(tensors), call.args_spec)
@@ -138,8 +138,6 @@ class _FlatNet(torch.nn.Module):
 
 
 def _build_script(call: NetCall, folder: Path, engine: str) -> Entry:
-    if not isinstance(call.net, torch.nn.Module):
-        raise EngineError("a function has no weights to fold in")
     flat = _FlatNet(call).eval()
     traced = torch.jit.trace(flat, tuple(call.tensors()), strict=False, check_trace=False)
     frozen = torch.jit.optimize_for_inference(torch.jit.freeze(traced))

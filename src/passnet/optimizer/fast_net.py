@@ -24,6 +24,7 @@ from passnet.optimizer.call_check import (
 )
 from passnet.optimizer.compiled_check import call_check
 from passnet.optimizer.entry import Entry
+from passnet.optimizer.net_call import as_module
 from passnet.optimizer.net_state import is_moved
 
 _log = logging.getLogger("passnet")
@@ -79,7 +80,7 @@ class FastNet(torch.nn.Module):
         self, net: Callable[..., Any], entries: Sequence[Entry] = (), warns: bool = True
     ) -> None:
         super().__init__()
-        module = net if isinstance(net, torch.nn.Module) else _FunctionNet(net)
+        module = as_module(net)
         own = {
             "original_net": module,
             # the very dicts of the net, so that names, state and assignments are the net's
@@ -238,32 +239,6 @@ class FastNet(torch.nn.Module):
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         self.original_net._load_from_state_dict(*args, **kwargs)
-
-
-class _FunctionNet(torch.nn.Module):
-    """A function of tensors as a module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        for held in _held_by(function):
-            if isinstance(held, (torch.nn.Module, torch.Tensor)):
-                raise InputError(
-                    f"the function holds a {type(held).__name__}, of which changes would not be "
-                    "seen; give a torch.nn.Module that holds it and calls the function"
-                )
-        self._function = function
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
-
-
-def _held_by(function: Any) -> list[Any]:
-    """What a method is of, what a closure and a `partial` hold."""
-    held = [getattr(function, "__self__", None)]
-    held += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    if isinstance(function, partial):
-        held += [*function.args, *function.keywords.values(), *_held_by(function.func)]
-    return held
 
 
 def _way(net: torch.nn.Module, entry: Entry) -> _Way:

@@ -11,12 +11,18 @@ HOSTILE = (float("nan"), float("inf"), -float("inf"), 1e-40)
 in float32."""
 
 
-def fresh_tensors(call: NetCall, seed: int) -> list[torch.Tensor]:
+def fresh_tensors(call: NetCall, seed: int, floats_only: bool = False) -> list[torch.Tensor]:
     """Tensors for another call: floats of the mean and deviation of the example's, whole numbers
     within its range. What has few distinct values, such as a mask, keeps them in another order.
+    With `floats_only` all but floats stay as they are.
     """
     generator = torch.Generator().manual_seed(seed)
-    return [_fresh(tensor, generator) for tensor in call.tensors()]
+    return [
+        tensor.clone()
+        if floats_only and not tensor.is_floating_point()
+        else _fresh(tensor, generator)
+        for tensor in call.tensors()
+    ]
 
 
 def hostile_tensors(call: NetCall, seed: int) -> Iterator[tuple[float, list[torch.Tensor]]]:

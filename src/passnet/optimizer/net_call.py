@@ -1,7 +1,7 @@
 """A net and a call of it: what every way to run it is built from and compared with."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -15,7 +15,8 @@ from passnet.optimizer.entry import Entry
 class NetCall:
     """A net with the arguments of one call.
 
-    `leaves` are the arguments, flat, and `outputs` what the net returns for them, flat too;
+    `net` is a module, and `given` the net as it was given, which may be a function. `leaves` are
+    the arguments, flat, and `outputs` what the net returns for them, flat too;
     `written` are the names of what it writes into, weights and arguments.
 
     Raises:
@@ -25,15 +26,15 @@ class NetCall:
     def __init__(
         self, net: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
-        if isinstance(net, torch.nn.Module) and net.training:
+        self.given, self.net = net, as_module(net)
+        if self.net.training and net is self.net:
             raise InputError(
                 f"{type(net).__name__} is in training mode; call net.eval() first: only nets that "
                 "are evaluated are optimised"
             )
-        self.net = net
         self.args, self.kwargs = tuple(args), dict(kwargs)
         self.leaves, self.args_spec = tree_flatten((self.args, self.kwargs))
-        self.weights = weights_of(net)
+        self.weights = weights_of(self.net)
         held = {
             **{f"argument {number}": tensor for number, tensor in enumerate(self.tensors())},
             **self.weights,
@@ -101,16 +102,25 @@ class NetCall:
         Raises:
             EngineError: it cannot be exported.
         """
-        module = self.net if isinstance(self.net, torch.nn.Module) else FunctionNet(self.net)
         with boundary(EngineError, "torch.export"), torch.no_grad():
-            return export(module, self.args, self.kwargs, strict=False)
+            return export(self.net, self.args, self.kwargs, strict=False)
 
 
 class FunctionNet(torch.nn.Module):
-    """A function of tensors as a module."""
+    """A function of tensors as a module.
+
+    Raises:
+        InputError: the function holds a module or a tensor, whose changes would not be seen.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
+        for held in _held_by(function):
+            if isinstance(held, (torch.nn.Module, torch.Tensor)):
+                raise InputError(
+                    f"the function holds a {type(held).__name__}, of which changes would not be "
+                    "seen; give a torch.nn.Module that holds it and calls the function"
+                )
         self._function = function
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -118,11 +128,30 @@ class FunctionNet(torch.nn.Module):
         return self._function(*args, **kwargs)
 
 
-def weights_of(net: Callable[..., Any]) -> dict[str, torch.Tensor]:
+def as_module(net: Callable[..., Any]) -> torch.nn.Module:
+    """A net, or a function of tensors, as a module."""
+    return net if isinstance(net, torch.nn.Module) else FunctionNet(net)
+
+
+def name_of(net: Callable[..., Any]) -> str:
+    """The name of a net's class, or of a function."""
+    if isinstance(net, torch.nn.Module):
+        return type(net).__name__
+    return getattr(net, "__name__", type(net).__name__)
+
+
+def weights_of(net: torch.nn.Module) -> dict[str, torch.Tensor]:
     """The parameters and buffers of a net, by each of their names."""
-    if not isinstance(net, torch.nn.Module):
-        return {}
     return {
         **dict(net.named_parameters(remove_duplicate=False)),
         **dict(net.named_buffers(remove_duplicate=False)),
     }
+
+
+def _held_by(function: Any) -> list[Any]:
+    """What a method is of, what a closure and a `partial` hold."""
+    held = [getattr(function, "__self__", None)]
+    held += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    if isinstance(function, partial):
+        held += [*function.args, *function.keywords.values(), *_held_by(function.func)]
+    return held

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from passnet.errors import InputError
+from passnet.optimizer.net_call import weights_of
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _WEIGHTS = ("_parameters", "_buffers")
@@ -122,14 +123,6 @@ def _change_in_words(remembered: RememberedDict, name: str, value: Any) -> str:
     return f"attribute {name} of {where} was changed since it was optimised"
 
 
-def weights_by_name(net: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """The parameters and buffers of a net, by each of their names."""
-    return {
-        **dict(net.named_parameters(remove_duplicate=False)),
-        **dict(net.named_buffers(remove_duplicate=False)),
-    }
-
-
 def remember_weights(
     net: torch.nn.Module, weights: Mapping[str, torch.Tensor]
 ) -> tuple[RememberedWeight, ...]:
@@ -138,7 +131,7 @@ def remember_weights(
     Raises:
         InputError: a weight is not the net's own, or is of a kind that cannot be watched.
     """
-    own = weights_by_name(net)
+    own = weights_of(net)
     remembered = {}
     for name, tensor in weights.items():
         if own.get(name) is not tensor:
@@ -171,7 +164,7 @@ def moved_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
 
 def is_moved(net: torch.nn.Module, remembered: tuple[RememberedWeight, ...]) -> bool:
     """Whether a weight is elsewhere, of another form, or no longer the net's."""
-    own = weights_by_name(net)
+    own = weights_of(net)
     is_own = all(own.get(each.name) is each.tensor for each in remembered)
     return not is_own or moved_weight(remembered) is not None
 

@@ -27,7 +27,7 @@ from passnet.optimizer.entry import Entry
 from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.graph_engine import CHOSEN_FOLDER, net_graph
 from passnet.optimizer.interleaved import CallTimes, time_calls
-from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.net_call import NetCall, name_of
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
 from passnet.optimizer.page import optimized_page
 from passnet.optimizer.record import (
@@ -185,7 +185,7 @@ def optimize_calls(
                 entries.append(entry)
         frozen = any(entry.is_frozen for entry in entries)
         record = OptimizedRecord(
-            type(net).__name__,
+            name_of(net),
             digest_of_weights(net),
             digest_of_weights(net, with_values=True) if frozen else "",
             torch.get_num_threads(),
@@ -347,8 +347,8 @@ def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTi
     calls: dict[str, Callable[[], object]] = {}
     for name, entry in entries.items():
         if name != "eager":
-            calls[name] = partial(run, FastNet(call.net, [entry]))
-        plain = call.net if name == "eager" else entry.plain
+            calls[name] = partial(run, FastNet(call.given, [entry]))
+        plain = call.given if name == "eager" else entry.plain
         if plain is not None:
             calls[_plain(name)] = partial(run, plain)
     with torch.no_grad():

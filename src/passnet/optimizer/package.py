@@ -14,7 +14,7 @@ from passnet.optimizer.agreement import compare_outputs
 from passnet.optimizer.engines import load_entry_of
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.fast_net import FastNet
-from passnet.optimizer.net_call import NetCall, weights_of
+from passnet.optimizer.net_call import NetCall, as_module, name_of, weights_of
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 from passnet.records.serialise import read_json
 
@@ -78,7 +78,7 @@ def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
 def digest_of_weights(net: Callable[..., Any], with_values: bool = False) -> str:
     """A digest of the names and forms of a net's weights, and of their values if asked for."""
     digest = hashlib.sha256()
-    for name, weight in sorted(weights_of(net).items()):
+    for name, weight in sorted(weights_of(as_module(net)).items()):
         form = (name, tuple(weight.shape), weight.stride(), str(weight.dtype), str(weight.device))
         digest.update(repr(form).encode())
         if with_values:
@@ -97,7 +97,7 @@ def _check_fit(record: OptimizedRecord, net: Callable[..., Any], folder: Path) -
         if now != then:
             raise InputError(f"{folder}: was made for {what} {then}, and here is {now}; optimise "
                              "the net again")  # fmt: skip
-    name = type(net).__name__
+    name = name_of(net)
     if name != record.net or digest_of_weights(net) != record.weights:
         raise InputError(
             f"{folder}: is of a {record.net} with other weights than this {name} has; build the "
