@@ -15,6 +15,10 @@ BURST_MS = 2.0
 MAX_CALLS = 200
 MIN_ROUNDS = 8
 MAX_ROUNDS = 60
+SLOW_MS, SLOW_ROUNDS = 50.0, 2
+"""Calls that take longer than this are not warmed up before each burst, and the least rounds are
+fewer: what disturbs a call lasts no longer for it."""
+
 HOPELESS = 1.5
 """How many times the time of the fastest one may take and be timed on: what is slower than that is
 not chosen, and its time is known well enough."""
@@ -43,9 +47,14 @@ def time_calls(
 ) -> CallTimes:
     """Time some calls in rounds of two turns each, forwards and backwards, for about so long each.
 
-    What is hopeless after `MIN_ROUNDS` is not timed on, but for what is named in `always`.
+    What is hopeless after the least rounds is not timed on, but for what is named in `always`.
     """
-    counts = {name: _num_calls(call) for name, call in calls.items()}
+    first_ms = {name: _first_ms(call) for name, call in calls.items()}
+    counts = {
+        name: max(1, min(MAX_CALLS, int(BURST_MS / max(ms, 1e-4)))) for name, ms in first_ms.items()
+    }
+    is_slow = min(first_ms.values()) > SLOW_MS
+    least = SLOW_ROUNDS if is_slow else MIN_ROUNDS
     rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
     names = list(calls)
     deadline = time.monotonic() + seconds * len(names)
@@ -53,16 +62,16 @@ def time_calls(
     gc.disable()
     try:
         for number in range(MAX_ROUNDS):
-            if number >= MIN_ROUNDS and time.monotonic() > deadline:
+            if number >= least and time.monotonic() > deadline:
                 break
-            if number == MIN_ROUNDS:
+            if number == least:
                 known = {name: _ms(rounds[name]) for name in names}
                 limit = HOPELESS * min(known.values())
                 names = [name for name in names if known[name] <= limit or name in always]
             start = number % len(names)
             order = [*names[start:], *names[:start]]
-            first = {name: _burst_ms(calls[name], counts[name]) for name in order}
-            second = {name: _burst_ms(calls[name], counts[name]) for name in order[::-1]}
+            first = {name: _burst_ms(calls[name], counts[name], is_slow) for name in order}
+            second = {name: _burst_ms(calls[name], counts[name], is_slow) for name in order[::-1]}
             for name in order:
                 rounds[name].append((first[name], second[name]))
             gc.collect(0)
@@ -75,14 +84,15 @@ def time_calls(
     )
 
 
-def _num_calls(call: Callable[[], object]) -> int:
-    """How many calls make a burst, by the fastest of some first ones."""
-    fastest = min(_burst_ms(call, 1) for _ in range(5))
-    return max(1, min(MAX_CALLS, int(BURST_MS / max(fastest, 1e-4))))
+def _first_ms(call: Callable[[], object]) -> float:
+    """The fastest of some first calls."""
+    fastest = _burst_ms(call, 1)
+    return fastest if fastest > SLOW_MS else min(_burst_ms(call, 1) for _ in range(4))
 
 
-def _burst_ms(call: Callable[[], object], count: int) -> float:
-    call()  # what another one has left in the caches is not its own
+def _burst_ms(call: Callable[[], object], count: int, is_slow: bool = False) -> float:
+    if not is_slow:
+        call()  # what another one has left in the caches is not its own
     start = time.perf_counter()
     for _ in range(count):
         call()
