@@ -140,13 +140,13 @@ class _FlatNet(torch.nn.Module):
 def _build_script(call: NetCall, folder: Path, engine: str) -> Entry:
     flat = _FlatNet(call).eval()
     traced = torch.jit.trace(flat, tuple(call.tensors()), strict=False, check_trace=False)
-    frozen = torch.jit.optimize_for_inference(torch.jit.freeze(traced))
-    torch.jit.save(frozen, folder / SCRIPT_FILE)
+    torch.jit.save(torch.jit.freeze(traced), folder / SCRIPT_FILE)
     return _load_script(call, folder, engine)
 
 
 def _load_script(call: NetCall, folder: Path, engine: str) -> Entry:
-    script: Any = torch.jit.load(folder / SCRIPT_FILE)
+    # weights in oneDNN's layouts cannot be saved, so they are laid out anew
+    script: Any = torch.jit.optimize_for_inference(torch.jit.load(folder / SCRIPT_FILE))
     entry = call.entry(engine, lambda tensors: script(*tensors), is_frozen=True)
     for _ in range(3):  # it specialises itself in its first calls
         entry.run(call.tensors())
