@@ -53,7 +53,7 @@ def drawn(count: int = NUM_NETS) -> list[str]:
     ops: dict[str, int] = defaultdict(int)
     elements: dict[str, int] = defaultdict(int)
     domains: dict[str, str] = {}
-    known = {f"{name}" for library in LIBRARIES for name in names_of(library)}
+    known = {name for library in LIBRARIES for name in names_of(library)}
     for path in sorted(Path("captures").glob("*.parquet")):
         for row in GRAPHS.read(path):
             for source in row.sources:

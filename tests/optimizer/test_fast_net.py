@@ -362,6 +362,18 @@ def test_where_an_engine_fails_the_net_runs(net, warnings):
     ]
 
 
+def test_without_warnings_of_misfits_a_failure_is_told_all_the_same(net, warnings):
+    def fail(outputs):
+        raise RuntimeError("no such kernel")
+
+    fast = FastNet(net, [entry_of(net, X, run=fail, engine="aot")], warns=False)
+    assert torch.equal(fast(X[:2]), net(X[:2])) and not warnings()
+    assert torch.equal(fast(X), net(X))
+    assert warnings() == [
+        "Net: aot failed with RuntimeError('no such kernel'): the net runs as it was"
+    ]
+
+
 def test_it_prints_its_entries(fast, net):
     assert repr(fast) == f"FastNet with 1 entries:\n  by hand: float32[3, 4]\nof {net!r}"
 

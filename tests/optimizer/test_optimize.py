@@ -175,6 +175,16 @@ def test_values_that_were_folded_in_must_be_the_same(tmp_path: Path) -> None:
             load(out, net)
 
 
+def test_what_is_not_kept_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(InputError, match="the net fails"):
+        optimize_calls(torch.relu, [((torch.ones(1),), {}), (("x",), {})], QUICK)
+    fast = optimize_calls(torch.relu, [((torch.ones(1),), {})], QUICK).net
+    assert len([*tmp_path.iterdir()]) == 1
+    del fast
+    assert not [*tmp_path.iterdir()]
+
+
 BAD = {
     "is in training mode": lambda: passnet.optimize(torch.nn.Linear(2, 2), torch.ones(1, 2)),
     "the net fails on these inputs": lambda: passnet.optimize(torch.relu, "x"),
@@ -183,6 +193,7 @@ BAD = {
     "give an example": lambda: passnet.optimize(torch.relu),
     "no setting 'fast'": lambda: passnet.optimize(torch.relu, torch.ones(1), fast=True),
     "no engine 'x'": lambda: passnet.optimize(torch.relu, torch.ones(1), engines=("x",)),
+    "there is no author 'x'": lambda: passnet.optimize(torch.relu, torch.ones(1), authors=("x",)),
     "ask for that with freeze=True": lambda: passnet.optimize(
         torch.relu, torch.ones(1), engines=("aot_frozen",)
     ),

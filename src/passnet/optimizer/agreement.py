@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves
 
 from passnet.judge.precision import DOWNGRADE, DOWNGRADE_RATIO, relative_error
 from passnet.optimizer.entry import Entry
@@ -84,9 +83,9 @@ class EagerComparison:
         try:
             net = copy.deepcopy(self._call.net).double()
             return [
-                [output.clone() for output in tree_leaves(self._call.eager(leaves, net))]
+                [output.clone() for output in self._call.eager_outputs(leaves, net)]
                 for leaves in (
-                    self._call.filled([_exact(each) for each in tensors])
+                    self._call.filled([_in_float64(each) for each in tensors])
                     for tensors in self._sets[:NUM_EXACT]
                 )
             ]
@@ -178,7 +177,7 @@ def _form_difference(outputs: Sequence[Any], expected: Sequence[torch.Tensor]) -
     return None
 
 
-def _exact(tensor: torch.Tensor) -> torch.Tensor:
+def _in_float64(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.double() if tensor.is_floating_point() else tensor.clone()
 
 

@@ -1,7 +1,7 @@
 """The ways to run a net that torch has: each builds an entry, or says why it cannot.
 
 What a way needs in another process it leaves in a folder of its own, from where `load` has it back
-in seconds. Ways that fold the values of weights in are `FROZEN`: they are tried where a user says
+in seconds. Ways that fold the values of weights in are frozen: they are tried where a user says
 that weights will not change.
 """
 
@@ -154,8 +154,8 @@ def _load_script(call: NetCall, folder: Path, engine: str) -> Entry:
 
 
 def _aot(says: str, **options: Any) -> Engine:
-    named = {name.replace("__", "."): value for name, value in options.items()}
-    return Engine(says, partial(_build_aot, options=named), _load_aot, bool(named.get("freezing")))
+    build = partial(_build_aot, options=options)
+    return Engine(says, build, _load_aot, bool(options.get("freezing")))
 
 
 def _compile(says: str, mode: str | None = None, **options: Any) -> Engine:

@@ -40,3 +40,10 @@ class Entry:
     def __call__(self, tensors: list[torch.Tensor]) -> Any:
         """What the net returns for these tensors."""
         return tree_unflatten(self.run(tensors), self.out_spec)
+
+
+def leaf_in_words(leaf: Any) -> str:
+    """The form of a tensor, or a constant, as it is shown."""
+    if isinstance(leaf, torch.Tensor):
+        return f"{str(leaf.dtype).removeprefix('torch.')}{list(leaf.shape)}"
+    return repr(leaf)

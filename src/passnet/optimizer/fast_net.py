@@ -23,7 +23,7 @@ from passnet.optimizer.call_check import (
     find_misfit,
 )
 from passnet.optimizer.compiled_check import call_check
-from passnet.optimizer.entry import Entry
+from passnet.optimizer.entry import Entry, leaf_in_words
 from passnet.optimizer.net_call import as_module
 from passnet.optimizer.net_state import is_moved
 
@@ -116,7 +116,7 @@ class FastNet(torch.nn.Module):
                     self._try_first(way)
                 return way.unflatten(outputs)
         else:
-            if misfit not in self._warned:
+            if self._warns and misfit not in self._warned:
                 self._warn(misfit, args, kwargs)
         return self.original_net(*args, **kwargs)
 
@@ -154,7 +154,7 @@ class FastNet(torch.nn.Module):
         return None
 
     def _warn_of(self, reason: int | str, sentence: str, advice: str = "") -> None:
-        if reason in self._warned or not self._warns:
+        if reason in self._warned:
             return
         self._warned.add(reason)
         name = type(self.original_net).__name__
@@ -256,10 +256,4 @@ def _unflatten(spec: TreeSpec) -> Callable[[Sequence[Any]], Any]:
 
 
 def _inputs_in_words(entry: Entry) -> str:
-    words = [
-        f"{str(leaf.dtype).removeprefix('torch.')}{list(leaf.shape)}"
-        if isinstance(leaf, torch.Tensor)
-        else repr(leaf)
-        for leaf in entry.leaves
-    ]
-    return ", ".join(words) + (" (frozen)" if entry.is_frozen else "")
+    return ", ".join(map(leaf_in_words, entry.leaves)) + (" (frozen)" if entry.is_frozen else "")

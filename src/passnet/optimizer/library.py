@@ -212,9 +212,9 @@ class PassLibrary:
 
     def remove(self, entries: Iterable[PassEntry]) -> None:
         """Remove some entries with all earlier ones of the same passes on the same machines."""
-        passes = {_pass_of(entry) for entry in entries}
+        passes = {entry.pass_key for entry in entries}
         for entry in self._all():
-            if _pass_of(entry) in passes:
+            if entry.pass_key in passes:
                 self._drop(entry)
         self._write_index()
 
@@ -291,10 +291,6 @@ class PassLibrary:
             raise InputError(os_error_sentence(cause)) from cause
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-
-
-def _pass_of(entry: PassEntry) -> tuple[str, Hardware, str, str]:
-    return entry.range, entry.hardware, entry.author, entry.code_hash
 
 
 def _rename(partial: Path, target: Path) -> None:

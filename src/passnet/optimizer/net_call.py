@@ -63,9 +63,11 @@ class NetCall:
         with torch.no_grad():
             return (net or self.net)(*args, **kwargs)
 
-    def eager_outputs(self, leaves: Sequence[Any]) -> list[torch.Tensor]:
+    def eager_outputs(
+        self, leaves: Sequence[Any], net: Callable[..., Any] | None = None
+    ) -> list[torch.Tensor]:
         """The same, flat."""
-        return tree_leaves(self.eager(leaves))
+        return tree_leaves(self.eager(leaves, net))
 
     def filled(self, tensors: Sequence[torch.Tensor]) -> list[Any]:
         """The leaves with other tensors."""

@@ -23,7 +23,7 @@ from passnet.extract.capture import module_graph
 from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.engines import ENGINES, build_entry_of, load_entry_of
-from passnet.optimizer.entry import Entry
+from passnet.optimizer.entry import Entry, leaf_in_words
 from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.graph_engine import CHOSEN_FOLDER, net_graph
 from passnet.optimizer.interleaved import CallTimes, time_calls
@@ -87,7 +87,7 @@ class OptimizeSettings:
         """The ways that are tried.
 
         Raises:
-            InputError: one of them is not known.
+            InputError: one of them, or an author, is not known.
         """
         usual = USUAL + (FOLDING if self.freeze else ()) + (WITH_PASSES if self.authors else ())
         names = self.engines or usual
@@ -97,6 +97,10 @@ class OptimizeSettings:
         folding = [name for name in names if ENGINES[name].is_frozen]
         if folding and not self.freeze:
             raise InputError(f"{folding[0]} folds weights in; ask for that with freeze=True")
+        if self.authors:
+            from passnet.optimizer.pass_choice import writers_of
+
+            writers_of(self.authors)
         return tuple(dict.fromkeys(("eager", *names)))
 
 
@@ -162,13 +166,35 @@ def optimize_calls(
     tried = settings.tried()
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="passnet-optimized-"))
-    else:
-        folder = Path(out)
-        if (folder / RECORD_FILE).exists():
-            raise InputError(f"{folder}: holds an optimised net already; load it, or remove it")
-        if folder.exists() and any(folder.iterdir()) and not resume:
-            raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
-        make_folder(folder)
+        try:
+            optimized = _optimize_in(folder, net, calls, settings, tried, False, progress)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        weakref.finalize(optimized.net, shutil.rmtree, folder, ignore_errors=True)
+        return optimized
+    folder = Path(out)
+    if (folder / RECORD_FILE).exists():
+        raise InputError(f"{folder}: holds an optimised net already; load it, or remove it")
+    if folder.exists() and any(folder.iterdir()) and not resume:
+        raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
+    make_folder(folder)
+    optimized = _optimize_in(folder, net, calls, settings, tried, True, progress)
+    write_text(folder / PAGE_FILE, optimized_page(optimized.record))
+    write_json(folder / RECORD_FILE, optimized.record)  # with which it is whole
+    return optimized
+
+
+def _optimize_in(
+    folder: Path,
+    net: Callable[..., Any],
+    calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
+    settings: OptimizeSettings,
+    tried: Sequence[str],
+    keeps_examples: bool,
+    progress: Progress | None,
+) -> Optimized:
+    """Try all ways in a folder, for each form of inputs in turn."""
     deadline = time.monotonic() + settings.budget_s
     entries: list[Entry] = []
     forms = []
@@ -177,7 +203,7 @@ def optimize_calls(
             call = NetCall(net, args, kwargs)
             home = form_folder(folder, number)
             make_folder(home)
-            if out is not None:
+            if keeps_examples:
                 save_example(home, call.args, call.kwargs)
             form, entry = _optimize_form(call, home, tried, settings, deadline, progress)
             forms.append(form)
@@ -194,13 +220,7 @@ def optimize_calls(
             tuple(forms),
             __version__,
         )
-    fast = FastNet(net, entries, warns=len(entries) == len(forms))
-    if out is None:
-        weakref.finalize(fast, shutil.rmtree, folder, ignore_errors=True)
-    else:
-        write_text(folder / PAGE_FILE, optimized_page(record))
-        write_json(folder / RECORD_FILE, record)  # with which it is whole
-    return Optimized(fast, record)
+    return Optimized(FastNet(net, entries, warns=len(entries) == len(forms)), record)
 
 
 def _arguments(example: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -233,13 +253,13 @@ def _optimize_form(
     """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
     comparison = EagerComparison(call, settings.finite)
     records: dict[str, EngineRecord] = {}
-    ranges: tuple[RangeRecord, ...] = ()
+    ranges: tuple[RangeRecord, ...] | None = None
     entries: dict[str, Entry] = {}
     for name in tried:
         if name != "eager" and time.monotonic() > deadline:
             records[name] = EngineRecord(name, "untried", "the budget was spent")
         else:
-            if name in WITH_PASSES and not ranges:
+            if name in WITH_PASSES and ranges is None:
                 ranges = _choose_passes(call, folder, settings, deadline)
             records[name], entry = _tried(name, call, folder / name, comparison)
             if entry is not None:
@@ -256,7 +276,7 @@ def _optimize_form(
     timed = chosen if chosen != "eager" else _plain(chosen)
     gained = times.speedup(timed, over=_plain("eager"))
     form = FormRecord(
-        tuple(map(_shown, call.leaves)),
+        tuple(map(leaf_in_words, call.leaves)),
         chosen,
         tuple(records.values()),
         times.ms[timed],
@@ -265,7 +285,7 @@ def _optimize_form(
         gained.low,
         gained.high,
         block_times(call),
-        ranges,
+        ranges or (),
     )
     for name in tried:
         if name != chosen:
@@ -357,10 +377,3 @@ def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTi
 
 def _plain(name: str) -> str:
     return f"{name} of torch"
-
-
-def _shown(leaf: Any) -> str:
-    """A form of an argument in words."""
-    if isinstance(leaf, torch.Tensor):
-        return f"{str(leaf.dtype).removeprefix('torch.')}{list(leaf.shape)}"
-    return repr(leaf)[:40]

@@ -144,8 +144,7 @@ def choose_passes(
     Raises:
         InputError: there is no author of a name, or the library is damaged.
     """
-    writers = tuple(author for author in authors if author != LIBRARY)
-    check_authors(writers)
+    writers = writers_of(authors)
     deadline = time.monotonic() + budget_s
     start = time.monotonic()
     settings = judging_settings(threads) if evaluator is None else evaluator.settings
@@ -162,6 +161,17 @@ def choose_passes(
     seconds = time.monotonic() - start
     results, untried = tuple(choosing.results), len(choosing.untried)
     return PassChoice(tuple(chosen), results, untried, tuple(left_out), seconds)
+
+
+def writers_of(authors: Sequence[str]) -> tuple[str, ...]:
+    """Those of some authors that write passes.
+
+    Raises:
+        InputError: there is no author of a name.
+    """
+    writers = tuple(author for author in authors if author != LIBRARY)
+    check_authors(writers)
+    return writers
 
 
 def choose(results: Iterable[RangeResult], library: PassLibrary) -> list[ChosenRange]:

@@ -85,6 +85,11 @@ class PassEntry:
     candidate_ms: float | None = None
 
     @property
+    def pass_key(self) -> tuple[str, Hardware, str, str]:
+        """What entries of one pass on one machine have in common."""
+        return self.range, self.hardware, self.author, self.code_hash
+
+    @property
     def saved_ms(self) -> float:
         """Milliseconds that it saves of a call at least, by the lower bound of its speedup."""
         if self.status != "wins":
@@ -172,9 +177,10 @@ def latest(entries: Iterable[PassEntry]) -> list[PassEntry]:
     """
     by_pass: dict[object, PassEntry] = {}
     for entry in entries:
-        key = (entry.range, entry.hardware, entry.author, entry.code_hash)
-        before = by_pass.setdefault(key, entry)
-        by_pass[key] = max(before, entry, key=lambda each: (each.origin == "here", each.judged))
+        before = by_pass.setdefault(entry.pass_key, entry)
+        by_pass[entry.pass_key] = max(
+            before, entry, key=lambda each: (each.origin == "here", each.judged)
+        )
     return list(by_pass.values())
 
 

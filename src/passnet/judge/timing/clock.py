@@ -226,11 +226,8 @@ class _Interleaving:
             return False
         if any(record.num_looks < LEAST_LOOKS for record in self._records if not record.failure):
             return False
-        empty_ns = float(low_mean(np.array(self._empty_ns)))
         reference, *others = (
-            np.array(self._rounds_ms(record, empty_ns))
-            for record in self._records
-            if not record.failure
+            np.array(self._rounds_ms(record)) for record in self._records if not record.failure
         )
         found = [speedup(reference, times) for times in others if len(times) == len(reference)]
         return all(each.high - each.low <= 2 * self._plan.precision * each.value for each in found)
@@ -439,8 +436,7 @@ class _Interleaving:
             record.note(early_work(record.up_ms, reference.up_ms))
             record.note(late_work(record.down_ms, reference.down_ms))
             record.note(disturbance(record.meanwhile_ns))
-        empty_ns = float(low_mean(np.array(self._empty_ns)))
-        rounds = [self._rounds_ms(record, empty_ns) for record in self._records]
+        rounds = [self._rounds_ms(record) for record in self._records]
         for record, times in zip(self._records, rounds, strict=True):
             if times and float(low_mean(np.array(times).reshape(-1))) <= SHORTEST_MS:
                 text = "its calls take no longer than a burst that makes none"
@@ -470,8 +466,9 @@ class _Interleaving:
             with suppress(WorkerFailureError):
                 record.note(explain(worker, self._oracle, self._fresh, self._prepared))
 
-    def _rounds_ms(self, record: _WorkerRecord, empty_ns: float) -> Rounds:
+    def _rounds_ms(self, record: _WorkerRecord) -> Rounds:
         """Times of a call, of the bursts of all rounds without what a burst costs beside calls."""
+        empty_ns = float(low_mean(np.array(self._empty_ns)))
         per_call_ns = self._num_calls * NS_PER_MS
         first, second = (
             [max((pair[turn] - empty_ns) / per_call_ns, SHORTEST_MS) for pair in record.bursts_ns]
