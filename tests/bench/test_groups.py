@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from passnet.bench.environment import describe_environment
 from passnet.bench.files import RUN_FILE
 from passnet.bench.groups import GROUPINGS, group_rows
 from passnet.bench.run import RunSettings, run_info, suite_of_run
@@ -111,7 +112,7 @@ def test_the_command_groups_and_asks_for_the_suite_that_it_does_not_know(tmp_pat
 def test_a_run_over_a_shipped_suite_knows_it(tmp_path: Path) -> None:
     assert suite_of_run(tmp_path) is None
     demo = load_suite("demo")
-    record = run_info(demo, [], RunSettings())
+    record = run_info(demo, [], RunSettings(), describe_environment())
     write_json(tmp_path / RUN_FILE, record)
     assert suite_of_run(tmp_path) == demo
     for change in ({"suite": "mine"}, {"suite_hash": "0" * 64}):

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -19,7 +20,9 @@ from passnet.agent.attempt_record import attempt_record
 from passnet.agent.files import write_files
 from passnet.agent.session import Session, new_session
 from passnet.agent.settings import AgentSettings
+from passnet.bench.cluster import device_of
 from passnet.errors import AuthorError, InputError, boundary
+from passnet.jobs.actors import run_actors
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.judge.protocol.device import find_device
 from passnet.records.serialise import SCHEMA_VERSION
@@ -59,6 +62,7 @@ def run_agent(
     num_workers: int = 1,
     held_out: Suite | None = None,
     progress: Callable[[Attempt], None] | None = None,
+    on_ray: bool = False,
 ) -> list[Attempt]:
     """All attempts of an author at the tasks of a suite, made or found finished in `out`.
 
@@ -66,14 +70,21 @@ def run_agent(
     Inspect's logs under `logs`. With `resume` a run goes on with what `out` holds; attempts that
     ended in an error are made again. An llm makes `num_workers` attempts at a time, but nothing
     else runs while one is timed. `held_out` are shapes of the same tasks that no author sees;
-    `progress` is told about every attempt.
+    `progress` is told about every attempt. With `on_ray` a program makes its attempts on a Ray
+    cluster, `num_workers` at a time, each with processors or a GPU of its own.
 
     Raises:
         InputError: `out` holds a run and `resume` is off, or another run; this machine lacks the
-            device that is judged on.
+            device that is judged on; an llm is to work on Ray.
         AuthorError: the llm cannot be asked at all (no key, no such provider).
     """
-    find_device(settings.run.judge.device)
+    if on_ray and settings.author == "llm":
+        raise InputError(
+            "--executor ray is for authors that are programs; an llm's attempts run beside each "
+            "other on this machine with --jobs"
+        )
+    if not on_ray:
+        find_device(settings.run.judge.device)
     llm = _open_llm(settings) if settings.author == "llm" else None
     content_hash = held_out.content_hash if held_out else None
     settings = replace(settings, run=replace(settings.run, held_out=content_hash))
@@ -114,10 +125,20 @@ def run_agent(
                 raise refusals[0]
 
         if llm is None:
-            for number in range(settings.num_attempts):
-                for task in suite.tasks:
-                    if (task.name, number) not in finished:
-                        keep(_let_program(suite, task, number, settings, held_out))
+            missing = [
+                (task, number)
+                for number in range(settings.num_attempts)
+                for task in suite.tasks
+                if (task.name, number) not in finished
+            ]
+            let_program = partial(_let_program, suite, settings, held_out)
+            if on_ray:
+                opener = partial(_open_program, let_program, settings)
+                made = run_actors(missing, opener, num_workers, device_of(settings.run))
+            else:
+                made = map(let_program, missing)
+            for attempt in made:
+                keep(attempt)
         elif len(finished) < len(suite.tasks) * settings.num_attempts:
             from passnet.agent.inspect_task import make_task
 
@@ -190,10 +211,19 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
         raise AuthorError(f"llm {llm}: {text}")
 
 
+def _open_program(
+    let_program: Callable[[tuple[Task, int]], Attempt], settings: AgentSettings
+) -> Callable[[tuple[Task, int]], Attempt]:
+    """What makes attempts on a machine of a cluster, which has the device that is judged on."""
+    find_device(settings.run.judge.device)
+    return let_program
+
+
 def _let_program(
-    suite: Suite, task: Task, number: int, settings: AgentSettings, held_out: Suite | None
+    suite: Suite, settings: AgentSettings, held_out: Suite | None, item: tuple[Task, int]
 ) -> Attempt:
-    """An attempt of an author that is a program."""
+    """An attempt of an author that is a program: its task and number."""
+    task, number = item
     module, function = AUTHORS[settings.author].split(":")
     author: Author = getattr(import_module(module), function)
     session = new_session(task, settings, held_out)

@@ -2,6 +2,7 @@
 
     candidates   what a word of the command line names: a baseline, or pass folders
     run          every candidate on every graph, each trial on disk as soon as it is known
+    cluster      judges on the machines and GPUs of a Ray cluster
     files        the names of the files of a run folder
     environment  the hardware and versions that a run was measured with
     scores       the scores of a run folder, or of any file of trials

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from passnet.errors import InputError, PassFolderError, did_you_mean, neighbours
-from passnet.judge.candidate import CallMode, Candidate
+from passnet.judge.candidate import INDUCTOR_KINDS, CallMode, Candidate
 from passnet.passes.folder import (
     LIST_FILE,
     PassFolder,
@@ -15,7 +15,7 @@ from passnet.passes.folder import (
 )
 from passnet.suite.suite import Task
 
-BASELINES = ("eager", "null", "inductor")
+BASELINES = ("eager", "null", *INDUCTOR_KINDS)
 CALLS: tuple[CallMode, ...] = ("direct", "guarded")
 """The ways to call that a flag names; without one a candidate is compiled."""
 FLAGS = (*CALLS, "inductor")
@@ -55,9 +55,9 @@ class CandidateEntry:
 def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
     """The candidate that a word of the command line names.
 
-    The word is `eager`, `null`, `inductor` or a path, then any of `@direct` (call the rewritten
-    graph itself, without torch.compile around it), `@guarded` instead (call it behind checks of our
-    own), and `@inductor` (let Inductor compile what the passes left).
+    The word is one of `BASELINES` or a path, then any of `@direct` (call the rewritten graph
+    itself, without torch.compile around it), `@guarded` instead (call it behind checks of our own),
+    and `@inductor` (let Inductor compile what the passes left).
 
     Raises:
         InputError: an unknown baseline or flag, or two flags that exclude each other.

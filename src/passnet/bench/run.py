@@ -1,7 +1,7 @@
 """A run: every candidate on every graph of a suite, each trial on disk as soon as it is known."""
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -9,12 +9,13 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from passnet.bench.candidates import CandidateEntry
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.errors import InputError, MeasureError, WorkerError, boundary
+from passnet.jobs.actors import this_machine
 from passnet.jobs.run_folder import RunFolder
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.findings import Finding, finding
@@ -72,6 +73,86 @@ class BenchRunInfo:
     not_covered: tuple[str, ...] = NOT_COVERED
 
 
+@dataclass(frozen=True)
+class JudgeOrder:
+    """What the judges of a run are told.
+
+    `finished` has the machine of every trial that is known, by graph and candidate; `environment`
+    is what the run is measured with.
+    """
+
+    entries: tuple[CandidateEntry, ...]
+    settings: RunSettings
+    held_out: Suite | None
+    finished: Mapping[tuple[str, str], str | None]
+    environment: Environment
+
+
+Recorder: TypeAlias = Callable[[str, list[Trial]], None]
+"""Takes the name of a graph that is done, and its new trials."""
+
+
+@dataclass(frozen=True)
+class Judges:
+    """Where tasks are judged.
+
+    Args:
+        environment: what is measured with there.
+        judge: judges tasks as ordered, so many at a time, and hands over their trials.
+    """
+
+    environment: Callable[[RunSettings], Environment]
+    judge: Callable[[JudgeOrder, Sequence[Task], int, Recorder], None]
+
+
+def environment_here(settings: RunSettings) -> Environment:
+    """The environment of this process.
+
+    Raises:
+        InputError: this machine lacks the device that is judged on.
+    """
+    find_device(settings.judge.device)
+    return describe_environment(kind_of(settings.judge.device) == "cuda")
+
+
+def judge_here(order: JudgeOrder, tasks: Sequence[Task], num_workers: int, done: Recorder) -> None:
+    """Judge tasks in processes of this machine; nothing else runs while one is timed."""
+    settings, sandbox = order.settings, find_sandbox(order.settings.sandbox)
+    inspected = InspectedFolders(settings.judge.rules)
+    idle_parents: SimpleQueue[ParentPool] = SimpleQueue()
+
+    def work_on(task: Task) -> None:
+        parents = idle_parents.get()
+        unseen = held_out_graphs(order.held_out, task.name)
+        try:
+            for graph, trials in judge_task(
+                parents, task, order.entries, settings, unseen, order.finished, inspected
+            ):
+                done(graph.name, trials)
+        finally:  # other tasks wait for them, even those that are about to be given up
+            idle_parents.put(parents)
+
+    with ExitStack() as stack:
+        pools = [
+            stack.enter_context(ParentPool(settings.num_threads, sandbox, settings.judge.device))
+            for _ in range(num_workers)
+        ]
+        for pool in pools:
+            idle_parents.put(pool)
+        threads = stack.enter_context(ThreadPoolExecutor(num_workers))
+        try:
+            for future in as_completed(threads.submit(work_on, task) for task in tasks):
+                future.result()
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            for pool in pools:
+                pool.close()
+            raise
+
+
+HERE = Judges(environment_here, judge_here)
+
+
 def run_suite(
     suite: Suite,
     entries: Sequence[CandidateEntry],
@@ -82,6 +163,7 @@ def run_suite(
     held_out: Suite | None = None,
     num_workers: int = 1,
     retry: bool = False,
+    judges: Judges = HERE,
 ) -> list[Trial]:
     """All trials of a suite under some candidates, measured or read from `out`.
 
@@ -98,60 +180,36 @@ def run_suite(
         held_out: shapes of the same tasks that no author has seen; see `judge.held_out`.
         num_workers: how many tasks are worked on at a time; nothing else runs while one is timed.
         retry: measure the trials of `out` again that were unstable.
+        judges: where tasks are judged: here, or on a Ray cluster, see `bench.cluster`.
 
     Raises:
         InputError: `out` holds a run and `resume` is off, or another run than this one.
         MeasureError: our own machinery fails again and again.
     """
     settings = replace(settings, held_out=held_out.content_hash if held_out else None)
-    find_device(settings.judge.device)
     run = run_folder(out)
-    sandbox = find_sandbox(settings.sandbox)
     recording = threading.Lock()
-    inspected = InspectedFolders(settings.judge.rules)
-    idle_parents: SimpleQueue[ParentPool] = SimpleQueue()
     with ExitStack() as stack:
-        info = run_info(suite, entries, settings)
+        info = run_info(suite, entries, settings, judges.environment(settings))
         stack.enter_context(run.begin(info, resume, partial(_continued, out)))
         if retry:
             run.forget(lambda trial: trial.status == "unstable")
         graphs = {graph.name for task in suite.tasks for graph in task.graphs}
-        trials = [trial for trial in run.records().values() if trial.graph in graphs]
-        finished = {(trial.graph, trial.candidate) for trial in trials}
+        trials = {key: trial for key, trial in run.records().items() if trial.graph in graphs}
         record = stack.enter_context(run.recorder(len(trials)))
+        finished = {key: trial.machine for key, trial in trials.items()}
+        order = JudgeOrder(tuple(entries), settings, held_out, finished, info.environment)
 
-        def work_on(task: Task) -> None:
-            parents = idle_parents.get()
-            unseen = held_out_graphs(held_out, task.name)
-            try:
-                for graph, new_trials in judge_task(
-                    parents, task, entries, settings, unseen, finished, inspected
-                ):
-                    with recording:
-                        for trial in new_trials:
-                            record(trial)
-                        trials.extend(new_trials)
-                        if progress is not None:
-                            progress(graph.name)
-            finally:  # other tasks wait for them, even those that are about to be given up
-                idle_parents.put(parents)
+        def done(graph: str, new_trials: list[Trial]) -> None:
+            with recording:
+                for trial in new_trials:
+                    record(trial)
+                    trials[trial.graph, trial.candidate] = trial
+                if progress is not None:
+                    progress(graph)
 
-        pools = [
-            stack.enter_context(ParentPool(settings.num_threads, sandbox, settings.judge.device))
-            for _ in range(num_workers)
-        ]
-        for pool in pools:
-            idle_parents.put(pool)
-        threads = stack.enter_context(ThreadPoolExecutor(num_workers))
-        try:
-            for future in as_completed(threads.submit(work_on, task) for task in suite.tasks):
-                future.result()
-        except BaseException:
-            threads.shutdown(wait=False, cancel_futures=True)
-            for pool in pools:
-                pool.close()
-            raise
-    return trials
+        judges.judge(order, suite.tasks, num_workers, done)
+    return list(trials.values())
 
 
 def held_out_graphs(held_out: Suite | None, task: str) -> list[SuiteGraph]:
@@ -204,7 +262,7 @@ def judge_task(
                 trials.append(_failed(graph, entry.name, "no_match", text, judge))
         if candidates:
             trials += _judge(parents, graph, list(candidates.values()), judge, inspected, findings)
-        yield graph, trials
+        yield graph, [replace(trial, machine=this_machine()) for trial in trials]
 
 
 def _candidates(entries: Iterable[CandidateEntry], task: str) -> dict[str, Candidate]:
@@ -293,9 +351,12 @@ def suite_of_run(out: Path) -> Suite | None:
 
 
 def run_info(
-    suite: Suite, entries: Sequence[CandidateEntry], settings: RunSettings
+    suite: Suite,
+    entries: Sequence[CandidateEntry],
+    settings: RunSettings,
+    environment: Environment,
 ) -> BenchRunInfo:
-    """The record of a run that begins here and now.
+    """The record of a run that begins now.
 
     Raises:
         InputError: a candidate is given twice.
@@ -309,7 +370,7 @@ def run_info(
         tuple(entry.template for entry in entries),
         {entry.name: entry.code_hash for entry in entries if entry.code_hash},
         settings,
-        describe_environment(kind_of(settings.judge.device) == "cuda"),
+        environment,
         (*NOT_COVERED, *find_sandbox(settings.sandbox).unrestricted),
     )
 
@@ -325,6 +386,16 @@ def run_folder(out: Path) -> RunFolder[BenchRunInfo, Trial, tuple[str, str]]:
         lambda trial: (trial.graph, trial.candidate),
         "trials",
     )
+
+
+def environment_difference(one: Environment, other: Environment) -> tuple[str, Any, Any] | None:
+    """The first fact in which two environments differ whose times cannot be in one run, and both
+    its values; None where there is none.
+    """
+    for name in SAME_ENVIRONMENT:
+        if getattr(one, name) != getattr(other, name):
+            return name, getattr(one, name), getattr(other, name)
+    return None
 
 
 def _continued(out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo:
@@ -344,13 +415,12 @@ def _continued(out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo
                 f"{out}: holds a run with {difference}; choose another --out, or give what that "
                 "run was given"
             )
-    for name in SAME_ENVIRONMENT:
-        before, now = getattr(old.environment, name), getattr(info.environment, name)
-        if before != now:
-            raise InputError(
-                f"{out}: was measured with {name} {before}, and here it is {now}; times of both "
-                "cannot be in one run, choose another --out"
-            )
+    if difference := environment_difference(old.environment, info.environment):
+        name, before, now = difference
+        raise InputError(
+            f"{out}: was measured with {name} {before}, and here it is {now}; times of both "
+            "cannot be in one run, choose another --out"
+        )
     for name, code_hash in info.code_hashes.items():
         if old.code_hashes.get(name, code_hash) != code_hash:
             raise InputError(

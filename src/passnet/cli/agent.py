@@ -40,11 +40,12 @@ def agent() -> None:
 @opt.choice("--call", ["compiled", "direct", "guarded"],
             "How rewritten graphs are called: by torch.compile, directly, or behind own checks.",
             default="compiled")  # fmt: skip
+@opt.executor_name
 @opt.held_out
 @opt.judging("strict", seed="the inputs and of the first attempt")
 @opt.json
 def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, out: Path, resume: bool,
-              jobs: int, held_out: Suite | None, sandbox: Sandbox, as_json: bool,
+              jobs: int, executor: str, held_out: Suite | None, sandbox: Sandbox, as_json: bool,
               **options: Any) -> None:  # fmt: skip
     """Let an author write passes for the tasks of a suite, and keep every attempt in a folder.
 
@@ -68,6 +69,7 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, out: Pat
             jobs,
             held_out,
             lambda attempt: step(f"{attempt.task}: {attempt.ending}"),
+            on_ray=executor == "ray",
         )
     for attempt in attempts:
         for text in (attempt.error, attempt.untimed):

@@ -27,15 +27,17 @@ def bench() -> None:
 
 @bench.command("run")
 @opt.suite
-@opt.option("--candidate", "What to measure: eager, null, inductor, or the path of a pass folder "
-            "or of a folder with one for each task; then @direct to call the rewritten graph "
-            "without torch.compile, @guarded to call it behind checks of our own, @inductor to "
-            "compile what passes leave (repeatable).",
+@opt.option("--candidate", "What to measure: eager, null, inductor, inductor-precise (with the "
+            "roundings of eager torch), aoti (a package of AOTInductor), or the path of a pass "
+            "folder or of a folder with one for each task; then @direct to call the rewritten "
+            "graph without torch.compile, @guarded to call it behind checks of our own, @inductor "
+            "to compile what passes leave (repeatable).",
             "candidates", multiple=True, required=True)  # fmt: skip
 @opt.held_out
 @opt.out("The run folder")
 @opt.resume
 @opt.flag("--retry", "With --resume, measure unstable trials again.")
+@opt.executor_name
 @opt.jobs("Tasks", default=1)
 @opt.judging("open", seed="the inputs")
 @opt.count("--memory-mib", "The most memory of a worker, in MiB.", default=8192)
@@ -48,17 +50,19 @@ def bench() -> None:
 @opt.json
 @opt.flag("--brief", "Print the totals only, without a table for each task.")
 def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None, out: Path,
-              resume: bool, retry: bool, jobs: int, sandbox: Sandbox, require_sandbox: bool,
-              fail_under: float | None, as_json: bool, brief: bool,
+              resume: bool, retry: bool, executor: str, jobs: int, sandbox: Sandbox,
+              require_sandbox: bool, fail_under: float | None, as_json: bool, brief: bool,
               **options: Any) -> None:  # fmt: skip
     """Judge and time candidates on every graph of a suite, and write the run to a folder.
 
-    While one task is timed, nothing else runs. Exits with 0 if it could measure, whatever the
-    outcome; with 1 if no trial could be compiled and run, or an AS is below --fail-under.
+    While one task is timed, nothing else runs on its machine. Exits with 0 if it could measure,
+    whatever the outcome; with 1 if no trial could be compiled and run, or an AS is below
+    --fail-under.
     """
     import time
 
     from passnet.bench.candidates import parse_candidate
+    from passnet.bench.cluster import JUDGES
     from passnet.bench.files import FIGURE_FILE, RUN_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
     from passnet.bench.run import run_suite
     from passnet.bench.scores import ALL_UNSTABLE, read_rows, untimed_candidates
@@ -79,7 +83,9 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
     settings = opt.run_settings(sandbox, options, limits=limits, **timeouts)
     start = time.monotonic()
     with progress(f"judging {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
-        trials = run_suite(suite, entries, settings, out, resume, step, held_out, jobs, retry)
+        trials = run_suite(
+            suite, entries, settings, out, resume, step, held_out, jobs, retry, JUDGES[executor]
+        )
     wall_s = time.monotonic() - start
     scores = write_results(out)
     untimed = untimed_candidates(read_rows(out))

@@ -123,9 +123,12 @@ json = flag("--json", "Print the result as JSON.", "as_json")
 fail_under = amount("--fail-under", "Exit with 1 if a candidate has an AS below this; baselines "
                     "count only where there is nothing else.", metavar="AS")  # fmt: skip
 resume = flag("--resume", "Continue an interrupted run; what it finished is kept.")
-executor = choice("--executor", ["local", "ray"], "Work in processes on this machine, or on a Ray "
-                  "cluster.", default="local",
-                  callback=_opened_by("passnet.jobs.executors:executor"))  # fmt: skip
+_executor = functools.partial(
+    choice, "--executor", ["local", "ray"],
+    "Work in processes on this machine, or on a Ray cluster.", default="local",
+)  # fmt: skip
+executor = _executor(callback=_opened_by("passnet.jobs.executors:executor"))
+executor_name = _executor()
 task = option("--task", "Only this task of the suite (repeatable).", "tasks", multiple=True,
               metavar="NAME")  # fmt: skip
 held_out = option("--held-out", "A suite with other shapes of the same tasks; passes that are "

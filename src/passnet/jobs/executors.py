@@ -102,12 +102,7 @@ def run_ray(
     Raises:
         InputError: Ray is not installed, or broken.
     """
-    if find_spec("ray") is None:
-        raise InputError("Ray is not installed; pip install 'passnet[ray]'")
-    with boundary(InputError, "Ray cannot be imported"):
-        import ray
-    if not ray.is_initialized():
-        ray.init(num_cpus=num_workers, log_to_driver=False, include_dashboard=False)
+    ray = ray_cluster(num_workers)
     task: Any = ray.remote(num_cpus=1, max_retries=3)(_work_on_ray)
     shared = ray.put(work)
     waiting = list(reversed(names))
@@ -117,3 +112,23 @@ def run_ray(
             running.append(task.remote(shared, waiting.pop()))
         [ready], running = ray.wait(running, num_returns=1)
         yield ray.get(ready)
+
+
+def ray_cluster(num_cpus: int) -> Any:
+    """The module `ray`, connected to the cluster that is running, or else to one that is started
+    here, with so many processors.
+
+    Raises:
+        InputError: Ray is not installed, or broken, or does not start.
+    """
+    if find_spec("ray") is None:
+        raise InputError("Ray is not installed; pip install 'passnet[ray]'")
+    with boundary(InputError, "Ray cannot be imported"):
+        import ray
+    if not ray.is_initialized():
+        with boundary(InputError, "Ray does not start"):
+            try:
+                ray.init(address="auto", log_to_driver=False)
+            except ConnectionError:  # none is running
+                ray.init(num_cpus=num_cpus, log_to_driver=False, include_dashboard=False)
+    return ray

@@ -3,13 +3,20 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-CandidateKind: TypeAlias = Literal["eager", "null", "inductor", "passes"]
+CandidateKind: TypeAlias = Literal[
+    "eager", "null", "inductor", "inductor-precise", "aoti", "passes"
+]
 """eager: the graph as it is. null: the pipeline of a pass folder with no pass in it. inductor:
-torch.compile's default. passes: the passes of a folder."""
+torch.compile's default. inductor-precise: the same, with eager torch's roundings between ops kept.
+aoti: a package of AOTInductor. passes: the passes of a folder."""
+
+INDUCTOR_KINDS = ("inductor", "inductor-precise", "aoti")
+"""What Inductor compiles whole."""
 
 CallMode: TypeAlias = Literal["compiled", "direct", "guarded"]
-"""compiled: through torch.compile, with its guards. direct: the rewritten graph itself. guarded:
-the rewritten graph behind checks of our own, see `passes.guarded_call`."""
+"""compiled: through torch.compile, with its guards; a package, which has none, as torch calls it.
+direct: the rewritten graph itself. guarded: the rewritten graph behind checks of our own, see
+`passes.guarded_call`."""
 
 
 @dataclass(frozen=True, slots=True)

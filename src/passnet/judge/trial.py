@@ -96,6 +96,9 @@ class Trial:
     phases_s: dict[str, float] = field(default_factory=dict)
     """Seconds of the judge's time that went into this trial, by phase."""
 
+    machine: str | None = None
+    """Name of the machine that it was judged on."""
+
     sandbox: SandboxName = "none"
     """What confined the candidate; "none" also for a baseline, which needs no sandbox."""
 

@@ -182,10 +182,14 @@ def compile_graph(
 
 
 def compile_with_inductor(
-    module: torch.fx.GraphModule, example_inputs: Sequence[Any]
+    module: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    settings: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
-    """What Inductor makes of a graph for these inputs, without the guards of torch.compile."""
+    """What Inductor makes of a graph for these inputs, without the guards of torch.compile;
+    `settings` are some of its own (`torch._inductor.config`) by name.
+    """
     from torch._inductor.compile_fx import compile_fx
 
-    compiled: Any = compile_fx(module, list(example_inputs))
+    compiled: Any = compile_fx(module, list(example_inputs), config_patches=dict(settings or {}))
     return compiled

@@ -11,7 +11,7 @@ import numpy as np
 from passnet.graph.inputs import InputValue
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.judge.candidate import Candidate
+from passnet.judge.candidate import INDUCTOR_KINDS, Candidate
 from passnet.judge.processes.worker_process import Worker, WorkerFailureError, WorkerParent
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.protocol.messages import (
@@ -118,7 +118,7 @@ class LoadedWorker:
         self._memory = SharedMemory(INPUT_MEMORY, num_bytes)
         self._content = self._memory.array("uint8", prepared.content.shape, 0)
         is_cpu = kind_of(settings.device) == "cpu"
-        if candidate.kind == "inductor" and is_cpu:
+        if candidate.kind in INDUCTOR_KINDS and is_cpu:
             parent.warm_inductor()
         limits = msgspec.structs.replace(
             settings.limits,

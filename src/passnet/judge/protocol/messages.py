@@ -80,7 +80,7 @@ class InputLayout(msgspec.Struct, frozen=True):
 class Load(msgspec.Struct, frozen=True, tag=True):
     """Build the graph and get ready to call it.
 
-    `kind` is what to run: eager, null, inductor, or passes from the folder `passes`. `call` is
+    `kind` is what to run, see `judge.candidate`; passes are those of the folder `passes`. `call` is
     compiled (through torch.compile), direct, or guarded (behind checks of our own); `residual`
     eager or inductor. `device` is where to run, and `device_mib` the memory that may be used there.
     One file descriptor comes with it: the input memory, of `num_bytes`.
@@ -89,7 +89,7 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     program: str
     inputs: tuple[InputLayout, ...]
     num_bytes: int
-    kind: Literal["eager", "null", "inductor", "passes"]
+    kind: Literal["eager", "null", "inductor", "inductor-precise", "aoti", "passes"]
     passes: str | None = None
     call: Literal["compiled", "direct", "guarded"] = "compiled"
     residual: Literal["eager", "inductor"] = "eager"

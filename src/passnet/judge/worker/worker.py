@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from passnet.errors import PassError, PassFolderError, os_error_sentence
+from passnet.errors import EngineError, PassError, PassFolderError, os_error_sentence
 from passnet.graph.build import build
 from passnet.graph.fake import fake_input, fake_mode
 from passnet.graph.parse import parse_program
@@ -44,6 +44,7 @@ from passnet.judge.protocol.messages import (
     Run,
 )
 from passnet.judge.protocol.shared_memory import ControlPage
+from passnet.judge.worker.aoti_package import packaged
 from passnet.judge.worker.arguments import WorkerArguments, copy_out, pin, place_arguments
 from passnet.judge.worker.float64 import run_exact
 from passnet.judge.worker.heap import fill_gaps
@@ -59,6 +60,12 @@ MAX_ERROR_CHARACTERS = 2000
 SWITCH_INTERVAL_S = 0.0005
 """How long another Python thread waits for its turn at most: one that works on after its call has
 ended is to be seen at it when the worker is let run without an order."""
+
+INDUCTOR_SETTINGS: dict[str, dict[str, Any] | None] = {
+    "inductor": None,
+    "inductor-precise": {"emulate_precision_casts": True},
+}
+"""What Inductor is asked for, by kind of candidate; None is its default."""
 
 
 def serve(channel: Channel) -> None:
@@ -88,7 +95,7 @@ def _failure(cause: Exception) -> Failed:
         if not isinstance(inner, Exception):
             break
         chain.append(inner)
-    broken = (PassError, PassFolderError)
+    broken = (PassError, PassFolderError, EngineError)
     unready = next((error for error in chain if isinstance(error, broken)), None)
     text = _disk_sentence(chain) or str(cause).strip()
     if any(_is_memory(error) for error in chain):
@@ -169,10 +176,13 @@ class _Worker:
             return module.forward
         # The method and not the module is compiled: the layers that torch.compile puts around a
         # module cost another 10 microseconds a call.
-        if request.kind == "inductor":
+        if request.kind in INDUCTOR_SETTINGS:
+            settings = INDUCTOR_SETTINGS[request.kind]
             if request.call == "compiled":
-                return torch.compile(module.forward, dynamic=False)
-            return compile_with_inductor(module, arguments)
+                return torch.compile(module.forward, dynamic=False, options=settings)
+            return compile_with_inductor(module, arguments, settings)
+        if request.kind == "aoti":
+            return packaged(module, request.program, arguments, request.call == "compiled")
         options = {
             "passes": request.passes,
             "residual": request.residual,

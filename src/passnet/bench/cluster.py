@@ -1,0 +1,139 @@
+"""A run on a Ray cluster: judges as actors, each of which owns its processors or its GPU."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from passnet.bench.candidates import CandidateEntry, parse_candidate
+from passnet.bench.environment import Environment
+from passnet.bench.run import (
+    HERE,
+    JudgeOrder,
+    Judges,
+    Recorder,
+    RunSettings,
+    environment_difference,
+    environment_here,
+    held_out_graphs,
+    judge_task,
+)
+from passnet.errors import InputError
+from passnet.jobs.actors import ActorDevice, run_actors, this_machine
+from passnet.judge.inspection.inspected_folders import InspectedFolders
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.protocol.device import kind_of
+from passnet.judge.trial import Trial
+from passnet.suite.suite import Task
+
+
+def device_of(settings: RunSettings) -> ActorDevice:
+    """What a judge has for itself: a processor for each thread, and the GPU that it judges on."""
+    return ActorDevice(settings.num_threads, int(kind_of(settings.judge.device) == "cuda"))
+
+
+def environment_on_ray(settings: RunSettings) -> Environment:
+    """The environment of a judge of the cluster."""
+    [environment] = run_actors([settings], _describer, 1, device_of(settings))
+    return environment
+
+
+def _describer() -> Callable[[RunSettings], Environment]:
+    return environment_here
+
+
+def judge_on_ray(
+    order: JudgeOrder, tasks: Sequence[Task], num_workers: int, done: Recorder
+) -> None:
+    """Judge tasks on the machines of a Ray cluster, one at a time by each judge.
+
+    The trials of a task are handed over together, when all are known: a judge that is lost leaves
+    none, and the task is judged again by another one. A task of which another machine than the
+    judge's has judged some candidates is judged anew under all.
+
+    Raises:
+        InputError: a machine differs from the others, or does not see the pass folders.
+        MeasureError: our own machinery fails again and again, or judges are lost over one task.
+    """
+    missing = []
+    for task in tasks:
+        keys = [(graph.name, entry.name) for graph in task.graphs for entry in order.entries]
+        if all(key in order.finished for key in keys):
+            for graph in task.graphs:
+                done(graph.name, [])
+        else:
+            missing.append(task)
+    if not missing:
+        return
+    results = run_actors(
+        missing,
+        partial(_open_judge, order, tuple(tasks)),
+        num_workers,
+        device_of(order.settings),
+        lambda task: next(iter(_machines(task, order)), None),
+    )
+    for trials_by_graph in results:
+        for graph, trials in trials_by_graph:
+            done(graph, trials)
+
+
+def _machines(task: Task, order: JudgeOrder) -> set[str]:
+    """The machines that judged some of a task before, as far as their trials name them."""
+    names = {graph.name for graph in task.graphs}
+    finished = order.finished.items()
+    return {machine for (graph, _), machine in finished if graph in names and machine is not None}
+
+
+def _open_judge(
+    order: JudgeOrder, tasks: tuple[Task, ...]
+) -> Callable[[Task], list[tuple[str, list[Trial]]]]:
+    """What judges a task on this machine.
+
+    Raises:
+        InputError: its environment or its pass folders are not those of the run.
+    """
+    machine, settings = this_machine(), order.settings
+    difference = environment_difference(order.environment, environment_here(settings))
+    if difference:
+        name, wanted, found = difference
+        raise InputError(
+            f"the run is measured with {name} {wanted}, and machine {machine} has {found}; times "
+            "of both cannot be in one run, let the cluster have machines of one kind"
+        )
+    for entry in order.entries:
+        _check_folder(entry, tasks)
+    parents = ParentPool(
+        settings.num_threads, find_sandbox(settings.sandbox), settings.judge.device
+    )
+    inspected = InspectedFolders(settings.judge.rules)
+
+    def judge(task: Task) -> list[tuple[str, list[Trial]]]:
+        finished = order.finished if _machines(task, order) <= {machine} else {}
+        unseen = held_out_graphs(order.held_out, task.name)
+        judged = judge_task(parents, task, order.entries, settings, unseen, finished, inspected)
+        return [(graph.name, trials) for graph, trials in judged]
+
+    return judge
+
+
+def _check_folder(entry: CandidateEntry, tasks: tuple[Task, ...]) -> None:
+    """See to it that this machine has the files of a candidate.
+
+    Raises:
+        InputError: they are not there, or others.
+    """
+    if entry.folder is None:
+        return
+    if not entry.folder.is_dir():
+        raise InputError(
+            f"candidate {entry.name}: machine {this_machine()} has no folder {entry.folder}; put "
+            "it where all machines of the cluster see it"
+        )
+    if parse_candidate(str(entry.folder), tasks).code_hash != entry.code_hash:
+        raise InputError(
+            f"candidate {entry.name}: machine {this_machine()} has other files in {entry.folder}; "
+            "let all machines of the cluster see the same"
+        )
+
+
+JUDGES = {"local": HERE, "ray": Judges(environment_on_ray, judge_on_ray)}
+"""Where tasks are judged, by the name of an executor."""

@@ -1,0 +1,85 @@
+"""A package of AOTInductor for a graph: built, kept, and called without guards."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._inductor.codecache
+import torch._inductor.package
+
+from passnet.errors import EngineError, boundary
+
+
+def packaged(
+    module: torch.fx.GraphModule, program: str, arguments: Sequence[Any], by_torch: bool
+) -> Callable[..., Any]:
+    """A graph as a package of AOTInductor for these arguments, compiled here and loaded.
+
+    A package that was built before is had back from Inductor's cache, which nothing but torch's own
+    code writes to.
+
+    Args:
+        module: the graph.
+        program: its text.
+        arguments: what it is called with.
+        by_torch: call the package as torch does, in 10 to 40 microseconds of Python, and not its
+            loader itself.
+
+    Raises:
+        EngineError: the graph cannot be exported or compiled.
+    """
+    with boundary(EngineError, "AOTInductor"), tempfile.TemporaryDirectory() as folder:
+        kept = _kept_path(program, arguments)
+        if not kept.exists():
+            exported = torch.export.export(module, tuple(arguments), strict=False)
+            path = Path(folder, kept.name)
+            # kernels of a GPU are else read from their files at the first call
+            settings = {"aot_inductor.embed_kernel_binary": _is_on_gpu(arguments)}
+            torch._inductor.aoti_compile_and_package(
+                exported, package_path=str(path), inductor_configs=settings
+            )
+            kept.parent.mkdir(exist_ok=True)
+            torch._inductor.codecache.write_atomic(str(kept), path.read_bytes())
+        package = _loaded(kept, folder)
+    if by_torch:
+        return package
+    run = package.loader.boxed_run
+    tensors = [n for n, value in enumerate(arguments) if isinstance(value, torch.Tensor)]
+    if len(tensors) == len(arguments):
+        return lambda *given: run(list(given))
+    return lambda *given: run([given[n] for n in tensors])
+
+
+def _loaded(path: Path, folder: str) -> Any:
+    """A package, unpacked in a folder that need not stay: a worker is ended before it could remove
+    its files, and the next hundred would fill a sandbox's disk.
+    """
+    usual = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = folder  # the only way to say where
+    try:
+        return torch._inductor.aoti_load_package(str(path), run_single_threaded=True)
+    finally:
+        del os.environ["TMPDIR"]
+        if usual is not None:
+            os.environ["TMPDIR"] = usual
+
+
+def _kept_path(program: str, arguments: Sequence[Any]) -> Path:
+    """Where the package of a graph is kept, for these forms of its arguments, and this torch."""
+    forms = [
+        (tuple(value.shape), value.stride(), str(value.dtype), str(value.device))
+        if isinstance(value, torch.Tensor)
+        else value
+        for value in arguments
+    ]
+    here = (torch.__version__, torch.backends.cpu.get_cpu_capability(), torch.get_num_threads())
+    digest = hashlib.sha256(repr((program, forms, here)).encode()).hexdigest()
+    return Path(torch._inductor.codecache.cache_dir(), "aoti_packages", f"{digest}.pt2")
+
+
+def _is_on_gpu(arguments: Sequence[Any]) -> bool:
+    return any(isinstance(value, torch.Tensor) and value.is_cuda for value in arguments)
