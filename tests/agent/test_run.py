@@ -11,8 +11,11 @@ import pytest
 import torch
 
 from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
+from passnet.agent.run import run_agent
+from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.errors import InputError
 from passnet.records.serialise import decode, read_lines
+from passnet.suite.suite import load_suite
 from tests.bench.runs import command, write_small_suite
 from tests.judge.folders import GOOD, PATTERN
 
@@ -217,6 +220,12 @@ def test_who_writes_must_be_said(tmp_path: Path, suite: Path) -> None:
     words = command("agent", "run", "--suite", suite, "--out", tmp_path / "out")
     process = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert process.returncode == 2 and "give --llm" in process.stderr
+
+
+def test_an_llm_does_not_work_on_ray(tmp_path: Path, suite: Path) -> None:
+    settings = AgentSettings("llm", LlmSettings("scripted"))
+    with pytest.raises(InputError, match="--executor ray is for authors that are programs"):
+        run_agent(load_suite(str(suite)), settings, tmp_path / "out", on_ray=True)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

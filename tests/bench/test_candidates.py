@@ -14,6 +14,9 @@ from passnet.errors import InputError
         ("null", "compiled", "eager"),
         ("null@direct", "direct", "eager"),
         ("inductor@guarded", "guarded", "eager"),
+        ("inductor-precise@direct", "direct", "eager"),
+        ("aoti", "compiled", "eager"),
+        ("aoti@guarded", "guarded", "eager"),
         ("null@guarded@inductor", "guarded", "inductor"),
         ("null@inductor@guarded", "guarded", "inductor"),
     ],
@@ -26,3 +29,11 @@ def test_a_flag_says_how_a_candidate_is_called(word: str, call: str, residual: s
 def test_a_candidate_is_called_in_one_way() -> None:
     with pytest.raises(InputError, match="null@guarded@direct: give either @direct or @guarded"):
         parse_candidate("null@guarded@direct", ())
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("aotI", "aoti"), ("inductor-precis", "inductor-precise"), ("nul", "null")]
+)
+def test_a_misspelt_baseline_is_asked_back(word: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"did you mean {meant}"):
+        parse_candidate(word, ())

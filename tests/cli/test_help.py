@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from passnet.agent.selection import TrainingForm
 from passnet.agent.settings import AuthorName
+from passnet.bench.cluster import JUDGES
 from passnet.bench.groups import GROUPINGS
 from passnet.cli import main
 from passnet.cli.options import DTYPES, KINDS
@@ -62,6 +63,8 @@ CHOICES = {
     "bench run --rules": RULES,
     "bench score --by": GROUPINGS,
     "suite make --executor": EXECUTORS,
+    "bench run --executor": JUDGES,
+    "agent run --executor": JUDGES,
     "suite make --kind": subgraphs.SUBGRAPH_KINDS,
     "suite check --distribution": (*INPUT_KINDS, "both"),
     "dataset build --dtype": (*dtypes.DTYPES, "none"),

@@ -10,7 +10,7 @@ import pytest
 from passnet.graph.inputs import make_inputs
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.judge.candidate import Candidate
+from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.messages import WorkerLimits
@@ -443,6 +443,55 @@ def test_what_inductor_makes_is_called_behind_our_own_checks(parents: ParentPool
     ]
     for trial in judge_graph(parents, small_graph(), candidates, patient):
         assert (trial.status, trial.smallest_t) == ("ok", -10), trial
+
+
+ROUNDS = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, in_0: torch.Tensor, in_1: torch.Tensor, in_2: torch.SymInt):
+        tmp_0 = in_0 * in_1
+        tmp_1 = tmp_0 + in_1
+        tmp_2 = tmp_1 * in_2
+        return (tmp_2, tmp_0)
+"""
+
+
+def judged_in_bfloat16(parents: ParentPool, *candidates: Candidate) -> list[Trial]:
+    """Trials on a graph of three roundings, which takes a number beside its tensors."""
+    specs = [TensorSpec(f"in_{n}", (64, 64), "bfloat16", mean=0.0, std=1.0) for n in range(2)]
+    number = TensorSpec("in_2", (), "int64", data=(3,))
+    graph = SuiteGraph("round", "round-0", Graph(parse_program(ROUNDS), (*specs, number)))
+    patient = replace(QUICK, compile_timeout_s=300)
+    return judge_graph(parents, graph, candidates, patient)
+
+
+@pytest.mark.slow
+def test_the_precise_inductor_keeps_the_roundings_that_the_plain_one_leaves_out(
+    parents: ParentPool,
+) -> None:
+    trials = judged_in_bfloat16(
+        parents,
+        Candidate("inductor@direct", "inductor", None, "direct"),
+        Candidate("inductor-precise", "inductor-precise"),
+        Candidate("inductor-precise@direct", "inductor-precise", None, "direct"),
+    )
+    assert [trial.status for trial in trials] == ["ok"] * 3, trials
+    plain, *precise = [trial.smallest_t for trial in trials]
+    assert plain != -10 and precise == [-10, -10]
+
+
+@pytest.mark.slow
+def test_a_package_of_aotinductor_is_called_in_three_ways_and_built_once(
+    parents: ParentPool,
+) -> None:
+    calls: tuple[CallMode, ...] = ("compiled", "direct", "guarded")
+    candidates = [Candidate(f"aoti@{call}", "aoti", None, call) for call in calls]
+    for trial in (trials := judged_in_bfloat16(parents, *candidates)):
+        assert trial.status == "ok" and trial.speedup is not None, trial
+    assert all((trial.load_s or 60) < 2 and (trial.first_call_s or 60) < 2 for trial in trials[1:])
+    left = [path for path in Path(tempfile.gettempdir()).glob("tmp*") if (path / "data").exists()]
+    assert not left
 
 
 LOOKS_UP = """

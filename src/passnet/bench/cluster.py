@@ -62,8 +62,6 @@ def judge_on_ray(
                 done(graph.name, [])
         else:
             missing.append(task)
-    if not missing:
-        return
     results = run_actors(
         missing,
         partial(_open_judge, order, tuple(tasks)),

@@ -53,7 +53,7 @@ def run_actors(
     device: ActorDevice,
     home: Callable[[I], str | None] = lambda item: None,
 ) -> Iterator[R]:
-    """The results of all items, in any order, by `num_workers` actors with a device each.
+    """The results of all items, in any order, made by `num_workers` actors with a device each.
 
     An actor calls `open_worker` once, on its own machine, and what that gives with one item after
     another. An item whose actor is lost, with its process or its machine, is worked on again by
@@ -64,6 +64,8 @@ def run_actors(
         InputError: Ray is not installed, or no machine of the cluster has such a device.
         MeasureError: an item cost several actors.
     """
+    if not items:
+        return
     num_workers = min(num_workers, len(items))
     ray = ray_cluster(max(num_workers * device.num_cpus, len(os.sched_getaffinity(0))))
     _check_fit(ray, device)
@@ -149,7 +151,8 @@ def _check_fit(ray: Any, device: ActorDevice) -> None:
     for node in nodes:
         if node.get("CPU", 0) >= device.num_cpus and node.get("GPU", 0) >= device.num_gpus:
             return
-    wanted = f"{device.num_cpus} processors" + (" and a GPU" if device.num_gpus else "")
+    plural = "s" if device.num_cpus > 1 else ""
+    wanted = f"{device.num_cpus} processor{plural}" + (" and a GPU" if device.num_gpus else "")
     raise InputError(
         f"no machine of the Ray cluster has {wanted}; it has {len(nodes)} machines with at most "
         f"{max((int(node.get('CPU', 0)) for node in nodes), default=0)} processors and "

@@ -1,5 +1,6 @@
 """Where work is done on many items: in workers on this machine, or on a Ray cluster."""
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -125,10 +126,11 @@ def ray_cluster(num_cpus: int) -> Any:
         raise InputError("Ray is not installed; pip install 'passnet[ray]'")
     with boundary(InputError, "Ray cannot be imported"):
         import ray
+    quiet: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
     if not ray.is_initialized():
         with boundary(InputError, "Ray does not start"):
             try:
-                ray.init(address="auto", log_to_driver=False)
+                ray.init(address="auto", **quiet)
             except ConnectionError:  # none is running
-                ray.init(num_cpus=num_cpus, log_to_driver=False, include_dashboard=False)
+                ray.init(num_cpus=num_cpus, include_dashboard=False, **quiet)
     return ray
