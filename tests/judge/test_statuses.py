@@ -490,8 +490,6 @@ def test_a_package_of_aotinductor_is_called_in_three_ways_and_built_once(
     for trial in (trials := judged_in_bfloat16(parents, *candidates)):
         assert trial.status == "ok" and trial.speedup is not None, trial
     assert all((trial.load_s or 60) < 2 and (trial.first_call_s or 60) < 2 for trial in trials[1:])
-    left = [path for path in Path(tempfile.gettempdir()).glob("tmp*") if (path / "data").exists()]
-    assert not left
 
 
 LOOKS_UP = """
