@@ -34,7 +34,7 @@ def optimized_page(record: OptimizedRecord, kept: Sequence[KeptPass] = ()) -> st
 def _head(record: OptimizedRecord) -> Iterator[str]:
     made = record.environment
     threads = "one thread" if record.num_threads == 1 else f"{record.num_threads} threads"
-    folded = "Weights may be folded in." if record.freeze else "Weights are read as they are."
+    folded = "Weights will not change." if record.freeze else "Weights may change."
     yield f"<h1>{shown(record.net)}, optimised</h1>"
     yield (
         f"<p>Measured on {shown(made.cpu)}, {threads}, torch {shown(made.torch)}, passnet "
@@ -49,7 +49,8 @@ def _form(form: FormRecord, number: int, net: str, trials: Mapping[str, str]) ->
     yield (
         f"<p><b>{way_link(form, number, form.chosen)}</b> is used: {in_ms(form.ms)} ms a call, "
         f"<b>{form.speedup:.2f}</b> times as fast as {way_link(form, number, 'eager')} torch "
-        f"(95 % interval {form.speedup_low:.2f} to {form.speedup_high:.2f}).</p>"
+        f"(95 % interval {form.speedup_low:.2f} to {form.speedup_high:.2f})."
+        f"{_otherwise(form, number)}</p>"
     )
     yield "<h3>The ways to run the net</h3>"
     yield (
@@ -73,6 +74,16 @@ def _form(form: FormRecord, number: int, net: str, trials: Mapping[str, str]) ->
     )
     yield from blocks_section(form, number, net, trials)
     yield from ranges_section(form, number, trials)
+
+
+def _otherwise(form: FormRecord, number: int) -> str:
+    """What runs the calls that the chosen way does not, as a sentence; none for eager torch."""
+    if not form.instead:
+        return ""
+    return (
+        " Calls that it does not run because of the values of weights or arguments are run by "
+        f"{way_link(form, number, form.instead)}."
+    )
 
 
 def _way(engine: EngineRecord, anchor: str, form: FormRecord, longest: float) -> str:

@@ -117,7 +117,7 @@ def _facts(each: KeptPass) -> Iterator[tuple[str, str]]:
     entry, trial = each.entry, each.trial
     yield "entry of the library", entry.digest
     yield "arguments", ", ".join(entry.forms)
-    yield "judged", f"{entry.judged}, passnet {entry.passnet}, {entry.origin}"
+    yield f"judged {entry.origin}", f"{entry.judged}, by passnet {entry.passnet}"
     yield "on", entry.hardware.text
     if each.settings is not None:
         yield "seed of the inputs", str(each.settings.judge.seed)

@@ -65,7 +65,7 @@ def what_is_used(form: FormRecord, number: int) -> str:
     if form.uses_passes is None:
         return ""
     if form.uses_passes:
-        return f" Those chosen are in use, in {way_link(form, number, form.chosen)}."
+        return " Those chosen are in use."
     return (
         " <b>None of these passes is in use: the fastest way, "
         f"{way_link(form, number, form.chosen)}, has none.</b>"

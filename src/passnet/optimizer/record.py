@@ -28,6 +28,9 @@ class EngineRecord:
         plain_ms: the same as torch calls it, without checks of ours and with its own.
         error: the largest relative error of an output, beside float64 where the net runs in it.
         eager_error: eager torch's own; None where the net does not run in float64.
+        compared_ms: where weights are folded in and will not change, what `ms` would be if they
+            were compared at each call; None elsewhere.
+        bound: the largest magnitude of floats in arguments for which it is right; None for any.
         speedup: over eager torch, as the returned net calls it; None where it was not timed.
         speedup_low: the lower bound of its 95 % interval.
         speedup_high: and the upper one.
@@ -41,6 +44,8 @@ class EngineRecord:
     plain_ms: float | None = None
     error: float | None = None
     eager_error: float | None = None
+    compared_ms: float | None = None
+    bound: float | None = None
     speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None
@@ -122,9 +127,11 @@ class FormRecord:
         speedup: of the net that is returned over eager torch, with its 95 % interval.
         blocks: the modules within the net, in the order in which they first run.
         ranges: the ranges that passes were looked for.
+        instead: the way for calls that the chosen one does not run because of the values of weights
+            or arguments; "" for eager torch.
         op_blocks: of each graph of the net the module that each op is from, "" for the net itself.
-        uses_passes: whether the way that is used has the passes that were chosen; None where that
-            was not recorded.
+        uses_passes: whether a way that is used has the passes that were chosen; None where that was
+            not recorded.
     """
 
     inputs: tuple[str, ...]
@@ -137,6 +144,7 @@ class FormRecord:
     speedup_high: float
     blocks: tuple[BlockRecord, ...] = ()
     ranges: tuple[RangeRecord, ...] = ()
+    instead: str = ""
     op_blocks: tuple[tuple[str, ...], ...] = ()
     uses_passes: bool | None = None
 
@@ -150,7 +158,7 @@ class OptimizedRecord:
         weights: a digest of the names, shapes and dtypes of its weights.
         values: a digest of their values, where some way folds them in; "" elsewhere.
         num_threads: torch's threads that it was made and timed with.
-        freeze: whether weights may be folded in.
+        freeze: whether weights will not change, so that folded ones are not compared.
         environment: where it was made.
         forms: one for each form of inputs.
         passnet: the version of this package.
