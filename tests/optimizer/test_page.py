@@ -15,8 +15,10 @@ from passnet.optimizer.judging import judging_settings
 from passnet.optimizer.kept_passes import KeptPass, keep_passes, read_kept_passes
 from passnet.optimizer.library import PassLibrary
 from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.optimize import PAGE_FILE, OptimizeSettings, optimize_calls
 from passnet.optimizer.page import optimized_page
 from passnet.optimizer.record import (
+    RECORD_FILE,
     BlockRecord,
     EngineRecord,
     FormRecord,
@@ -25,7 +27,8 @@ from passnet.optimizer.record import (
     RangeRecord,
 )
 from passnet.optimizer.replaced import net_blocks
-from passnet.records.serialise import decode, encode
+from passnet.passes.hardware import this_hardware
+from passnet.records.serialise import decode, encode, read_json
 from tests.optimizer.libraries import HERE, folder, tanh_mul, trial
 from tests.optimizer.nets import block
 
@@ -202,6 +205,36 @@ def test_a_net_of_many_blocks_is_drawn_whole() -> None:
     many = tuple(BlockRecord(".".join(["m"] * depth), "Block", 1.0) for depth in range(1, 301))
     page = Parsed(optimized_page(record_of(replace(form_of(), blocks=many))))
     assert page.texts.count("Block") == 300
+
+
+class TanhMul(torch.nn.Module):
+    """What `tanh_mul` is, in a block of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tanh = torch.nn.Tanh()
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return self.tanh(a) * b
+
+
+def test_an_optimised_net_has_a_page_with_the_trial_of_its_pass(tmp_path: Path) -> None:
+    library = PassLibrary(tmp_path / "library")
+    entry = library.add(tanh_mul(), "compiler", this_hardware(), folder(), trial())
+    settings = OptimizeSettings(engines=("passes",), authors=("library",), seconds=0.02,
+                                num_threads=1, library=str(library.folder))  # fmt: skip
+    call = ((torch.ones(4, 8), torch.ones(4, 8)), {})
+    optimize_calls(TanhMul().eval(), [call], settings, tmp_path / "out")
+    [form] = read_json(tmp_path / "out" / RECORD_FILE, OptimizedRecord).forms
+    assert form.op_blocks == (("tanh", ""),)
+    [won] = [each for each in form.ranges if each.num_chosen]
+    assert won.digest == entry.digest and won.speedup_high == 2.1
+    assert won.places == (PlaceRecord(0, 0, 2, True),)
+    assert all(each.speedup_low for each in form.engines)
+    page = Parsed((tmp_path / "out" / PAGE_FILE).read_text())
+    assert not {each.removeprefix("#") for each in page.links} - set(page.anchors)
+    assert "#trial-0" in page.links and "2 of 2 ops replaced" in page.text
+    assert "return a.tanh() * b" in page.text
 
 
 def test_the_blocks_of_a_net_are_timed_in_the_order_in_which_they_run() -> None:
