@@ -14,7 +14,8 @@ from passnet.optimizer.record import BlockRecord
 MAX_BLOCKS = 300
 """Modules are blocks down to the depth at which there are no more than these."""
 
-NUM_CALLS = 5
+MIN_CALLS, MAX_CALLS, SECONDS = 5, 50, 0.5
+"""Calls are made for so long, as far as these are enough and not too many."""
 
 
 def block_times(call: NetCall) -> tuple[BlockRecord, ...]:
@@ -40,7 +41,10 @@ def block_times(call: NetCall) -> tuple[BlockRecord, ...]:
     handles = [module.register_forward_pre_hook(enter(name)) for name, module in blocks.items()]
     handles += [module.register_forward_hook(leave) for module in blocks.values()]
     try:
-        for _ in range(NUM_CALLS):
+        deadline = time.monotonic() + SECONDS
+        for number in range(MAX_CALLS):
+            if number >= MIN_CALLS and time.monotonic() > deadline:
+                break
             current.clear()
             started.clear()
             call.eager(call.leaves)

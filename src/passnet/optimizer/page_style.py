@@ -33,7 +33,7 @@ td.ops { min-width: 13rem } td.says { min-width: 11rem } td.bars { width: 26%; m
 .used .bar { background: var(--t4) }
 .blocks, .blocks ul { list-style: none; margin: 0; padding: 0 }
 .row { display: grid; align-items: center; column-gap: .7rem; padding: .1rem 0;
-  grid-template-columns: minmax(11rem, 1fr) 21% 4.6rem 3.2rem 19rem;
+  grid-template-columns: minmax(11rem, 1fr) 19% 4.6rem 3.2rem 20.5rem;
   border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums }
 .row > .did { font-size: .9rem } .row > .n { text-align: right }
 .name { padding-left: calc(var(--d) * .9rem + 1.1rem);
