@@ -207,6 +207,12 @@ def test_a_net_of_many_blocks_is_drawn_whole() -> None:
     assert page.texts.count("Block") == 300
 
 
+def test_a_block_within_a_list_of_modules_has_the_name_of_the_list() -> None:
+    blocks = (BlockRecord("encoder", "Encoder", 1.0), BlockRecord("encoder.layer.0", "Layer", 1.0))
+    page = Parsed(optimized_page(record_of(replace(form_of(), blocks=blocks))))
+    assert "encoder" in page.texts and "layer.0" in page.texts
+
+
 class TanhMul(torch.nn.Module):
     """What `tanh_mul` is, in a block of its own."""
 

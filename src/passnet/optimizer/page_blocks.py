@@ -49,7 +49,7 @@ def blocks_section(
         )
     total_ms = sum(block.ms for block in root.within) or form.eager_ms
     yield '<ul class="blocks">'
-    yield from _block(root, 0, _Drawing(form, number, total_ms, trials))
+    yield from _block(root, "", 0, _Drawing(form, number, total_ms, trials))
     yield "</ul>"
 
 
@@ -61,9 +61,9 @@ def _key() -> Iterator[str]:
         yield f'<span><i class="time t{step}"></i>{low}</span>'
 
 
-def _block(block: NetBlock, depth: int, drawing: _Drawing) -> Iterator[str]:
-    """A block as an item of a list, with those within it."""
-    row = _row(block, depth, drawing)
+def _block(block: NetBlock, outer: str, depth: int, drawing: _Drawing) -> Iterator[str]:
+    """A block, which is within `outer`, as an item of a list, with those within it."""
+    row = _row(block, outer, drawing)
     if not block.within and not block.replaced:
         yield f'<li><div class="row" style="--d:{depth}">{row}</div></li>'
         return
@@ -78,15 +78,16 @@ def _block(block: NetBlock, depth: int, drawing: _Drawing) -> Iterator[str]:
     if block.within:
         yield "<ul>"
         for each in block.within:
-            yield from _block(each, depth + 1, drawing)
+            yield from _block(each, block.name, depth + 1, drawing)
         yield "</ul>"
     yield "</details></li>"
 
 
-def _row(block: NetBlock, depth: int, drawing: _Drawing) -> str:
+def _row(block: NetBlock, outer: str, drawing: _Drawing) -> str:
     """The cells of a block: what it is, its time, and what was replaced."""
     share = block.ms / drawing.total_ms if block.name else 1.0
-    name = f"<b>{shown(block.name.rpartition('.')[2])}</b> " if block.name else ""
+    inner = block.name.removeprefix(f"{outer}.")  # a list of modules never runs, and is no block
+    name = f"<b>{shown(inner)}</b> " if inner else ""
     step, width = bisect_right(SHARES, share), 100 * min(share, 1)
     bar = f'<span class="time t{step}" style="width:{width:.1f}%"></span>'
     did = ""
