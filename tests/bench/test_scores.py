@@ -63,6 +63,12 @@ def test_a_candidate_that_was_never_timed_has_no_score_and_hides_no_other(tmp_pa
         score_rows(read_rows(write(tmp_path / "rows.jsonl", [busy])))
 
 
+def test_of_a_trial_that_was_judged_anew_in_a_run_the_last_record_counts(tmp_path: Path) -> None:
+    again = ROWS[0] | {"speedup": 3.0}
+    write(tmp_path / "trials.jsonl", [*ROWS, again])
+    assert [row.speedup for row in read_rows(tmp_path)] == [3.0, None, None]
+
+
 def test_equal_rows_are_trials_of_their_own(tmp_path: Path) -> None:
     [score] = score_rows(read_rows(write(tmp_path / "rows.jsonl", [ROWS[0], ROWS[0], ROWS[2]])))
     assert score.num_trials == 3

@@ -100,7 +100,7 @@ MISSPELT = {
     "a suite": (("suite", "list", "demo-smal"), "; did you mean demo-small or"),
     "a held-out suite": (("bench", "run", "--held-out", "demo-held"), "demo-held-out"),
     "a task": (("suite", "show", "demo", "--task", "rms_nrm"), "; did you mean rms_norm?"),
-    "a baseline": (("bench", "run", "--candidate", "inductr"), "; did you mean inductor?"),
+    "a baseline": (("bench", "run", "--candidate", "inductr"), "; did you mean inductor or"),
     "a flag": (("bench", "run", "--candidate", "null@drect"), "; did you mean @direct?"),
     "another flag": (("bench", "run", "--candidate", "null@garded"), "; did you mean @guarded?"),
     "a library": (("extract", "--list", "tim/resnet18"), "; did you mean timm?"),

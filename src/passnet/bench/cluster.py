@@ -62,12 +62,13 @@ def judge_on_ray(
                 done(graph.name, [])
         else:
             missing.append(task)
+    homes = {task.name: next(iter(_machines(task, order)), None) for task in missing}
     results = run_actors(
         missing,
         partial(_open_judge, order, tuple(tasks)),
         num_workers,
         device_of(order.settings),
-        lambda task: next(iter(_machines(task, order)), None),
+        lambda task: homes[task.name],
     )
     for trials_by_graph in results:
         for graph, trials in trials_by_graph:

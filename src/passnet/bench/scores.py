@@ -8,6 +8,7 @@ from typing import Any
 
 from passnet.bench.files import TRIALS_FILE
 from passnet.errors import InputError, MeasureError
+from passnet.jobs.run_folder import last_records
 from passnet.records.serialise import read_lines
 from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
 from passnet.score.interval import Interval, Measured, score_intervals
@@ -56,7 +57,7 @@ class CandidateScore:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a run folder or a JSON-lines file; each is a trial of its own.
+    """The rows of a run folder, the last of each trial, or of a JSON-lines file, each a trial.
 
     Raises:
         InputError: nothing there, or a line without the fields (its number is named).
@@ -66,7 +67,10 @@ def read_rows(path: Path) -> list[Row]:
         path = path / TRIALS_FILE
         if not path.exists():
             raise InputError(f"{path.parent}: holds no {TRIALS_FILE}; give a run folder")
-    rows = list(read_lines(path, Row, skip_torn=is_run))
+    if is_run:
+        rows = list(last_records(path, Row, lambda row: (row.graph, row.candidate)).values())
+    else:
+        rows = list(read_lines(path, Row))
     for number, row in enumerate(rows, start=1):
         if row.status not in STATUSES:
             raise InputError(
