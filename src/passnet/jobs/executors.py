@@ -132,5 +132,7 @@ def ray_cluster(num_cpus: int) -> Any:
             try:
                 ray.init(address="auto", **quiet)
             except ConnectionError:  # none is running
+                if "RAY_ADDRESS" in os.environ:
+                    raise
                 ray.init(num_cpus=num_cpus, include_dashboard=False, **quiet)
     return ray
