@@ -64,7 +64,7 @@ class OptimizeSettings:
             not lead to what they do in eager torch; a ReLU that is fused into a product by oneDNN
             makes 0 of NaN.
         budget_s: seconds after which no further way is begun.
-        num_threads: torch's threads; None for as many as it has.
+        threads: torch's threads while ways are built and timed; None for as many as it has.
         seconds: seconds that each way is timed.
         engines: the ways that are tried; None for `USUAL`, `WITH_PASSES` where there are authors,
             and `FOLDING` where weights may be folded in.
@@ -77,7 +77,7 @@ class OptimizeSettings:
     freeze: bool = False
     finite: bool = False
     budget_s: float = 600.0
-    num_threads: int | None = None
+    threads: int | None = None
     seconds: float = 2.0
     engines: tuple[str, ...] | None = None
     authors: tuple[str, ...] = ()
@@ -198,7 +198,7 @@ def _optimize_in(
     deadline = time.monotonic() + settings.budget_s
     entries: list[Entry] = []
     forms = []
-    with _threads(settings.num_threads):
+    with _threads(settings.threads):
         for number, (args, kwargs) in enumerate(calls):
             call = NetCall(net, args, kwargs)
             home = form_folder(folder, number)
