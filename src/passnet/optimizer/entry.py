@@ -22,6 +22,7 @@ class Entry:
         weights: the parameters and buffers of the net that it was built with, by name.
         is_frozen: whether the values of these are folded in, so that they must not change.
         plain: the way as torch itself calls it, with what a user would give the net; None without.
+        says: what it is, where that is not what its engine is for other nets.
     """
 
     engine: str
@@ -32,6 +33,7 @@ class Entry:
     weights: Mapping[str, torch.Tensor]
     is_frozen: bool = False
     plain: Callable[..., Any] | None = None
+    says: str = ""
 
     def tensors(self) -> list[torch.Tensor]:
         """The tensors of the example."""

@@ -18,14 +18,13 @@ import torch
 
 from passnet import __version__
 from passnet.bench.environment import describe_environment
-from passnet.errors import CaptureError, EngineError, GraphError, InputError
-from passnet.extract.capture import module_graph
+from passnet.errors import EngineError, InputError
 from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.engines import ENGINES, build_entry_of, load_entry_of
 from passnet.optimizer.entry import Entry, leaf_in_words
 from passnet.optimizer.fast_net import FastNet
-from passnet.optimizer.graph_engine import CHOSEN_FOLDER, net_graph
+from passnet.optimizer.graph_engine import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.interleaved import CallTimes, time_calls
 from passnet.optimizer.net_call import NetCall, name_of
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
@@ -264,6 +263,7 @@ def _optimize_form(
             records[name], entry = _tried(name, call, folder / name, comparison)
             if entry is not None:
                 entries[name] = entry
+        records[name] = replace(records[name], says=records[name].says or ENGINES[name].says)
         if progress is not None:
             progress(records[name])
     times = _time(call, entries, settings.seconds)
@@ -300,14 +300,12 @@ def _choose_passes(
     from passnet.optimizer.library import PassLibrary
     from passnet.optimizer.pass_choice import choose_passes
 
-    try:
-        graph = net_graph(call)
-        captured = module_graph(graph.module, list(graph.arguments))
-    except (CaptureError, EngineError, GraphError):
-        return ()  # the ways say why there is no graph
+    graphs = captured_graphs(call)
+    if not graphs:
+        return ()  # the ways say why there is none
     library = PassLibrary(Path(settings.library) if settings.library else cache_folder("library"))
     seconds = max(deadline - time.monotonic(), 1.0)
-    choice = choose_passes([captured], library, settings.authors, seconds, torch.get_num_threads())
+    choice = choose_passes(graphs, library, settings.authors, seconds, torch.get_num_threads())
     home = folder / CHOSEN_FOLDER
     shutil.rmtree(home, ignore_errors=True)
     make_folder(home)
@@ -352,7 +350,7 @@ def _tried(
     seconds = time.monotonic() - start
     status = "wrong" if found.wrong else "ok"
     record = EngineRecord(
-        name, status, found.wrong, seconds, None, None, found.error, found.eager_error
+        name, status, found.wrong, seconds, None, None, found.error, found.eager_error, entry.says
     )
     write_json(file, record)
     return record, None if found.wrong else entry

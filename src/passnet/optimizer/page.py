@@ -51,7 +51,10 @@ def _form(form: FormRecord) -> Iterable[str]:
         f"<b>{form.speedup:.2f}</b> times as fast as eager torch (95 % interval "
         f"{form.speedup_low:.2f} to {form.speedup_high:.2f}).</p>"
     )
-    yield '<table><tr><th>way</th><th class="n">ms</th><th class="n">over eager</th><th></th></tr>'
+    yield (
+        '<table><tr><th>way</th><th class="n">ms</th><th class="n">over eager</th>'
+        "<th>what it is</th><th></th></tr>"
+    )
     longest = max((each.best_ms or 0.0 for each in form.engines), default=0.0)
     for engine in sorted(form.engines, key=lambda each: each.best_ms or float("inf")):
         yield _engine_row(engine, form, longest)
@@ -88,12 +91,13 @@ def _engine_row(engine: EngineRecord, form: FormRecord, longest: float) -> str:
     used = ' class="used"' if engine.engine == form.chosen else ""
     best = engine.best_ms
     if best is None:
-        text = f'<td colspan="3" class="note">{escape(f"{engine.status}: {engine.reason}")}</td>'
+        text = f'<td colspan="4" class="note">{escape(f"{engine.status}: {engine.reason}")}</td>'
         return f"<tr{used}><td>{escape(engine.engine)}</td>{text}</tr>"
     bar = f'<span class="bar" style="width:{100 * best / longest:.1f}%"></span>'
     return (
         f'<tr{used}><td>{escape(engine.engine)}</td><td class="n">{best:.4f}</td>'
-        f'<td class="n">{form.eager_ms / best:.2f}</td><td style="width:40%">{bar}</td></tr>'
+        f'<td class="n">{form.eager_ms / best:.2f}</td><td>{escape(engine.says)}</td>'
+        f'<td style="width:40%">{bar}</td></tr>'
     )
 
 

@@ -28,6 +28,7 @@ class EngineRecord:
         plain_ms: the same as torch calls it, without checks of ours and with its own.
         error: the largest relative error of an output, beside float64 where the net runs in it.
         eager_error: eager torch's own; None where the net does not run in float64.
+        says: what the way is, in words.
     """
 
     engine: str
@@ -38,6 +39,7 @@ class EngineRecord:
     plain_ms: float | None = None
     error: float | None = None
     eager_error: float | None = None
+    says: str = ""
 
     @property
     def best_ms(self) -> float | None:

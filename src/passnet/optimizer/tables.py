@@ -21,7 +21,7 @@ def _form_table(record: OptimizedRecord, form: FormRecord) -> Table:
     gain = f"{form.speedup:.2f} ({form.speedup_low:.2f} – {form.speedup_high:.2f})"
     table = Table(
         f"{record.net} on {', '.join(form.inputs)}, {threads}",
-        ("way", "ms", "as torch calls it, ms", "over eager", "built in s", "error", ""),
+        ("way", "ms", "as torch calls it, ms", "over eager", "built in s", "error", "what it is"),
         note=f"{form.chosen} is used: {gain} times as fast as eager torch. error: the largest "
         "relative error of an output, beside float64 where the net runs in it.",
     )
@@ -65,7 +65,7 @@ def _range_table(form: FormRecord) -> Table:
 
 def _outcome(engine: EngineRecord) -> str:
     if engine.status == "ok":
-        return ""
+        return engine.says
     reason = engine.reason or ""
     shown = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
     return f"{engine.status}: {shown}"
