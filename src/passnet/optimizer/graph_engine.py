@@ -181,9 +181,7 @@ def load_with_passes(call: NetCall, folder: Path, engine: str, residual: Residua
     return _rewritten(call, engine, graph, places, passes, residual)
 
 
-def _behind_guards(
-    call: NetCall, engine: str, passes: Sequence[Path], residual: Residual
-) -> Entry:
+def _behind_guards(call: NetCall, engine: str, passes: Sequence[Path], residual: Residual) -> Entry:
     """A net of which Dynamo calls all graphs, each rewritten by passes."""
     found: list[list[PassReport]] = []
     options = {"passes": list(passes), "residual": residual, "report": found.append}

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from passnet import __version__
+from passnet.agent.settings import LlmSettings
 from passnet.bench.environment import describe_environment
 from passnet.errors import EngineError, InputError
 from passnet.optimizer.agreement import EagerComparison
@@ -71,6 +72,8 @@ class OptimizeSettings:
             and programs that write passes, "compiler" and "search". They have what is left of the
             budget when torch's own ways are built.
         library: the folder of the library of passes; None for the user's own.
+        llm: an llm that writes passes too, "provider/name" or how it is asked; what it says is kept
+            with the net.
     """
 
     freeze: bool = False
@@ -81,14 +84,22 @@ class OptimizeSettings:
     engines: tuple[str, ...] | None = None
     authors: tuple[str, ...] = ()
     library: str | None = None
+    llm: str | LlmSettings | None = None
+
+    @property
+    def asked(self) -> LlmSettings | None:
+        """The llm, and how it is asked."""
+        return LlmSettings(self.llm) if isinstance(self.llm, str) else self.llm
 
     def tried(self) -> tuple[str, ...]:
         """The ways that are tried.
 
         Raises:
-            InputError: one of them, or an author, is not known.
+            InputError: one of them, or an author, is not known; llms cannot be asked here.
+            AuthorError: this llm cannot be asked at all (no key, no such provider).
         """
-        usual = USUAL + (FOLDING if self.freeze else ()) + (WITH_PASSES if self.authors else ())
+        has_authors = bool(self.authors or self.llm)
+        usual = USUAL + (FOLDING if self.freeze else ()) + (WITH_PASSES if has_authors else ())
         names = self.engines or usual
         unknown = [name for name in names if name not in ENGINES]
         if unknown:
@@ -100,6 +111,10 @@ class OptimizeSettings:
             from passnet.optimizer.pass_choice import writers_of
 
             writers_of(self.authors)
+        if self.asked is not None:
+            from passnet.agent.run import open_author
+
+            open_author(self.asked)
         return tuple(dict.fromkeys(("eager", *names)))
 
 
@@ -255,7 +270,8 @@ def _optimize_form(
     ranges: tuple[RangeRecord, ...] | None = None
     entries: dict[str, Entry] = {}
     for name in tried:
-        if name != "eager" and time.monotonic() > deadline:
+        is_late = time.monotonic() > deadline and not (name in WITH_PASSES and ranges)
+        if name != "eager" and is_late:
             records[name] = EngineRecord(name, "untried", "the budget was spent")
         else:
             if name in WITH_PASSES and ranges is None:
@@ -298,14 +314,22 @@ def _choose_passes(
 ) -> tuple[RangeRecord, ...]:
     """Choose passes for the ranges of a net, and put their folders where ways look for them."""
     from passnet.optimizer.library import PassLibrary
-    from passnet.optimizer.pass_choice import choose_passes
+    from passnet.optimizer.pass_choice import TRAJECTORIES, choose_passes
 
     graphs = captured_graphs(call)
     if not graphs:
         return ()  # the ways say why there is none
     library = PassLibrary(Path(settings.library) if settings.library else cache_folder("library"))
     seconds = max(deadline - time.monotonic(), 1.0)
-    choice = choose_passes(graphs, library, settings.authors, seconds, torch.get_num_threads())
+    choice = choose_passes(
+        graphs,
+        library,
+        settings.authors,
+        seconds,
+        torch.get_num_threads(),
+        llm=settings.asked,
+        trajectories=folder / TRAJECTORIES,
+    )
     home = folder / CHOSEN_FOLDER
     shutil.rmtree(home, ignore_errors=True)
     make_folder(home)
@@ -322,6 +346,7 @@ def _choose_passes(
             result.eager_ms,
             result.pass_ms,
             result.saved_ms,
+            result.error,
         )
         for result in choice.results
     )

@@ -82,7 +82,7 @@ def _ranges(form: FormRecord) -> Iterable[str]:
             f'<tr{used}><td>{escape(", ".join(each.ops))}</td><td class="n">{each.num_places}</td>'
             f'<td class="n">{times[0]}</td><td class="n">{times[1]}</td>'
             f'<td>{escape(each.author)}</td><td class="n">{times[2]}</td>'
-            f"<td>{escape(each.status)}</td></tr>"
+            f"<td>{escape(each.status)}{escape(f': {each.error}') if each.error else ''}</td></tr>"
         )
     yield "</table>"
 

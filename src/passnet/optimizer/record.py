@@ -60,6 +60,7 @@ class RangeRecord:
         eager_ms: a call by eager torch, None where it was not timed.
         pass_ms: and by the pass.
         saved_ms: what it saves at least in one place.
+        error: what went wrong with the pass, or with its author.
     """
 
     ops: tuple[str, ...]
@@ -70,6 +71,7 @@ class RangeRecord:
     eager_ms: float | None
     pass_ms: float | None
     saved_ms: float
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def _range_table(form: FormRecord) -> Table:
             _ms(each.pass_ms),
             each.author,
             _ms(each.saved_ms),
-            each.status,
+            f"{each.status}: {_short(each.error)}" if each.error else each.status,
         ))  # fmt: skip
     return table
 
@@ -66,9 +66,11 @@ def _range_table(form: FormRecord) -> Table:
 def _outcome(engine: EngineRecord) -> str:
     if engine.status == "ok":
         return engine.says
-    reason = engine.reason or ""
-    shown = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
-    return f"{engine.status}: {shown}"
+    return f"{engine.status}: {_short(engine.reason or '')}"
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
 
 
 def _ms(value: float | None) -> str:
