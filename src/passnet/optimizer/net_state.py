@@ -3,6 +3,7 @@
 A net is its modules' dicts: attributes, parameters, buffers, submodules, hooks. Of each the values
 are remembered. Weights, submodules and hooks are the same if they are the same objects; attributes
 too if they are equal numbers, strings or tensors, as nets make anew what they keep for a shape.
+Where values of weights are folded in, their bytes can be remembered and compared.
 Objects that are changed in place (a config, a list) are not looked into.
 """
 
@@ -51,6 +52,15 @@ class RememberedWeight:
     dtype: torch.dtype
     form: tuple[Any, ...]
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedBytes:
+    """The bytes of a weight's storage, as they are and as they were; both flat, of uint8."""
+
+    name: str
+    bytes: torch.Tensor
+    copy: torch.Tensor
 
 
 def is_plain(value: Any) -> bool:
@@ -173,6 +183,34 @@ def updated_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
     """The name of a weight that was updated in place, or None."""
     for each in remembered:
         if each.tensor._version != each.version:
+            return each.name
+    return None
+
+
+def remember_bytes(weights: tuple[RememberedWeight, ...]) -> tuple[RememberedBytes, ...]:
+    """The bytes of each storage of a net's weights, once.
+
+    Raises:
+        InputError: a weight is not in the memory of the processor.
+    """
+    remembered: dict[int, RememberedBytes] = {}
+    for each in weights:
+        if each.tensor.device.type != "cpu":
+            raise InputError(
+                f"weight {each.name} is on {each.tensor.device}, where it cannot be compared at "
+                "each call; say by freeze=True that weights will not change"
+            )
+        storage = each.tensor.untyped_storage()
+        if each.address not in remembered and storage.nbytes():
+            held = torch.empty(0, dtype=torch.uint8).set_(storage)
+            remembered[each.address] = RememberedBytes(each.name, held, held.clone())
+    return tuple(remembered.values())
+
+
+def changed_bytes(remembered: tuple[RememberedBytes, ...]) -> str | None:
+    """The name of a weight whose storage holds other bytes than it did, or None."""
+    for each in remembered:
+        if not torch.equal(each.bytes, each.copy):
             return each.name
     return None
 
