@@ -19,7 +19,7 @@ import torch
 from passnet import __version__
 from passnet.agent.settings import LlmSettings
 from passnet.bench.environment import describe_environment
-from passnet.errors import EngineError, InputError
+from passnet.errors import EngineError, InputError, boundary
 from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.engines import ENGINES, build_entry_of, checked_as_asked, load_entry_of
@@ -36,6 +36,7 @@ from passnet.optimizer.record import (
     FormRecord,
     OptimizedRecord,
     RangeRecord,
+    RangesRecord,
 )
 from passnet.passes.cpp import cache_folder
 from passnet.records.serialise import make_folder, read_json, write_json, write_text
@@ -50,7 +51,7 @@ FROZEN = ("compile_frozen",)
 """Ways that are tried in any case, those where authors of passes are named, those that fold weights
 in, which are compared at each call if they may change, and what is tried only if they may not."""
 
-PAGE_FILE = "report.html"
+PAGE_FILE, RANGES_FILE = "report.html", "ranges.json"
 
 Progress = Callable[[EngineRecord], None]
 
@@ -336,6 +337,14 @@ def _choose_passes(
     from passnet.optimizer.library import PassLibrary
     from passnet.optimizer.pass_choice import TRAJECTORIES, choose_passes
 
+    authors = (*settings.authors, *([settings.asked.name] if settings.asked else []))
+    file = folder / RANGES_FILE
+    if file.is_file():  # of a run that goes on
+        kept = read_json(file, RangesRecord)
+        if kept.authors == authors:
+            return kept.ranges
+    for name in WITH_PASSES:
+        shutil.rmtree(folder / name, ignore_errors=True)
     graphs = captured_graphs(call)
     if not graphs:
         return ()  # the ways say why there is none
@@ -356,7 +365,7 @@ def _choose_passes(
     for number, path in enumerate(choice.folders):
         shutil.copytree(path, home / f"{number:03}")
     chosen = Counter(each.result.digest for each in choice.chosen)
-    return tuple(
+    ranges = tuple(
         RangeRecord(
             result.ops,
             len(result.places),
@@ -370,6 +379,8 @@ def _choose_passes(
         )
         for result in choice.results
     )
+    write_json(file, RangesRecord(authors, ranges))
+    return ranges
 
 
 def _tried(
@@ -385,7 +396,8 @@ def _tried(
                 return record, None
             return record, load_entry_of(name, call, folder)
         entry = build_entry_of(name, call, folder, freeze)
-        found = comparison.agreement(entry)
+        with boundary(EngineError, f"{name}, on other arguments"):
+            found = comparison.agreement(entry)
     except EngineError as cause:
         text = " ".join(str(cause).split())[:400]
         record = EngineRecord(name, "refused", text, time.monotonic() - start)

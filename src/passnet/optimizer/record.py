@@ -80,6 +80,14 @@ class RangeRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RangesRecord:
+    """The ranges that some authors were asked for passes for, and what came of it."""
+
+    authors: tuple[str, ...]
+    ranges: tuple[RangeRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BlockRecord:
     """A module within the net, by its name and the name of its class, and the milliseconds that it
     takes in eager torch.
