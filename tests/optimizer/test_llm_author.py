@@ -1,5 +1,5 @@
-"""An llm as author for ranges of a net: what it writes is judged and kept, and no failure of it ends
-the run.
+"""An llm as author for ranges of a net: what it writes is judged and kept, and none of its failures
+ends the run.
 """
 
 import json

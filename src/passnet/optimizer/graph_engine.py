@@ -20,7 +20,13 @@ from passnet.extract.capture import CapturedGraph, module_graph
 from passnet.extract.trace import Segment, Trace
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.net_call import NetCall
-from passnet.passes.backend import Residual, compile_graph, loaded_passes, passnet_backend
+from passnet.passes.backend import (
+    Residual,
+    compile_graph,
+    loaded_passes,
+    passnet_backend,
+    without_bare_kernels,
+)
 from passnet.passes.rewrite import PassReport
 
 CHOSEN_FOLDER, PASSES_FOLDER = "chosen-passes", "passes"
@@ -141,7 +147,7 @@ def _rewritten(
 ) -> Entry:
     """A graph rewritten by passes, whose arguments are at these places of a call."""
     function, reports = compile_graph(
-        graph.module, graph.arguments, loaded_passes(list(passes)), residual
+        graph.module, graph.arguments, without_bare_kernels(loaded_passes(list(passes))), residual
     )
     if passes:
         _check_matches(reports)
@@ -184,7 +190,8 @@ def load_with_passes(call: NetCall, folder: Path, engine: str, residual: Residua
 def _behind_guards(call: NetCall, engine: str, passes: Sequence[Path], residual: Residual) -> Entry:
     """A net of which Dynamo calls all graphs, each rewritten by passes."""
     found: list[list[PassReport]] = []
-    options = {"passes": list(passes), "residual": residual, "report": found.append}
+    options: dict[str, Any] = {"passes": list(passes), "residual": residual}
+    options["report"] = found.append
     torch._dynamo.reset()
     # not dynamic: other shapes never come here, and ints of a loop are no reason for symbols
     compiled = torch.compile(call.given, backend=passnet_backend, options=options, dynamic=False)
