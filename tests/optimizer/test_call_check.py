@@ -3,6 +3,7 @@
 import copy
 from collections import OrderedDict, namedtuple
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 import torch
@@ -390,6 +391,7 @@ UNCOUNTED = {
     "data": lambda net: net.layers[0].weight.data.mul_(2),
     "numpy": lambda net: net.shift.numpy().__setitem__(2, 5.0),
     "the last byte": lambda net: net.shift.view(torch.uint8)[-1:].bitwise_xor_(1),
+    "trade places": lambda net: net.layers[0].weight.data.copy_(net.layers[0].weight.flip(0)),
     "nan": lambda net: net.layers[1].running_var.data.fill_(float("nan")),
 }
 """Updates, those that torch does not count too."""
@@ -408,13 +410,35 @@ def test_values_that_are_compared_may_change_and_come_back(check_of, case):
         assert fits(check, X)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    size=st.integers(1, 700),
+    places=st.tuples(st.integers(0, 699), st.integers(0, 699)),
+    bits=st.tuples(st.integers(1, 255), st.integers(0, 255)),
+)
+def test_any_change_of_bytes_is_seen_and_its_undoing(size, places, bits):
+    net = torch.nn.Module()
+    net.register_buffer("held", torch.randint(0, 256, (size,), dtype=torch.uint8))
+    entry = entry_of(Anything(), X, is_frozen=True, compares=True)
+    check = compiled_check.compiled_check(
+        call_form(net, replace(entry, weights={"held": net.held}))
+    )
+    assert fits(check, X)
+    before = net.held.clone()
+    for place, changed in zip(places, bits, strict=True):
+        net.held[place % size] ^= changed
+    assert fits(check, X) == torch.equal(net.held, before)
+    net.held[:] = before
+    assert fits(check, X)
+
+
 def test_bytes_of_a_storage_are_compared_once():
     net = torch.nn.Linear(4, 4).eval()
     whole = torch.randn(5, 4)
     net.weight, net.bias = torch.nn.Parameter(whole[:4]), torch.nn.Parameter(whole[4])
     form = call_form(net, entry_of(net, X, is_frozen=True, compares=True))
-    assert [each.copy.numel() for each in form.bytes] == [80]
-    assert not call_form(net, entry_of(net, X, is_frozen=True)).bytes
+    assert [each.contents.numel() for each in form.storages] == [80]
+    assert not call_form(net, entry_of(net, X, is_frozen=True)).storages
 
 
 BOUNDED = [torch.float32, torch.float64, torch.float16, torch.bfloat16]

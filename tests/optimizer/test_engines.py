@@ -146,7 +146,8 @@ def test_the_passes_that_were_chosen_are_applied_and_kept_with_the_way(tmp_path:
 
 
 def test_all_graphs_of_a_net_are_captured_once() -> None:
-    captured = captured_graphs(NetCall(loop(), (torch.randn(2, 8),), {}))
+    found = captured_graphs(NetCall(loop(), (torch.randn(2, 8),), {}))
+    captured = [graph for graph, _ in found]
     targets = [[op.target for op in each.graph.program.ops] for each in captured]
     assert targets == [
         ["torch._C._nn.linear", "torch.relu", "operator.mul"],

@@ -79,7 +79,7 @@ class CallForm:
         modules: the net's modules as they were.
         weights: the entry's weights as they were.
         is_frozen: whether these must not have been updated.
-        bytes: what the storages of weights must hold.
+        storages: those of weights that must hold what they did.
         bound: the largest magnitude of a float in the arguments; None for any.
     """
 
@@ -93,7 +93,7 @@ class CallForm:
     modules: tuple[net_state.RememberedDict, ...]
     weights: tuple[net_state.RememberedWeight, ...]
     is_frozen: bool
-    bytes: tuple[net_state.RememberedBytes, ...] = ()
+    storages: tuple[net_state.RememberedStorage, ...] = ()
     bound: float | None = None
 
 
@@ -134,7 +134,7 @@ def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
         net_state.remember_net(net),
         weights,
         entry.is_frozen and not entry.compares,
-        net_state.remember_bytes(weights) if entry.compares else (),
+        net_state.remember_storages(weights) if entry.compares else (),
         entry.bound,
     )
 
@@ -273,7 +273,7 @@ def _misfit_of_values(
                 return Misfit.VALUES, f"{name} holds NaN, or more than {form.bound:.3g}"
     if form.is_frozen and (name := net_state.updated_weight(form.weights)):
         return Misfit.FROZEN, f"weight {name} was updated, and its value is frozen in"
-    if name := net_state.changed_bytes(form.bytes):
+    if name := net_state.changed_storage(form.storages):
         return Misfit.FROZEN, f"weight {name} has other values than those that were folded in"
     return None
 

@@ -90,15 +90,16 @@ def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
     return list(runs.values()), returned
 
 
-def captured_graphs(call: NetCall) -> list[CapturedGraph]:
-    """The graphs of a net as passes are looked up and written for them; none of a net, or of a part
-    of it, that cannot be captured.
+def captured_graphs(call: NetCall) -> list[tuple[CapturedGraph, torch.fx.Graph]]:
+    """The graphs of a net as passes are looked up and written for them, beside those of Dynamo;
+    none of a net, or of a part of it, that cannot be captured.
     """
     captured = []
     with suppress(CaptureError):
         for run in traced(call)[0]:
             with suppress(CaptureError, GraphError):
-                captured.append(module_graph(run.module, list(run.arguments)))
+                found = module_graph(run.module, list(run.arguments))
+                captured.append((found, run.module.graph))
     return captured
 
 

@@ -7,6 +7,7 @@ Where values of weights are folded in, their bytes can be remembered and compare
 Objects that are changed in place (a config, a list) are not looked into.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import is_
@@ -55,12 +56,12 @@ class RememberedWeight:
 
 
 @dataclass(frozen=True, slots=True)
-class RememberedBytes:
-    """The bytes of a weight's storage, as they are and as they were; both flat, of uint8."""
+class RememberedStorage:
+    """The bytes of a weight's storage as they are, flat, of uint8, and what they came to once."""
 
     name: str
-    bytes: torch.Tensor
-    copy: torch.Tensor
+    contents: torch.Tensor
+    digest: str
 
 
 def is_plain(value: Any) -> bool:
@@ -187,13 +188,13 @@ def updated_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
     return None
 
 
-def remember_bytes(weights: tuple[RememberedWeight, ...]) -> tuple[RememberedBytes, ...]:
+def remember_storages(weights: tuple[RememberedWeight, ...]) -> tuple[RememberedStorage, ...]:
     """The bytes of each storage of a net's weights, once.
 
     Raises:
         InputError: a weight is not in the memory of the processor.
     """
-    remembered: dict[int, RememberedBytes] = {}
+    remembered: dict[int, RememberedStorage] = {}
     for each in weights:
         if each.tensor.device.type != "cpu":
             raise InputError(
@@ -203,14 +204,14 @@ def remember_bytes(weights: tuple[RememberedWeight, ...]) -> tuple[RememberedByt
         storage = each.tensor.untyped_storage()
         if each.address not in remembered and storage.nbytes():
             held = torch.empty(0, dtype=torch.uint8).set_(storage)
-            remembered[each.address] = RememberedBytes(each.name, held, held.clone())
+            remembered[each.address] = RememberedStorage(each.name, held, _digest(held))
     return tuple(remembered.values())
 
 
-def changed_bytes(remembered: tuple[RememberedBytes, ...]) -> str | None:
+def changed_storage(remembered: tuple[RememberedStorage, ...]) -> str | None:
     """The name of a weight whose storage holds other bytes than it did, or None."""
     for each in remembered:
-        if not torch.equal(each.bytes, each.copy):
+        if _digest(each.contents) != each.digest:
             return each.name
     return None
 
@@ -218,6 +219,10 @@ def changed_bytes(remembered: tuple[RememberedBytes, ...]) -> str | None:
 def address(tensor: torch.Tensor) -> int:
     """Where the storage of a tensor begins; 0 for none."""
     return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+
+
+def _digest(held: torch.Tensor) -> str:
+    return hashlib.sha256(held.numpy().data).hexdigest()
 
 
 def _form(tensor: torch.Tensor) -> tuple[Any, ...]:

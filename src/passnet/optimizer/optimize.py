@@ -6,7 +6,6 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,12 +20,13 @@ from passnet.agent.settings import LlmSettings
 from passnet.bench.environment import describe_environment
 from passnet.errors import EngineError, InputError, boundary
 from passnet.optimizer.agreement import EagerComparison
-from passnet.optimizer.blocks import block_times
+from passnet.optimizer.blocks import block_times, op_blocks
 from passnet.optimizer.engines import ENGINES, build_entry_of, checked_as_asked, load_entry_of
 from passnet.optimizer.entry import Entry, leaf_in_words
 from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.graph_engine import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.interleaved import CallTimes, time_calls
+from passnet.optimizer.kept_passes import KEPT_FOLDER, keep_passes, read_kept_passes
 from passnet.optimizer.net_call import NetCall, name_of
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
 from passnet.optimizer.page import optimized_page
@@ -35,6 +35,7 @@ from passnet.optimizer.record import (
     EngineRecord,
     FormRecord,
     OptimizedRecord,
+    PlaceRecord,
     RangeRecord,
     RangesRecord,
 )
@@ -195,7 +196,9 @@ def optimize_calls(
         raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
     make_folder(folder)
     optimized = _optimize_in(folder, net, calls, settings, tried, True, progress)
-    write_text(folder / PAGE_FILE, optimized_page(optimized.record))
+    homes = [form_folder(folder, number) for number in range(len(calls))]
+    kept = [each for home in homes for each in read_kept_passes(home / KEPT_FOLDER)]
+    write_text(folder / PAGE_FILE, optimized_page(optimized.record, kept))
     write_json(folder / RECORD_FILE, optimized.record)  # with which it is whole
     return optimized
 
@@ -268,15 +271,16 @@ def _optimize_form(
     """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
     comparison = EagerComparison(call, settings.finite)
     records: dict[str, EngineRecord] = {}
-    ranges: tuple[RangeRecord, ...] | None = None
+    considered: RangesRecord | None = None
     entries: dict[str, Entry] = {}
     for name in tried:
-        is_late = time.monotonic() > deadline and not (name in WITH_PASSES and ranges)
+        is_asked = name in WITH_PASSES and considered is not None  # what took the time is used
+        is_late = time.monotonic() > deadline and not is_asked
         if name != "eager" and is_late:
             records[name] = EngineRecord(name, "untried", "the budget was spent")
         else:
-            if name in WITH_PASSES and ranges is None:
-                ranges = _choose_passes(call, folder, settings, deadline)
+            if name in WITH_PASSES and considered is None:
+                considered = _choose_passes(call, folder, settings, deadline)
             records[name], entry = _tried(name, call, folder / name, comparison, settings.freeze)
             if entry is not None:
                 entries[name] = checked_as_asked(entry, settings.freeze, records[name].bound)
@@ -285,12 +289,7 @@ def _optimize_form(
             progress(records[name])
     times = _time(call, entries, settings.seconds)
     for name in entries:
-        records[name] = replace(
-            records[name],
-            ms=times.ms.get(name),
-            plain_ms=times.ms.get(_plain(name)),
-            compared_ms=times.ms.get(_compared(name)),
-        )
+        records[name] = _timed(records[name], times)
     usable = {name: times.ms[name if name != "eager" else _plain(name)] for name in entries}
     chosen = min(usable, key=usable.__getitem__)
     instead = _instead(chosen, entries, usable)
@@ -306,8 +305,10 @@ def _optimize_form(
         gained.low,
         gained.high,
         block_times(call),
-        ranges or (),
+        considered.ranges if considered else (),
         instead,
+        considered.op_blocks if considered else (),
+        not {chosen, instead}.isdisjoint(WITH_PASSES),
     )
     for name in tried:
         if name not in (chosen, instead):
@@ -332,7 +333,7 @@ def _instead(chosen: str, entries: Mapping[str, Entry], ms: Mapping[str, float])
 
 def _choose_passes(
     call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
-) -> tuple[RangeRecord, ...]:
+) -> RangesRecord:
     """Choose passes for the ranges of a net, and put their folders where ways look for them."""
     from passnet.optimizer.library import PassLibrary
     from passnet.optimizer.pass_choice import TRAJECTORIES, choose_passes
@@ -342,16 +343,16 @@ def _choose_passes(
     if file.is_file():  # of a run that goes on
         kept = read_json(file, RangesRecord)
         if kept.authors == authors:
-            return kept.ranges
+            return kept
     for name in WITH_PASSES:
         shutil.rmtree(folder / name, ignore_errors=True)
     graphs = captured_graphs(call)
     if not graphs:
-        return ()  # the ways say why there is none
+        return RangesRecord(authors)  # the ways say why there is none
     library = PassLibrary(Path(settings.library) if settings.library else cache_folder("library"))
     seconds = max(deadline - time.monotonic(), 1.0)
     choice = choose_passes(
-        graphs,
+        [captured for captured, _ in graphs],
         library,
         settings.authors,
         seconds,
@@ -364,23 +365,36 @@ def _choose_passes(
     make_folder(home)
     for number, path in enumerate(choice.folders):
         shutil.copytree(path, home / f"{number:03}")
-    chosen = Counter(each.result.digest for each in choice.chosen)
+    keep_passes(
+        library, {each.digest for each in choice.results if each.digest}, folder / KEPT_FOLDER
+    )
+    chosen = {(each.result.digest, each.place) for each in choice.chosen}
     ranges = tuple(
         RangeRecord(
             result.ops,
             len(result.places),
-            chosen[result.digest] if result.digest else 0,
+            sum((result.digest, place) in chosen for place in result.places),
             result.author,
             result.status,
             result.eager_ms,
             result.pass_ms,
             result.saved_ms,
+            result.speedup,
+            result.speedup_low,
+            result.speedup_high,
             result.error,
+            result.digest,
+            tuple(
+                PlaceRecord(place.graph, place.start, place.stop, (result.digest, place) in chosen)
+                for place in result.places
+            ),
         )
         for result in choice.results
     )
-    write_json(file, RangesRecord(authors, ranges))
-    return ranges
+    blocks = tuple(op_blocks(call.net, fx_graph) for _, fx_graph in graphs)
+    record = RangesRecord(authors, ranges, blocks)
+    write_json(file, record)
+    return record
 
 
 def _tried(
@@ -432,6 +446,21 @@ def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTi
             calls[_plain(name)] = partial(run, plain)
     with torch.no_grad():
         return time_calls(calls, seconds, always=(_plain("eager"),))
+
+
+def _timed(record: EngineRecord, times: CallTimes) -> EngineRecord:
+    """A record with the times of its way, and its speedup as the returned net calls it."""
+    name, plain = record.engine, _plain(record.engine)
+    gained = times.speedup(name if name in times.ms else plain, over=_plain("eager"))
+    return replace(
+        record,
+        ms=times.ms.get(name),
+        plain_ms=times.ms.get(plain),
+        compared_ms=times.ms.get(_compared(name)),
+        speedup=gained.value,
+        speedup_low=gained.low,
+        speedup_high=gained.high,
+    )
 
 
 def _plain(name: str) -> str:
