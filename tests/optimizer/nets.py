@@ -55,3 +55,13 @@ class Loop(torch.nn.Module):
 def loop() -> Loop:
     torch.manual_seed(0)
     return Loop().eval()
+
+
+class OpenLoop(torch.nn.Module):
+    """A break within a loop, of which Dynamo finds nothing."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(2):
+            x = torch.tanh(x) * x
+            torch._dynamo.graph_break()
+        return x

@@ -17,7 +17,7 @@ from passnet.optimizer.package import load
 from passnet.optimizer.record import RECORD_FILE, EngineRecord, RangeRecord, RangesRecord
 from passnet.optimizer.tables import optimized_tables
 from passnet.records.serialise import read_json, write_json
-from tests.optimizer.nets import block
+from tests.optimizer.nets import OpenLoop, block
 
 QUICK = OptimizeSettings(engines=("graph",), seconds=0.02)
 
@@ -133,6 +133,15 @@ def test_what_authors_came_to_is_kept_for_a_run_that_goes_on(tmp_path: Path) -> 
     write_json(file, RangesRecord(("library",), (found,)))
     [form] = optimize_calls(block(), [call], settings, out, resume=True).record.forms
     assert form.ranges == (found,)
+
+
+def test_a_net_of_which_dynamo_finds_nothing_runs_as_it_was(tmp_path: Path) -> None:
+    settings = OptimizeSettings(engines=("graph", "passes"), authors=("library",), seconds=0.02,
+                                library=str(tmp_path))  # fmt: skip
+    record = optimize_calls(OpenLoop().eval(), [((torch.randn(4),), {})], settings).record
+    _, graph, passes = record.forms[0].engines
+    assert graph.reason is not None and "found no tensor op to trace" in graph.reason
+    assert passes.status == "refused" and record.forms[0].chosen == "eager"
 
 
 def test_what_is_kept_is_had_back(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
     returned, flat.
 
     Raises:
-        CaptureError: it finds none.
+        EngineError: it finds none.
     """
     runs: dict[int, GraphRun] = {}
 
@@ -85,6 +85,8 @@ def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
     try:
         with torch._dynamo.config.patch(recompile_limit=MAX_FORMS):
             returned = tree_leaves(Trace(call.net, keep).run(call.args, call.kwargs))
+    except CaptureError as cause:
+        raise EngineError(str(cause)) from cause
     finally:
         torch._dynamo.reset()
     return list(runs.values()), returned
@@ -95,7 +97,7 @@ def captured_graphs(call: NetCall) -> list[tuple[CapturedGraph, torch.fx.Graph]]
     none of a net, or of a part of it, that cannot be captured.
     """
     captured = []
-    with suppress(CaptureError):
+    with suppress(EngineError):
         for run in traced(call)[0]:
             with suppress(CaptureError, GraphError):
                 found = module_graph(run.module, list(run.arguments))
@@ -107,7 +109,7 @@ def net_graph(call: NetCall) -> NetGraph:
     """The graph that Dynamo finds of a net.
 
     Raises:
-        EngineError: there are several, or the net returns what its graph does not compute.
+        EngineError: there is none, or several, or the net returns what its graph does not compute.
     """
     runs, returned = traced(call)
     if len(runs) != 1:

@@ -18,7 +18,7 @@ import torch
 from passnet import __version__
 from passnet.agent.settings import LlmSettings
 from passnet.bench.environment import describe_environment
-from passnet.errors import EngineError, InputError, boundary
+from passnet.errors import EngineError, InputError, PassnetError, boundary
 from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.blocks import block_times, op_blocks
 from passnet.optimizer.engines import ENGINES, build_entry_of, checked_as_asked, load_entry_of
@@ -412,7 +412,7 @@ def _tried(
         entry = build_entry_of(name, call, folder, freeze)
         with boundary(EngineError, f"{name}, on other arguments"):
             found = comparison.agreement(entry)
-    except EngineError as cause:
+    except PassnetError as cause:  # of a pass too
         text = " ".join(str(cause).split())[:400]
         record = EngineRecord(name, "refused", text, time.monotonic() - start)
         make_folder(folder)
