@@ -28,6 +28,7 @@ from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.graph_engine import CHOSEN_FOLDER, net_graph
 from passnet.optimizer.interleaved import CallTimes, time_calls
 from passnet.optimizer.net_call import NetCall, name_of
+from passnet.optimizer.other_runtimes import RUNTIMES, is_installed
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
 from passnet.optimizer.page import optimized_page
 from passnet.optimizer.record import (
@@ -45,9 +46,9 @@ ENGINE_FILE = "engine.json"
 
 USUAL = ("eager", "compile", "graph", "aot")
 WITH_PASSES = ("passes", "passes_compiled")
-FOLDING = ("compile_frozen", "aot_frozen", "script_frozen", "aot_autotune_frozen")
+FOLDING = ("compile_frozen", "aot_frozen", "script_frozen", "aot_autotune_frozen", *RUNTIMES)
 """Ways that are tried in any case, those where authors of passes are named, and those that fold
-weights in."""
+weights in, of which other runtimes than torch need not be installed."""
 
 PAGE_FILE = "report.html"
 
@@ -67,7 +68,7 @@ class OptimizeSettings:
         num_threads: torch's threads; None for as many as it has.
         seconds: seconds that each way is timed.
         engines: the ways that are tried; None for `USUAL`, `WITH_PASSES` where there are authors,
-            and `FOLDING` where weights may be folded in.
+            and `FOLDING` where weights may be folded in, as far as they are installed.
         authors: who gives passes for the ranges of the net: "library" for what was judged before,
             and programs that write passes, "compiler" and "search". They have what is left of the
             budget when torch's own ways are built.
@@ -89,14 +90,15 @@ class OptimizeSettings:
         Raises:
             InputError: one of them, or an author, is not known.
         """
-        usual = USUAL + (FOLDING if self.freeze else ()) + (WITH_PASSES if self.authors else ())
+        folding = tuple(name for name in FOLDING if is_installed(name)) if self.freeze else ()
+        usual = USUAL + folding + (WITH_PASSES if self.authors else ())
         names = self.engines or usual
         unknown = [name for name in names if name not in ENGINES]
         if unknown:
             raise InputError(f"no engine {unknown[0]!r}; there are {', '.join(ENGINES)}")
-        folding = [name for name in names if ENGINES[name].is_frozen]
-        if folding and not self.freeze:
-            raise InputError(f"{folding[0]} folds weights in; ask for that with freeze=True")
+        frozen = [name for name in names if ENGINES[name].is_frozen]
+        if frozen and not self.freeze:
+            raise InputError(f"{frozen[0]} folds weights in; ask for that with freeze=True")
         if self.authors:
             from passnet.optimizer.pass_choice import writers_of
 
