@@ -40,7 +40,9 @@ class TimeSpan(click.ParamType):
 @opt.path("--out", "A folder to keep the result in, for `passnet.load`.")
 @opt.option("--budget", "Begin no further way after this time.", type=TimeSpan(), default="10m")
 @opt.count("--threads", "Threads of torch.", default=1)
-@opt.flag("--freeze", "Fold the values of weights in; they must not change then.")
+@opt.flag(
+    "--freeze", "Weights will not change: do not compare those that are folded in at each call."
+)
 @opt.flag("--finite", "Take arguments as finite: what NaN in them leads to is not compared.")
 @opt.option("--engine", "Try this way (repeatable); all that fit by default.", "engines",
             multiple=True, metavar="NAME")  # fmt: skip

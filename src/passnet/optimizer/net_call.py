@@ -78,6 +78,11 @@ class NetCall:
         """The tensors among the leaves."""
         return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
 
+    @property
+    def is_on_cpu(self) -> bool:
+        """Whether all weights are in the memory of the processor."""
+        return all(weight.device.type == "cpu" for weight in self.weights.values())
+
     def entry(
         self,
         engine: str,
@@ -116,7 +121,11 @@ class NetCall:
         """
         with boundary(EngineError, "torch.export"), torch.no_grad():
             flat = FlatNet(self, list(self.distinct_outputs.values())).eval()
-            return export(flat, tuple(self.tensors()), strict=False)
+            given: list[torch.Tensor] = []
+            for tensor in self.tensors():  # one that comes twice would be taken for one input
+                is_again = any(tensor is other for other in given)
+                given.append(tensor.clone() if is_again else tensor)
+            return export(flat, tuple(given), strict=False)
 
     @cached_property
     def distinct_outputs(self) -> dict[int, int]:

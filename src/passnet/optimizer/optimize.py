@@ -22,7 +22,7 @@ from passnet.errors import CaptureError, EngineError, GraphError, InputError
 from passnet.extract.capture import module_graph
 from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.blocks import block_times
-from passnet.optimizer.engines import ENGINES, build_entry_of, load_entry_of
+from passnet.optimizer.engines import ENGINES, build_entry_of, checked_as_asked, load_entry_of
 from passnet.optimizer.entry import Entry, leaf_in_words
 from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.graph_engine import CHOSEN_FOLDER, net_graph
@@ -46,9 +46,11 @@ ENGINE_FILE = "engine.json"
 
 USUAL = ("eager", "compile", "graph", "aot")
 WITH_PASSES = ("passes", "passes_compiled")
-FOLDING = ("compile_frozen", "aot_frozen", "script_frozen", "aot_autotune_frozen", *RUNTIMES)
-"""Ways that are tried in any case, those where authors of passes are named, and those that fold
-weights in, of which other runtimes than torch need not be installed."""
+FOLDING = ("aot_frozen", "script_frozen", "aot_autotune_frozen", *RUNTIMES)
+FROZEN = ("compile_frozen",)
+"""Ways that are tried in any case, those where authors of passes are named, those that fold weights
+in, which are compared at each call if they may change (other runtimes only where they are
+installed), and what is tried only if they may not."""
 
 PAGE_FILE = "report.html"
 
@@ -60,15 +62,16 @@ class OptimizeSettings:
     """How a net is optimised.
 
     Args:
-        freeze: whether the values of weights may be folded in, so that they must not change.
+        freeze: whether weights will not change, so that those that were folded in need not be
+            compared at each call.
         finite: whether arguments may be taken as finite, so that NaN and infinities in them need
-            not lead to what they do in eager torch; a ReLU that is fused into a product by oneDNN
-            makes 0 of NaN.
+            not be looked for at each call of a way that does not treat them as eager torch does; a
+            ReLU that is fused into a product by oneDNN makes 0 of NaN.
         budget_s: seconds after which no further way is begun.
         num_threads: torch's threads; None for as many as it has.
         seconds: seconds that each way is timed.
-        engines: the ways that are tried; None for `USUAL`, `WITH_PASSES` where there are authors,
-            and `FOLDING` where weights may be folded in, as far as they are installed.
+        engines: the ways that are tried; None for `USUAL`, `FOLDING` as far as it is installed,
+            `FROZEN` where weights will not change, and `WITH_PASSES` where there are authors.
         authors: who gives passes for the ranges of the net: "library" for what was judged before,
             and programs that write passes, "compiler" and "search". They have what is left of the
             budget when torch's own ways are built.
@@ -90,15 +93,13 @@ class OptimizeSettings:
         Raises:
             InputError: one of them, or an author, is not known.
         """
-        folding = tuple(name for name in FOLDING if is_installed(name)) if self.freeze else ()
-        usual = USUAL + folding + (WITH_PASSES if self.authors else ())
+        frozen, passes = FROZEN if self.freeze else (), WITH_PASSES if self.authors else ()
+        folding = tuple(name for name in FOLDING if is_installed(name))
+        usual = USUAL + folding + frozen + passes
         names = self.engines or usual
         unknown = [name for name in names if name not in ENGINES]
         if unknown:
             raise InputError(f"no engine {unknown[0]!r}; there are {', '.join(ENGINES)}")
-        frozen = [name for name in names if ENGINES[name].is_frozen]
-        if frozen and not self.freeze:
-            raise InputError(f"{frozen[0]} folds weights in; ask for that with freeze=True")
         if self.authors:
             from passnet.optimizer.pass_choice import writers_of
 
@@ -263,18 +264,22 @@ def _optimize_form(
         else:
             if name in WITH_PASSES and ranges is None:
                 ranges = _choose_passes(call, folder, settings, deadline)
-            records[name], entry = _tried(name, call, folder / name, comparison)
+            records[name], entry = _tried(name, call, folder / name, comparison, settings.freeze)
             if entry is not None:
-                entries[name] = entry
+                entries[name] = checked_as_asked(entry, settings.freeze, records[name].bound)
         if progress is not None:
             progress(records[name])
     times = _time(call, entries, settings.seconds)
     for name in entries:
-        ms = times.ms.get(name)
-        plain_ms = times.ms.get(_plain(name))
-        records[name] = replace(records[name], ms=ms, plain_ms=plain_ms)
+        records[name] = replace(
+            records[name],
+            ms=times.ms.get(name),
+            plain_ms=times.ms.get(_plain(name)),
+            compared_ms=times.ms.get(_compared(name)),
+        )
     usable = {name: times.ms[name if name != "eager" else _plain(name)] for name in entries}
     chosen = min(usable, key=usable.__getitem__)
+    instead = _instead(chosen, entries, usable)
     timed = chosen if chosen != "eager" else _plain(chosen)
     gained = times.speedup(timed, over=_plain("eager"))
     form = FormRecord(
@@ -288,11 +293,27 @@ def _optimize_form(
         gained.high,
         block_times(call),
         ranges or (),
+        instead,
     )
     for name in tried:
-        if name != chosen:
+        if name not in (chosen, instead):
             shutil.rmtree(folder / name, ignore_errors=True)
-    return form, None if chosen == "eager" else entries[chosen]
+    if chosen == "eager":
+        return form, None
+    return form, replace(entries[chosen], instead=entries.get(instead))
+
+
+def _instead(chosen: str, entries: Mapping[str, Entry], ms: Mapping[str, float]) -> str:
+    """The fastest way that runs what the chosen one does not because of the values of weights or
+    arguments: one that holds for any; "" where the chosen one does too, or eager torch is best.
+    """
+    if chosen == "eager" or not (entries[chosen].compares or entries[chosen].bound is not None):
+        return ""
+    for_any = [
+        name for name in entries if not ENGINES[name].is_frozen and entries[name].bound is None
+    ]
+    best = min(for_any, key=ms.__getitem__)
+    return "" if best == "eager" else best
 
 
 def _choose_passes(
@@ -332,7 +353,7 @@ def _choose_passes(
 
 
 def _tried(
-    name: str, call: NetCall, folder: Path, comparison: EagerComparison
+    name: str, call: NetCall, folder: Path, comparison: EagerComparison, freeze: bool
 ) -> tuple[EngineRecord, Entry | None]:
     """Build one way, or have it back from an earlier run, and compare it with eager torch."""
     start = time.monotonic()
@@ -343,7 +364,7 @@ def _tried(
             if record.status != "ok":
                 return record, None
             return record, load_entry_of(name, call, folder)
-        entry = build_entry_of(name, call, folder)
+        entry = build_entry_of(name, call, folder, freeze)
         found = comparison.agreement(entry)
     except EngineError as cause:
         text = " ".join(str(cause).split())[:400]
@@ -354,8 +375,9 @@ def _tried(
     seconds = time.monotonic() - start
     status = "wrong" if found.wrong else "ok"
     record = EngineRecord(
-        name, status, found.wrong, seconds, None, None, found.error, found.eager_error
-    )
+        name, status, found.wrong, seconds, None, None, found.error, found.eager_error,
+        bound=found.bound,
+    )  # fmt: skip
     write_json(file, record)
     return record, None if found.wrong else entry
 
@@ -370,6 +392,9 @@ def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTi
     for name, entry in entries.items():
         if name != "eager":
             calls[name] = partial(run, FastNet(call.given, [entry]))
+        if entry.is_frozen and not entry.compares and call.is_on_cpu:
+            compared = replace(entry, compares=True)
+            calls[_compared(name)] = partial(run, FastNet(call.given, [compared]))
         plain = call.given if name == "eager" else entry.plain
         if plain is not None:
             calls[_plain(name)] = partial(run, plain)
@@ -379,3 +404,7 @@ def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTi
 
 def _plain(name: str) -> str:
     return f"{name} of torch"
+
+
+def _compared(name: str) -> str:
+    return f"{name} compared"

@@ -1,8 +1,7 @@
 """Other runtimes than torch as ways to run a net: OpenVINO and ONNX Runtime, on the processor.
 
 Both have the net from `torch.export`, with its weights folded in, and keep it in a file of their
-own. They compute in the precision of the net: OpenVINO would otherwise use bfloat16 where the
-processor has it. `torch` hands inputs over as numpy arrays of its own memory.
+own. They read inputs where torch has them, as numpy arrays of the same memory.
 """
 
 import logging
@@ -27,11 +26,20 @@ RUNTIMES: Mapping[str, tuple[str, ...]] = {
 }
 """The ways by runtimes that need not be installed, and the packages that each needs."""
 
-DTYPES = (
-    torch.float32, torch.float64, torch.float16, torch.bool, torch.int64, torch.int32, torch.int16,
+DTYPES = {
+    torch.float64, torch.float32, torch.float16, torch.bool, torch.int64, torch.int32, torch.int16,
     torch.int8, torch.uint8,
-)  # fmt: skip
-"""What tensors of a call may be of, as numpy has no others."""
+}  # fmt: skip
+"""What tensors of a call may be of: numpy has no others."""
+
+OPENVINO_SETTINGS: Mapping[str, Any] = {
+    "EXECUTION_MODE_HINT": "ACCURACY",
+    "INFERENCE_PRECISION_HINT": "f32",
+    "PERFORMANCE_HINT": "LATENCY",
+    "NUM_STREAMS": 1,
+    "ENABLE_CPU_PINNING": False,
+}
+"""It would otherwise compute in bfloat16 where the processor can, and bind its threads to cores."""
 
 
 def is_installed(engine: str) -> bool:
@@ -46,6 +54,9 @@ def build_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
         EngineError: it is not installed, or does not take the net.
     """
     _check(call, engine)
+    held = (*call.tensors(), *call.outputs, *call.weights.values())
+    if any(tensor.dtype is torch.float64 for tensor in held):
+        raise EngineError("OpenVINO computes float64 as float32")
     with _quiet():
         import openvino
         from openvino.frontend import FrontEndManager
@@ -57,7 +68,7 @@ def build_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
             call.exported_flat, dynamic_shapes=False
         )
         model = frontend.convert(frontend.load(decoder))
-        given = call.exported_flat.graph_signature.user_inputs
+        given = list(call.exported_flat.graph_signature.user_inputs)
         for port in model.inputs:
             port.get_tensor().set_names({_name(given.index(port.any_name))})
         openvino.save_model(model, folder / OPENVINO_FILE, compress_to_fp16=False)
@@ -75,14 +86,7 @@ def load_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
         import openvino
 
         core = openvino.Core()
-        settings = {
-            "EXECUTION_MODE_HINT": "ACCURACY",
-            "INFERENCE_PRECISION_HINT": "f32",
-            "INFERENCE_NUM_THREADS": torch.get_num_threads(),
-            "PERFORMANCE_HINT": "LATENCY",
-            "NUM_STREAMS": 1,
-            "ENABLE_CPU_PINNING": False,
-        }
+        settings = {**OPENVINO_SETTINGS, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
         request = core.compile_model(core.read_model(path), "CPU", settings).create_infer_request()
     places = _places(call, [port.any_name for port in request.model_inputs])
     # outputs are copied out of OpenVINO's own: it writes on into what it was once given for them
@@ -90,8 +94,8 @@ def load_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
     views = [torch.from_numpy(tensor.data) for tensor in held]
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
-        for number, place in enumerate(places):
-            array = tensors[place].detach().contiguous().numpy()
+        arrays = [_array(tensors[place]) for place in places]  # OpenVINO holds none of them
+        for number, array in enumerate(arrays):
             request.set_input_tensor(number, openvino.Tensor(array, shared_memory=True))
         request.infer(share_outputs=True)
         return [view.clone() for view in views]
@@ -129,7 +133,7 @@ def load_onnxruntime(call: NetCall, folder: Path, engine: str) -> Entry:
         options.intra_op_num_threads = torch.get_num_threads()
         options.inter_op_num_threads = 1
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.log_severity_level = 3
+        options.log_severity_level = 4
         # its threads would else be busy for a while after each call, to the cost of what comes next
         options.add_session_config_entry("session.force_spinning_stop", "1")
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -137,7 +141,7 @@ def load_onnxruntime(call: NetCall, folder: Path, engine: str) -> Entry:
     inputs = list(zip(names, _places(call, names), strict=True))
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
-        arrays = {name: tensors[place].detach().contiguous().numpy() for name, place in inputs}
+        arrays = {name: _array(tensors[place]) for name, place in inputs}
         return list(map(torch.from_numpy, session.run(None, arrays)))
 
     return _entry(call, engine, run)
@@ -162,6 +166,11 @@ def _file(call: NetCall, path: Path, engine: str) -> Path:
     if not path.is_file():
         raise EngineError(f"{path} is missing; optimise the net again")
     return path
+
+
+def _array(tensor: torch.Tensor) -> Any:
+    """A tensor as an array of numpy, of the same memory where it is contiguous."""
+    return tensor.detach().contiguous().numpy()
 
 
 def _name(number: int) -> str:

@@ -27,7 +27,7 @@ def optimized_page(record: OptimizedRecord) -> str:
     """The page of a record."""
     made = record.environment
     threads = "one thread" if record.num_threads == 1 else f"{record.num_threads} threads"
-    folded = "Weights may be folded in." if record.freeze else "Weights are read as they are."
+    folded = "Weights will not change." if record.freeze else "Weights may change."
     parts = [
         f"<h1>{escape(record.net)}, optimised</h1>",
         f"<p>Measured on {escape(made.cpu)}, {threads}, torch {escape(made.torch)}, passnet "

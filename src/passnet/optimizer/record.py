@@ -28,6 +28,9 @@ class EngineRecord:
         plain_ms: the same as torch calls it, without checks of ours and with its own.
         error: the largest relative error of an output, beside float64 where the net runs in it.
         eager_error: eager torch's own; None where the net does not run in float64.
+        compared_ms: where weights are folded in and will not change, what `ms` would be if they
+            were compared at each call; None elsewhere.
+        bound: the largest magnitude of floats in arguments for which it is right; None for any.
     """
 
     engine: str
@@ -38,6 +41,8 @@ class EngineRecord:
     plain_ms: float | None = None
     error: float | None = None
     eager_error: float | None = None
+    compared_ms: float | None = None
+    bound: float | None = None
 
     @property
     def best_ms(self) -> float | None:
@@ -86,6 +91,8 @@ class FormRecord:
     """Inputs of one form: what was tried for them, and what is used.
 
     `speedup` is that of the net that is returned over eager torch, with its 95 % interval.
+    `instead` is the way for calls that the chosen one does not run because of the values of weights
+    or arguments; "" for eager torch.
     """
 
     inputs: tuple[str, ...]
@@ -98,6 +105,7 @@ class FormRecord:
     speedup_high: float
     blocks: tuple[BlockRecord, ...] = ()
     ranges: tuple[RangeRecord, ...] = ()
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ class OptimizedRecord:
         weights: a digest of the names, shapes and dtypes of its weights.
         values: a digest of their values, where some way folds them in; "" elsewhere.
         num_threads: torch's threads that it was made and timed with.
-        freeze: whether weights may be folded in.
+        freeze: whether weights will not change, so that folded ones are not compared.
         environment: where it was made.
         forms: one for each form of inputs.
         passnet: the version of this package.
