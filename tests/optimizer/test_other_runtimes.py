@@ -55,10 +55,12 @@ def assert_right(call: NetCall, entry: Entry) -> None:
     "make", [conv_call, mlp_call, pytest.param(transformer_call, marks=pytest.mark.slow)]
 )
 def test_a_runtime_is_right_and_had_back_and_says_nothing(
-    engine: str, make: Any, tmp_path: Path, capfd: Any
+    engine: str, make: Any, tmp_path: Path, capfd: Any, caplog: Any, recwarn: Any
 ) -> None:
     call = make()
     entry = build_entry_of(engine, call, tmp_path / engine)
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    assert not list(recwarn)
     assert entry.is_frozen
     assert_right(call, entry)
     shutil.move(tmp_path / engine, tmp_path / "moved")
