@@ -6,7 +6,6 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,12 +20,13 @@ from passnet.bench.environment import describe_environment
 from passnet.errors import CaptureError, EngineError, GraphError, InputError
 from passnet.extract.capture import module_graph
 from passnet.optimizer.agreement import EagerComparison
-from passnet.optimizer.blocks import block_times
+from passnet.optimizer.blocks import block_times, op_blocks
 from passnet.optimizer.engines import ENGINES, build_entry_of, checked_as_asked, load_entry_of
 from passnet.optimizer.entry import Entry, leaf_in_words
 from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.graph_engine import CHOSEN_FOLDER, net_graph
 from passnet.optimizer.interleaved import CallTimes, time_calls
+from passnet.optimizer.kept_passes import KEPT_FOLDER, keep_passes, read_kept_passes
 from passnet.optimizer.net_call import NetCall, name_of
 from passnet.optimizer.other_runtimes import RUNTIMES, is_installed
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
@@ -36,6 +36,7 @@ from passnet.optimizer.record import (
     EngineRecord,
     FormRecord,
     OptimizedRecord,
+    PlaceRecord,
     RangeRecord,
 )
 from passnet.passes.cpp import cache_folder
@@ -183,7 +184,9 @@ def optimize_calls(
         raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
     make_folder(folder)
     optimized = _optimize_in(folder, net, calls, settings, tried, True, progress)
-    write_text(folder / PAGE_FILE, optimized_page(optimized.record))
+    homes = [form_folder(folder, number) for number in range(len(calls))]
+    kept = [each for home in homes for each in read_kept_passes(home / KEPT_FOLDER)]
+    write_text(folder / PAGE_FILE, optimized_page(optimized.record, kept))
     write_json(folder / RECORD_FILE, optimized.record)  # with which it is whole
     return optimized
 
@@ -256,14 +259,14 @@ def _optimize_form(
     """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
     comparison = EagerComparison(call, settings.finite)
     records: dict[str, EngineRecord] = {}
-    ranges: tuple[RangeRecord, ...] | None = None
+    considered: _Considered | None = None
     entries: dict[str, Entry] = {}
     for name in tried:
         if name != "eager" and time.monotonic() > deadline:
             records[name] = EngineRecord(name, "untried", "the budget was spent")
         else:
-            if name in WITH_PASSES and ranges is None:
-                ranges = _choose_passes(call, folder, settings, deadline)
+            if name in WITH_PASSES and considered is None:
+                considered = _choose_passes(call, folder, settings, deadline)
             records[name], entry = _tried(name, call, folder / name, comparison, settings.freeze)
             if entry is not None:
                 entries[name] = checked_as_asked(entry, settings.freeze, records[name].bound)
@@ -271,12 +274,7 @@ def _optimize_form(
             progress(records[name])
     times = _time(call, entries, settings.seconds)
     for name in entries:
-        records[name] = replace(
-            records[name],
-            ms=times.ms.get(name),
-            plain_ms=times.ms.get(_plain(name)),
-            compared_ms=times.ms.get(_compared(name)),
-        )
+        records[name] = _timed(records[name], times)
     usable = {name: times.ms[name if name != "eager" else _plain(name)] for name in entries}
     chosen = min(usable, key=usable.__getitem__)
     instead = _instead(chosen, entries, usable)
@@ -292,8 +290,10 @@ def _optimize_form(
         gained.low,
         gained.high,
         block_times(call),
-        ranges or (),
+        considered.ranges if considered else (),
         instead,
+        considered.op_blocks if considered else (),
+        not {chosen, instead}.isdisjoint(WITH_PASSES),
     )
     for name in tried:
         if name not in (chosen, instead):
@@ -316,9 +316,17 @@ def _instead(chosen: str, entries: Mapping[str, Entry], ms: Mapping[str, float])
     return "" if best == "eager" else best
 
 
+@dataclass(frozen=True, slots=True)
+class _Considered:
+    """The ranges that passes were looked for, and of each graph the modules of its ops."""
+
+    ranges: tuple[RangeRecord, ...] = ()
+    op_blocks: tuple[tuple[str, ...], ...] = ()
+
+
 def _choose_passes(
     call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
-) -> tuple[RangeRecord, ...]:
+) -> _Considered:
     """Choose passes for the ranges of a net, and put their folders where ways look for them."""
     from passnet.optimizer.library import PassLibrary
     from passnet.optimizer.pass_choice import choose_passes
@@ -327,7 +335,7 @@ def _choose_passes(
         graph = net_graph(call)
         captured = module_graph(graph.module, list(graph.arguments))
     except (CaptureError, EngineError, GraphError):
-        return ()  # the ways say why there is no graph
+        return _Considered()  # the ways say why there is no graph
     library = PassLibrary(Path(settings.library) if settings.library else cache_folder("library"))
     seconds = max(deadline - time.monotonic(), 1.0)
     choice = choose_passes([captured], library, settings.authors, seconds, torch.get_num_threads())
@@ -336,20 +344,33 @@ def _choose_passes(
     make_folder(home)
     for number, path in enumerate(choice.folders):
         shutil.copytree(path, home / f"{number:03}")
-    chosen = Counter(each.result.digest for each in choice.chosen)
-    return tuple(
+    keep_passes(
+        library, {each.digest for each in choice.results if each.digest}, folder / KEPT_FOLDER
+    )
+    chosen = {(each.result.digest, each.place) for each in choice.chosen}
+    ranges = tuple(
         RangeRecord(
             result.ops,
             len(result.places),
-            chosen[result.digest] if result.digest else 0,
+            sum((result.digest, place) in chosen for place in result.places),
             result.author,
             result.status,
             result.eager_ms,
             result.pass_ms,
             result.saved_ms,
+            result.speedup,
+            result.speedup_low,
+            result.speedup_high,
+            result.error,
+            result.digest,
+            tuple(
+                PlaceRecord(place.graph, place.start, place.stop, (result.digest, place) in chosen)
+                for place in result.places
+            ),
         )
         for result in choice.results
     )
+    return _Considered(ranges, (op_blocks(call.net, graph.module.graph),))
 
 
 def _tried(
@@ -400,6 +421,21 @@ def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTi
             calls[_plain(name)] = partial(run, plain)
     with torch.no_grad():
         return time_calls(calls, seconds, always=(_plain("eager"),))
+
+
+def _timed(record: EngineRecord, times: CallTimes) -> EngineRecord:
+    """A record with the times of its way, and its speedup as the returned net calls it."""
+    name, plain = record.engine, _plain(record.engine)
+    gained = times.speedup(name if name in times.ms else plain, over=_plain("eager"))
+    return replace(
+        record,
+        ms=times.ms.get(name),
+        plain_ms=times.ms.get(plain),
+        compared_ms=times.ms.get(_compared(name)),
+        speedup=gained.value,
+        speedup_low=gained.low,
+        speedup_high=gained.high,
+    )
 
 
 def _plain(name: str) -> str:

@@ -30,7 +30,7 @@ DTYPES = {
     torch.float64, torch.float32, torch.float16, torch.bool, torch.int64, torch.int32, torch.int16,
     torch.int8, torch.uint8,
 }  # fmt: skip
-"""What tensors of a call may be of: numpy has no others."""
+"""What tensors of a call may be of: numpy has no bfloat16, and runtimes compute with no others."""
 
 OPENVINO_SETTINGS: Mapping[str, Any] = {
     "EXECUTION_MODE_HINT": "ACCURACY",
@@ -89,12 +89,12 @@ def load_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
         settings = {**OPENVINO_SETTINGS, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
         request = core.compile_model(core.read_model(path), "CPU", settings).create_infer_request()
     places = _places(call, [port.any_name for port in request.model_inputs])
-    # outputs are copied out of OpenVINO's own: it writes on into what it was once given for them
+    # outputs are copied out of OpenVINO's own memory, into which the next call writes
     held = [request.get_output_tensor(number) for number in range(len(request.model_outputs))]
     views = [torch.from_numpy(tensor.data) for tensor in held]
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
-        arrays = [_array(tensors[place]) for place in places]  # OpenVINO holds none of them
+        arrays = [_array(tensors[place]) for place in places]  # which OpenVINO does not hold
         for number, array in enumerate(arrays):
             request.set_input_tensor(number, openvino.Tensor(array, shared_memory=True))
         request.infer(share_outputs=True)
@@ -155,7 +155,7 @@ def _check(call: NetCall, engine: str) -> None:
     for tensor in (*call.tensors(), *call.outputs):
         if tensor.dtype not in DTYPES:
             dtype = str(tensor.dtype).removeprefix("torch.")
-            raise EngineError(f"{engine} takes and returns no {dtype}, which numpy does not have")
+            raise EngineError(f"{engine} takes and returns no {dtype}")
     for tensor in (*call.tensors(), *call.outputs, *call.weights.values()):
         if tensor.device.type != "cpu":
             raise EngineError(f"{engine} runs on the processor, and a tensor is on {tensor.device}")
@@ -169,7 +169,7 @@ def _file(call: NetCall, path: Path, engine: str) -> Path:
 
 
 def _array(tensor: torch.Tensor) -> Any:
-    """A tensor as an array of numpy, of the same memory where it is contiguous."""
+    """A tensor as an array of numpy, of the same memory if it is contiguous, else a copy."""
     return tensor.detach().contiguous().numpy()
 
 
