@@ -28,6 +28,7 @@ from passnet.optimizer.graph_engine import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.interleaved import CallTimes, time_calls
 from passnet.optimizer.kept_passes import KEPT_FOLDER, keep_passes, read_kept_passes
 from passnet.optimizer.net_call import NetCall, name_of
+from passnet.optimizer.other_runtimes import RUNTIMES, is_installed
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
 from passnet.optimizer.page import optimized_page
 from passnet.optimizer.record import (
@@ -47,10 +48,11 @@ ENGINE_FILE = "engine.json"
 
 USUAL = ("eager", "compile", "graph", "aot")
 WITH_PASSES = ("passes", "passes_compiled")
-FOLDING = ("aot_frozen", "script_frozen", "aot_autotune_frozen")
+FOLDING = ("aot_frozen", "script_frozen", "aot_autotune_frozen", *RUNTIMES)
 FROZEN = ("compile_frozen",)
 """Ways that are tried in any case, those where authors of passes are named, those that fold weights
-in, which are compared at each call if they may change, and what is tried only if they may not."""
+in, which are compared at each call if they may change (other runtimes only where they are
+installed), and what is tried only if they may not."""
 
 PAGE_FILE, RANGES_FILE = "report.html", "ranges.json"
 
@@ -64,14 +66,15 @@ class OptimizeSettings:
     Args:
         freeze: whether weights will not change, so that those that were folded in need not be
             compared at each call.
-        finite: whether arguments may be taken as finite, so that NaN and infinities in them need
-            not be looked for at each call of a way that does not treat them as eager torch does; a
-            ReLU that is fused into a product by oneDNN makes 0 of NaN.
+        finite: whether arguments may be taken as finite, and indices among them as within what
+            they index. NaN and infinities need then not be looked for at each call of a way that
+            does not treat them as eager torch does (a ReLU that is fused into a product by oneDNN
+            makes 0 of NaN), and ways may be used that raise no error for such an index.
         budget_s: seconds after which no further way is begun.
         threads: torch's threads while ways are built and timed; None for as many as it has.
         seconds: seconds that each way is timed.
-        engines: the ways that are tried; None for `USUAL`, `FOLDING`, `FROZEN` where weights will
-            not change, and `WITH_PASSES` where there are authors.
+        engines: the ways that are tried; None for `USUAL`, `FOLDING` as far as it is installed,
+            `FROZEN` where weights will not change, and `WITH_PASSES` where there are authors.
         authors: who gives passes for the ranges of the net: "library" for what was judged before,
             and programs that write passes, "compiler" and "search". They have what is left of the
             budget when torch's own ways are built.
@@ -104,7 +107,8 @@ class OptimizeSettings:
         """
         frozen = FROZEN if self.freeze else ()
         passes = WITH_PASSES if self.authors or self.llm else ()
-        usual = USUAL + FOLDING + frozen + passes
+        folding = tuple(name for name in FOLDING if is_installed(name))
+        usual = USUAL + folding + frozen + passes
         names = self.engines or usual
         unknown = [name for name in names if name not in ENGINES]
         if unknown:
