@@ -1,4 +1,5 @@
-"""What the author compiler writes for single functions and short chains, by eager torch and Inductor.
+"""What the author compiler writes for single functions and short chains, beside eager torch and
+Inductor.
 
 Run it with `python -m benchmarks.authors_ops [NAME ...]`; of all functions, or of those whose names
 begin so. Arguments are float32 of 4 KiB to 1 MiB, which lie in caches, on one thread. The pass is
@@ -14,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,8 @@ from rich.console import Console
 from passnet.agent.authors.compiler import compile_plans, range_source
 from passnet.agent.authors.folder_text import pass_folder
 from passnet.agent.authors.lowered_ranges import GraphLowering
-from passnet.agent.files import write_files
+from passnet.agent.authors.products import product_folder
+from passnet.agent.files import Files, write_files
 from passnet.graph.build import build
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
@@ -68,6 +71,9 @@ PER_CHANNEL: dict[str, Shape] = dict.fromkeys("mvwb", (64,))
 IMAGE: Shape = (1, 64, "side", "side")
 
 CASES = (
+    _rows("linear 256 to 1024", f"y = {F}.linear(x, w, b)", w=(1024, WIDTH), b=(1024,)),
+    Case("linear 1024 to 256", (f"y = {F}.linear(x, w, b)",),
+         {"x": ("rows", 1024), "w": (256, 1024), "b": ROW}),
     _unary("gelu none", "torch._C._nn.gelu(x)"),
     _unary("gelu tanh", "torch._C._nn.gelu(x, approximate='tanh')"),
     _unary("silu", f"{F}.silu(x)"),
@@ -121,8 +127,8 @@ CASES = (
 
 @dataclass(frozen=True)
 class Measured:
-    """Milliseconds of a call by eager torch, by the pass, by its kernel alone, and by Inductor; and
-    the errors of eager torch and of the pass.
+    """Milliseconds of a call by eager torch, the pass, its kernel alone if any, and Inductor's
+    code; and the errors of eager torch and of the pass.
     """
 
     ms: dict[str, float]
@@ -153,39 +159,47 @@ def measure(case: Case, rows: int, folder: Path) -> Measured:
     inputs = [torch.randn(spec.shape, generator=generator) for spec in graph.tensors]
     if "v" in case.shapes:
         inputs[list(case.shapes).index("v")].abs_().add_(0.1)
+    files, kernel, _outputs = product_folder([graph]), None, None
+    if not files:
+        files, kernel, _outputs = _compiled_ranges(graph, case, inputs)
+    write_files(files, folder)
+    eager = build(graph.program).forward
+    rewritten, reports = compile_graph(build(graph.program), inputs, loaded_passes(folder))
+    assert sum(report.num_matches for report in reports) == 1, reports
+    compiled = compile_with_inductor(build(graph.program), inputs)
+    calls: dict[str, Callable[[], Any]] = {
+        "eager": lambda: eager(*inputs),
+        "pass": lambda: rewritten(*inputs),
+        "inductor": lambda: compiled(*inputs),
+    }
+    if kernel is not None:
+        calls["kernel"] = kernel
+    exact = eager(*(value.double() for value in inputs))[0]
+    errors = [_error(calls[name]()[0], exact) for name in ("eager", "pass")]
+    return Measured(dict(time_calls(calls, SECONDS, tuple(calls)).ms), errors[0], errors[1])
+
+
+def _compiled_ranges(
+    graph: Graph, case: Case, inputs: Sequence[torch.Tensor]
+) -> tuple[Files, Callable[[], None], list[torch.Tensor]]:
+    """The pass folder for all ops of a case, a call of nothing but its C++, and the memory into
+    which that writes.
+    """
     plan = compile_plans(graph)[0]
     lowering = GraphLowering(graph, case.name)
     options = (("cpp.threads", 1), *plan.options)
     [lowered] = [lowering.lowered(span, options) for span in lowering.largest(options)]
     assert lowered is not None, lowering.refused
     source = range_source(lowered, plan)
-    write_files(pass_folder([source], is_strided=True), folder)
-    eager = build(graph.program).forward
-    rewritten, reports = compile_graph(build(graph.program), inputs, loaded_passes(folder))
-    assert sum(report.num_matches for report in reports) == 1, reports
-    compiled = compile_with_inductor(build(graph.program), inputs)
-    calls = {
-        "eager": lambda: eager(*inputs),
-        "pass": lambda: rewritten(*inputs),
-        "kernel": _bare(source.text, lowered.code, dict(zip(case.shapes, inputs, strict=True)), lowered),
-        "inductor": lambda: compiled(*inputs),
-    }
-    exact = eager(*(value.double() for value in inputs))[0]
-    errors = [_error(calls[name]()[0], exact) for name in ("eager", "pass")]
-    return Measured(dict(time_calls(calls, SECONDS, tuple(calls)).ms), errors[0], errors[1])
-
-
-def _bare(text: str, code: Any, inputs: dict[str, torch.Tensor], lowered: Any) -> Callable[[], None]:
-    """A call of nothing but the C++."""
+    by_name = dict(zip(case.shapes, inputs, strict=True))
     outputs = [
         torch.empty_strided(layout.shape, layout.stride, dtype=getattr(torch, layout.dtype))
-        for _, layout in code.outputs
+        for _, layout in lowered.code.outputs
     ]
-    given = [inputs[spec.original_name] for spec in lowered.cut.tensors]
-    kernel = cpp.kernel(text, "launch", "p" * (len(given) + len(outputs)))
-    kept = [*given, *outputs]
-    addresses = [tensor.data_ptr() for tensor in kept]
-    return lambda kept=kept: kernel(*addresses)  # type: ignore[misc]
+    given = [by_name[spec.original_name or ""] for spec in lowered.cut.tensors]
+    kernel = cpp.kernel(source.text, "launch", "p" * (len(given) + len(outputs)))
+    call = partial(kernel, *(tensor.data_ptr() for tensor in (*given, *outputs)))
+    return pass_folder([source], is_strided=True), call, outputs
 
 
 def _error(actual: torch.Tensor, exact: torch.Tensor) -> float:
@@ -205,8 +219,10 @@ def table_of(results: Sequence[tuple[str, int, Measured]]) -> Table:
     for name, rows, result in results:
         us = {way: 1e3 * ms for way, ms in result.ms.items()}
         error = max(1.0, result.pass_error) / max(1.0, result.eager_error)
+        kernel = f"{us['kernel']:.2f}" if "kernel" in us else "–"
         table.rows.append((
-            name, str(rows * WIDTH * 4 // 1024), *(f"{us[way]:.2f}" for way in us),
+            name, str(rows * WIDTH * 4 // 1024), f"{us['eager']:.2f}", f"{us['pass']:.2f}", kernel,
+            f"{us['inductor']:.2f}",
             f"{us['eager'] / us['pass']:.2f}", f"{us['inductor'] / us['pass']:.2f}", f"{error:.1f}",
         ))  # fmt: skip
     return table
@@ -222,8 +238,8 @@ def main() -> None:
             for rows in ROWS:
                 measured = measure(case, rows, Path(name) / f"{number}-{rows}")
                 results.append((case.name, rows, measured))
-                print(case.name, rows, {k: round(v * 1e3, 2) for k, v in measured.ms.items()},
-                      f"{measured.eager_error:.2f} {measured.pass_error:.2f}", flush=True)  # fmt: skip
+                print(case.name, rows, {way: round(1e3 * ms, 2) for way, ms in measured.ms.items()},
+                      flush=True)  # fmt: skip
     print_table(Console(width=140), table_of(results))
 
 

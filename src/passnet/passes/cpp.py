@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch._C._dynamo.guards import _empty_strided_cpu
+from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[missing-module-attribute]
 
 from passnet.errors import PassError
 

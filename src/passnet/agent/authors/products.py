@@ -68,7 +68,7 @@ def is_product(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
 
 
 def product_folder(graphs: Sequence[Graph]) -> Files:
-    """The pass folder for graphs of one and the same product; empty where they are something else."""
+    """The pass folder for graphs of one and the same product; empty where they are no such."""
     patterns = {pattern_text(graph) for graph in graphs}
     if len(patterns) > 1 or not all(map(_is_one_product, graphs)):
         return {}

@@ -1,15 +1,18 @@
-// exp, tanh and erf of a register of floats, for `inductor_vector.h`.
+// exp, tanh, erf, sin and cos of a register of floats, for `inductor_vector.h`.
 //
 // With AVX-512, a table of 32 entries is two registers, and looking all lanes up in it is one
-// instruction. So the range is taken in 32 pieces, each with a polynomial of its own of the distance
-// from its middle; they were fitted at Chebyshev nodes with weights that make errors relative.
-// Elsewhere, lanes are computed by the functions of `inductor_kernel.h`.
+// instruction. So the range of the first three is taken in 32 pieces, each with a polynomial of its
+// own of the distance from its middle. Elsewhere they are those of `inductor_kernel.h`, lane by lane.
+// All polynomials were fitted at Chebyshev nodes with weights that make errors relative.
 #pragma once
 #include "inductor_registers.h"
 
 namespace at::vec::pieces {
 
 using Floats = Register<float>;
+
+// Makes a whole number of what is below 2^22, with its bits in the lowest places.
+constexpr float to_whole = 12582912.0f;
 
 #if PASSNET_VECTOR_BYTES == 64 && defined(__AVX512F__)
 constexpr float erf_pieces[6][32] = {
@@ -107,9 +110,6 @@ constexpr float exp_pieces[32] = {
      1.5759809f, 1.61049032f, 1.64575553f, 1.68179286f, 1.71861935f, 1.75625217f, 1.79470909f,
      1.8340081f, 1.87416768f, 1.91520655f, 1.95714414f};
 
-// Makes a whole number of what is below 2^22, with its bits in the lowest places.
-constexpr float to_whole = 12582912.0f;
-
 INLINE Floats entries(const float (&table)[32], Register<int32_t> number) {
   Floats low, high;
   std::memcpy(&low, table, 64);
@@ -173,5 +173,28 @@ FUNCTION(tanh)
 FUNCTION(erf)
 #undef FUNCTION
 #endif
+
+// Within 1.6 ulp. The nearest multiple of pi / 2 is taken off in four parts, of which the first two
+// times it are exact; lanes beyond 8192 are computed one by one.
+template <bool IsCosine>
+INLINE Floats wave(Floats x) {
+  using Ints = Register<int32_t>;
+  if (!all_lanes(as<Floats>(as<Ints>(x) & 0x7FFFFFFF) < 8192.0f)) {
+    for (size_t i = 0; i < PASSNET_VECTOR_BYTES / sizeof(float); i++)
+      x[i] = IsCosine ? std::cos(x[i]) : std::sin(x[i]);
+    return x;
+  }
+  Floats m = x * 0.636619772f + to_whole, n = m - to_whole;
+  Floats r = x - n * 1.5703125f - n * 4.837512969970703e-4f;
+  r = r - n * 7.54979013e-08f - n * -1.71512451e-15f;
+  Floats s = r * r;
+  Floats sine = r + r * s * ((-1.95161134e-4f * s + 8.33217986e-3f) * s - 0.166666552f);
+  Floats cosine = ((2.44302846e-5f * s - 1.3887299e-3f) * s + 4.16666456e-2f) * s * s - 0.5f * s;
+  Ints turns = as<Ints>(m) + IsCosine;
+  Ints chosen = as<Ints>((turns & 1) != 0 ? cosine + 1.0f : sine);
+  return as<Floats>(chosen ^ ((turns & 2) << 30));
+}
+INLINE Floats sin(Floats x) { return wave<false>(x); }
+INLINE Floats cos(Floats x) { return wave<true>(x); }
 
 }  // namespace at::vec::pieces

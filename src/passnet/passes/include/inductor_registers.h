@@ -239,4 +239,13 @@ INLINE R combined(R value, const F& f) {
   }
 }
 
+// Whether all lanes of what a comparison of floats gives are set.
+template <typename R>
+INLINE bool all_lanes(const R& mask) {
+#if PASSNET_VECTOR_BYTES == 64 && defined(__AVX512F__)
+  return uint16_t(__builtin_ia32_ptestmd512(mask, mask, -1)) == 0xFFFF;
+#endif
+  return combined(mask, [](const auto& a, const auto& b) { return a & b; })[0] != 0;
+}
+
 }  // namespace at::vec

@@ -259,6 +259,8 @@ struct VectorizedN {
   FUNCTION(exp)
   FUNCTION(tanh)
   FUNCTION(erf)
+  FUNCTION(sin)
+  FUNCTION(cos)
 #undef FUNCTION
 #define FUNCTION(NAME, CALL) \
   INLINE VectorizedN NAME() const { return map([](auto x) { return CALL(x); }); }
@@ -267,8 +269,6 @@ struct VectorizedN {
   FUNCTION(ceil, std::ceil)
   FUNCTION(trunc, std::trunc)
   FUNCTION(round, std::nearbyint)
-  FUNCTION(sin, std::sin)
-  FUNCTION(cos, std::cos)
   FUNCTION(tan, std::tan)
   FUNCTION(asin, std::asin)
   FUNCTION(acos, std::acos)
