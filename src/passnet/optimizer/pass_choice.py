@@ -26,7 +26,7 @@ from passnet.optimizer.library import PassLibrary, trial_status
 from passnet.optimizer.ranges import NetRange, Place, RefusedPlace, net_ranges
 from passnet.optimizer.selection import best_disjoint
 from passnet.passes.hardware import Hardware, this_hardware
-from passnet.passes.library import EntryStatus, PassEntry, entry_folder
+from passnet.passes.library import EntryStatus, PassEntry, all_entries, entry_folder
 
 LIBRARY = "library"
 """The author that is none: what was judged before."""
@@ -51,7 +51,8 @@ class RangeResult:
         eager_ms: a call of the range by eager torch.
         pass_ms: and with the pass.
         saved_ms: what that saves at least in one place, by the lower bound of its interval.
-        speedup_low: that bound.
+        speedup: eager torch's time over the pass's.
+        speedup_low: the lower bound of its interval.
         speedup_high: and the upper one.
         digest: of the entry in the library; None where it is not kept.
     """
@@ -65,6 +66,7 @@ class RangeResult:
     eager_ms: float | None = None
     pass_ms: float | None = None
     saved_ms: float = 0.0
+    speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None
     error: str | None = None
@@ -183,7 +185,8 @@ def choose(results: Iterable[RangeResult], library: PassLibrary) -> list[ChosenR
                 rival = best.setdefault(place, result)
                 best[place] = max(rival, result, key=lambda each: each.speedup_low or 0.0)
     places = sorted(best, key=lambda place: (place.graph, place.start, place.stop))
-    entries = {entry.digest: entry for entry in library.entries()}
+    # also those that another process has judged again meanwhile
+    entries = {entry.digest: entry for entry in all_entries(library.folder)} if places else {}
     chosen = []
     for _, group in groupby(places, key=lambda place: place.graph):
         members = list(group)
@@ -268,7 +271,9 @@ class _Choosing:
             names = (each.key.fingerprint, each.key.ops, each.places, author)
             self._tell(RangeResult(*names, "unstable", False, error=error))
             return
-        entry = self.library.add(each.key, author, self.hardware, judged.files, trial, judged.error)
+        entry = self.library.add(
+            each.key, author, self.hardware, judged.files, trial, judged.error, self.settings
+        )
         self._tell(replace(_known(each, entry), is_known=False))
 
     def _tell(self, result: RangeResult) -> None:
@@ -289,6 +294,7 @@ def _known(each: NetRange, entry: PassEntry) -> RangeResult:
         entry.reference_ms,
         entry.candidate_ms,
         entry.saved_ms,
+        entry.speedup,
         entry.speedup_low,
         entry.speedup_high,
         entry.error,
