@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from passnet.errors import PassError
+from passnet.jobs.cache import CACHE_VARIABLE
 from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
@@ -44,7 +45,7 @@ extern "C" void scale(const float* x, float* out, int64_t size, float by, double
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder that kernels are compiled into."""
-    monkeypatch.setenv(cpp.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     return tmp_path / "cpp"
 
 
@@ -61,7 +62,7 @@ def header(
         return out
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(cpp.CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
+        patch.setenv(CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
         yield run
 
 

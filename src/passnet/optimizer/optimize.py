@@ -20,6 +20,7 @@ from passnet import __version__
 from passnet.bench.environment import describe_environment
 from passnet.errors import CaptureError, EngineError, GraphError, InputError
 from passnet.extract.capture import module_graph
+from passnet.jobs.cache import cache_folder
 from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.engines import ENGINES, build_entry_of, load_entry_of
@@ -37,7 +38,6 @@ from passnet.optimizer.record import (
     OptimizedRecord,
     RangeRecord,
 )
-from passnet.passes.cpp import cache_folder
 from passnet.records.serialise import make_folder, read_json, write_json, write_text
 
 ENGINE_FILE = "engine.json"

@@ -37,6 +37,7 @@ from typing import Any
 import torch
 
 from passnet.errors import PassError
+from passnet.jobs.cache import cache_folder
 
 INCLUDE = Path(__file__).parent / "include"
 """Folder of the headers that kernels may include."""
@@ -46,8 +47,6 @@ FLAGS = (
     "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared",
 )  # fmt: skip
 """Flags of every compilation. Not `-ffast-math`: infinities and NaN keep their meaning."""
-
-CACHE_VARIABLE = "PASSNET_CACHE"
 
 _TYPES: dict[str, Any] = {
     "p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double,
@@ -234,17 +233,6 @@ def _compile(compiler: str, source: str, flags: Sequence[str], target: Path) -> 
             errors = [line for line in lines if "error" in line] or lines
             raise PassError("kernel does not compile: " + " | ".join(errors[:5]))
         result.replace(target)
-
-
-def cache_folder(name: str) -> Path:
-    """Where what is kept between processes lies, by its name; made if it is not there."""
-    folder = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "passnet") / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.gettempdir()) / "passnet" / name
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @cache
