@@ -1,9 +1,9 @@
 """The fenced run of a candidate: what it reads and writes beyond its tensors ends it, and is named.
 
-It comes when the candidate was compared and timed, in a worker of its own, which is not timed: all
-arguments, and all that torch allocates, lie between pages without access. The graph is called
-directly, with torch for what passes leave. That the worker ends by SIGSEGV is what the kernel says;
-where the fault was is the worker's own account, and only ever a description.
+It comes when the candidate was compared and timed, and in a worker of its own, so that nothing of
+it is in any time: all arguments, and all that torch allocates, lie between pages without access.
+The graph is called directly, with torch for what passes leave. That the worker ends by SIGSEGV is
+what the kernel says; where the fault was is the worker's own account, and only ever a description.
 """
 
 import signal
@@ -21,6 +21,13 @@ from passnet.judge.verdict import Evidence
 _FAULTS = (signal.SIGSEGV, signal.SIGBUS)
 
 
+def is_worth_fencing(evidence: Evidence) -> bool:
+    """Whether a candidate was right before it was timed, or ended its worker."""
+    if evidence.failure is not None:
+        return evidence.failure[0] == "crash"
+    return evidence.check is not None and evidence.check.comparison.t is not None
+
+
 def fenced(
     parents: ParentPool,
     prepared: PreparedGraph,
@@ -29,11 +36,10 @@ def fenced(
     settings: JudgeSettings,
     evidence: Evidence,
 ) -> Evidence:
-    """Evidence of a candidate that was right, with what its fenced run shows.
+    """Evidence of a candidate with what its fenced run shows.
 
     Where there is no fence (`ParentPool.fence`), it is as it was.
     """
-    assert evidence.check is not None, "what was right was compared"
     library = parents.fence
     if library is None:
         return evidence
@@ -49,7 +55,7 @@ def fenced(
         named = _with(evidence, "out_of_bounds", failure.text)
         return replace(named, failure=("crash", f"out_of_bounds: {failure.text}"))
     comparison = check.comparison
-    if comparison.status != "ok" or comparison.t is not None:
+    if evidence.check is None or comparison.status != "ok" or comparison.t is not None:
         return evidence
     named = _with(evidence, "uninitialised_read", comparison.text or "outputs differ")
     return replace(named, check=replace(evidence.check, comparison=comparison))

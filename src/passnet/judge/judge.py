@@ -15,7 +15,7 @@ from passnet.graph.device import retarget
 from passnet.graph.inputs import integer_pools, make_inputs, varies
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import EXTREME, FRESH, KINDS, RECORDED, CheckResult, Expected, num_written
-from passnet.judge.fenced import fenced
+from passnet.judge.fenced import fenced, is_worth_fencing
 from passnet.judge.findings import Finding, finding, forbids_running
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.precision import Accuracy, precision_findings, worst_accuracy
@@ -170,15 +170,14 @@ class _TrialSession:
         return evidence
 
     def _fenced(self, candidate: Candidate, evidence: Evidence) -> Evidence:
-        """Evidence with what a fenced run shows of a candidate that brings code and was right."""
-        comparison = evidence.check.comparison if evidence.check else None
-        if candidate.kind != "passes" or comparison is None or comparison.t is None:
+        """Evidence with what a fenced run shows of a candidate that brings code."""
+        if candidate.kind != "passes" or not is_worth_fencing(evidence):
             return evidence
-        phases_s = defaultdict(float, evidence.facts["phases_s"])
         parts = (self._parents, self._prepared, self._expected, candidate, self._settings)
-        with _phase(phases_s, "fence"):
+        with _phase(self._phases_s, "fence"):
             evidence = fenced(*parts, evidence)
-        return replace(evidence, facts={**evidence.facts, "phases_s": dict(phases_s)})
+        phases_s = {**evidence.facts.get("phases_s", {}), "fence": self._phases_s["fence"]}
+        return replace(evidence, facts={**evidence.facts, "phases_s": phases_s})
 
     def _load(self, parent: WorkerParent, candidate: Candidate, stack: ExitStack) -> LoadedWorker:
         return stack.enter_context(LoadedWorker(parent, self._prepared, candidate, self._settings))

@@ -88,7 +88,8 @@ void describe_address(const char* what, const char* address) {
 void on_fault(int, siginfo_t* info, void* context) {
   const char* what = "it read or wrote";
 #if defined(__x86_64__)
-  what = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2 ? "it wrote" : "it read";
+  if (info->si_code != SI_KERNEL)  // else it is no address at all, and nothing is known of the access
+    what = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2 ? "it wrote" : "it read";
 #endif
   if (mutex.try_lock()) {
     describe_address(what, static_cast<const char*>(info->si_addr));
