@@ -82,7 +82,8 @@ def kernel(source: str, name: str, signature: str | None = None) -> Callable[...
     strides are the author's to hand over and to guard.
 
     Args:
-        source: C++ text; the function is `extern "C" void name(...)`.
+        source: C++ text; the function is `extern "C" void name(...)`, or returns a `const char*`: null,
+            or the text of an error, which is raised as a RuntimeError.
         name: name of the function.
         signature: for folders of old, one letter an argument: p address (`tensor.data_ptr()`), n
             64-bit integer, f float, d double. Nothing is checked of an address, so that such
@@ -141,7 +142,8 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
         types.append(ctypes.c_void_p if kind == "p" else known[element])
         if kind == "p":
             dtypes[number] = known[element]
-    function.argtypes, function.restype = types, None
+    function.argtypes = types
+    function.restype = ctypes.c_char_p if letters(2) == b"e" else None
     return _checked_call(function, name, dtypes)
 
 
@@ -173,6 +175,9 @@ def _checked_call(
                 f"kernel {name}: argument {number + 1} must be {wanted} on the CPU, not {what}"
             )
 
+    def fail(error: bytes) -> None:
+        raise RuntimeError(f"kernel {name}: {error.decode()}")
+
     given = "".join(f"{param}, " for param in params)
     text = (
         f"def call({given}):\n"
@@ -181,9 +186,11 @@ def _checked_call(
         f"            refuse(({given}))\n"
         f"    except AttributeError:\n"
         f"        refuse(({given}))\n"
-        f"    function({', '.join(arguments)})\n"
+        f"    {'' if function.restype is None else 'error = '}function({', '.join(arguments)})\n"
     )
-    scope: dict[str, Any] = {"function": function, "refuse": refuse}
+    if function.restype is not None:
+        text += "    if error is not None:\n        fail(error)\n"
+    scope: dict[str, Any] = {"function": function, "refuse": refuse, "fail": fail}
     scope |= {f"dtype_{number}": dtype for number, dtype in dtypes.items()}
     exec(text, scope)  # noqa: S102 (text of ours alone)
     call: Callable[..., None] = scope["call"]

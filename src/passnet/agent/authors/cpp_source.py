@@ -14,6 +14,9 @@ ENTRY = "launch"
 
 LINKAGE = re.compile(r'extern "C"\s+void\s+kernel\(')
 
+CHECKS = ("TORCH_CHECK", "_integral(", "integer_div_error")
+"""Of these a kernel may fail: on an index out of bounds, or a division of integers by zero."""
+
 CPP_TYPES = {"float64": "double", "float32": "float", "bool": "bool"}
 CPP_TYPES |= {"float16": "at::Half", "bfloat16": "at::BFloat16"}
 CPP_TYPES |= {name: f"{name}_t" for name in ("int64", "int32", "int16", "int8", "uint8")}
@@ -75,7 +78,9 @@ def _entry_text(code: GeneratedCode) -> str:
     results = [name for name, _ in code.outputs]
     params = [f"const {types[name]}* {name}" for name in code.inputs]
     params += [f"{types[name]}* {name}" for name in results]
-    lines = [f'extern "C" void {ENTRY}({", ".join(params)}) {{']
+    may_fail = any(check in kernel.text for kernel in code.kernels for check in CHECKS)
+    result = "const char*" if may_fail else "void"
+    lines = [f'extern "C" {result} {ENTRY}({", ".join(params)}) {{', *["try {"] * may_fail]
     for name, (_, count) in code.buffers.items():
         if name not in results:
             lines.append(f"  inductor::Scratch<{types[name]}> {name}_memory({count});")
@@ -89,6 +94,9 @@ def _entry_text(code: GeneratedCode) -> str:
             address = f"{slot.memory} + {slot.offset}" if slot.offset else slot.memory
             pointers.append(f"({pointer_type})({address})")
         lines.append(f"  {call.kernel}::kernel({', '.join(pointers)});")
+    if may_fail:
+        lines += ["} catch (const inductor::Failure& failure) {", "  return failure.text;", "}"]
+        lines.append("return nullptr;")
     return "\n".join([*lines, "}", ""])
 
 
