@@ -82,8 +82,8 @@ def kernel(source: str, name: str, signature: str | None = None) -> Callable[...
     strides are the author's to hand over and to guard.
 
     Args:
-        source: C++ text; the function is `extern "C" void name(...)`, or returns a `const char*`: null,
-            or the text of an error, which is raised as a RuntimeError.
+        source: C++ text; the function is `extern "C" void name(...)`, or returns a `const char*`,
+            null or the text of an error, which is raised as a RuntimeError.
         name: name of the function.
         signature: for folders of old, one letter an argument: p address (`tensor.data_ptr()`), n
             64-bit integer, f float, d double. Nothing is checked of an address, so that such

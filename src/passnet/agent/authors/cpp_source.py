@@ -39,6 +39,15 @@ def cpp_source(code: GeneratedCode, pragmas: Sequence[str] = ()) -> str:
     return "\n".join([*pragmas, head, "", *kernels, _entry_text(code)])
 
 
+def fails_in_threads(code: GeneratedCode) -> bool:
+    """Whether a kernel may fail in a loop of several threads, which no error can leave."""
+    return any(_may_fail(kernel) and "omp parallel" in kernel.text for kernel in code.kernels)
+
+
+def _may_fail(kernel: GeneratedKernel) -> bool:
+    return any(check in kernel.text for check in CHECKS)
+
+
 def _has_no_alias(code: GeneratedCode, kernel: str) -> bool:
     """Whether the arguments of a kernel are memory of their own in every call of it."""
     calls = [
@@ -78,7 +87,7 @@ def _entry_text(code: GeneratedCode) -> str:
     results = [name for name, _ in code.outputs]
     params = [f"const {types[name]}* {name}" for name in code.inputs]
     params += [f"{types[name]}* {name}" for name in results]
-    may_fail = any(check in kernel.text for kernel in code.kernels for check in CHECKS)
+    may_fail = any(_may_fail(kernel) for kernel in code.kernels)
     result = "const char*" if may_fail else "void"
     lines = [f'extern "C" {result} {ENTRY}({", ".join(params)}) {{', *["try {"] * may_fail]
     for name, (_, count) in code.buffers.items():
