@@ -3,8 +3,11 @@
 Run it with `python -m benchmarks.optimize [RECORDS [THREADS [NUM_NETS]]]`. Nets are drawn from
 those of `captures/` by a rule that was written down before the first measurement, see `drawn`; each
 is optimised in a process of its own, with freezing, and what `optimize` would have returned without
-is the fastest of the other ways of the same run. What is done is kept in the file RECORDS and not
-done again; a run that is interrupted prints the tables of what there is.
+is the fastest of the same ways with folded weights compared at each call. What is done is kept in
+the file RECORDS and not done again; a run that is interrupted prints the tables of what there is.
+
+Building takes most of the time and need not be quiet: `python -m benchmarks.optimize build RECORDS`
+does that alone, into the folder of the name of RECORDS, from where the other goes on.
 """
 
 import json
@@ -14,14 +17,17 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
-from passnet.extract.catalog import names_of
+from passnet.extract.catalog import build_entry, names_of
+from passnet.extract.net import input_values
 from passnet.extract.store import GRAPHS
-from passnet.optimizer.record import OptimizedRecord
+from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+from passnet.optimizer.record import EngineRecord, OptimizedRecord
 from passnet.records.serialise import decode
 from passnet.report.progress import progress
 from passnet.report.tables import Table, markdown, print_table
@@ -41,8 +47,14 @@ NUM_NETS = 40
 LIMIT_S = 400.0
 """Seconds that a net may take; what takes longer is recorded as that."""
 
+BUDGET_S = 300.0
+
+KEPT = ("aot", "aot_frozen", "script_frozen", "aot_autotune_frozen")
+ENGINES = ("compile", "graph", *KEPT, "compile_autotune")
+"""The ways of torch, and those that are found again in the folder where they were built."""
+
 RIVALS = ("eager", "compile", "aot")
-FROZEN_RIVALS = (*RIVALS, "compile_frozen", "aot_frozen")
+FROZEN_RIVALS = (*RIVALS, "compile_autotune", "aot_frozen")
 
 
 def drawn(count: int = NUM_NETS) -> list[str]:
@@ -80,11 +92,31 @@ def drawn(count: int = NUM_NETS) -> list[str]:
     return chosen
 
 
-def measure(entry: str, threads: int) -> dict[str, object]:
+class BuiltError(Exception):
+    """Ends an optimisation before the first time is taken."""
+
+
+def build(entry: str, folder: Path, threads: int) -> None:
+    """Build the ways of one net that are kept in its folder, and time none."""
+
+    def told(record: EngineRecord) -> None:
+        print(f"{entry}: {record.engine} {record.status} in {record.build_s:.0f} s", flush=True)
+        if record.engine == KEPT[-1]:
+            raise BuiltError
+
+    net = build_entry(entry)
+    settings = OptimizeSettings(freeze=True, budget_s=BUDGET_S, num_threads=threads, engines=KEPT)
+    with suppress(BuiltError):
+        optimize_calls(net.module, [input_values(net)], settings, folder, True, told)
+
+
+def measure(entry: str, threads: int, folder: Path) -> dict[str, object]:
     """The records of one net, made in a process of its own; or why there are none."""
     command = [sys.executable, "-m", "passnet.cli", "optimize", entry, "--json", "--freeze",
-               "--finite", "--threads", str(threads), "--budget", "4m",
-               "--seconds", "1"]  # fmt: skip
+               "--threads", str(threads), "--budget", f"{BUDGET_S:g}s", "--seconds", "1",
+               "--out", str(folder), "--resume"]  # fmt: skip
+    for engine in ENGINES:
+        command += ["--engine", engine]
     found: dict[str, object] = {"entry": entry, "threads": threads}
     try:
         run = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
@@ -101,7 +133,7 @@ def table_of(records: Sequence[dict[str, object]]) -> list[Table]:
     """A row for each net, and what they come to; without and with freezing."""
     return [
         _table(records, False, "Whole nets, speedup over eager torch", RIVALS),
-        _table(records, True, "The same with weights folded in", FROZEN_RIVALS),
+        _table(records, True, "The same of weights that will not change", FROZEN_RIVALS),
     ]
 
 
@@ -116,11 +148,7 @@ def _table(
                                *("–" for _ in table.heads[2:])))  # fmt: skip
             continue
         [form] = decode(json.dumps(record["record"]), OptimizedRecord).forms
-        usable = {
-            engine.engine: engine.plain_ms if engine.engine == "eager" else engine.ms
-            for engine in form.engines
-            if is_frozen or not engine.engine.endswith("frozen")
-        }
+        usable = {engine.engine: _returned_ms(engine, is_frozen) for engine in form.engines}
         fastest = {name: ms for name, ms in usable.items() if ms is not None}
         chosen = min(fastest, key=fastest.__getitem__)
         own = fastest[chosen]
@@ -154,8 +182,33 @@ def _table(
     return table
 
 
+def _returned_ms(engine: EngineRecord, is_frozen: bool) -> float | None:
+    """Milliseconds of the returned net if this were the way."""
+    if engine.engine == "eager":
+        return engine.plain_ms
+    if engine.engine.endswith("frozen") and not is_frozen:
+        return engine.compared_ms
+    return engine.ms
+
+
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
+
+
+def folder_of(records: Path, entry: str) -> Path:
+    """Where what is built of a net lies."""
+    return records.with_suffix("") / entry.replace("/", "-")
+
+
+def build_all(records: Path, threads: int, count: int) -> None:
+    """Build all nets that are not yet built, each in a process of its own."""
+    for entry in drawn(count):
+        folder = folder_of(records, entry)
+        if not (folder / "form-0" / KEPT[-1] / "engine.json").exists():
+            command = [sys.executable, "-m", "benchmarks.optimize", "build", str(records),
+                       str(threads), entry]  # fmt: skip
+            with suppress(subprocess.TimeoutExpired):
+                subprocess.run(command, timeout=LIMIT_S, check=False)
 
 
 def main(records: Path, threads: int, count: int) -> None:
@@ -170,7 +223,7 @@ def main(records: Path, threads: int, count: int) -> None:
         with progress("optimising nets", len(chosen)) as step, records.open("a") as file:
             for entry in chosen:
                 if entry not in done:
-                    done[entry] = measure(entry, threads)
+                    done[entry] = measure(entry, threads, folder_of(records, entry))
                     file.write(json.dumps(done[entry]) + "\n")
                     file.flush()
                 step(entry)
@@ -184,6 +237,13 @@ def main(records: Path, threads: int, count: int) -> None:
 
 if __name__ == "__main__":
     given = sys.argv[1:]
+    if given[:1] == ["build"]:
+        records, threads, entries = Path(given[1]), int(given[2]), given[3:]
+        if not entries:
+            build_all(records, threads, NUM_NETS)
+        for entry in entries:
+            build(entry, folder_of(records, entry), threads)
+        sys.exit()
     main(
         Path(given[0] if given else "runs/optimize.jsonl"),
         int(given[1]) if len(given) > 1 else 1,

@@ -20,7 +20,9 @@ class Net(torch.nn.Module):
         return out * factor if y is None else (out * factor, y - out)
 
 
-def entry_of(net, *args, run=None, is_frozen=False, engine="by hand", **kwargs):
+def entry_of(
+    net, *args, run=None, is_frozen=False, engine="by hand", compares=False, bound=None, **kwargs
+):
     """An entry that runs the net itself, or `run`, which takes its outputs, flat."""
     leaves, args_spec = tree_flatten((args, kwargs))
     with torch.no_grad():
@@ -38,7 +40,18 @@ def entry_of(net, *args, run=None, is_frozen=False, engine="by hand", **kwargs):
     if isinstance(net, torch.nn.Module):
         weights |= dict(net.named_parameters(remove_duplicate=False))
         weights |= dict(net.named_buffers(remove_duplicate=False))
-    return Entry(engine, args_spec, tuple(leaves), run_net, out_spec, weights, is_frozen)
+    return Entry(
+        engine,
+        args_spec,
+        tuple(leaves),
+        run_net,
+        out_spec,
+        weights,
+        is_frozen,
+        None,
+        compares,
+        bound,
+    )
 
 
 def plus_hundred(outputs):

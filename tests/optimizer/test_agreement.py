@@ -3,7 +3,7 @@ from collections.abc import Callable, Sequence
 import pytest
 import torch
 
-from passnet.optimizer.agreement import EagerComparison, compare_outputs
+from passnet.optimizer.agreement import Agreement, EagerComparison, compare_outputs
 from passnet.optimizer.net_call import NetCall
 
 
@@ -47,6 +47,41 @@ def test_what_loses_a_nan_is_wrong_unless_arguments_are_finite() -> None:
     assert agreement(run) == "with nan in its arguments output 0 is finite elsewhere"
     assert "inf" in agreement(lambda tensors: relu_net(tensors[0].clamp(max=1e6)))
     assert agreement(run, finite=True) == "right"
+
+
+def frozen_agreement(
+    net: Callable[..., object],
+    run: Callable[[torch.Tensor], torch.Tensor],
+    example: torch.Tensor,
+) -> Agreement:
+    call = NetCall(net, (example,), {})
+    entry = call.entry("folded", lambda tensors: [run(tensors[0])], is_frozen=True)
+    return EagerComparison(call).agreement(entry)
+
+
+def test_a_folded_way_that_loses_a_nan_is_right_within_a_bound() -> None:
+    example = torch.tensor([[1.0, -4.0], [0.5, 2.0]])
+
+    def loses_nan(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x).nan_to_num(0.0, posinf=3e38)
+
+    found = frozen_agreement(torch.relu, loses_nan, example)
+    assert found.wrong is None and found.bound == 4096.0
+    assert frozen_agreement(torch.relu, torch.relu, example).bound is None
+    strided = torch.randn(4, 6)[:, ::2]
+    assert "finite elsewhere" in str(frozen_agreement(torch.relu, loses_nan, strided).wrong)
+
+
+def test_what_overflows_within_the_bound_is_wrong() -> None:
+    example = torch.randn(4, 4)
+    squares = frozen_agreement(torch.square, lambda x: x.double().square().float(), example)
+    assert squares.wrong is None
+
+    def overflows(x: torch.Tensor) -> torch.Tensor:
+        return (x * 1e18).square() / 1e36
+
+    found = frozen_agreement(torch.square, overflows, example)
+    assert found.wrong is not None and "finite elsewhere" in found.wrong
 
 
 def test_a_right_value_in_places_only_is_wrong() -> None:

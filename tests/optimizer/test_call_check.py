@@ -1,7 +1,9 @@
 """Each claim is tried in C++ and in Python, which give the same answers."""
 
+import copy
 from collections import OrderedDict, namedtuple
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +14,13 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from passnet.errors import InputError
 from passnet.optimizer import compiled_check
-from passnet.optimizer.call_check import Misfit, call_form, find_misfit, python_check
+from passnet.optimizer.call_check import (
+    Misfit,
+    call_form,
+    can_be_bounded,
+    find_misfit,
+    python_check,
+)
 from tests.optimizer.hand_made import Net, entry_of
 
 WAYS = {"c++": compiled_check.compiled_check, "python": python_check}
@@ -376,6 +384,96 @@ def test_weights_may_be_updated_in_place_unless_they_are_frozen(check_of, case):
         assert fits(live, X) and fits(frozen, X)
         UPDATES[case](net)
         assert fits(live, X) and frozen((X,), {}) == Misfit.FROZEN
+
+
+UNCOUNTED = {
+    **UPDATES,
+    "data": lambda net: net.layers[0].weight.data.mul_(2),
+    "numpy": lambda net: net.shift.numpy().__setitem__(2, 5.0),
+    "the last byte": lambda net: net.shift.view(torch.uint8)[-1:].bitwise_xor_(1),
+    "trade places": lambda net: net.layers[0].weight.data.copy_(net.layers[0].weight.flip(0)),
+    "nan": lambda net: net.layers[1].running_var.data.fill_(float("nan")),
+}
+"""Updates, those that torch does not count too."""
+
+
+@pytest.mark.parametrize("case", UNCOUNTED)
+def test_values_that_are_compared_may_change_and_come_back(check_of, case):
+    net = Net().eval()
+    before = copy.deepcopy(net.state_dict())
+    check = check_of(net, entry_of(net, X, is_frozen=True, compares=True))
+    with torch.no_grad():
+        assert fits(check, X)
+        UNCOUNTED[case](net)
+        assert check((X,), {}) == Misfit.FROZEN and check((X,), {}) == Misfit.FROZEN
+        net.load_state_dict(before)
+        assert fits(check, X)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    size=st.integers(1, 700),
+    places=st.tuples(st.integers(0, 699), st.integers(0, 699)),
+    bits=st.tuples(st.integers(1, 255), st.integers(0, 255)),
+)
+def test_any_change_of_bytes_is_seen_and_its_undoing(size, places, bits):
+    net = torch.nn.Module()
+    net.register_buffer("held", torch.randint(0, 256, (size,), dtype=torch.uint8))
+    entry = entry_of(Anything(), X, is_frozen=True, compares=True)
+    check = compiled_check.compiled_check(
+        call_form(net, replace(entry, weights={"held": net.held}))
+    )
+    assert fits(check, X)
+    before = net.held.clone()
+    for place, changed in zip(places, bits, strict=True):
+        net.held[place % size] ^= changed
+    assert fits(check, X) == torch.equal(net.held, before)
+    net.held[:] = before
+    assert fits(check, X)
+
+
+def test_bytes_of_a_storage_are_compared_once():
+    net = torch.nn.Linear(4, 4).eval()
+    whole = torch.randn(5, 4)
+    net.weight, net.bias = torch.nn.Parameter(whole[:4]), torch.nn.Parameter(whole[4])
+    form = call_form(net, entry_of(net, X, is_frozen=True, compares=True))
+    assert [each.contents.numel() for each in form.storages] == [80]
+    assert not call_form(net, entry_of(net, X, is_frozen=True)).storages
+
+
+BOUNDED = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", BOUNDED, ids=str)
+def test_arguments_beyond_a_bound_do_not_fit(check_of, dtype):
+    example = torch.zeros(3, 5, dtype=dtype).t()
+    check = check_of(Anything(), entry_of(Anything(), example, 3, torch.arange(4), bound=8.0))
+
+    def with_value(value):
+        given = torch.zeros(3, 5, dtype=dtype).t()
+        given[4, 1] = value
+        return check((given, 3, torch.full((4,), 99)), {})
+
+    for value in (0.0, -8.0, 8.0, 1e-40, -0.0):
+        assert isinstance(with_value(value), list), value
+    for value in (float("nan"), -float("nan"), float("inf"), -float("inf"), 8.5, -9.0):
+        assert with_value(value) == Misfit.VALUES, value
+
+
+@pytest.mark.parametrize("dtype", BOUNDED, ids=str)
+def test_no_bound_lets_an_infinity_through(check_of, dtype):
+    example = torch.ones(2, dtype=dtype)
+    check = check_of(Anything(), entry_of(Anything(), example, bound=1.79e308))
+    assert fits(check, torch.full((2,), min(torch.finfo(dtype).max, 1e308), dtype=dtype))
+    assert check((example * float("inf"),), {}) == Misfit.VALUES
+
+
+def test_what_can_be_bounded_lies_dense_in_memory():
+    assert can_be_bounded(X) and can_be_bounded(X.t()) and can_be_bounded(torch.arange(3)[::2])
+    assert can_be_bounded(torch.ones(3, 1).expand(3, 1)) and can_be_bounded(torch.ones(()))
+    for tensor in (X[:, ::2], X[:1].expand(3, 4), X.to(torch.complex64), X.to("meta")):
+        assert not can_be_bounded(tensor)
+    assert not can_be_bounded(X.to(torch.float8_e4m3fn))
 
 
 def test_what_cannot_be_watched_is_refused():

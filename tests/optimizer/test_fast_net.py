@@ -4,6 +4,7 @@ import copy
 import io
 import pickle
 import threading
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -184,6 +185,43 @@ def test_frozen_weights_must_stay(net, warnings):
         "Net: weight shift was updated, and its value is frozen in: the net runs as it was; give "
         "the net to passnet.optimize again"
     ]
+
+
+def plus_two_hundred(outputs):
+    return [output + 200 for output in outputs]
+
+
+@pytest.fixture
+def compared(net):
+    """A net whose entry adds a hundred, and the way instead of it two hundred."""
+    instead = entry_of(net, X, run=plus_two_hundred, engine="other")
+    entry = entry_of(net, X, run=plus_hundred, is_frozen=True, compares=True, bound=99.0)
+    return FastNet(net, [replace(entry, instead=instead)])
+
+
+def test_other_values_run_the_way_instead(compared, net, warnings):
+    assert ran_fast(compared, X) and not warnings()
+    assert torch.equal(compared(X * 1e5), net(X * 1e5) + 200)
+    assert warnings() == ["Net: input 1 holds NaN, or more than 99: other runs it"]
+    assert ran_fast(compared, X) and compared.entries[0].instead is not None
+    net.layers[0].weight.data.add_(1)
+    assert torch.equal(compared(X), net(X) + 200) and torch.equal(compared(X), net(X) + 200)
+    assert warnings() == [
+        "Net: weight layers.0.weight has other values than those that were folded in: other runs "
+        "it; give the net to passnet.optimize again"
+    ]
+
+
+def test_what_fits_neither_runs_the_net(compared, net, warnings):
+    net.shift.data.add_(1)
+    assert not ran_fast(compared, X[:1])
+    assert "has shape" in warnings()[0]
+    compared.to("cpu")
+    assert torch.equal(compared(X), net(X) + 200)
+    net.shift = torch.zeros(4)
+    warnings()
+    assert torch.equal(compared(X), net(X))
+    assert "weight shift was replaced" in warnings()[0]
 
 
 def test_in_training_the_net_runs(fast, net, warnings):

@@ -36,12 +36,15 @@ def test_fresh_values_are_like_those_of_the_example() -> None:
 
 def test_each_hostile_value_stands_once_in_each_float() -> None:
     call = call_of(torch.ones(3, 5), torch.ones(2, dtype=torch.int64), torch.ones(0, 2))
-    found = list(hostile_tensors(call, seed=0))
+    *found, (bound, scaled) = hostile_tensors(call, seed=0, bound=512.0)
     assert len(found) == len(HOSTILE)
+    assert (
+        bound == 512.0 and float(scaled[0].abs().max()) == 512.0 and scaled[1].equal(found[0][1][1])
+    )
     for value, (floats, whole, empty) in found:
         matching = floats.isnan() if math.isnan(value) else floats == torch.tensor(value)
         assert matching.sum() == 1 and empty.numel() == 0 and whole.dtype is torch.int64
 
 
 def test_without_floats_there_is_nothing_hostile() -> None:
-    assert not list(hostile_tensors(call_of(torch.ones(3, dtype=torch.int64)), seed=0))
+    assert not list(hostile_tensors(call_of(torch.ones(3, dtype=torch.int64)), seed=0, bound=1.0))

@@ -1,5 +1,6 @@
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -156,23 +157,79 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         load(out, net)
 
 
-def test_values_that_were_folded_in_must_be_the_same(tmp_path: Path) -> None:
+@pytest.fixture
+def folding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A way that folds a weight in and loses NaN, and a slower one that reads it."""
+
     def folded(call: NetCall, folder: Path, engine: str) -> Entry:
         weight = call.weights["weight"].detach().clone()
-        return call.entry(engine, lambda tensors: [tensors[0] * weight], is_frozen=True)
+        run = lambda tensors: [tensors[0].nan_to_num(0.0) * weight]  # noqa: E731
+        return call.entry(engine, run, is_frozen=True)
 
-    engines = {**ENGINES, "folded": Engine("folded", folded, folded, is_frozen=True)}
-    net, out = SlowScale().eval(), tmp_path / "out"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("passnet.optimizer.engines.ENGINES", engines)
-        patch.setattr(room, "ENGINES", engines)
-        settings = OptimizeSettings(freeze=True, engines=("folded",), seconds=0.02)
-        record = optimize_calls(net, [((torch.randn(2, 4),), {})], settings, out).record
-        assert record.forms[0].chosen == "folded"
+    def live(call: NetCall, folder: Path, engine: str) -> Entry:
+        def run(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+            time.sleep(0.0005)
+            return [tensors[0] * call.weights["weight"].detach()]
+
+        return call.entry(engine, run)
+
+    ways = {
+        "folded": Engine("folded", folded, folded, is_frozen=True),
+        "live": Engine("live", live, live),
+    }
+    engines = {**ENGINES, **ways}
+    for module in ("engines", "package"):
+        monkeypatch.setattr(f"passnet.optimizer.{module}.ENGINES", engines)
+    monkeypatch.setattr(room, "ENGINES", engines)
+
+
+FOLDED = OptimizeSettings(engines=("folded", "live"), seconds=0.05)
+
+
+def test_values_that_were_folded_in_are_compared(
+    tmp_path: Path, folding: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    net, out, x = SlowScale().eval(), tmp_path / "out", torch.randn(2, 4)
+    optimized = optimize_calls(net, [((x,), {})], FOLDED, out)
+    [form] = optimized.record.forms
+    assert (form.chosen, form.instead) == ("folded", "live")
+    assert {each.engine: each.bound is None for each in form.engines}["live"]
+    for fast in (optimized.net, load(out, net)):
+        [entry] = fast.entries
+        assert entry.compares and entry.bound is not None and entry.instead is not None
         with torch.no_grad():
-            net.weight.add_(1.0)
-        with pytest.raises(InputError, match="have other values"):
-            load(out, net)
+            assert torch.equal(fast(x), net(x)) and not caplog.records
+            nan = x * float("nan")
+            assert torch.equal(fast(nan).isnan(), net(nan).isnan())
+            assert "live runs it" in caplog.text
+            caplog.clear()
+            net.weight.data.mul_(2.0)
+            assert torch.equal(fast(x), net(x))
+            assert "weight weight has other values" in caplog.text and "live runs it" in caplog.text
+            net.weight.data.div_(2.0)
+            caplog.clear()
+    net.weight.data.mul_(2.0)
+    fast = load(out, net)
+    assert "those of this net have other values" in caplog.text
+    assert [entry.engine for entry in fast.entries] == ["live"]
+    with torch.no_grad():
+        assert torch.equal(fast(x), net(x))
+
+
+def test_values_that_will_not_change_must_be_the_same(tmp_path: Path, folding: None) -> None:
+    net, out = SlowScale().eval(), tmp_path / "out"
+    settings = replace(FOLDED, freeze=True, finite=True)
+    optimized = optimize_calls(net, [((torch.randn(2, 4),), {})], settings, out)
+    [form] = optimized.record.forms
+    assert (form.chosen, form.instead) == ("folded", "")
+    [entry] = optimized.net.entries
+    assert entry.is_frozen and not entry.compares and entry.bound is None
+    [folded] = [each for each in form.engines if each.engine == "folded"]
+    assert folded.compared_ms is not None and folded.ms is not None
+    with torch.no_grad():
+        net.weight.add_(1.0)
+    with pytest.raises(InputError, match="have other values"):
+        load(out, net)
 
 
 def test_what_is_not_kept_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,9 +251,6 @@ BAD = {
     "no setting 'fast'": lambda: passnet.optimize(torch.relu, torch.ones(1), fast=True),
     "no engine 'x'": lambda: passnet.optimize(torch.relu, torch.ones(1), engines=("x",)),
     "there is no author 'x'": lambda: passnet.optimize(torch.relu, torch.ones(1), authors=("x",)),
-    "ask for that with freeze=True": lambda: passnet.optimize(
-        torch.relu, torch.ones(1), engines=("aot_frozen",)
-    ),
 }
 
 

@@ -40,7 +40,9 @@ class TimeSpan(click.ParamType):
 @opt.path("--out", "A folder to keep the result in, for `passnet.load`.")
 @opt.option("--budget", "Begin no further way after this time.", type=TimeSpan(), default="10m")
 @opt.count("--threads", "Threads of torch.", default=1)
-@opt.flag("--freeze", "Fold the values of weights in; they must not change then.")
+@opt.flag(
+    "--freeze", "Weights will not change: do not compare those that are folded in at each call."
+)
 @opt.flag("--finite", "Take arguments as finite: what NaN in them leads to is not compared.")
 @opt.option("--engine", "Try this way (repeatable); all that fit by default.", "engines",
             multiple=True, metavar="NAME")  # fmt: skip
@@ -63,7 +65,7 @@ def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: 
     from passnet.extract.catalog import build_entry
     from passnet.extract.entry_selection import resolve
     from passnet.extract.net import input_values
-    from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+    from passnet.optimizer.optimize import PAGE_FILE, OptimizeSettings, optimize_calls
     from passnet.optimizer.record import EngineRecord
     from passnet.optimizer.tables import optimized_tables
     from passnet.report.progress import progress
@@ -87,5 +89,6 @@ def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: 
         print_json(optimized.record)
     else:
         print_tables(optimized_tables(optimized.record))
-        if out is not None:
-            click.echo(f"kept in {out}: passnet.load({str(out)!r}, net)")
+    if out is not None:
+        click.echo(f"kept in {out}: passnet.load({str(out)!r}, net)", err=as_json)
+        click.echo(f"the page: {out / PAGE_FILE}", err=as_json)

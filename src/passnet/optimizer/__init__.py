@@ -4,7 +4,13 @@ optimize        the story: for each form of inputs all ways are tried, and the b
 record          what an optimisation leaves behind, as data
 tables          tables of that
 page            an HTML page of that
-blocks          how long the modules within a net take
+page_blocks     on it, the blocks of the net, and what was replaced in each
+page_passes     on it, the ranges, and the trials and sources of their passes
+page_style      its style
+page_text       how texts and figures stand on it
+replaced        which ops of each block were replaced, and what that saves
+kept_passes     the judged passes of a net, kept with their trials
+blocks          the modules within a net: how long they take, and which ops are theirs
 package         an optimised net on disk, and how it is had back
 net_call        a net and a call of it: what ways are built from and compared with
 entry           one way to run a net on inputs of one form

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from passnet.judge.precision import DOWNGRADE, DOWNGRADE_RATIO, relative_error
+from passnet.optimizer.call_check import can_be_bounded
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.fresh_values import fresh_tensors, hostile_tensors
 from passnet.optimizer.net_call import NetCall
@@ -22,6 +23,10 @@ NUM_EXACT, MAX_EXACT_S = 2, 0.1
 """The first so many sets are compared beside float64, the others beside eager torch alone; so are
 all of a net whose call takes longer than this, in seconds."""
 
+LARGE = 1024.0
+"""So many times the largest magnitude in the example (or one) is what a way that is right for
+finite arguments alone may be given; that nothing overflows there is looked at."""
+
 FOLDED = 4.0
 """How many times the usual bound the error of a way with folded weights may be: a batch norm that
 is folded into a convolution rounds its weights once more."""
@@ -30,12 +35,14 @@ is folded into a convolution rounds its weights once more."""
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """How near a way comes: the largest relative error of an output, and eager torch's own beside
-    float64, None where the net does not run in float64; or why it is wrong.
+    float64, None where the net does not run in float64; or why it is wrong. `bound` is the largest
+    magnitude of floats in arguments for which it is right; None for any, NaN included.
     """
 
     error: float
     eager_error: float | None
     wrong: str | None = None
+    bound: float | None = None
 
 
 class EagerComparison:
@@ -54,9 +61,13 @@ class EagerComparison:
             # sizes and places among whole numbers may fit each other alone
             if not self._keep(fresh_tensors(call, seed + number)):
                 self._keep(fresh_tensors(call, seed + number, floats_only=True))
+        floats = [each for each in call.tensors() if each.is_floating_point() and each.numel()]
+        finite_only = [torch.where(each.isfinite(), each, 0.0) for each in floats]
+        self._bound = LARGE * max([1.0, *(float(each.abs().max()) for each in finite_only)])
+        self._can_be_bounded = all(map(can_be_bounded, call.tensors()))
         self._hostile = [
             (value, tensors)
-            for value, tensors in hostile_tensors(call, seed)
+            for value, tensors in hostile_tensors(call, seed, self._bound)
             if math.isfinite(value) or not finite
         ]
 
@@ -107,13 +118,21 @@ class EagerComparison:
                 wrong = "it writes into an argument"
             if wrong:
                 return Agreement(error, eager_error, wrong)
-        return Agreement(error, eager_error, self._hostile_difference(entry))
+        wrong = self._hostile_difference(entry, finite=True)
+        if wrong:
+            return Agreement(error, eager_error, wrong)
+        wrong = self._hostile_difference(entry, finite=False)
+        if wrong and not (entry.is_frozen and self._can_be_bounded):
+            return Agreement(error, eager_error, wrong)
+        return Agreement(error, eager_error, None, self._bound if wrong else None)
 
-    def _hostile_difference(self, entry: Entry) -> str | None:
-        """Where a way loses or makes values that are not finite; None where it does neither."""
+    def _hostile_difference(self, entry: Entry, finite: bool) -> str | None:
+        """Where a way loses or makes values that are not finite, of arguments that are finite or of
+        others; None where it does neither.
+        """
         for (value, tensors), expected in zip(self._hostile, self._expected_hostile, strict=True):
-            if expected is None:
-                continue  # eager torch refuses such arguments
+            if expected is None or math.isfinite(value) != finite:
+                continue  # eager torch refuses such arguments, or they are of the other kind
             outputs = entry.run(list(tensors))
             for index, (output, right) in enumerate(zip(outputs, expected, strict=True)):
                 if right.is_floating_point() and not torch.equal(

@@ -7,7 +7,7 @@ gradients); and where the net is as it was, which `net_state` tells.
 """
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -45,7 +45,8 @@ class Misfit(IntEnum):
     GRADIENTS = 13
     NET = 14
     WEIGHT = 15
-    FROZEN = 16
+    VALUES = 16
+    FROZEN = 17
 
 
 CallCheck: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], "list[torch.Tensor] | int"]
@@ -78,6 +79,8 @@ class CallForm:
         modules: the net's modules as they were.
         weights: the entry's weights as they were.
         is_frozen: whether these must not have been updated.
+        storages: those of weights that must hold what they did.
+        bound: the largest magnitude of a float in the arguments; None for any.
     """
 
     args_spec: TreeSpec
@@ -90,6 +93,8 @@ class CallForm:
     modules: tuple[net_state.RememberedDict, ...]
     weights: tuple[net_state.RememberedWeight, ...]
     is_frozen: bool
+    storages: tuple[net_state.RememberedStorage, ...] = ()
+    bound: float | None = None
 
 
 def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
@@ -117,6 +122,7 @@ def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
                 "None, in tuples, lists and dicts, can be told from others in microseconds"
             )
     same_as = tuple(_first(entry.leaves, leaf) for leaf in entry.leaves)
+    weights = net_state.remember_weights(net, entry.weights)
     return CallForm(
         entry.args_spec,
         tuple(leaves),
@@ -126,8 +132,10 @@ def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
         ignored_keys,
         torch.get_default_dtype(),
         net_state.remember_net(net),
-        net_state.remember_weights(net, entry.weights),
-        entry.is_frozen,
+        weights,
+        entry.is_frozen and not entry.compares,
+        net_state.remember_storages(weights) if entry.compares else (),
+        entry.bound,
     )
 
 
@@ -167,7 +175,33 @@ def find_misfit(
         elif leaf.device.type != "cpu" and leaf.data_ptr() % 16:
             return Misfit.ADDRESS, f"{name} does not begin at a multiple of 16 bytes"
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    return _misfit_of_gradients(form, tensors) or _misfit_of_net(form)
+    return (
+        _misfit_of_gradients(form, tensors)
+        or _misfit_of_net(form)
+        or _misfit_of_values(form, zip(form.names, leaves, strict=True))
+    )
+
+
+def can_be_bounded(tensor: torch.Tensor) -> bool:
+    """Whether the magnitudes of a tensor can be looked at in each call: it is not of floats, or of
+    usual ones, one after the other in the memory of the processor.
+    """
+    if not tensor.is_floating_point():
+        return not tensor.is_complex()
+    is_usual = tensor.dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+    return is_usual and tensor.device.type == "cpu" and is_dense_in_memory(tensor)
+
+
+def is_dense_in_memory(tensor: torch.Tensor) -> bool:
+    """Whether a tensor's elements fill the memory from its first to its last, each once."""
+    expected = 1
+    dims = sorted(zip(tensor.stride(), tensor.shape, strict=True))
+    for stride, size in dims:
+        if size > 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
 
 
 def misfit_of_modules(form: CallForm) -> int:
@@ -226,9 +260,26 @@ def _misfit_of_net(form: CallForm) -> tuple[Misfit, str] | None:
         return Misfit.NET, change
     if name := net_state.moved_weight(form.weights):
         return Misfit.WEIGHT, f"weight {name} was moved or given another form"
+    return None
+
+
+def _misfit_of_values(
+    form: CallForm, leaves: Iterable[tuple[str, Any]]
+) -> tuple[Misfit, str] | None:
+    if form.bound is not None:
+        for name, leaf in leaves:
+            is_float = isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
+            if is_float and not _is_within(leaf, form.bound):
+                return Misfit.VALUES, f"{name} holds NaN, or more than {form.bound:.3g}"
     if form.is_frozen and (name := net_state.updated_weight(form.weights)):
         return Misfit.FROZEN, f"weight {name} was updated, and its value is frozen in"
+    if name := net_state.changed_storage(form.storages):
+        return Misfit.FROZEN, f"weight {name} has other values than those that were folded in"
     return None
+
+
+def _is_within(tensor: torch.Tensor, bound: float) -> bool:
+    return bool((tensor.abs() <= min(bound, torch.finfo(tensor.dtype).max)).all())
 
 
 def _is_dense(leaf: Any) -> bool:

@@ -53,7 +53,8 @@ def compiled_check(form: CallForm) -> CallCheck:
     weights = tuple(each.tensor for each in form.weights)
     rest = (
         leaves, dicts, weights, form.ignored_keys, form.is_frozen, net_state.is_same,
-        partial(misfit_of_modules, form),
+        partial(misfit_of_modules, form), tuple(each.contents for each in form.storages),
+        -1.0 if form.bound is None else form.bound,
     )  # fmt: skip
     nodes = _nodes(form.args_spec)
     if nodes is not None:

@@ -1,13 +1,12 @@
 """The ways to run a net that torch has: each builds an entry, or says why it cannot.
 
 What a way needs in another process it leaves in a folder of its own, from where `load` has it back
-in seconds. Ways that fold the values of weights in are frozen: they are tried where a user says
-that weights will not change.
+in seconds. Ways that fold the values of weights in are frozen.
 """
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,8 +42,9 @@ class Engine:
     is_frozen: bool = False
 
 
-def build_entry_of(engine: str, call: NetCall, folder: Path) -> Entry:
-    """Build a way to run a net; what it needs elsewhere is left in the folder.
+def build_entry_of(engine: str, call: NetCall, folder: Path, freeze: bool = False) -> Entry:
+    """Build a way to run a net, whose weights will not change if `freeze`; what it needs elsewhere
+    is left in the folder.
 
     Raises:
         EngineError: it cannot run this net.
@@ -53,6 +53,11 @@ def build_entry_of(engine: str, call: NetCall, folder: Path) -> Entry:
     folder.mkdir(parents=True)
     if call.written and engine != "eager":
         raise EngineError(f"the net writes into {', '.join(call.written[:3])}")
+    if ENGINES[engine].is_frozen and not freeze and not call.is_on_cpu:
+        raise EngineError(
+            "weights on a card cannot be compared at each call; say by freeze=True (--freeze) that "
+            "they will not change"
+        )
     with boundary(EngineError, engine), torch.no_grad(), torch._inductor.config.patch(QUIET):
         return ENGINES[engine].build(call, folder, engine)
 
@@ -65,6 +70,13 @@ def load_entry_of(engine: str, call: NetCall, folder: Path) -> Entry:
     """
     with boundary(EngineError, engine), torch.no_grad():
         return ENGINES[engine].load(call, folder, engine)
+
+
+def checked_as_asked(entry: Entry, freeze: bool, bound: float | None) -> Entry:
+    """An entry with the checks that its calls need: of the values of weights that are folded in,
+    unless a user says that they will not change, and of arguments that are not right in it.
+    """
+    return replace(entry, compares=entry.is_frozen and not freeze, bound=bound)
 
 
 def _eager(call: NetCall, folder: Path, engine: str) -> Entry:

@@ -20,8 +20,13 @@ class Entry:
         run: takes the tensors among the leaves, in order, and returns the outputs, flat.
         out_spec: how the outputs are nested.
         weights: the parameters and buffers of the net that it was built with, by name.
-        is_frozen: whether the values of these are folded in, so that they must not change.
+        is_frozen: whether the values of these are folded in.
         plain: the way as torch itself calls it, with what a user would give the net; None without.
+        compares: whether folded values are compared with the weights at each call, so that these
+            may change; if not, that they were not updated is all that is looked at.
+        bound: the largest magnitude of a float among the arguments, none of which may be NaN; None
+            where it may be any.
+        instead: the way for calls that fit but for the values of weights or arguments.
     """
 
     engine: str
@@ -32,6 +37,9 @@ class Entry:
     weights: Mapping[str, torch.Tensor]
     is_frozen: bool = False
     plain: Callable[..., Any] | None = None
+    compares: bool = False
+    bound: float | None = None
+    instead: "Entry | None" = None
 
     def tensors(self) -> list[torch.Tensor]:
         """The tensors of the example."""

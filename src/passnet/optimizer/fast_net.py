@@ -33,6 +33,7 @@ _ADVICE = {
     Misfit.NET: "; put it back, or give the net to passnet.optimize again",
     Misfit.WEIGHT: "; give the net to passnet.optimize again",
     Misfit.FROZEN: "; give the net to passnet.optimize again",
+    Misfit.VALUES: "",
     Misfit.MODE: "",
     Misfit.AUTOCAST: "",
     Misfit.GRADIENTS: "",
@@ -40,6 +41,7 @@ _ADVICE = {
 """What to do about a misfit that is not of the inputs."""
 
 _BUSY = max(Misfit) + 1
+_AS_IT_WAS = "the net runs as it was"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class _Way:
     check: CallCheck
     lock: threading.Lock
     unflatten: Callable[[Sequence[Any]], Any]
+    instead: "_Way | None"
 
 
 class FastNet(torch.nn.Module):
@@ -98,8 +101,12 @@ class FastNet(torch.nn.Module):
         if torch.compiler.is_compiling():
             return self.original_net(*args, **kwargs)
         misfit = 0
-        for way in self._ways:
-            tensors = way.check(args, kwargs)
+        for first in self._ways:
+            way, tensors = first, first.check(args, kwargs)
+            if isinstance(tensors, int) and tensors >= Misfit.VALUES and first.instead:
+                if self._warns and tensors not in self._warned:
+                    self._warn(tensors, args, kwargs, f"{first.instead.entry.engine} runs it")
+                way, tensors = first.instead, first.instead.check(args, kwargs)
             if isinstance(tensors, int):
                 misfit = max(misfit, tensors)
             elif not way.lock.acquire(blocking=False):
@@ -112,8 +119,8 @@ class FastNet(torch.nn.Module):
                     break
                 finally:
                     way.lock.release()
-                if way is not self._ways[0]:
-                    self._try_first(way)
+                if first is not self._ways[0]:
+                    self._try_first(first)
                 return way.unflatten(outputs)
         else:
             if self._warns and misfit not in self._warned:
@@ -139,7 +146,9 @@ class FastNet(torch.nn.Module):
         others = tuple(each for each in self._ways if each is not way)
         object.__setattr__(self, "_ways", (way, *others))
 
-    def _warn(self, misfit: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _warn(
+        self, misfit: int, args: tuple[Any, ...], kwargs: dict[str, Any], instead: str = _AS_IT_WAS
+    ) -> None:
         """Say once why no entry fits: of several, that one which fitted the longest."""
         if not self._ways:
             return self._warn_of(0, self._why_none, "; give it to passnet.optimize")
@@ -149,16 +158,18 @@ class FastNet(torch.nn.Module):
         if found:  # it is asked again, a moment later
             kind, sentence = max(found)
             advice = _ADVICE.get(kind, "; give such inputs to passnet.optimize too")
-            self._warn_of(kind, sentence, advice)
+            self._warn_of(kind, sentence, advice, instead)
         self._warned.add(misfit)
         return None
 
-    def _warn_of(self, reason: int | str, sentence: str, advice: str = "") -> None:
+    def _warn_of(
+        self, reason: int | str, sentence: str, advice: str = "", instead: str = _AS_IT_WAS
+    ) -> None:
         if reason in self._warned:
             return
         self._warned.add(reason)
         name = type(self.original_net).__name__
-        _log.warning("%s: %s: the net runs as it was%s", name, sentence, advice)
+        _log.warning("%s: %s: %s%s", name, sentence, instead, advice)
 
     def _without_entries(self, net: torch.nn.Module, why: str) -> "FastNet":
         made = FastNet(net)
@@ -243,7 +254,9 @@ class FastNet(torch.nn.Module):
 
 def _way(net: torch.nn.Module, entry: Entry) -> _Way:
     form = call_form(net, entry)
-    return _Way(entry, form, call_check(form), threading.Lock(), _unflatten(entry.out_spec))
+    instead = None if entry.instead is None else _way(net, entry.instead)
+    unflatten = _unflatten(entry.out_spec)
+    return _Way(entry, form, call_check(form), threading.Lock(), unflatten, instead)
 
 
 def _unflatten(spec: TreeSpec) -> Callable[[Sequence[Any]], Any]:
@@ -256,4 +269,7 @@ def _unflatten(spec: TreeSpec) -> Callable[[Sequence[Any]], Any]:
 
 
 def _inputs_in_words(entry: Entry) -> str:
-    return ", ".join(map(leaf_in_words, entry.leaves)) + (" (frozen)" if entry.is_frozen else "")
+    words = ", ".join(map(leaf_in_words, entry.leaves))
+    if not entry.is_frozen:
+        return words
+    return f"{words} ({'weights compared' if entry.compares else 'frozen'})"

@@ -25,8 +25,12 @@ def fresh_tensors(call: NetCall, seed: int, floats_only: bool = False) -> list[t
     ]
 
 
-def hostile_tensors(call: NetCall, seed: int) -> Iterator[tuple[float, list[torch.Tensor]]]:
-    """Fresh tensors with one hostile value each in all floating-point arguments."""
+def hostile_tensors(
+    call: NetCall, seed: int, bound: float
+) -> Iterator[tuple[float, list[torch.Tensor]]]:
+    """Fresh tensors with one hostile value each in all floating-point arguments, and such that are
+    multiplied so that their largest magnitude is the bound.
+    """
     if not any(tensor.is_floating_point() and tensor.numel() for tensor in call.tensors()):
         return
     for value in HOSTILE:
@@ -37,6 +41,18 @@ def hostile_tensors(call: NetCall, seed: int) -> Iterator[tuple[float, list[torc
                 place = int(torch.randint(tensor.numel(), (), generator=generator))
                 tensor[_index(tensor, place)] = value
         yield value, tensors
+    yield bound, [_up_to(bound, tensor) for tensor in fresh_tensors(call, seed)]
+
+
+def _up_to(bound: float, tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of floats that is multiplied so that its largest magnitude is the bound, or the
+    largest that its dtype has.
+    """
+    if not tensor.is_floating_point() or not tensor.numel() or not bool(tensor.isfinite().all()):
+        return tensor
+    most = min(bound, torch.finfo(tensor.dtype).max)
+    largest = float(tensor.abs().max())
+    return tensor * (most / largest) if largest else tensor
 
 
 def _index(tensor: torch.Tensor, place: int) -> tuple[int, ...]:

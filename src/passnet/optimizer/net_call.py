@@ -78,6 +78,11 @@ class NetCall:
         """The tensors among the leaves."""
         return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
 
+    @property
+    def is_on_cpu(self) -> bool:
+        """Whether all weights are in the memory of the processor."""
+        return all(weight.device.type == "cpu" for weight in self.weights.values())
+
     def entry(
         self,
         engine: str,

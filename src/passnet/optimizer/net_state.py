@@ -3,9 +3,11 @@
 A net is its modules' dicts: attributes, parameters, buffers, submodules, hooks. Of each the values
 are remembered. Weights, submodules and hooks are the same if they are the same objects; attributes
 too if they are equal numbers, strings or tensors, as nets make anew what they keep for a shape.
+Where values of weights are folded in, their bytes can be remembered and compared.
 Objects that are changed in place (a config, a list) are not looked into.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import is_
@@ -51,6 +53,15 @@ class RememberedWeight:
     dtype: torch.dtype
     form: tuple[Any, ...]
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedStorage:
+    """The bytes of a weight's storage as they are, flat, of uint8, and what they came to once."""
+
+    name: str
+    contents: torch.Tensor
+    digest: str
 
 
 def is_plain(value: Any) -> bool:
@@ -177,9 +188,41 @@ def updated_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
     return None
 
 
+def remember_storages(weights: tuple[RememberedWeight, ...]) -> tuple[RememberedStorage, ...]:
+    """The bytes of each storage of a net's weights, once.
+
+    Raises:
+        InputError: a weight is not in the memory of the processor.
+    """
+    remembered: dict[int, RememberedStorage] = {}
+    for each in weights:
+        if each.tensor.device.type != "cpu":
+            raise InputError(
+                f"weight {each.name} is on {each.tensor.device}, where it cannot be compared at "
+                "each call; say by freeze=True that weights will not change"
+            )
+        storage = each.tensor.untyped_storage()
+        if each.address not in remembered and storage.nbytes():
+            held = torch.empty(0, dtype=torch.uint8).set_(storage)
+            remembered[each.address] = RememberedStorage(each.name, held, _digest(held))
+    return tuple(remembered.values())
+
+
+def changed_storage(remembered: tuple[RememberedStorage, ...]) -> str | None:
+    """The name of a weight whose storage holds other bytes than it did, or None."""
+    for each in remembered:
+        if _digest(each.contents) != each.digest:
+            return each.name
+    return None
+
+
 def address(tensor: torch.Tensor) -> int:
     """Where the storage of a tensor begins; 0 for none."""
     return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+
+
+def _digest(held: torch.Tensor) -> str:
+    return hashlib.sha256(held.numpy().data).hexdigest()
 
 
 def _form(tensor: torch.Tensor) -> tuple[Any, ...]:

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,12 +21,13 @@ from passnet.errors import CaptureError, EngineError, GraphError, InputError
 from passnet.extract.capture import module_graph
 from passnet.jobs.cache import cache_folder
 from passnet.optimizer.agreement import EagerComparison
-from passnet.optimizer.blocks import block_times
-from passnet.optimizer.engines import ENGINES, build_entry_of, load_entry_of
+from passnet.optimizer.blocks import block_times, op_blocks
+from passnet.optimizer.engines import ENGINES, build_entry_of, checked_as_asked, load_entry_of
 from passnet.optimizer.entry import Entry, leaf_in_words
 from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.graph_engine import CHOSEN_FOLDER, net_graph
 from passnet.optimizer.interleaved import CallTimes, time_calls
+from passnet.optimizer.kept_passes import KEPT_FOLDER, keep_passes, read_kept_passes
 from passnet.optimizer.net_call import NetCall, name_of
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
 from passnet.optimizer.page import optimized_page
@@ -36,6 +36,7 @@ from passnet.optimizer.record import (
     EngineRecord,
     FormRecord,
     OptimizedRecord,
+    PlaceRecord,
     RangeRecord,
 )
 from passnet.records.serialise import make_folder, read_json, write_json, write_text
@@ -45,9 +46,10 @@ ENGINE_FILE = "engine.json"
 
 USUAL = ("eager", "compile", "graph", "aot")
 WITH_PASSES = ("passes", "passes_compiled")
-FOLDING = ("compile_frozen", "aot_frozen", "script_frozen", "aot_autotune_frozen")
-"""Ways that are tried in any case, those where authors of passes are named, and those that fold
-weights in."""
+FOLDING = ("aot_frozen", "script_frozen", "aot_autotune_frozen")
+FROZEN = ("compile_frozen",)
+"""Ways that are tried in any case, those where authors of passes are named, those that fold weights
+in, which are compared at each call if they may change, and what is tried only if they may not."""
 
 PAGE_FILE = "report.html"
 
@@ -59,15 +61,16 @@ class OptimizeSettings:
     """How a net is optimised.
 
     Args:
-        freeze: whether the values of weights may be folded in, so that they must not change.
+        freeze: whether weights will not change, so that those that were folded in need not be
+            compared at each call.
         finite: whether arguments may be taken as finite, so that NaN and infinities in them need
-            not lead to what they do in eager torch; a ReLU that is fused into a product by oneDNN
-            makes 0 of NaN.
+            not be looked for at each call of a way that does not treat them as eager torch does; a
+            ReLU that is fused into a product by oneDNN makes 0 of NaN.
         budget_s: seconds after which no further way is begun.
         num_threads: torch's threads; None for as many as it has.
         seconds: seconds that each way is timed.
-        engines: the ways that are tried; None for `USUAL`, `WITH_PASSES` where there are authors,
-            and `FOLDING` where weights may be folded in.
+        engines: the ways that are tried; None for `USUAL`, `FOLDING`, `FROZEN` where weights will
+            not change, and `WITH_PASSES` where there are authors.
         authors: who gives passes for the ranges of the net: "library" for what was judged before,
             and programs that write passes, "compiler" and "search". They have what is left of the
             budget when torch's own ways are built.
@@ -89,14 +92,12 @@ class OptimizeSettings:
         Raises:
             InputError: one of them, or an author, is not known.
         """
-        usual = USUAL + (FOLDING if self.freeze else ()) + (WITH_PASSES if self.authors else ())
+        frozen, passes = FROZEN if self.freeze else (), WITH_PASSES if self.authors else ()
+        usual = USUAL + FOLDING + frozen + passes
         names = self.engines or usual
         unknown = [name for name in names if name not in ENGINES]
         if unknown:
             raise InputError(f"no engine {unknown[0]!r}; there are {', '.join(ENGINES)}")
-        folding = [name for name in names if ENGINES[name].is_frozen]
-        if folding and not self.freeze:
-            raise InputError(f"{folding[0]} folds weights in; ask for that with freeze=True")
         if self.authors:
             from passnet.optimizer.pass_choice import writers_of
 
@@ -180,7 +181,9 @@ def optimize_calls(
         raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
     make_folder(folder)
     optimized = _optimize_in(folder, net, calls, settings, tried, True, progress)
-    write_text(folder / PAGE_FILE, optimized_page(optimized.record))
+    homes = [form_folder(folder, number) for number in range(len(calls))]
+    kept = [each for home in homes for each in read_kept_passes(home / KEPT_FOLDER)]
+    write_text(folder / PAGE_FILE, optimized_page(optimized.record, kept))
     write_json(folder / RECORD_FILE, optimized.record)  # with which it is whole
     return optimized
 
@@ -253,26 +256,25 @@ def _optimize_form(
     """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
     comparison = EagerComparison(call, settings.finite)
     records: dict[str, EngineRecord] = {}
-    ranges: tuple[RangeRecord, ...] | None = None
+    considered: _Considered | None = None
     entries: dict[str, Entry] = {}
     for name in tried:
         if name != "eager" and time.monotonic() > deadline:
             records[name] = EngineRecord(name, "untried", "the budget was spent")
         else:
-            if name in WITH_PASSES and ranges is None:
-                ranges = _choose_passes(call, folder, settings, deadline)
-            records[name], entry = _tried(name, call, folder / name, comparison)
+            if name in WITH_PASSES and considered is None:
+                considered = _choose_passes(call, folder, settings, deadline)
+            records[name], entry = _tried(name, call, folder / name, comparison, settings.freeze)
             if entry is not None:
-                entries[name] = entry
+                entries[name] = checked_as_asked(entry, settings.freeze, records[name].bound)
         if progress is not None:
             progress(records[name])
     times = _time(call, entries, settings.seconds)
     for name in entries:
-        ms = times.ms.get(name)
-        plain_ms = times.ms.get(_plain(name))
-        records[name] = replace(records[name], ms=ms, plain_ms=plain_ms)
+        records[name] = _timed(records[name], times)
     usable = {name: times.ms[name if name != "eager" else _plain(name)] for name in entries}
     chosen = min(usable, key=usable.__getitem__)
+    instead = _instead(chosen, entries, usable)
     timed = chosen if chosen != "eager" else _plain(chosen)
     gained = times.speedup(timed, over=_plain("eager"))
     form = FormRecord(
@@ -285,17 +287,43 @@ def _optimize_form(
         gained.low,
         gained.high,
         block_times(call),
-        ranges or (),
+        considered.ranges if considered else (),
+        instead,
+        considered.op_blocks if considered else (),
+        not {chosen, instead}.isdisjoint(WITH_PASSES),
     )
     for name in tried:
-        if name != chosen:
+        if name not in (chosen, instead):
             shutil.rmtree(folder / name, ignore_errors=True)
-    return form, None if chosen == "eager" else entries[chosen]
+    if chosen == "eager":
+        return form, None
+    return form, replace(entries[chosen], instead=entries.get(instead))
+
+
+def _instead(chosen: str, entries: Mapping[str, Entry], ms: Mapping[str, float]) -> str:
+    """The fastest way that runs what the chosen one does not because of the values of weights or
+    arguments: one that holds for any; "" where the chosen one does too, or eager torch is best.
+    """
+    if chosen == "eager" or not (entries[chosen].compares or entries[chosen].bound is not None):
+        return ""
+    for_any = [
+        name for name in entries if not ENGINES[name].is_frozen and entries[name].bound is None
+    ]
+    best = min(for_any, key=ms.__getitem__)
+    return "" if best == "eager" else best
+
+
+@dataclass(frozen=True, slots=True)
+class _Considered:
+    """The ranges that passes were looked for, and of each graph the modules of its ops."""
+
+    ranges: tuple[RangeRecord, ...] = ()
+    op_blocks: tuple[tuple[str, ...], ...] = ()
 
 
 def _choose_passes(
     call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
-) -> tuple[RangeRecord, ...]:
+) -> _Considered:
     """Choose passes for the ranges of a net, and put their folders where ways look for them."""
     from passnet.optimizer.library import PassLibrary
     from passnet.optimizer.pass_choice import choose_passes
@@ -304,7 +332,7 @@ def _choose_passes(
         graph = net_graph(call)
         captured = module_graph(graph.module, list(graph.arguments))
     except (CaptureError, EngineError, GraphError):
-        return ()  # the ways say why there is no graph
+        return _Considered()  # the ways say why there is no graph
     library = PassLibrary(Path(settings.library) if settings.library else cache_folder("library"))
     seconds = max(deadline - time.monotonic(), 1.0)
     choice = choose_passes([captured], library, settings.authors, seconds, torch.get_num_threads())
@@ -313,24 +341,37 @@ def _choose_passes(
     make_folder(home)
     for number, path in enumerate(choice.folders):
         shutil.copytree(path, home / f"{number:03}")
-    chosen = Counter(each.result.digest for each in choice.chosen)
-    return tuple(
+    keep_passes(
+        library, {each.digest for each in choice.results if each.digest}, folder / KEPT_FOLDER
+    )
+    chosen = {(each.result.digest, each.place) for each in choice.chosen}
+    ranges = tuple(
         RangeRecord(
             result.ops,
             len(result.places),
-            chosen[result.digest] if result.digest else 0,
+            sum((result.digest, place) in chosen for place in result.places),
             result.author,
             result.status,
             result.eager_ms,
             result.pass_ms,
             result.saved_ms,
+            result.speedup,
+            result.speedup_low,
+            result.speedup_high,
+            result.error,
+            result.digest,
+            tuple(
+                PlaceRecord(place.graph, place.start, place.stop, (result.digest, place) in chosen)
+                for place in result.places
+            ),
         )
         for result in choice.results
     )
+    return _Considered(ranges, (op_blocks(call.net, graph.module.graph),))
 
 
 def _tried(
-    name: str, call: NetCall, folder: Path, comparison: EagerComparison
+    name: str, call: NetCall, folder: Path, comparison: EagerComparison, freeze: bool
 ) -> tuple[EngineRecord, Entry | None]:
     """Build one way, or have it back from an earlier run, and compare it with eager torch."""
     start = time.monotonic()
@@ -341,7 +382,7 @@ def _tried(
             if record.status != "ok":
                 return record, None
             return record, load_entry_of(name, call, folder)
-        entry = build_entry_of(name, call, folder)
+        entry = build_entry_of(name, call, folder, freeze)
         found = comparison.agreement(entry)
     except EngineError as cause:
         text = " ".join(str(cause).split())[:400]
@@ -352,8 +393,9 @@ def _tried(
     seconds = time.monotonic() - start
     status = "wrong" if found.wrong else "ok"
     record = EngineRecord(
-        name, status, found.wrong, seconds, None, None, found.error, found.eager_error
-    )
+        name, status, found.wrong, seconds, None, None, found.error, found.eager_error,
+        bound=found.bound,
+    )  # fmt: skip
     write_json(file, record)
     return record, None if found.wrong else entry
 
@@ -368,6 +410,9 @@ def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTi
     for name, entry in entries.items():
         if name != "eager":
             calls[name] = partial(run, FastNet(call.given, [entry]))
+        if entry.is_frozen and not entry.compares and call.is_on_cpu:
+            compared = replace(entry, compares=True)
+            calls[_compared(name)] = partial(run, FastNet(call.given, [compared]))
         plain = call.given if name == "eager" else entry.plain
         if plain is not None:
             calls[_plain(name)] = partial(run, plain)
@@ -375,5 +420,24 @@ def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTi
         return time_calls(calls, seconds, always=(_plain("eager"),))
 
 
+def _timed(record: EngineRecord, times: CallTimes) -> EngineRecord:
+    """A record with the times of its way, and its speedup as the returned net calls it."""
+    name, plain = record.engine, _plain(record.engine)
+    gained = times.speedup(name if name in times.ms else plain, over=_plain("eager"))
+    return replace(
+        record,
+        ms=times.ms.get(name),
+        plain_ms=times.ms.get(plain),
+        compared_ms=times.ms.get(_compared(name)),
+        speedup=gained.value,
+        speedup_low=gained.low,
+        speedup_high=gained.high,
+    )
+
+
 def _plain(name: str) -> str:
     return f"{name} of torch"
+
+
+def _compared(name: str) -> str:
+    return f"{name} compared"

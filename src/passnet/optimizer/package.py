@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from passnet.bench.environment import describe_environment
 from passnet.errors import EngineError, InputError, boundary
 from passnet.optimizer.agreement import compare_outputs
-from passnet.optimizer.engines import load_entry_of
+from passnet.optimizer.engines import ENGINES, checked_as_asked, load_entry_of
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.net_call import NetCall, as_module, name_of, weights_of
@@ -55,7 +56,7 @@ def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
     if not (folder / RECORD_FILE).is_file():
         raise InputError(f"{folder}: holds no optimised net; give what passnet.optimize wrote")
     record = read_json(folder / RECORD_FILE, OptimizedRecord)
-    _check_fit(record, net, folder)
+    has_values = _check_fit(record, net, folder)
     entries: list[Entry] = []
     for number, form in enumerate(record.forms):
         home = form_folder(folder, number)
@@ -64,15 +65,30 @@ def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
         if form.chosen == "eager":
             continue
         call = NetCall(net, args, kwargs)
-        try:
-            entry = load_entry_of(form.chosen, call, home / form.chosen)
-        except EngineError as cause:
-            raise InputError(f"{folder}: {cause}") from cause
-        wrong = _wrong(call, entry)
-        if wrong:
-            raise InputError(f"{folder}: {form.chosen} is wrong here: {wrong}; optimise again")
-        entries.append(entry)
+        names = [name for name in (form.chosen, form.instead) if name]
+        if not has_values:
+            names = [name for name in names if not ENGINES[name].is_frozen]
+        bounds = {engine.engine: engine.bound for engine in form.engines}
+        loaded: Entry | None = None
+        for name in reversed(names):
+            entry = _loaded(name, call, home / name, folder)
+            entry = checked_as_asked(entry, record.freeze, bounds[name])
+            loaded = replace(entry, instead=loaded)
+        if loaded is not None:
+            entries.append(loaded)
     return FastNet(net, entries, warns=len(entries) == len(record.forms))
+
+
+def _loaded(name: str, call: NetCall, home: Path, folder: Path) -> Entry:
+    """One way back from its folder, checked on the example."""
+    try:
+        entry = load_entry_of(name, call, home)
+    except EngineError as cause:
+        raise InputError(f"{folder}: {cause}") from cause
+    wrong = _wrong(call, entry)
+    if wrong:
+        raise InputError(f"{folder}: {name} is wrong here: {wrong}; optimise again")
+    return entry
 
 
 def digest_of_weights(net: Callable[..., Any], with_values: bool = False) -> str:
@@ -87,7 +103,8 @@ def digest_of_weights(net: Callable[..., Any], with_values: bool = False) -> str
     return digest.hexdigest()
 
 
-def _check_fit(record: OptimizedRecord, net: Callable[..., Any], folder: Path) -> None:
+def _check_fit(record: OptimizedRecord, net: Callable[..., Any], folder: Path) -> bool:
+    """Whether the net's weights have the values that were folded in, if any were."""
     here, made = describe_environment(), record.environment
     for what, now, then in (
         ("torch", here.torch, made.torch),
@@ -103,16 +120,24 @@ def _check_fit(record: OptimizedRecord, net: Callable[..., Any], folder: Path) -
             f"{folder}: is of a {record.net} with other weights than this {name} has; build the "
             "net as it was, or optimise it again"
         )
-    if record.values and digest_of_weights(net, with_values=True) != record.values:
-        raise InputError(
-            f"{folder}: weights were folded in, and those of this net have other values; load the "
-            "same weights, or optimise again"
+    has_values = not record.values or digest_of_weights(net, with_values=True) == record.values
+    if not has_values:
+        if record.freeze:
+            raise InputError(
+                f"{folder}: weights were folded in, and those of this net have other values; load "
+                "the same weights, or optimise again"
+            )
+        _log.warning(
+            "%s: weights were folded in, and those of this net have other values: it runs in the "
+            "fastest way that reads them; optimise again",
+            folder,
         )
     if torch.get_num_threads() != record.num_threads:
         _log.warning(
             "%s was made for %d threads, and torch has %d; call torch.set_num_threads(%d)",
             folder, record.num_threads, torch.get_num_threads(), record.num_threads,
         )  # fmt: skip
+    return has_values
 
 
 def _wrong(call: NetCall, entry: Entry) -> str | None:

@@ -51,7 +51,8 @@ class RangeResult:
         eager_ms: a call of the range by eager torch.
         pass_ms: and with the pass.
         saved_ms: what that saves at least in one place, by the lower bound of its interval.
-        speedup_low: that bound.
+        speedup: eager torch's time over the pass's.
+        speedup_low: the lower bound of its interval.
         speedup_high: and the upper one.
         digest: of the entry in the library; None where it is not kept.
     """
@@ -65,6 +66,7 @@ class RangeResult:
     eager_ms: float | None = None
     pass_ms: float | None = None
     saved_ms: float = 0.0
+    speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None
     error: str | None = None
@@ -268,7 +270,9 @@ class _Choosing:
             names = (each.key.fingerprint, each.key.ops, each.places, author)
             self._tell(RangeResult(*names, "unstable", False, error=error))
             return
-        entry = self.library.add(each.key, author, self.hardware, judged.files, trial, judged.error)
+        entry = self.library.add(
+            each.key, author, self.hardware, judged.files, trial, judged.error, self.settings
+        )
         self._tell(replace(_known(each, entry), is_known=False))
 
     def _tell(self, result: RangeResult) -> None:
@@ -289,6 +293,7 @@ def _known(each: NetRange, entry: PassEntry) -> RangeResult:
         entry.reference_ms,
         entry.candidate_ms,
         entry.saved_ms,
+        entry.speedup,
         entry.speedup_low,
         entry.speedup_high,
         entry.error,

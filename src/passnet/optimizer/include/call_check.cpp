@@ -11,6 +11,11 @@
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cfloat>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <vector>
@@ -24,7 +29,7 @@ namespace {
 
 enum misfits {
   FITS, MODE, AUTOCAST, NESTING, CONSTANT, KIND, DTYPE, DEVICE, LAYOUT, SHAPE, STRIDES, SAME, ADDRESS,
-  GRADIENTS, NET, WEIGHT, FROZEN,
+  GRADIENTS, NET, WEIGHT, VALUES, FROZEN,
 };
 
 // Where a tensor of Python holds that of C++: found at load, as its declaration takes the compiler
@@ -70,6 +75,51 @@ struct Weight {
   uint32_t version;
 };
 
+// Sums of the 64-bit words of a storage, in lanes of which each word is in one: of the words
+// themselves, so that no change within one word is missed, and of products of their halves, mixed
+// with a key of their place, so that words that trade places are told from each other.
+struct Sums {
+  std::array<uint64_t, 16> plain{}, mixed{};
+  bool operator==(const Sums&) const = default;
+};
+
+Sums sums_of(const void* storage, size_t count) {
+  constexpr uint64_t first = 0x9E3779B97F4A7C15, step = 0xD1B54A32D192ED03;  // odd, random bits
+  constexpr size_t lanes = 16, stripe = lanes * sizeof(uint64_t), ahead = 2048;
+  const char* data = static_cast<const char*>(storage);
+  Sums sums;
+  uint64_t key[lanes], words[lanes];
+  for (size_t lane = 0; lane < lanes; lane++) key[lane] = first * (lane + 1);
+  auto add = [&] {
+    for (size_t lane = 0; lane < lanes; lane++) {
+      uint64_t word = words[lane] ^ key[lane];
+      sums.plain[lane] += words[lane];
+      sums.mixed[lane] += (word & 0xFFFFFFFF) * (word >> 32);
+      key[lane] += step;
+    }
+  };
+  size_t place = 0;
+  for (; place + stripe <= count; place += stripe) {
+    __builtin_prefetch(data + place + ahead);
+    __builtin_prefetch(data + place + ahead + stripe / 2);
+    std::memcpy(words, data + place, stripe);
+    add();
+  }
+  if (place < count) {
+    std::memset(words, 0, stripe);
+    std::memcpy(words, data + place, count - place);
+    add();
+  }
+  return sums;
+}
+
+// A storage, how many bytes it has, and what they came to when its values were folded in.
+struct Bytes {
+  c10::TensorImpl* impl;
+  size_t count;
+  Sums sums;
+};
+
 const void* data_of(c10::TensorImpl* impl) {
   return impl->has_storage()
       ? impl->unsafe_storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get()
@@ -100,9 +150,11 @@ struct Check {
   std::vector<Leaf> leaves;
   std::vector<Dict> dicts;
   std::vector<Weight> weights;
+  std::vector<Bytes> bytes;
   uint64_t ignored_keys;
   caffe2::TypeMeta default_dtype;
   bool is_frozen;
+  double bound;            // of floats in the arguments; negative for none
   int net_misfit = -1;     // of the net as its dicts were when last looked at
   PyObject* held;          // everything of Python that is pointed to from here
   PyObject* is_same;       // of two constants
@@ -238,9 +290,58 @@ int misfit_of_weights(const Check& check) {
         weight.impl->sizes() != c10::IntArrayRef(weight.sizes) ||
         weight.impl->strides() != c10::IntArrayRef(weight.strides))
       return WEIGHT;
-    if (check.is_frozen && weight.impl->version_counter().current_version() != weight.version)
-      return FROZEN;
   }
+  return FITS;
+}
+
+// Whether all numbers are of a magnitude of at most the bound: positive ones are in the order of
+// their bits, infinities and NaN above all others.
+template <typename Bits>
+bool is_within(const void* data, int64_t count, Bits bound) {
+  const Bits* bits = static_cast<const Bits*>(data);
+  constexpr Bits magnitude = static_cast<Bits>(~Bits{0}) >> 1;
+  constexpr int64_t chunk = 4096;
+  for (int64_t start = 0; start < count; start += chunk) {
+    int64_t end = std::min(count, start + chunk);
+    bool is_beyond = false;
+    for (int64_t i = start; i < end; i++) is_beyond |= (bits[i] & magnitude) > bound;
+    if (is_beyond) return false;
+  }
+  return true;
+}
+
+bool is_within_bound(double bound, c10::TensorImpl* impl) {
+  const void* data = static_cast<const char*>(data_of(impl)) +
+                     impl->storage_offset() * static_cast<int64_t>(impl->itemsize());
+  int64_t count = impl->numel();
+  switch (impl->dtype().toScalarType()) {
+    case c10::kFloat:
+      return is_within(data, count, std::bit_cast<uint32_t>(static_cast<float>(std::min<double>(bound, FLT_MAX))));
+    case c10::kDouble:
+      return is_within(data, count, std::bit_cast<uint64_t>(bound));
+    case c10::kHalf:
+      return is_within(data, count, c10::Half(static_cast<float>(std::min(bound, 65504.0))).x);
+    case c10::kBFloat16:
+      return is_within(data, count, c10::BFloat16(static_cast<float>(std::min(bound, 3.3895313892515355e38))).x);
+    default:
+      return true;  // not of floats: others are refused when the check is made
+  }
+}
+
+int misfit_of_values(Check& check, const std::vector<PyObject*>& given) {
+  if (check.bound >= 0)
+    for (size_t i = 0; i < given.size(); i++)
+      if (!check.leaves[i].constant &&
+          !is_within_bound(check.bound, unpack(given[i]).unsafeGetTensorImpl()))
+        return VALUES;
+  if (check.is_frozen)
+    for (const Weight& weight : check.weights)
+      if (weight.impl->version_counter().current_version() != weight.version) return FROZEN;
+  for (Bytes& bytes : check.bytes)
+    if (sums_of(data_of(bytes.impl), bytes.count) != bytes.sums) {
+      std::swap(bytes, check.bytes.front());  // the next call finds it at once
+      return FROZEN;
+    }
   return FITS;
 }
 
@@ -251,7 +352,8 @@ int misfit(Check& check, PyObject* args, PyObject* kwargs, std::vector<PyObject*
     if (int found = misfit_of_leaf(check, check.leaves[i], given[i], given, i)) return found;
   if (int found = misfit_of_gradients(check, given)) return found;
   if (int found = misfit_of_net(check)) return found;
-  return misfit_of_weights(check);
+  if (int found = misfit_of_weights(check)) return found;
+  return misfit_of_values(check, given);
 }
 
 PyObject* tensors_or_misfit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
@@ -297,15 +399,16 @@ PyMethodDef methods[] = {
 
 PyTypeObject check_type = {PyVarObject_HEAD_INIT(nullptr, 0) "passnet_call_check.Check"};
 
-// check(args, kwargs, leaves, dicts, weights, ignored_keys, is_frozen, is_same, look_at_net); see
-// compiled_check.py
+// check(args, kwargs, leaves, dicts, weights, ignored_keys, is_frozen, is_same, look_at_net, bytes,
+// bound); see compiled_check.py
 PyObject* make_check(PyObject*, PyObject* held) {
-  PyObject *args, *kwargs, *leaves, *dicts, *weights, *is_same, *look_at_net;
+  PyObject *args, *kwargs, *leaves, *dicts, *weights, *is_same, *look_at_net, *bytes;
   unsigned long long ignored_keys;
   int is_frozen;
-  if (!PyArg_ParseTuple(held, "OOO!O!O!KpOO", &args, &kwargs, &PyTuple_Type, &leaves, &PyTuple_Type,
-                        &dicts, &PyTuple_Type, &weights, &ignored_keys, &is_frozen, &is_same,
-                        &look_at_net))
+  double bound;
+  if (!PyArg_ParseTuple(held, "OOO!O!O!KpOOO!d", &args, &kwargs, &PyTuple_Type, &leaves,
+                        &PyTuple_Type, &dicts, &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
+                        &is_same, &look_at_net, &PyTuple_Type, &bytes, &bound))
     return nullptr;
   try {
     auto check = std::make_unique<Check>();
@@ -313,6 +416,7 @@ PyObject* make_check(PyObject*, PyObject* held) {
     check->kwargs = node_of(kwargs);
     check->ignored_keys = ignored_keys;
     check->is_frozen = is_frozen;
+    check->bound = bound;
     check->default_dtype = c10::get_default_dtype();
     check->is_same = is_same;
     check->look_at_net = look_at_net;
@@ -342,6 +446,11 @@ PyObject* make_check(PyObject*, PyObject* held) {
       check->weights.push_back({impl, data_of(impl), impl->dtype(), impl->storage_offset(),
                                 impl->sizes().vec(), impl->strides().vec(),
                                 is_frozen ? impl->version_counter().current_version() : 0});
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(bytes); i++) {
+      c10::TensorImpl* impl = unpack(PyTuple_GET_ITEM(bytes, i)).unsafeGetTensorImpl();
+      size_t count = impl->numel();
+      check->bytes.push_back({impl, count, sums_of(data_of(impl), count)});
     }
     check->held = Py_NewRef(held);
     auto* self = PyObject_GC_New(CheckObject, &check_type);
