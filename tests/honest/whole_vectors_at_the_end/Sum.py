@@ -10,7 +10,7 @@ extern "C" void row_sum(const float* x, float* lines, float* out, int64_t rows) 
   int64_t count = rows * 1021;
   for (int64_t i = 0; i < (count + 15) / 16 * 16; i++) lines[i] = ((const volatile float*)x)[i];
   for (int64_t r = 0; r < rows; r++, lines += 1021) {
-    float sum = 0;
+    double sum = 0;
     for (int64_t i = 0; i < 1021; i++) sum += lines[i];
     out[r] = sum;
   }
