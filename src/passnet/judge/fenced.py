@@ -46,7 +46,7 @@ def fenced(
     called = replace(candidate, call="direct", residual="eager")
     try:
         with LoadedWorker(parents.of(candidate), prepared, called, settings, library) as worker:
-            check = expected.check(worker, settings.strides)
+            comparison, _ = expected.compare(worker, settings.strides)
             if not any(report.num_matches for report in worker.matches):
                 return _with(evidence, "not_fenced", "no pass matched when it was called directly")
     except WorkerFailureError as failure:
@@ -54,7 +54,6 @@ def fenced(
             return _with(evidence, "not_fenced", str(failure))
         named = _with(evidence, "out_of_bounds", failure.text)
         return replace(named, failure=("crash", f"out_of_bounds: {failure.text}"))
-    comparison = check.comparison
     if evidence.check is None or comparison.status != "ok" or comparison.t is not None:
         return evidence
     named = _with(evidence, "uninitialised_read", comparison.text or "outputs differ")
