@@ -26,7 +26,7 @@ from passnet.optimizer.library import PassLibrary, trial_status
 from passnet.optimizer.ranges import NetRange, Place, RefusedPlace, net_ranges
 from passnet.optimizer.selection import best_disjoint
 from passnet.passes.hardware import Hardware, this_hardware
-from passnet.passes.library import EntryStatus, PassEntry, entry_folder
+from passnet.passes.library import EntryStatus, PassEntry, all_entries, entry_folder
 
 LIBRARY = "library"
 """The author that is none: what was judged before."""
@@ -185,7 +185,8 @@ def choose(results: Iterable[RangeResult], library: PassLibrary) -> list[ChosenR
                 rival = best.setdefault(place, result)
                 best[place] = max(rival, result, key=lambda each: each.speedup_low or 0.0)
     places = sorted(best, key=lambda place: (place.graph, place.start, place.stop))
-    entries = {entry.digest: entry for entry in library.entries()}
+    # also those that another process has judged again meanwhile
+    entries = {entry.digest: entry for entry in all_entries(library.folder)} if places else {}
     chosen = []
     for _, group in groupby(places, key=lambda place: place.graph):
         members = list(group)
