@@ -105,7 +105,7 @@ def build(entry: str, folder: Path, threads: int) -> None:
             raise BuiltError
 
     net = build_entry(entry)
-    settings = OptimizeSettings(freeze=True, budget_s=BUDGET_S, num_threads=threads, engines=KEPT)
+    settings = OptimizeSettings(freeze=True, budget_s=BUDGET_S, threads=threads, engines=KEPT)
     with suppress(BuiltError):
         optimize_calls(net.module, [input_values(net)], settings, folder, True, told)
 

@@ -27,6 +27,7 @@ fast_net        the net that is returned: an entry where a call fits it, else th
 pass_choice     the passes for a net: looked up or written, and the set that saves most
 ranges          the ranges of a net's ops that passes may replace
 judging         passes for one range, written by an author or given, and judged
+llm_author      the same, written by an llm
 library         judged passes, kept, merged and exported
 verification    the passes of a library, judged again
 selection       which of several overlapping spans to replace

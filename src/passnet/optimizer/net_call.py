@@ -61,7 +61,7 @@ class NetCall:
         """What the net, or another one that is called like it, returns for other leaves."""
         args, kwargs = tree_unflatten(list(leaves), self.args_spec)
         with torch.no_grad():
-            return (net or self.net)(*args, **kwargs)
+            return (self.net if net is None else net)(*args, **kwargs)
 
     def eager_outputs(
         self, leaves: Sequence[Any], net: Callable[..., Any] | None = None
