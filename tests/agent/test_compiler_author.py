@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from passnet.agent.authors.compiler import compiler_author
-from passnet.agent.authors.cpp_source import cpp_source
+from passnet.agent.authors.cpp_source import ENTRY, cpp_source, fails_in_threads
 from passnet.agent.authors.eager_steps import in_eager_steps
 from passnet.agent.authors.folder_text import RangeSource, pass_folder
 from passnet.agent.authors.inductor_code import generate
@@ -282,3 +282,25 @@ def test_a_task_without_a_kernel_is_an_error_that_says_so(bench: Evaluator, size
     )
     with pytest.raises(AuthorError, match="nothing to write"):
         compiler_author(session)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_kernel_that_meets_an_index_out_of_bounds_raises_an_error(threads: int) -> None:
+    """With two threads too, whose loops no error can leave: such a kernel keeps to one."""
+    program = program_of("x = torch.nn.functional.embedding(b, a)", "y = x * 2.0", returns="(y,)")
+    specs = (TensorSpec("a", (8, 512), "float32"), TensorSpec("b", (256,), "int64"))
+    lowering = GraphLowering(Graph(program, specs), "lookup")
+    options = (("cpp.threads", threads),)
+    [span] = lowering.largest(options)
+    lowered = lowering.lowered(span, options)
+    assert lowered is not None and not fails_in_threads(lowered.code)
+    launch = cpp.kernel(cpp_source(lowered.code), ENTRY)
+    table, index, out = torch.randn(8, 512), torch.arange(256) % 8, torch.empty(256, 512)
+    tensors = {"a": table, "b": index}
+    names = {spec.name: spec.original_name for spec in lowered.cut.tensors}
+    arguments = [tensors[names[name] or name] for name in lowered.code.inputs]
+    launch(*arguments, out)
+    assert torch.equal(out, table[index] * 2)
+    index[200] = 2**40
+    with pytest.raises(RuntimeError, match="index out of bounds"):
+        launch(*arguments, out)

@@ -19,6 +19,7 @@ from passnet import __version__
 from passnet.agent.settings import LlmSettings
 from passnet.bench.environment import describe_environment
 from passnet.errors import EngineError, InputError, PassnetError, boundary
+from passnet.jobs.cache import cache_folder
 from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.blocks import block_times, op_blocks
 from passnet.optimizer.engines import ENGINES, build_entry_of, checked_as_asked, load_entry_of
@@ -40,7 +41,6 @@ from passnet.optimizer.record import (
     RangeRecord,
     RangesRecord,
 )
-from passnet.passes.cpp import cache_folder
 from passnet.records.serialise import make_folder, read_json, write_json, write_text
 
 ENGINE_FILE = "engine.json"
