@@ -9,7 +9,7 @@ from typing import Any
 
 from passnet.dataset.build_records import SizedRecord
 from passnet.dataset.progress import ProgressStep
-from passnet.dataset.resize import CapturedGraph, CapturedSubgraph, SizeJob, resize_isolated
+from passnet.dataset.resize import OriginalGraph, OriginalSubgraph, SizeJob, resize_isolated
 from passnet.dataset.store import SUBGRAPHS
 from passnet.extract.store import GraphRow, GraphSource
 from passnet.jobs.executors import Executor
@@ -74,11 +74,11 @@ def size_jobs(
     return jobs
 
 
-def _captured(row: GraphRow, number: int, part: Path) -> CapturedGraph:
+def _captured(row: GraphRow, number: int, part: Path) -> OriginalGraph:
     """A graph with the subgraphs that were mined of it as it was captured."""
     mined = SUBGRAPHS.read(part) if part.exists() else ()
     subgraphs = tuple(
-        CapturedSubgraph(
+        OriginalSubgraph(
             found.full,
             found.structure,
             found.kinds,
@@ -87,4 +87,4 @@ def _captured(row: GraphRow, number: int, part: Path) -> CapturedGraph:
         for found in mined
         if not found.variant
     )
-    return CapturedGraph(row.full, row.structure, number, row.domain, subgraphs)
+    return OriginalGraph(row.full, row.structure, number, row.domain, subgraphs)

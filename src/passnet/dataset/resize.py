@@ -27,7 +27,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class CapturedSubgraph:
+class OriginalSubgraph:
     """A subgraph as it was mined: its fingerprints, its kinds, and the ops [start, stop) of all its
     places in its graph.
     """
@@ -39,7 +39,7 @@ class CapturedSubgraph:
 
 
 @dataclass(frozen=True, slots=True)
-class CapturedGraph:
+class OriginalGraph:
     """A graph that was mined: its fingerprints, its number among the graphs of its net, and its
     subgraphs.
     """
@@ -48,7 +48,7 @@ class CapturedGraph:
     structure: str
     number: int
     domain: Domain
-    subgraphs: tuple[CapturedSubgraph, ...]
+    subgraphs: tuple[OriginalSubgraph, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class SizeJob:
     entry: str
     train: bool
     index: int
-    graphs: tuple[CapturedGraph, ...]
+    graphs: tuple[OriginalGraph, ...]
 
     @property
     def key(self) -> str:
@@ -134,7 +134,7 @@ def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
     return SizedRecord(job.key, job.entry, axes, name, tuple(graphs), wall_s), rows
 
 
-def _cut_alike(original: CapturedGraph, graph: Graph | None) -> tuple[SizedGraph, Mined]:
+def _cut_alike(original: OriginalGraph, graph: Graph | None) -> tuple[SizedGraph, Mined]:
     """The ranges of a captured graph, cut out of what its net gave at another size.
 
     Raises:
