@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from passnet.dataset.build import BuildSettings, BuildShard, MiningJob, build_dataset, mine
-from passnet.dataset.build_records import count_sized, read_sized_records
-from passnet.dataset.build_sizes import size_jobs
+from passnet.dataset.build_records import SizedRecord, count_sized, read_sized_records
+from passnet.dataset.build_sizes import add_sizes, size_jobs
+from passnet.dataset.progress import silent
 from passnet.dataset.query import Dataset
 from passnet.dataset.resize import SizeJob, resized
 from passnet.dataset.stats import stats
@@ -16,6 +17,8 @@ from passnet.errors import InputError
 from passnet.extract.recapture import recapture
 from passnet.extract.store import GraphRow
 from passnet.graph.spec import TensorSpec
+from passnet.jobs.process import JobLimits, JobOutcome
+from passnet.jobs.run_folder import RunFolder
 from passnet.records.serialise import decode
 from passnet.report.dataset import stats_tables
 from tests.dataset.test_build import captured, row
@@ -94,6 +97,22 @@ def test_a_net_that_is_not_there_is_a_record(tmp_path):
     [job, *_], _ = jobs_of("words", tmp_path)
     record, _ = resized(replace(job, entry=entry("nowhere")))
     assert record.graphs[0].cause == "refused_by_net" and "nowhere" in record.graphs[0].reason
+
+
+def test_a_net_whose_library_is_not_here_is_tried_again(tmp_path):
+    [job, *_], _ = jobs_of("words", tmp_path)
+    record, _ = resized(replace(job, entry=entry("lacking")))
+    assert record.graphs[0].cause == "no_library" and "no_such_library" in record.graphs[0].reason
+    counts = count_sized([record])
+    assert counts is not None and counts.whole.num_tried == 0
+    missing = RunFolder(tmp_path, "", object, "sizes.jsonl", SizedRecord, lambda done: done.key, "")
+    other, _ = resized(replace(job, index=1))
+    list(missing.keep([JobOutcome(replace(record, key=job.key)), JobOutcome(other)], 0))
+    tried: list[str] = []
+    executor = lambda names, work, num_workers: iter(tried.extend(names) or ())  # noqa: E731
+    part = tmp_path / "part.parquet"
+    add_sizes(missing, [row_of("words")], 2, lambda _: part, JobLimits(), 1, executor, silent)
+    assert tried == [job.key]
 
 
 def test_records_are_counted_by_library_and_axes_without_sizes_that_nets_do_not_have(tmp_path):

@@ -17,15 +17,27 @@ TOP_REASONS = 10
 MAX_BRIEF_CHARACTERS = 100
 
 SizeFailure: TypeAlias = Literal[
-    "no_size", "refused_by_net", "other_graph", "refused_by_op", "too_large", "timeout", "crash"
+    "no_size",
+    "no_library",
+    "refused_by_net",
+    "other_graph",
+    "refused_by_op",
+    "too_large",
+    "timeout",
+    "crash",
 ]
 """Why a graph was not made at another size.
 
-no_size: its net has no further size, as its inputs name no batch. refused_by_net: the net cannot be
+no_size: its net has no further size, as its inputs name no batch. no_library: a library that the
+net needs cannot be imported; a build that goes on tries it again. refused_by_net: the net cannot be
 built, called or traced at it. other_graph: it gives other ops, or another data flow, there.
 refused_by_op: an op takes no such shapes. too_large: it takes more memory than a variant may.
 timeout, crash: the process that worked on it came to no end of its own.
 """
+
+
+UNTRIED: tuple[SizeFailure, ...] = ("no_size", "no_library")
+"""What keeps a net from being tried at a size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +107,8 @@ class SizedRecord:
 @dataclass(frozen=True, slots=True)
 class SizedShare:
     """Of the graphs of some nets, each counted once a size: how many were tried, and made; the rows
-    that they gave, and the time that it took. Graphs whose net has no further size are not tried.
+    that they gave, and the time that it took. Graphs whose net has no further size, or needs a
+    library that is not here, are not tried.
     """
 
     num_tried: int
@@ -178,7 +191,7 @@ def count_sized(records: Iterable[SizedRecord]) -> SizedCounts | None:
 
 def _share(records: Iterable[SizedRecord]) -> SizedShare:
     records = list(records)
-    tried = [graph for record in records for graph in record.graphs if graph.cause != "no_size"]
+    tried = [graph for record in records for graph in record.graphs if graph.cause not in UNTRIED]
     return SizedShare(
         len(tried),
         sum(graph.cause is None for graph in tried),

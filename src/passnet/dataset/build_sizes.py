@@ -46,12 +46,17 @@ def add_sizes(
 
     `part_of` gives the file of rows of a captured graph by its full fingerprint.
     """
-    done = run.records()
+    records = run.records()
+    done = {key for key, record in records.items() if not _lacks_library(record)}
     jobs = size_jobs(rows, num_sizes, part_of, done)
     step = announce("making other sizes", len(jobs))
     outcomes = executor(list(jobs), partial(resize_isolated, jobs=jobs, limits=limits), num_workers)
-    for record in run.keep(outcomes, len(done), lambda record: sized_part(run.out, record.key)):
+    for record in run.keep(outcomes, len(records), lambda record: sized_part(run.out, record.key)):
         step(f"{record.entry} {record.size}")
+
+
+def _lacks_library(record: SizedRecord) -> bool:
+    return any(graph.cause == "no_library" for graph in record.graphs)
 
 
 def size_jobs(

@@ -117,7 +117,9 @@ def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
         name = name_of(chosen[job.index])
         captured = recapture_net(fresh, chosen[job.index]).graphs
     except (CaptureError, InputError) as error:
-        failed = _failed(job, "refused_by_net", str(error)[:MAX_REASON_CHARACTERS])
+        is_missing = isinstance(error.__cause__, ImportError)
+        cause = "no_library" if is_missing else "refused_by_net"
+        failed = _failed(job, cause, str(error)[:MAX_REASON_CHARACTERS])
         return replace(failed, axes=axes, size=name), []
     graphs: list[SizedGraph] = []
     rows: list[SubgraphRow] = []
