@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
+from passnet.cli import main
 from passnet.dataset.build import BuildSettings, BuildShard, MiningJob, build_dataset, mine
 from passnet.dataset.build_records import SizedRecord, count_sized, read_sized_records
 from passnet.dataset.build_sizes import add_sizes, size_jobs
@@ -125,14 +127,30 @@ def test_records_are_counted_by_library_and_axes_without_sizes_that_nets_do_not_
     assert counts.axes["batch"].num_rows == 1 and counts.axes["node"].num_tried == 0
 
 
+@pytest.mark.parametrize("text", ["3/2", "0/2", "2", "a/b", "1/0", "-1/2"])
+def test_a_part_that_there_is_not_is_refused_with_an_example(tmp_path, text):
+    words = ["dataset", "build", str(tmp_path), "--out", str(tmp_path / "out"), "--shard", text]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2 and "such as 2/8" in result.output
+
+
+def test_the_graphs_of_a_net_are_in_one_of_the_parts():
+    parts = [BuildShard(number, 3) for number in (1, 2, 3)]
+    rows = [row_of("words"), row_of("fixed")]
+    for target in rows:
+        same_net = replace(target, full="0" * 64)
+        assert [part.has(target) for part in parts].count(True) == 1
+        assert [part.has(target) for part in parts] == [part.has(same_net) for part in parts]
+
+
 @pytest.mark.slow
 def test_a_build_has_sizes_in_parts_after_kills_and_later_with_the_same_bytes(tmp_path):
     source = captured(tmp_path / "in", [row_of("words"), row_of("fixed"), row_of("rms")])
     sized_too = replace(SETTINGS, num_sizes=2)
     _, records, whole = build_dataset([source], tmp_path / "one", sized_too)
     assert {len(record.graphs) for record in records} == {1} and len(records) == 6
-    verification = verify(tmp_path / "one", num_runs=50)
-    assert verification.ok and not verification.num_alone and verification.num_run > 10
+    verification = verify(tmp_path / "one", num_runs=12)
+    assert verification.ok and not verification.num_alone and verification.num_run == 12
     with Dataset(tmp_path / "one") as dataset:
         assert dataset.count("variant like '%batch=16%'") > 0
         tables = {table.title for table in stats_tables(stats(dataset))}
