@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import click
@@ -39,9 +40,14 @@ def test_a_net_of_a_file_is_optimised_and_kept(tmp_path: Path) -> None:
     record = json.loads(result.stdout)
     assert [each["engine"] for each in record["forms"][0]["engines"]] == ["eager", "graph"]
     assert (out / "optimized.json").is_file()
+    assert result.stderr.splitlines()[-1] == f"the page: {out}/report.html"
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0 and "times as fast as eager torch" in result.output
     result = CliRunner().invoke(main, [*command, "--out", str(out)])
     assert result.exit_code == 2 and "holds an optimised net already" in result.output
+    shutil.rmtree(out)
+    result = CliRunner().invoke(main, [*command, "--out", str(out)])
+    assert result.stdout.splitlines()[-1] == f"the page: {out}/report.html"
+    assert (out / "report.html").is_file()
     result = CliRunner().invoke(main, ["optimize", "timm/nothing_like_it"])
     assert result.exit_code == 2

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from passnet import __version__
 from passnet.agent.files import Files, read_files, write_files
+from passnet.bench.run import RunSettings
 from passnet.errors import InputError, naming, os_error_sentence
 from passnet.graph.canonical import canonical_lines, fingerprints, op_sequence
 from passnet.graph.files import graph_from_row
@@ -30,6 +31,7 @@ from passnet.passes.library import (
     INDEX_FILE,
     PASS_FOLDER,
     RECORD_FILE,
+    SETTINGS_FILE,
     TRIAL_FILE,
     EntryStatus,
     PassEntry,
@@ -141,8 +143,10 @@ class PassLibrary:
         files: Mapping[str, str],
         trial: Trial | None,
         error: str | None = None,
+        settings: RunSettings | None = None,
     ) -> PassEntry:
-        """Keep what was judged, and return its entry; without files, that the author wrote none.
+        """Keep what was judged, by which settings, and return its entry; without files, that the
+        author wrote none.
 
         Raises:
             InputError: the trial says nothing, as the machine was too busy; or it cannot be
@@ -175,7 +179,7 @@ class PassLibrary:
             reference_ms=measured.reference_ms,
             candidate_ms=measured.candidate_ms,
         )
-        added = self._put(entry, files, trial)
+        added = self._put(entry, files, trial, settings)
         self._write_index()
         return added
 
@@ -230,7 +234,13 @@ class PassLibrary:
     def _all(self) -> list[PassEntry]:
         return all_entries(self.folder) if (self.folder / ENTRIES).is_dir() else []
 
-    def _put(self, entry: PassEntry, files: Mapping[str, str], trial: Trial | None) -> PassEntry:
+    def _put(
+        self,
+        entry: PassEntry,
+        files: Mapping[str, str],
+        trial: Trial | None,
+        settings: RunSettings | None = None,
+    ) -> PassEntry:
         """Write an entry, with the hash of its files and its digest."""
         partial = self._partial()
         try:
@@ -240,6 +250,8 @@ class PassLibrary:
                     entry = replace(entry, code_hash=hash_folders([partial / PASS_FOLDER]))
                 if trial is not None:
                     write_json(partial / TRIAL_FILE, trial)
+                if trial is not None and settings is not None:
+                    write_json(partial / SETTINGS_FILE, settings)
                 entry = sealed(entry)
                 write_json(partial / RECORD_FILE, entry)
                 _rename(partial, self.folder / ENTRIES / entry.digest)

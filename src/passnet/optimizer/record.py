@@ -31,6 +31,10 @@ class EngineRecord:
         compared_ms: where weights are folded in and will not change, what `ms` would be if they
             were compared at each call; None elsewhere.
         bound: the largest magnitude of floats in arguments for which it is right; None for any.
+        speedup: over eager torch, as the returned net calls it; None where it was not timed.
+        speedup_low: the lower bound of its 95 % interval.
+        speedup_high: and the upper one.
+        says: what the way is, in words.
     """
 
     engine: str
@@ -43,11 +47,27 @@ class EngineRecord:
     eager_error: float | None = None
     compared_ms: float | None = None
     bound: float | None = None
+    speedup: float | None = None
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    says: str = ""
 
     @property
-    def best_ms(self) -> float | None:
-        """The shorter of the two times."""
-        return min((ms for ms in (self.ms, self.plain_ms) if ms is not None), default=None)
+    def used_ms(self) -> float | None:
+        """Milliseconds of a call as it would be used: of eager torch itself, without checks."""
+        return self.plain_ms if self.ms is None else self.ms
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRecord:
+    """The ops [start, stop) of a graph of the net, by its number, and whether a pass was chosen to
+    replace them.
+    """
+
+    graph: int
+    start: int
+    stop: int
+    is_chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +83,10 @@ class RangeRecord:
         eager_ms: a call by eager torch, None where it was not timed.
         pass_ms: and by the pass.
         saved_ms: what it saves at least in one place.
+        speedup: eager torch's time over the pass's, with the bounds of its 95 % interval.
+        error: what went wrong, or which output differs.
+        digest: the name of its entry in the library of passes; None where it is not kept.
+        places: where it is in the net.
     """
 
     ops: tuple[str, ...]
@@ -73,6 +97,23 @@ class RangeRecord:
     eager_ms: float | None
     pass_ms: float | None
     saved_ms: float
+    speedup: float | None = None
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    error: str | None = None
+    digest: str | None = None
+    places: tuple[PlaceRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RangesRecord:
+    """The ranges that some authors were asked for passes for, and of each graph of the net the
+    module that each op is from.
+    """
+
+    authors: tuple[str, ...]
+    ranges: tuple[RangeRecord, ...] = ()
+    op_blocks: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +131,20 @@ class BlockRecord:
 class FormRecord:
     """Inputs of one form: what was tried for them, and what is used.
 
-    `speedup` is that of the net that is returned over eager torch, with its 95 % interval.
-    `instead` is the way for calls that the chosen one does not run because of the values of weights
-    or arguments; "" for eager torch.
+    Args:
+        inputs: each of them in words.
+        chosen: the way that is used.
+        engines: all ways.
+        ms: milliseconds of a call of the net that is returned.
+        eager_ms: and of the net in eager torch.
+        speedup: of the net that is returned over eager torch, with its 95 % interval.
+        blocks: the modules within the net, in the order in which they first run.
+        ranges: the ranges that passes were looked for.
+        instead: the way for calls that the chosen one does not run because of the values of weights
+            or arguments; "" for eager torch.
+        op_blocks: of each graph of the net the module that each op is from, "" for the net itself.
+        uses_passes: whether a way that is used has the passes that were chosen; None where that was
+            not recorded.
     """
 
     inputs: tuple[str, ...]
@@ -106,6 +158,8 @@ class FormRecord:
     blocks: tuple[BlockRecord, ...] = ()
     ranges: tuple[RangeRecord, ...] = ()
     instead: str = ""
+    op_blocks: tuple[tuple[str, ...], ...] = ()
+    uses_passes: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

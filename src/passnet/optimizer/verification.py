@@ -57,7 +57,9 @@ def verify_library(
         judged = judge_files(evaluator, key, library.files(entry))
         after = None
         if judged.trial is not None and trial_status(judged.trial) is not None:
-            after = library.add(key, entry.author, hardware, judged.files, judged.trial)
+            after = library.add(
+                key, entry.author, hardware, judged.files, judged.trial, settings=settings
+            )
         error = judged.error or (judged.trial.error if judged.trial else None)
         verified.append(VerifiedPass(entry, after, error))
         if progress is not None:

@@ -4,6 +4,7 @@ A library is a folder::
 
     passes/DIGEST/record.json    what was replaced, on what, by whom, and how it did
     passes/DIGEST/trial.json     the judge's record of it, if it was run
+    passes/DIGEST/settings.json  the settings of the judge
     passes/DIGEST/folder/        the pass folder, if there is one
     index.parquet                all records, so that they need not be read one by one
 
@@ -29,6 +30,7 @@ from passnet.records.serialise import SCHEMA_VERSION, encode, read_json
 ENTRIES = "passes"
 RECORD_FILE = "record.json"
 TRIAL_FILE = "trial.json"
+SETTINGS_FILE = "settings.json"
 PASS_FOLDER = "folder"
 INDEX_FILE = "index.parquet"
 
