@@ -49,12 +49,14 @@ LIMIT_S = 400.0
 
 BUDGET_S = 300.0
 
-KEPT = ("aot", "aot_frozen", "script_frozen", "aot_autotune_frozen")
+OTHERS = ("openvino_frozen", "onnxruntime_frozen")
+KEPT = ("aot", "aot_frozen", "script_frozen", "aot_autotune_frozen", *OTHERS)
 ENGINES = ("compile", "graph", *KEPT, "compile_autotune")
-"""The ways of torch, and those that are found again in the folder where they were built."""
+"""Other runtimes than torch, the ways that are found again in the folder where they were built, and
+all that are measured."""
 
 RIVALS = ("eager", "compile", "aot")
-FROZEN_RIVALS = (*RIVALS, "compile_autotune", "aot_frozen")
+FROZEN_RIVALS = (*RIVALS, "compile_autotune", "aot_frozen", *OTHERS)
 
 
 def drawn(count: int = NUM_NETS) -> list[str]:
@@ -105,7 +107,7 @@ def build(entry: str, folder: Path, threads: int) -> None:
             raise BuiltError
 
     net = build_entry(entry)
-    settings = OptimizeSettings(freeze=True, budget_s=BUDGET_S, num_threads=threads, engines=KEPT)
+    settings = OptimizeSettings(freeze=True, budget_s=BUDGET_S, threads=threads, engines=KEPT)
     with suppress(BuiltError):
         optimize_calls(net.module, [input_values(net)], settings, folder, True, told)
 
@@ -153,9 +155,10 @@ def _table(
         chosen = min(fastest, key=fastest.__getitem__)
         own = fastest[chosen]
         by_name = {engine.engine: engine for engine in form.engines}
+        # as a user of torch would call them; by other runtimes, as the returned net would
         times = {
-            name: by_name[name].plain_ms for name in rivals if name in by_name
-        }  # as a user of torch would call them
+            name: by_name[name].plain_ms or by_name[name].ms for name in rivals if name in by_name
+        }
         best = min(ms for ms in times.values() if ms is not None)
         shares = {name: form.eager_ms / ms if ms else None for name, ms in times.items()}
         for name, share in (*shares.items(), ("optimize", form.eager_ms / own),

@@ -5,11 +5,12 @@ calls a library.
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from passnet.agent.authors.compiler import compiler_author
-from passnet.agent.authors.cpp_source import cpp_source
+from passnet.agent.authors.cpp_source import ENTRY, cpp_source, fails_in_threads
 from passnet.agent.authors.eager_steps import in_eager_steps
 from passnet.agent.authors.folder_text import RangeSource, pass_folder
 from passnet.agent.authors.inductor_code import generate
@@ -130,6 +131,51 @@ def test_kernels_compute_what_eager_torch_does_at_every_width(size: int, options
     torch.testing.assert_close(result, build(SILU)(*inputs)[0])
 
 
+FUNCTIONS = """\
+#define PASSNET_VECTOR_BYTES %d
+#include "inductor_vector.h"
+using V = at::vec::Vectorized<float>;
+#define FUNCTION(NAME)                                              \\
+  extern "C" void call_##NAME(const float* x, float* y, int64_t n) { \\
+    for (int64_t i = 0; i < n; i += V::size()) V::loadu(x + i).NAME().store(y + i); \\
+  }
+FUNCTION(exp) FUNCTION(tanh) FUNCTION(erf) FUNCTION(sin) FUNCTION(cos)
+"""
+
+
+@pytest.mark.parametrize("num_bytes", [64, 32])
+def test_functions_in_registers_are_right_for_every_kind_of_float(num_bytes: int) -> None:
+    bits = np.arange(0, 2**32, 4096, dtype=np.uint32) + np.uint32(1234)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 88.7, 88.8, -87.4, -103.9, 3.93, 8191.9]
+    x = torch.from_numpy(np.concatenate([bits.view(np.float32), np.float32(special * 4)]))
+    for name in ("exp", "tanh", "erf", "sin", "cos"):
+        actual = torch.empty_like(x)
+        kernel = cpp.kernel(FUNCTIONS % num_bytes, f"call_{name}", "ppn")
+        kernel(x.data_ptr(), actual.data_ptr(), x.numel())
+        exact = getattr(torch, name)(x.double())
+        expected = exact.float()
+        assert torch.equal(actual.isnan(), expected.isnan()), name
+        known = expected.isfinite()
+        assert torch.equal(actual[expected.isinf()], expected[expected.isinf()]), name
+        places = torch.from_numpy(np.spacing(expected[known].abs().numpy())).double()
+        if num_bytes == 32 and name == "exp":  # lane by lane, denormal results of exp are 0
+            places.clamp_(min=1.2e-38)
+        error = ((actual.double() - exact)[known].abs() / places).max()
+        assert error < 1.6, f"{name}: {error} units of the last place"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+@pytest.mark.parametrize("name", ["amax", "amin"])
+def test_an_extreme_is_nan_where_any_value_is(name: str, dtype: str) -> None:
+    program = program_of(f"y = a.{name}(-1)", params="a", returns="(y,)")
+    x = torch.randint(-99, 99, (9, 77)).to(getattr(torch, dtype))
+    if x.is_floating_point():
+        x[0], x[1, 3], x[2, 76], x[3, 0] = torch.inf, torch.inf, torch.nan, torch.nan
+        x[4], x[5, 40], x[6] = -torch.inf, -torch.inf, torch.nan
+    (result,) = run(graph_of(program, (9, 77), dtype), [x])
+    torch.testing.assert_close(result, build(program)(x)[0], rtol=0, atol=0, equal_nan=True)
+
+
 def test_kernels_for_several_threads_compute_the_same() -> None:
     program = program_of("y = torch.softmax(a, -1)", params="a", returns="(y,)")
     x = torch.randn(64, 512)
@@ -228,10 +274,33 @@ def test_a_guarded_compiler_submits_nothing_where_nothing_wins(bench: Evaluator)
     assert score is not None and (session.best is None) == (score <= 1)
 
 
-def test_a_task_without_a_kernel_is_an_error_that_says_so(bench: Evaluator) -> None:
+@pytest.mark.parametrize("size", [8, 128])  # strict rules let no op of torch compute it
+def test_a_task_without_a_kernel_is_an_error_that_says_so(bench: Evaluator, size: int) -> None:
     program = program_of("y = torch.matmul(a, b)", returns="(y,)")
     session = Session(
-        Task("product", (SuiteGraph("product", "p", graph_of(program, (8, 8))),)), bench
+        Task("product", (SuiteGraph("product", "p", graph_of(program, (size, size))),)), bench
     )
     with pytest.raises(AuthorError, match="nothing to write"):
         compiler_author(session)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_kernel_that_meets_an_index_out_of_bounds_raises_an_error(threads: int) -> None:
+    """With two threads too, whose loops no error can leave: such a kernel keeps to one."""
+    program = program_of("x = torch.nn.functional.embedding(b, a)", "y = x * 2.0", returns="(y,)")
+    specs = (TensorSpec("a", (8, 512), "float32"), TensorSpec("b", (256,), "int64"))
+    lowering = GraphLowering(Graph(program, specs), "lookup")
+    options = (("cpp.threads", threads),)
+    [span] = lowering.largest(options)
+    lowered = lowering.lowered(span, options)
+    assert lowered is not None and not fails_in_threads(lowered.code)
+    launch = cpp.kernel(cpp_source(lowered.code), ENTRY)
+    table, index, out = torch.randn(8, 512), torch.arange(256) % 8, torch.empty(256, 512)
+    tensors = {"a": table, "b": index}
+    names = {spec.name: spec.original_name for spec in lowered.cut.tensors}
+    arguments = [tensors[names[name] or name] for name in lowered.code.inputs]
+    launch(*arguments, out)
+    assert torch.equal(out, table[index] * 2)
+    index[200] = 2**40
+    with pytest.raises(RuntimeError, match="index out of bounds"):
+        launch(*arguments, out)

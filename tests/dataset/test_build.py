@@ -125,6 +125,15 @@ def test_what_was_captured_goes_before_what_was_made():
     assert (twice.num_places, twice.original) == (2, "b")
 
 
+def test_a_row_made_in_two_ways_says_of_which_row_it_was_made_in_the_way_that_it_names():
+    fields = ("f", "l", "s", ("single",), "", "[]", ("a",), 1, "float16")
+    where = (("n",), 1, 1, (Occurrence("g", 0, 1),))
+    cast = SubgraphRow(*fields, "float16", "a", "cv", *where)
+    sized = SubgraphRow(*fields, "batch=4", "b", "cv", *where)
+    for both in (union(cast, sized), union(sized, cast)):
+        assert (both.variant, both.original, both.num_places) == ("batch=4", "b", 2)
+
+
 def test_a_graph_that_cannot_be_mined_is_a_record():
     broken = replace(TWO[0], program=TWO[0].program.replace("torch.relu", "torch.nonsense"))
     record, rows = mine(MiningJob(broken, (), SUBGRAPH_KINDS))
@@ -134,7 +143,7 @@ def test_a_graph_that_cannot_be_mined_is_a_record():
 @pytest.mark.slow
 def test_a_build_gives_the_same_bytes_whatever_happened_on_the_way(tmp_path):
     source = captured(tmp_path / "in")
-    records, whole = build_dataset([source], tmp_path / "one", SETTINGS, 2)
+    records, _, whole = build_dataset([source], tmp_path / "one", SETTINGS, 2)
     assert [record.error for record in records] == [None, None]
     assert whole.kinds.keys() == {"classical", "fusible", "single"}
     assert whole.num_op_sequences >= 4
@@ -145,7 +154,7 @@ def test_a_build_gives_the_same_bytes_whatever_happened_on_the_way(tmp_path):
     lines = (tmp_path / "one" / "graphs.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "one" / "graphs.jsonl").write_bytes(lines[0] + lines[1][:20])
     assert len(read_mined_records(tmp_path / "one")) == 1
-    _, again = build_dataset([source], tmp_path / "one", SETTINGS, resume=True)
+    _, _, again = build_dataset([source], tmp_path / "one", SETTINGS, resume=True)
     assert again == whole
     manifest, files = read_dataset(tmp_path / "one")
     assert manifest == whole

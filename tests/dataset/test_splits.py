@@ -75,6 +75,15 @@ def test_a_shared_structure_is_a_leak_whatever_the_op_sequence_says():
         check_leaks(parts, {"r1": "train", "r2": "eval"}, NONE)
 
 
+def test_a_variant_apart_from_its_original_is_a_leak_either_way():
+    parts = [part("r1", "a"), RowKeys("r2", "s2", ("b",), "r1"), RowKeys("r3", "s3", ("c",), "r1")]
+    sides = {"r1": "train", "r2": "eval", "r3": "train"}
+    assert leaks(parts, sides, NONE) == [Leak("r1", "variant", "r2"), Leak("r3", "variant", "r2")]
+    other_way = {"r1": "eval", "r2": "train", "r3": "eval"}
+    assert leaks(parts, other_way, NONE) == [Leak("r2", "variant", "r1")]
+    assert not leaks(parts, dict.fromkeys(sides, "train"), NONE)
+
+
 def test_a_split_made_without_a_suite_leaks_it():
     suites = SuiteKeys({"s": "h"}, {("op0", "b"): "s"}, {})
     sides, _ = split(PARTS, 0.0, 0, NONE)

@@ -9,8 +9,9 @@ import pytest
 from passnet.dataset.store import SubgraphRow, write_dataset
 from passnet.dataset.verification import row_error, verify
 from passnet.errors import InputError
-from tests.dataset.rows import ROWS, in_order, write
+from tests.dataset.rows import CHAIN, RELU, ROWS, in_order, row_of_one_place, write
 from tests.dataset.test_query import edit_manifest
+from tests.graph.programs import graph_of
 
 ROW = ROWS[0]
 
@@ -89,6 +90,23 @@ def test_wrong_rows_are_counted_and_the_rest_is_read(tmp_path: Path):
 def test_a_row_that_stands_twice_is_wrong(tmp_path: Path):
     verification = verify(write(tmp_path / "data", [*ROWS, ROW]))
     assert verification.rows == (f"{ROW.full[:16]}: stands 2 times",)
+
+
+def test_a_variant_is_one_of_its_original_or_wrong(tmp_path: Path):
+    original = ROWS[1]
+    other = row_of_one_place(graph_of(CHAIN, (5, 3)), variant="batch=5", original=original.full)
+    good = row_of_one_place(graph_of(RELU, (5, 3)), variant="batch=5", original=original.full)
+    assert verify(write(tmp_path / "good", [original, good])).ok
+    verification = verify(write(tmp_path / "alone", [good]))
+    assert verification.ok and verification.num_alone == 1
+    wrong = verify(write(tmp_path / "wrong", [original, other]))
+    assert wrong.rows == (f"{other.full[:16]}: is no variant of {original.full[:16]}",)
+    cast = row_of_one_place(
+        graph_of(RELU, (5, 3), "float16"), variant="batch=5", original=original.full
+    )
+    assert verify(write(tmp_path / "cast", [original, cast])).num_wrong == 1
+    assert verify(write(tmp_path / "named", [original, replace(cast, variant="float16")])).ok
+    assert row_error(replace(good, variant="large")) == f"{good.full[:16]}: wrong variant"
 
 
 def test_files_that_are_not_those_of_the_manifest_are_named(tmp_path: Path):

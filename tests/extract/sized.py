@@ -70,6 +70,14 @@ def fixed():
     return Net(Fixed(), (floats(2, 4, axes=("batch", "4")),))
 
 
+def without_batch():
+    return Net(torch.nn.ReLU(), (floats(4, 8, axes=("node", "8")),))
+
+
+def lacking():
+    import no_such_library  # noqa: F401
+
+
 def words():
     class Words(torch.nn.Module):
         def __init__(self) -> None:

@@ -99,6 +99,28 @@ def test_the_error_of_folded_weights_may_be_larger() -> None:
     assert compare_outputs(off, right, None, is_frozen=True).wrong is None
 
 
+def embedded(ids: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.embedding(ids, torch.arange(20.0).view(10, 2))
+
+
+WAYS_OF_INDICES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], bool]] = {
+    "the same": (embedded, True),
+    "wraps a negative one": (lambda ids: embedded(torch.where(ids < 0, ids + 10, ids)), False),
+    "in 32 bits": (lambda ids: embedded(ids.int()), False),
+    "zeros": (lambda ids: embedded(ids.clamp(0, 9)), False),
+}
+
+
+@pytest.mark.parametrize("case", WAYS_OF_INDICES)
+def test_an_index_that_is_none_must_be_an_error(case: str) -> None:
+    run, is_right = WAYS_OF_INDICES[case]
+    call = NetCall(embedded, (torch.tensor([1, 4, 9]),), {})
+    entry = call.entry(case, lambda tensors: [run(tensors[0])])
+    wrong = EagerComparison(call).agreement(entry).wrong
+    assert wrong is None if is_right else "it does not fail" in str(wrong)
+    assert EagerComparison(call, finite=True).agreement(entry).wrong is None
+
+
 def test_whole_numbers_that_must_fit_stay_as_they_are() -> None:
     def net(x: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         return x.reshape(size.tolist()) * 2

@@ -6,10 +6,11 @@ import torch
 
 from passnet.errors import EngineError
 from passnet.optimizer.engines import build_entry_of, load_entry_of
-from passnet.optimizer.graph_engine import CHOSEN_FOLDER
+from passnet.optimizer.graph_engine import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.ranges import net_ranges
 from passnet.passes.folder import LIST_FILE
-from tests.optimizer.nets import block
+from tests.optimizer.nets import block, loop
 
 
 def assert_right(call: NetCall, outputs: object) -> None:
@@ -35,12 +36,13 @@ def test_the_graph_reads_weights_as_they_are(tmp_path: Path) -> None:
     torch.testing.assert_close(list(entry.run(call.tensors())), call.eager_outputs(call.leaves))
 
 
-def test_a_net_of_several_graphs_has_no_graph(tmp_path: Path) -> None:
-    def broken(x: torch.Tensor) -> torch.Tensor:
-        y = torch.relu(x) + 1
-        torch._dynamo.graph_break()
-        return torch.tanh(y)
+def broken(x: torch.Tensor) -> torch.Tensor:
+    y = torch.relu(x) + 1
+    torch._dynamo.graph_break()
+    return torch.tanh(y)
 
+
+def test_a_net_of_several_graphs_has_no_graph(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="2 graphs and not one"):
         build_entry_of("graph", NetCall(broken, (torch.ones(3),), {}), tmp_path / "graph")
 
@@ -141,3 +143,48 @@ def test_the_passes_that_were_chosen_are_applied_and_kept_with_the_way(tmp_path:
     write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS.replace("torch.relu", "torch.tanh"))
     with pytest.raises(EngineError, match="no pass matches"):
         build_entry_of("passes", call, tmp_path / "passes")
+
+
+def test_all_graphs_of_a_net_are_captured_once() -> None:
+    found = captured_graphs(NetCall(loop(), (torch.randn(2, 8),), {}))
+    captured = [graph for graph, _ in found]
+    targets = [[op.target for op in each.graph.program.ops] for each in captured]
+    assert targets == [
+        ["torch._C._nn.linear", "torch.relu", "operator.mul"],
+        ["torch.relu", "torch.tanh", "operator.add"],
+    ]
+    ranges, _ = net_ranges(captured)
+    assert {place.graph for each in ranges for place in each.places} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("engine", "rest"),
+    [
+        ("passes", "op by op"),
+        pytest.param("passes_compiled", "by Inductor", marks=pytest.mark.slow),
+    ],
+)
+def test_passes_are_applied_in_all_graphs_of_a_net_with_breaks_behind_guards(
+    engine: str, rest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = loop()
+    call = NetCall(net, (torch.randn(2, 8),), {})
+    write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS)
+    entry = build_entry_of(engine, call, tmp_path / engine)
+    assert_right(call, entry.run(call.tensors()))
+    assert entry.says == f"2 graphs with passes, the rest {rest}, called behind Dynamo's guards"
+    with torch.no_grad():
+        net.blocks[1].linear.weight.add_(1.0)
+    other = [torch.randn(2, 8)]
+    torch.testing.assert_close(list(entry.run(other)), call.eager_outputs(call.filled(other)))
+    shutil.rmtree(tmp_path / engine / "passes" / "000")
+    wrong = PASS.replace("x.clamp(min=0)", "x.clamp(min=0) + 1")  # that it is called everywhere
+    write_pass(tmp_path / engine / "passes" / "000", wrong)
+    loaded = load_entry_of(engine, call, tmp_path / engine)
+    found = list(loaded.run(other))
+    monkeypatch.setattr(torch, "relu", lambda x: x.clamp(min=0) + 1)
+    torch.testing.assert_close(found, call.eager_outputs(call.filled(other)))
+    shutil.rmtree(tmp_path / CHOSEN_FOLDER)
+    write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS.replace("torch.relu", "torch.sin"))
+    with pytest.raises(EngineError, match="no pass matches"):
+        build_entry_of(engine, call, tmp_path / engine)

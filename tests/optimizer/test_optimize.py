@@ -12,11 +12,12 @@ from passnet.optimizer import optimize as room
 from passnet.optimizer.engines import ENGINES, Engine
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.net_call import NetCall
-from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+from passnet.optimizer.optimize import RANGES_FILE, OptimizeSettings, optimize_calls
 from passnet.optimizer.package import load
-from passnet.optimizer.record import RECORD_FILE
+from passnet.optimizer.record import RECORD_FILE, EngineRecord, RangeRecord, RangesRecord
 from passnet.optimizer.tables import optimized_tables
-from tests.optimizer.nets import block
+from passnet.records.serialise import read_json, write_json
+from tests.optimizer.nets import OpenLoop, block
 
 QUICK = OptimizeSettings(engines=("graph",), seconds=0.02)
 
@@ -113,6 +114,34 @@ def test_a_run_goes_on_where_it_was_ended(stand_ins: dict[str, int], tmp_path: P
     assert stand_ins == {"none": 1, "wrong": 1, "quick": 1}
     with pytest.raises(InputError, match="holds an optimised net already"):
         optimize_calls(slow_net, [call], settings, out, resume=True)
+
+
+def test_what_authors_came_to_is_kept_for_a_run_that_goes_on(tmp_path: Path) -> None:
+    settings = OptimizeSettings(engines=("passes", "graph"), authors=("library",), seconds=0.02,
+                                library=str(tmp_path / "library"))  # fmt: skip
+    out, call = tmp_path / "out", ((torch.randn(2, 8),), {})
+
+    def end(record: EngineRecord) -> None:
+        if record.engine == "passes":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        optimize_calls(block(), [call], settings, out, progress=end)
+    file = out / "form-0" / RANGES_FILE
+    assert read_json(file, RangesRecord).authors == ("library",)
+    found = RangeRecord(("torch.tanh",), 1, 0, "somebody", "slower", None, None, 0.0)
+    write_json(file, RangesRecord(("library",), (found,)))
+    [form] = optimize_calls(block(), [call], settings, out, resume=True).record.forms
+    assert form.ranges == (found,)
+
+
+def test_a_net_of_which_dynamo_finds_nothing_runs_as_it_was(tmp_path: Path) -> None:
+    settings = OptimizeSettings(engines=("graph", "passes"), authors=("library",), seconds=0.02,
+                                library=str(tmp_path))  # fmt: skip
+    record = optimize_calls(OpenLoop().eval(), [((torch.randn(4),), {})], settings).record
+    _, graph, passes = record.forms[0].engines
+    assert graph.reason is not None and "found no tensor op to trace" in graph.reason
+    assert passes.status == "refused" and record.forms[0].chosen == "eager"
 
 
 def test_what_is_kept_is_had_back(tmp_path: Path) -> None:

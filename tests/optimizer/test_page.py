@@ -228,7 +228,7 @@ def test_an_optimised_net_has_a_page_with_the_trial_of_its_pass(tmp_path: Path) 
     library = PassLibrary(tmp_path / "library")
     entry = library.add(tanh_mul(), "compiler", this_hardware(), folder(), trial())
     settings = OptimizeSettings(engines=("passes",), authors=("library",), seconds=0.02,
-                                num_threads=1, library=str(library.folder))  # fmt: skip
+                                threads=1, library=str(library.folder))  # fmt: skip
     call = ((torch.ones(4, 8), torch.ones(4, 8)), {})
     optimize_calls(TanhMul().eval(), [call], settings, tmp_path / "out")
     [form] = read_json(tmp_path / "out" / RECORD_FILE, OptimizedRecord).forms

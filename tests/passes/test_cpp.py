@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from passnet.errors import PassError
+from passnet.jobs.cache import CACHE_VARIABLE
 from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
@@ -44,7 +45,7 @@ extern "C" void scale(const float* x, float* out, int64_t size, float by, double
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder that kernels are compiled into."""
-    monkeypatch.setenv(cpp.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     return tmp_path / "cpp"
 
 
@@ -61,7 +62,7 @@ def header(
         return out
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(cpp.CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
+        patch.setenv(CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
         yield run
 
 
@@ -258,3 +259,15 @@ def test_typed_kernels_of_both_dtypes_are_compiled_once(cache: Path) -> None:
     made[torch.float32](x, out, 3, 0.5, 0.25)
     assert out.tolist() == [0.25, 0.75, 1.25]
     assert len(list(cache.iterdir())) == 1
+
+
+def test_the_text_that_a_kernel_returns_is_raised_as_an_error(cache: Path) -> None:
+    source = (
+        "#include <cstdint>\n"
+        'extern "C" const char* first(const int64_t* x, int64_t most) {\n'
+        '  return x[0] > most ? "too large" : nullptr;\n}\n'
+    )
+    first = cpp.kernel(source, "first")
+    first(torch.tensor([3]), 3)
+    with pytest.raises(RuntimeError, match="kernel first: too large"):
+        first(torch.tensor([4]), 3)

@@ -22,7 +22,7 @@ from inspect_ai.util import LimitExceededError
 from passnet.agent.attempt import Attempt, Ending, Message, ToolCall
 from passnet.agent.attempt_record import attempt_record
 from passnet.agent.inspect_llm import named, request_failure
-from passnet.agent.prompt import attack_prompt, system_prompt, task_prompt
+from passnet.agent.prompt import attack_prompt, range_prompt, system_prompt, task_prompt
 from passnet.agent.session import Session, new_session
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.agent.tools import tool_schemas
@@ -101,6 +101,8 @@ def _author(
             sessions[state.uuid] = session
             await to_thread.run_sync(session.evaluator.prepare, task)
             prompt = await to_thread.run_sync(task_prompt, task, settings.run)
+            if settings.num_layouts is not None:
+                prompt += range_prompt(settings.num_layouts)
             state.messages = [
                 ai.ChatMessageSystem(content=_system_prompt(settings)),
                 ai.ChatMessageUser(content=prompt),

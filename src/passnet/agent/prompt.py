@@ -68,6 +68,12 @@ def task_prompt(task: Task, settings: RunSettings) -> str:
     )
 
 
+def range_prompt(num_layouts: int) -> str:
+    """What is to be said of a task that is a range of a net, after the task itself."""
+    layouts = filled("layouts.md", num_layouts=str(num_layouts)) if num_layouts else ""
+    return filled("range.md", layouts=layouts).rstrip()
+
+
 def _example(kind: str) -> str:
     folder = PROMPTS / EXAMPLES[kind]
     files = [

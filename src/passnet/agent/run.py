@@ -19,7 +19,7 @@ from passnet.agent.attempt import ATTEMPTS_FILE, Attempt, best_state
 from passnet.agent.attempt_record import attempt_record
 from passnet.agent.files import write_files
 from passnet.agent.session import Session, new_session
-from passnet.agent.settings import AgentSettings
+from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.bench.cluster import device_of
 from passnet.errors import AuthorError, InputError, boundary
 from passnet.jobs.actors import run_actors
@@ -85,7 +85,7 @@ def run_agent(
         )
     if not on_ray:
         find_device(settings.run.judge.device)
-    llm = _open_llm(settings) if settings.author == "llm" else None
+    llm = open_author(settings.llm, settings.limits.cost) if settings.author == "llm" else None
     content_hash = held_out.content_hash if held_out else None
     settings = replace(settings, run=replace(settings.run, held_out=content_hash))
     key = attrgetter("task", "number")
@@ -163,8 +163,8 @@ def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> Non
             file.unlink()
 
 
-def _open_llm(settings: AgentSettings) -> Model:
-    """The llm of a run, before anything is written.
+def open_author(settings: LlmSettings | None, cost: float | None = None) -> Model:
+    """The llm of a run, before anything is written; `cost` is the limit of an attempt, in dollars.
 
     Raises:
         InputError: Inspect is not installed, or broken, or a limit of cost has no prices.
@@ -175,11 +175,11 @@ def _open_llm(settings: AgentSettings) -> Model:
     with boundary(InputError, "inspect_ai, which asks llms, cannot be imported"):
         from passnet.agent.inspect_llm import check_price, open_llm
 
-    if settings.llm is None:
+    if settings is None:
         raise InputError("the author llm needs the name of one: give --llm provider/name")
-    llm = open_llm(settings.llm)
-    if settings.limits.cost is not None:
-        check_price(llm, settings.llm)
+    llm = open_llm(settings)
+    if cost is not None:
+        check_price(llm, settings)
     return llm
 
 
@@ -187,7 +187,8 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
     """Let an llm make the attempts of a task of Inspect.
 
     Raises:
-        AuthorError: it was interrupted, or Inspect failed.
+        AuthorError: Inspect failed.
+        KeyboardInterrupt: it was interrupted, which Inspect keeps to itself.
         OSError: the disk is too full for Inspect's logs.
     """
     import inspect_ai
@@ -202,7 +203,7 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
         fail_on_error=False,
     )
     if not logs or logs[0].status == "cancelled":
-        raise AuthorError(f"{out}: interrupted")
+        raise KeyboardInterrupt
     if logs[0].status == "error":
         text = logs[0].error.message if logs[0].error else "no reason was given"
         for number in (errno.ENOSPC, errno.EDQUOT):  # Inspect keeps of an error its text alone

@@ -68,6 +68,8 @@ class AgentSettings:
             the luckiest of several.
         kernels: for attacks on the judge, the folder with an honest pass folder for each task, from
             which its attempts begin; see `agent.attack`.
+        num_layouts: of a range of a net how many of its first ops only give arguments the order in
+            memory that they have there; None where tasks are no ranges.
     """
 
     author: AuthorName
@@ -80,3 +82,4 @@ class AgentSettings:
     is_guarded: bool = False
     is_judged_anew: bool = True
     kernels: str | None = None
+    num_layouts: int | None = None

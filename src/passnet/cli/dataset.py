@@ -5,7 +5,6 @@ What is done with a dataset that is there is in `dataset_rows`, `dataset_files`,
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from passnet.cli.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
+    from passnet.dataset.build import BuildShard
     from passnet.jobs.executors import Executor
 
 FAILURES_SHOWN = 20
@@ -46,6 +46,22 @@ def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
     print_result(as_json, manifest, [line])
 
 
+def _shard(_: click.Context, __: click.Parameter, text: str | None) -> BuildShard:
+    """The part of a build that an option names.
+
+    Raises:
+        InputError: it names none.
+    """
+    from passnet.dataset.build import WHOLE, BuildShard
+
+    if text is None:
+        return WHOLE
+    number, slash, total = text.partition("/")
+    if not (slash and number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
+        raise InputError(f"--shard {text}: give two numbers such as 2/8, from 1/8 to 8/8")
+    return BuildShard(int(number), int(total))
+
+
 @dataset.command("build")
 @opt.folders
 @opt.out("The folder of the dataset")
@@ -54,18 +70,29 @@ def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
             "kinds", multiple=True)  # fmt: skip
 @opt.choice("--dtype", [*opt.DTYPES, "none"], "A dtype to make variants of subgraphs in "
             "(repeatable), or none; all dtypes if not given.", "dtypes", multiple=True)  # fmt: skip
+@opt.flag("--sizes", "Add rows at other sizes: capture the nets again at published shapes.")
+@opt.count("--num-sizes", "With --sizes, the most other shapes that a net gets; 9 are all.",
+           type=click.IntRange(1, 9), default=3)  # fmt: skip
+@opt.option("--shard", "Work only on this part of the nets, such as 2/8; --with puts parts "
+            "together.", metavar="NUMBER/TOTAL", callback=_shard)  # fmt: skip
+@opt.path("--with", "A folder of another such build, of another part for instance; what it has "
+          "done is taken over (repeatable).", "others", multiple=True)  # fmt: skip
 @opt.resume
 @opt.executor
 @opt.json
 def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[str, ...],
-                  dtypes: tuple[str, ...], resume: bool, executor: Executor,
+                  dtypes: tuple[str, ...], sizes: bool, num_sizes: int, shard: BuildShard,
+                  others: tuple[Path, ...], resume: bool, executor: Executor,
                   as_json: bool) -> None:  # fmt: skip
     """Make a dataset of the subgraphs of the sets of captured graphs in FOLDERS.
 
     The corpus is folded as a whole; every graph is then cut into patterns that repeat (classical),
-    ranges that Inductor would fuse (fusible), and single ops.
+    ranges that Inductor would fuse (fusible), and single ops. With --sizes the nets are then
+    captured again at other sizes, and cut at the same ops; --resume adds them to a dataset that was
+    built without.
     """
     from passnet.dataset.build import BuildSettings, build_dataset
+    from passnet.dataset.build_records import count_sized
     from passnet.mine.dtypes import DTYPES
     from passnet.mine.subgraphs import SUBGRAPH_KINDS
     from passnet.report.progress import late_progress
@@ -75,10 +102,11 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
     settings = BuildSettings(
         kinds=tuple(kind for kind in SUBGRAPH_KINDS if kind in kinds or not kinds),
         dtypes=tuple(dtype for dtype in DTYPES if dtype in dtypes or not dtypes),
+        num_sizes=num_sizes if sizes else 0,
     )
     with late_progress() as start:
-        records, manifest = build_dataset(
-            folders, out, settings, jobs, resume, executor, partial(start, "mining graphs")
+        records, sized, manifest = build_dataset(
+            folders, out, settings, jobs, resume, executor, start, shard, others
         )
     failed = [record for record in records if record.error]
     refused = sum(sum(record.refused.values()) for record in records)
@@ -92,7 +120,15 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
         f"places of {len(records)} graphs; {manifest.num_op_sequences} op sequences; "
         f"{refused} ranges could not be cut; in {out}"
     )
-    print_result(as_json, {"graphs": records, "dataset": manifest}, lines)
+    if counts_sized := count_sized(sized):
+        whole = counts_sized.whole
+        causes = ", ".join(f"{count} {cause}" for cause, count in counts_sized.causes.items())
+        lines.append(
+            f"at other sizes {whole.num_made} of {whole.num_tried} graphs of "
+            f"{counts_sized.num_nets} nets, with {whole.num_rows} subgraphs; not made: "
+            f"{causes or 'none'}; `passnet dataset stats {out}` has more"
+        )
+    print_result(as_json, {"graphs": records, "sizes": sized, "dataset": manifest}, lines)
 
 
 @dataset.command("sample")

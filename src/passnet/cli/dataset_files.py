@@ -27,7 +27,8 @@ LEFT_OUT_SHOWN = 20
 @opt.jobs("Rows")
 @opt.json
 def verify_command(folder: Path, num_runs: int, seed: int, jobs: int, as_json: bool) -> None:
-    """Check a dataset: its files against the manifest, and every row against its text.
+    """Check a dataset: its files against the manifest, every row against its text, and every
+    variant against its original.
 
     With --run, rows are also built and run with the inputs seen at capture, each in a process of
     its own. Exits with 1 if anything is wrong.
@@ -38,8 +39,10 @@ def verify_command(folder: Path, num_runs: int, seed: int, jobs: int, as_json: b
     with late_progress() as start:
         verification = verify(folder, num_runs, jobs, seed, start)
     errors = (*verification.files, *verification.rows, *verification.runs)
+    alone = f"{verification.num_alone} variants without their original; "
     summary = (
         f"{verification.num_rows} rows, {verification.num_wrong} wrong; "
+        f"{alone if verification.num_alone else ''}"
         f"{len(verification.files)} errors of files; {verification.num_run} run, "
         f"{verification.num_failed} failed"
     )

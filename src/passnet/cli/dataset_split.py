@@ -32,8 +32,8 @@ def split_command(
 ) -> None:
     """Split the rows of a dataset into train and eval, apart by op sequence.
 
-    The side of a row follows from its op sequence, the share and the seed alone; op sequences of
-    the suites are always on the side of eval.
+    The side of a row follows from its op sequence, the share and the seed alone, so that a variant
+    is on the side of its original; op sequences of the suites are always on the side of eval.
     """
     from passnet.dataset.splits import split, write_split
     from passnet.records.atomic_folder import atomic_folder
@@ -61,7 +61,7 @@ def split_command(
 def leaks_command(
     folder: Path, split_folder: Path, suite_names: tuple[str, ...], as_json: bool
 ) -> None:
-    """List the rows to train on whose op sequence or structure is evaluated on.
+    """List the rows to train on whose op sequence, structure, original or variant is evaluated on.
 
     Exits with 1 if there are any.
     """
@@ -81,8 +81,11 @@ def _parts(folder: Path) -> list[RowKeys]:
     from passnet.dataset.splits import RowKeys
 
     with Dataset(folder) as dataset:
-        rows = dataset.table(columns=("full", "structure", "op_sequence")).to_pylist()
-    return [RowKeys(row["full"], row["structure"], tuple(row["op_sequence"])) for row in rows]
+        rows = dataset.table(columns=("full", "structure", "op_sequence", "original")).to_pylist()
+    return [
+        RowKeys(row["full"], row["structure"], tuple(row["op_sequence"]), row["original"])
+        for row in rows
+    ]
 
 
 COMMANDS = (split_command, leaks_command)

@@ -30,6 +30,9 @@ HOLDINGS = {
 }
 """What a line is in the files of records that runs go on with."""
 
+WAY_FILES = "form-*/*/engine.json"
+"""What `passnet optimize` leaves of each way to run a net."""
+
 SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 """For a terminal on which a progress bar may have hidden it."""
 
@@ -108,12 +111,14 @@ def _outlook(command: click.Context | None) -> str:
     if folder is None:
         return f"what it had begun is not complete; to begin again: {words}"
     held = "nothing is finished yet"
+    counts = {"tried ways": sum(1 for _ in folder.glob(WAY_FILES))}
     for name, unit in HOLDINGS.items():
         with suppress(OSError):
-            count = (folder / name).read_bytes().count(b"\n")
-            if count:
-                verb = "are" if count > 1 else "is"
-                held = f"{count} {unit[: None if count > 1 else -1]} {verb} kept in {folder}"
+            counts[unit] = (folder / name).read_bytes().count(b"\n")
+    for unit, count in counts.items():
+        if count:
+            verb = "are" if count > 1 else "is"
+            held = f"{count} {unit[: None if count > 1 else -1]} {verb} kept in {folder}"
     resume = "" if "--resume" in sys.argv else " --resume"
     return f"{held}; to go on: {words}{resume}"
 

@@ -48,13 +48,18 @@ class TimeSpan(click.ParamType):
             multiple=True, metavar="NAME")  # fmt: skip
 @opt.option("--author", "Let this author give passes for ranges of the net (repeatable): library, "
             "compiler, search.", "authors", multiple=True, metavar="NAME")  # fmt: skip
+@opt.option("--llm", "Let this llm write passes too, as Inspect names it (openai/…, anthropic/…).",
+            metavar="PROVIDER/NAME")  # fmt: skip
+@opt.option("--base-url", "The OpenAI-compatible endpoint to ask, if not the provider's own.",
+            metavar="URL")  # fmt: skip
 @opt.path("--library", "The folder of the library of passes; the user's own by default.")
 @opt.amount("--seconds", "Time each way for about so long.", default=2.0)
 @opt.resume
 @opt.json
 def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: bool, finite: bool,
-             engines: tuple[str, ...], authors: tuple[str, ...], library: Path | None,
-             seconds: float, resume: bool, as_json: bool) -> None:  # fmt: skip
+             engines: tuple[str, ...], authors: tuple[str, ...], llm: str | None,
+             base_url: str | None, library: Path | None, seconds: float, resume: bool,
+             as_json: bool) -> None:  # fmt: skip
     """Find the fastest way to run the net ENTRY that returns what eager torch does.
 
     ENTRY is LIBRARY/NET of the catalog, or a function of your own that returns a net and its inputs
@@ -62,6 +67,7 @@ def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: 
     is built, compared on fresh and hostile inputs, and timed in turns with the others; the net runs
     eagerly where nothing is faster.
     """
+    from passnet.agent.settings import LlmSettings
     from passnet.extract.catalog import build_entry
     from passnet.extract.entry_selection import resolve
     from passnet.extract.net import input_values
@@ -70,9 +76,11 @@ def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: 
     from passnet.optimizer.tables import optimized_tables
     from passnet.report.progress import progress
 
+    if base_url and not llm:
+        raise InputError("--base-url says where an llm is asked; give --llm PROVIDER/NAME too")
     settings = OptimizeSettings(
         freeze, finite, budget, threads, seconds, engines or None, authors,
-        str(library) if library else None,
+        str(library) if library else None, LlmSettings(llm, base_url) if llm else None,
     )  # fmt: skip
     names = resolve([entry])
     if len(names) != 1:

@@ -2,7 +2,10 @@
 
 store          a row, its file format, and the manifest of a dataset
 build          captured graphs to a dataset: fold the corpus, mine every graph, merge
-build_records  what came of mining each graph, and all in numbers
+build_sizes    the rows of a build at other sizes
+build_records  what came of each graph and of each net at another size, and all in numbers
+mined          the subgraphs of one captured graph, and the rows that they are
+resize         the subgraphs of the graphs of a net at another size
 query          a dataset asked with expressions of SQL
 stats          what a dataset holds in numbers
 verification   whether a dataset is what it says, and whether its rows run
@@ -13,6 +16,6 @@ importer       graph directories, or an exported dataset, to a dataset
 export         a dataset to graph directories, or to files for Hugging Face
 card           the README of a dataset for Hugging Face
 progress       how long work says how far it is
-variants       captured graphs at other sizes and in other dtypes; no command calls it yet
+variants       captured graphs at other sizes and in other dtypes, whole, each run where it is small
 variant_sizes  the sizes at which a net is captured again
 """

@@ -1,29 +1,25 @@
-"""Captured graphs to a dataset of subgraphs: fold the corpus, mine every graph, merge.
+"""Captured graphs to a dataset of subgraphs: fold the corpus, mine every graph, capture nets again
+at other sizes, merge.
 
 Each graph is mined in a process of its own, with limits. What is done is kept: a build that was
 killed goes on.
 """
 
 import gc
+import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeVar
 
-from passnet.dataset.build_records import RECORDS_FILE, MinedRecord
+from passnet.dataset.build_records import RECORDS_FILE, SIZES_FILE, MinedRecord, SizedRecord
+from passnet.dataset.build_sizes import add_sizes, net_of, sized_part
+from passnet.dataset.mined import Mined, mined_as, mined_rows
 from passnet.dataset.progress import ProgressStep, silent
-from passnet.dataset.store import (
-    MAX_PLACES,
-    SUBGRAPHS,
-    DatasetManifest,
-    Occurrence,
-    Provenance,
-    SubgraphRow,
-    merge_subgraphs,
-    row_of_graph,
-)
+from passnet.dataset.store import SUBGRAPHS, DatasetManifest, SubgraphRow, merge_subgraphs
 from passnet.errors import CutError, GraphError, InputError
 from passnet.extract.store import GRAPHS, GraphRow, read_set
 from passnet.graph.canonical import fingerprints
@@ -32,12 +28,14 @@ from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.jobs.executors import Executor, run_local
 from passnet.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
-from passnet.jobs.run_folder import RunFolder, unchanged
+from passnet.jobs.run_folder import RunFolder
 from passnet.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
 from passnet.mine.subgraphs import SUBGRAPH_KINDS, RangeRefusal, SubgraphKind, subgraphs
 from passnet.records.serialise import SCHEMA_VERSION, decode, encode, write_json
+
+R = TypeVar("R")
 
 RUN_FILE = "build.json"
 PARTS_FOLDER = "parts"
@@ -49,18 +47,39 @@ MAX_ERROR_CHARACTERS = 300
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
     """How a dataset is made: the kinds of subgraphs, the dtypes that they are also made in, how to
-    fold, and what a graph may take.
+    fold, what a graph may take, and at how many other sizes each net is captured again.
     """
 
     kinds: tuple[SubgraphKind, ...] = SUBGRAPH_KINDS
     dtypes: tuple[str, ...] = DTYPES
     folding: FoldingPlan = COVERING
     limits: JobLimits = JobLimits(300.0, 8192)
+    num_sizes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BuildShard:
+    """The part `number`, from 1, of `total` parts of a build; graphs of a net are in one part."""
+
+    number: int = 1
+    total: int = 1
+
+    def has(self, row: GraphRow) -> bool:
+        """Whether a captured graph is in this part."""
+        entry = (net_of(row) or row.sources[0]).entry
+        return (
+            int(hashlib.sha256(entry.encode()).hexdigest()[:8], 16) % self.total + 1 == self.number
+        )
+
+
+WHOLE = BuildShard()
 
 
 @dataclass(frozen=True, slots=True)
 class BuildInfo:
-    """What a build was started with; only one with the same goes on with it."""
+    """What a build was started with; only one with the same goes on with it, or one with more
+    sizes.
+    """
 
     schema_version: int
     settings: BuildSettings
@@ -84,48 +103,122 @@ def build_dataset(
     num_workers: int = 1,
     resume: bool = False,
     executor: Executor = run_local,
-    announce: Callable[[int], ProgressStep] = silent,
-) -> tuple[list[MinedRecord], DatasetManifest]:
+    announce: Callable[[str, int], ProgressStep] = silent,
+    shard: BuildShard = WHOLE,
+    others: Sequence[Path] = (),
+) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:
     """Make a dataset, in the folder `out`, of the subgraphs of sets of captured graphs.
 
-    With `resume`, it goes on with the build that `out` holds. `num_workers` graphs are mined at a
-    time, where the executor says; `announce` is told how many there are, and what it gives is
-    called after each.
+    Args:
+        folders: the sets of captured graphs.
+        out: the folder of the build, and of the dataset.
+        settings: how it is made.
+        num_workers: how many graphs, or nets, are worked on at a time.
+        resume: go on with the build that `out` holds.
+        executor: where that is done.
+        announce: told what is done and how often; what it gives is called after each.
+        shard: the part of the graphs to work on; the dataset has all that `out` holds.
+        others: folders of builds of the same graphs with the same settings, of other parts for
+            instance; what they have done is taken over.
+
+    Returns:
+        What came of every graph that is done, of every net at another size, and the dataset.
 
     Raises:
-        InputError: there are no graphs; `out` holds a build and `resume` is off, or another one.
+        InputError: there are no graphs; `out` holds a build and `resume` is off, or another one;
+            or one of `others` is another one.
     """
     sets = [read_set(folder) for folder in folders]
     rows = {row.full: row for _, files in sets for file in files for row in GRAPHS.read(file)}
     if not rows:
         raise InputError(f"{folders[0]}: holds no graph to mine")
-    run = RunFolder(
-        out,
-        RUN_FILE,
-        BuildInfo,
-        RECORDS_FILE,
-        MinedRecord,
-        lambda record: record.graph,
-        "mined graphs",
-    )
-    complaint = f"{out}: was built of other graphs or with other settings; choose another --out"
     info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows)))
+    for other in others:
+        _same_build(other, _mined_run(other).read_info(), info)
     versions: dict[str, set[str]] = defaultdict(set)
     for manifest, _ in sets:
         for package, numbers in manifest.versions.items():
             versions[package].update(numbers)
-    with run.begin(info, resume, unchanged(complaint)):
-        records = run.records()
-        missing = [name for name in sorted(rows) if name not in records]
-        step = announce(len(missing))
-        work = partial(mine_isolated, jobs=_jobs(rows, settings), limits=settings.limits)
+    mined, sized = _mined_run(out), _sized_run(out)
+    part_of, sized_part_of = partial(_part, out), partial(sized_part, out)
+    with mined.begin(info, resume, partial(_same_build, out)):
+        for other in others:
+            _take_over(mined, _mined_run(other), part_of, partial(_part, other))
+            _take_over(sized, _sized_run(other), sized_part_of, partial(sized_part, other))
+        chosen = {name: row for name, row in sorted(rows.items()) if shard.has(row)}
+        records = mined.records()
+        missing = [name for name in chosen if name not in records]
+        step = announce("mining graphs", len(missing))
+        jobs = _jobs(rows, settings) if missing else {}
+        work = partial(mine_isolated, jobs=jobs, limits=settings.limits)
         outcomes = executor(missing, work, num_workers)
-        for record in run.keep(outcomes, len(records), lambda record: _part(out, record.graph)):
+        for record in mined.keep(outcomes, len(records), lambda record: part_of(record.graph)):
             records[record.graph] = record
             step(record.graph[:12])
-        parts = [_part(out, name) for name in rows]
+        if settings.num_sizes:
+            add_sizes(
+                sized, chosen.values(), settings.num_sizes, part_of, settings.limits,
+                num_workers, executor, announce,
+            )  # fmt: skip
+        resized = sized.records()
+        parts = [*map(part_of, records), *map(sized_part_of, resized)]
         merged = merge_subgraphs([part for part in parts if part.exists()], out, versions)
-    return [records[name] for name in sorted(rows)], merged
+    return (
+        [records[name] for name in sorted(records)],
+        [resized[key] for key in sorted(resized)],
+        merged,
+    )
+
+
+def _mined_run(out: Path) -> RunFolder[BuildInfo, MinedRecord, str]:
+    graph = attrgetter("graph")
+    return RunFolder(out, RUN_FILE, BuildInfo, RECORDS_FILE, MinedRecord, graph, "mined graphs")
+
+
+def _sized_run(out: Path) -> RunFolder[BuildInfo, SizedRecord, str]:
+    """What the same folder has of nets at other sizes; the run of mined graphs has its lock."""
+    key = attrgetter("key")
+    return RunFolder(out, RUN_FILE, BuildInfo, SIZES_FILE, SizedRecord, key, "nets at a size")
+
+
+def _same_build(folder: Path, begun: BuildInfo, info: BuildInfo) -> BuildInfo:
+    """What a build goes on with, which may be more sizes than it was begun with.
+
+    Raises:
+        InputError: it is a build of other graphs or with other settings, or of more sizes.
+    """
+    if begun.settings.num_sizes > info.settings.num_sizes:
+        raise InputError(
+            f"{folder}: was built with --sizes --num-sizes {begun.settings.num_sizes}; give these, "
+            "or choose another --out"
+        )
+    without = [
+        replace(each, settings=replace(each.settings, num_sizes=0)) for each in (begun, info)
+    ]
+    if without[0] != without[1]:
+        raise InputError(
+            f"{folder}: was built of other graphs or with other settings; choose another --out"
+        )
+    return info
+
+
+def _take_over(
+    run: RunFolder[BuildInfo, R, str],
+    other: RunFolder[BuildInfo, R, str],
+    part_of: Callable[[str], Path],
+    other_part_of: Callable[[str], Path],
+) -> None:
+    """Store what another run has done and this one has not."""
+    records = run.records()
+
+    def outcomes() -> Iterator[JobOutcome[R]]:
+        for name, record in other.records().items():
+            if name not in records:
+                part = other_part_of(name)
+                yield JobOutcome(record, part.read_bytes() if part.exists() else None)
+
+    for _ in run.keep(outcomes(), len(records), lambda record: part_of(run.key(record))):
+        pass
 
 
 def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, MiningJob]:
@@ -188,7 +281,7 @@ def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
     num_found: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    captured: _Mined = {}
+    captured: Mined = {}
     error = None
     try:
         for subgraph in subgraphs(graph, job.classical, job.kinds, row.full[:12]):
@@ -197,7 +290,7 @@ def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
                 reasons[_common_reason(subgraph.reason)] += 1
             else:
                 num_found[subgraph.kind] += 1
-                mined = _mined_as(subgraph.graph, captured)
+                mined = mined_as(subgraph.graph, captured)
                 mined.ranges[subgraph.start, subgraph.stop].add(subgraph.kind)
     except GraphError as cause:
         error = str(cause)[:MAX_ERROR_CHARACTERS]
@@ -228,30 +321,7 @@ def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
     return record, rows
 
 
-@dataclass(slots=True)
-class _MinedSubgraph:
-    """A subgraph, the kinds of its ranges in the graph, and for one in another dtype the full
-    fingerprint of what it was made of.
-    """
-
-    graph: Graph
-    ranges: dict[tuple[int, int], set[SubgraphKind]] = field(
-        default_factory=lambda: defaultdict(set)
-    )
-    original: str = ""
-
-
-_Mined: TypeAlias = dict[str, _MinedSubgraph]
-"""The subgraphs of one graph by full fingerprint."""
-
-
-def _mined_as(graph: Graph, mined: _Mined) -> _MinedSubgraph:
-    full = fingerprints(graph).full
-    assert full is not None, "a cut graph has specs"
-    return mined.setdefault(full, _MinedSubgraph(graph))
-
-
-def _in_dtype(graph: Graph, dtype: str, captured: _Mined) -> _Mined:
+def _in_dtype(graph: Graph, dtype: str, captured: Mined) -> Mined:
     """The same ranges of the graph in another dtype, but for those that are the same in it.
 
     Raises:
@@ -260,7 +330,7 @@ def _in_dtype(graph: Graph, dtype: str, captured: _Mined) -> _Mined:
     varied = in_dtype(graph, dtype)
     single = Graph(single_assignment(varied.program), varied.tensors)
     parent = parent_of(single.program, inferred_specs(single))
-    variants: _Mined = {}
+    variants: Mined = {}
     for original, subgraph in captured.items():
         for (start, stop), kinds in subgraph.ranges.items():
             try:
@@ -268,29 +338,15 @@ def _in_dtype(graph: Graph, dtype: str, captured: _Mined) -> _Mined:
             except CutError:
                 continue  # a value that crosses the cut has no size that follows in this dtype
             if fingerprints(variant).full not in captured:
-                mined = _mined_as(variant, variants)
+                mined = mined_as(variant, variants)
                 mined.ranges[start, stop] |= kinds
                 mined.original = original
     return variants
 
 
-def _rows(parent: GraphRow, mined: _Mined, variant: str) -> list[SubgraphRow]:
-    nets = sorted({source.entry for source in parent.sources})
-    rows = []
-    for full, subgraph in sorted(mined.items()):
-        occurrences = [Occurrence(parent.full, *ops) for ops in sorted(subgraph.ranges)]
-        provenance = Provenance(
-            kinds=tuple(sorted({kind for kinds in subgraph.ranges.values() for kind in kinds})),
-            variant=variant,
-            original=subgraph.original,
-            domain=parent.domain,
-            nets=tuple(nets[:MAX_PLACES]),
-            num_graphs=1,
-            num_places=len(occurrences),
-            places=tuple(occurrences[:MAX_PLACES]),
-        )
-        rows.append(row_of_graph(subgraph.graph, provenance, full[:16]))
-    return rows
+def _rows(parent: GraphRow, mined: Mined, variant: str) -> list[SubgraphRow]:
+    nets = {source.entry for source in parent.sources}
+    return mined_rows(mined, variant, parent.full, parent.domain, nets)
 
 
 _REASONS = (

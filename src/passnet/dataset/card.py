@@ -27,7 +27,8 @@ COLUMNS: Mapping[str, str] = {
     "op_sequence": "the names of the ops, in order",
     "num_ops": "how many",
     "dtype": "the floating-point dtype of most arguments, `none` without one",
-    "variant": "the dtype that a captured row was made in; empty for what was captured",
+    "variant": "what differs from the captured row: a dtype, or the sizes of axes of its net "
+    "(`batch=4,sequence=16`); empty for what was captured",
     "original": "`full` of the row that a variant was made of",
     "domain": "of the first net: `nlp`, `cv`, `multimodal`, `audio` or `other`",
     "nets": f"the nets that it was found in, the first {MAX_PLACES} by name",

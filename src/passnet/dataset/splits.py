@@ -24,11 +24,14 @@ Ops: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class RowKeys:
-    """What a split knows of a row: its full fingerprint, structure and op sequence."""
+    """What a split knows of a row: its full fingerprint, structure and op sequence, and the full
+    fingerprint of the row that it is a variant of, if it is one.
+    """
 
     full: str
     structure: str
     ops: Ops
+    original: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,14 @@ class SplitManifest:
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A row to train on that shares its op sequence or its structure with evaluation.
+    """A row to train on that shares its op sequence or its structure with evaluation, or is an
+    original or a variant of a row there.
 
     `other` is the first such row of evaluation, or the name of a suite.
     """
 
     row: str
-    what: Literal["op sequence", "structure"]
+    what: Literal["op sequence", "structure", "variant"]
     other: str
 
 
@@ -107,6 +111,7 @@ def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) ->
     """
     sequences = dict(suites.sequences)
     structures = dict(suites.structures)
+    variants: dict[str, str] = {}
     train = []
     for row in rows:
         if row.full not in sides:
@@ -116,13 +121,18 @@ def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) ->
         else:
             sequences.setdefault(row.ops, row.full)
             structures.setdefault(row.structure, row.full)
+            variants.setdefault(row.original or row.full, row.full)
     by_sequence = [Leak(row.full, "op sequence", sequences[row.ops]) for row in train
                    if row.ops in sequences]  # fmt: skip
-    return by_sequence + [
-        Leak(row.full, "structure", structures[row.structure])
-        for row in train
-        if row.structure in structures and row.ops not in sequences
+    others = [row for row in train if row.ops not in sequences]
+    by_structure = [Leak(row.full, "structure", structures[row.structure]) for row in others
+                    if row.structure in structures]  # fmt: skip
+    families = [
+        (row, row.original or row.full) for row in others if row.structure not in structures
     ]
+    by_variant = [Leak(row.full, "variant", variants[family]) for row, family in families
+                  if family in variants]  # fmt: skip
+    return by_sequence + by_structure + by_variant
 
 
 def check_leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> None:

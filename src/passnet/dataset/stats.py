@@ -3,7 +3,14 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from passnet.dataset.build_records import MinedCounts, count_mined, read_mined_records
+from passnet.dataset.build_records import (
+    MinedCounts,
+    SizedCounts,
+    count_mined,
+    count_sized,
+    read_mined_records,
+    read_sized_records,
+)
 from passnet.dataset.query import Dataset
 from passnet.errors import InputError
 
@@ -32,10 +39,11 @@ class LibraryCount:
 class Stats:
     """A dataset in numbers.
 
-    A row with several kinds is counted in each. `variants` counts rows by the dtype that they were
-    made in, "" for those captured. `sizes` and `multiplicity` count rows by their number of ops and
-    of places, from the first of these numbers to the second. `num_repeated` rows have more than one
-    place. `mined` is None for a dataset that was not mined in its folder.
+    A row with several kinds is counted in each. `variants` counts rows by the dtype or the sizes
+    that they were made in, "" for those captured. `sizes` and `multiplicity` count rows by their
+    number of ops and of places, from the first of these numbers to the second. `num_repeated` rows
+    have more than one place. `mined` is None for a dataset that was not mined in its folder, and
+    `sized` for one that was made there without other sizes.
     """
 
     num_rows: int
@@ -55,6 +63,7 @@ class Stats:
     multiplicity: tuple[tuple[int, int, int], ...]
     libraries: tuple[LibraryCount, ...]
     mined: MinedCounts | None
+    sized: SizedCounts | None
 
 
 def stats(dataset: Dataset) -> Stats:
@@ -83,6 +92,7 @@ def stats(dataset: Dataset) -> Stats:
         multiplicity=_by_powers_of_two(dataset, "num_places"),
         libraries=_libraries(dataset),
         mined=count_mined(read_mined_records(dataset.folder).values()),
+        sized=count_sized(read_sized_records(dataset.folder).values()),
     )
 
 

@@ -51,9 +51,9 @@ class SubgraphRow:
     """One subgraph: fingerprints, text, arguments (JSON), ops, and where it comes from.
 
     `dtype`: the floating-point dtype of most elements of its arguments, "none" without any.
-    `variant`: the dtype that a captured subgraph was made in ("float16"), `original` the full
-    fingerprint of the row it was made of; both are empty for what was captured. Rows are varied in
-    dtype alone today: other sizes are made by `dataset.variants`, which no command calls yet.
+    `variant`: the dtype that a captured subgraph was made in ("float16"), or the sizes of the axes
+    of its net at which it was ("batch=4,sequence=16"); `original` the full fingerprint of the row
+    that was captured; both are empty for what was captured.
     `kinds`: how it was found; see `mine.subgraphs`. `places` are the first few of `num_places`
     places in `num_graphs` captured graphs; `nets` the entries of the catalog whose graphs they are,
     the first few by name; `domain` that of the first.
@@ -188,24 +188,29 @@ def merge_subgraphs(
 ) -> DatasetManifest:
     """One dataset with each subgraph of some files once, in the folder `out`.
 
-    The files must be of different captured graphs: places are added up. Their order has no
-    influence; `versions` are those of the packages that the nets come from.
+    Files must have different places of a subgraph: these are added up, and the first few kept. The
+    order of files has no influence; `versions` are those of the packages that the nets come from.
     """
     merged: dict[str, SubgraphRow] = {}
     for path in sorted(paths):
         for row in SUBGRAPHS.read(path):
+            row = replace(row, places=row.places[:MAX_PLACES])
             merged[row.full] = union(merged[row.full], row) if row.full in merged else row
     return write_dataset(out, merged.values(), versions)
 
 
 def union(first: SubgraphRow, second: SubgraphRow) -> SubgraphRow:
-    """The same subgraph with the places of both; what was captured goes before what was made."""
+    """The same subgraph with the places of both; what was captured goes before what was made, and
+    what was made in two ways is named after the first of them in the order of their names.
+    """
     if bool(first.variant) != bool(second.variant):
         return second if first.variant else first
     nets = sorted({*first.nets, *second.nets})
+    variant, original = min((row.variant, row.original) for row in (first, second))
     return replace(
         first if nets and nets[0] in first.nets else second,
-        original=min(first.original, second.original),
+        variant=variant,
+        original=original,
         kinds=tuple(sorted({*first.kinds, *second.kinds})),
         nets=tuple(nets[:MAX_PLACES]),
         num_graphs=first.num_graphs + second.num_graphs,

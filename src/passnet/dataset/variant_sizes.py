@@ -1,5 +1,7 @@
 """The sizes at which a net is captured again, by the axes that its inputs name."""
 
+import math
+import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -45,6 +47,38 @@ def published_sizes(axes: Sizes) -> tuple[Sizes, ...]:
     return tuple(sizes for sizes in published if {**axes, **sizes} != dict(axes))
 
 
+FIRST_BATCHES = (16, 4, 64)
+"""The batches that a net gets first of those of `BATCH`."""
+
+
+def chosen_sizes(axes: Sizes) -> tuple[Sizes, ...]:
+    """The published shapes for a net, in the order in which it gets them where it gets but a few.
+
+    First the smallest that has more in the batch and nothing else that changes, as many nets are
+    made for one side of images; then from the smallest to the largest.
+
+    Examples:
+        >>> [name_of(sizes) for sizes in chosen_sizes({"batch": 1, "sequence": 32})[:3]]
+        ['batch=1,sequence=16', 'batch=4,sequence=16', 'batch=1,sequence=256']
+        >>> chosen_sizes({"batch": 1, "height": 256, "width": 256})[0]
+        {'batch': 32, 'height': 256, 'width': 256}
+        >>> [sizes["batch"] for sizes in chosen_sizes({"batch": 4, "time": 96})[:3]]
+        [16, 64, 1]
+    """
+    published = published_sizes(axes)
+    if all(len(sizes) == 1 for sizes in published):
+        first = [{"batch": batch} for batch in FIRST_BATCHES if {"batch": batch} in published]
+    else:
+        first = [sizes for sizes in published if _grows_in_batch_alone(axes, sizes)][:1]
+    smallest = sorted(published, key=lambda sizes: math.prod(sizes.values()))
+    return (*first, *(sizes for sizes in smallest if sizes not in first))
+
+
+def _grows_in_batch_alone(axes: Sizes, sizes: Sizes) -> bool:
+    changed = {axis for axis, size in sizes.items() if axes[axis] != size}
+    return changed == {"batch"} and sizes["batch"] > axes["batch"]
+
+
 def name_of(sizes: Sizes, dtype: str | None = None) -> str:
     """How a variant is named: what differs from the original.
 
@@ -54,3 +88,29 @@ def name_of(sizes: Sizes, dtype: str | None = None) -> str:
     """
     parts = [f"{axis}={size}" for axis, size in sizes.items()]
     return ",".join([*parts, dtype] if dtype else parts)
+
+
+_NAME = re.compile(r"(?:[^\W\d]\w*=\d+,)*(?:[^\W\d]\w*=\d+|(?P<dtype>b?float16|float32))")
+
+
+def is_variant_name(name: str) -> bool:
+    """Whether a text is what `name_of` gives for some variant.
+
+    Examples:
+        >>> is_variant_name("batch=4,sequence=16"), is_variant_name("float16")
+        (True, True)
+        >>> is_variant_name("batch"), is_variant_name("float16,batch=4"), is_variant_name("")
+        (False, False, False)
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+def names_dtype(name: str) -> bool:
+    """Whether the name of a variant says that its dtype is another one.
+
+    Examples:
+        >>> names_dtype("batch=4,bfloat16"), names_dtype("batch=4")
+        (True, False)
+    """
+    match = _NAME.fullmatch(name)
+    return match is not None and match["dtype"] is not None

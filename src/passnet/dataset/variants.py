@@ -1,8 +1,8 @@
 """The variants of captured graphs: the same ops at other sizes and in other dtypes.
 
 A net is captured again at each size, and once in each dtype for the literals that follow it. Each
-variant is checked; for one that cannot be made there is a record that says why. No command calls
-this yet: `dataset.build` varies rows in dtype alone, from the graph without its net.
+variant is checked, and run where it is small; for one that cannot be made there is a record that
+says why. The rows of a dataset are made by `dataset.build` and `dataset.resize`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -24,6 +24,7 @@ from passnet.dataset.store import (
     main_dtype,
     read_manifest,
 )
+from passnet.dataset.variant_sizes import is_variant_name, names_dtype
 from passnet.errors import InputError
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.targets import check_targets
@@ -48,11 +49,13 @@ RUN_LIMITS = JobLimits(120.0, 16384)
 @dataclass(frozen=True, slots=True)
 class Verification:
     """How many rows were read and were wrong, how many were run and failed, and the first of what
-    is wrong, in words. `files` are errors of manifest and files.
+    is wrong, in words. `files` are errors of manifest and files. `num_alone` counts the variants
+    whose original is not there, which is nothing wrong in a part of a dataset.
     """
 
     num_rows: int
     num_wrong: int
+    num_alone: int
     num_run: int
     num_failed: int
     files: tuple[str, ...]
@@ -90,6 +93,7 @@ def verify(
     errors: list[str] = []
     sample: list[SubgraphRow] = []
     counts = RowCounts()
+    families = _Families()
     step = announce("checking rows", num_rows)
 
     def rows() -> Iterator[SubgraphRow]:
@@ -97,11 +101,13 @@ def verify(
             if number in numbers:
                 sample.append(row)
             counts.add(row)
+            families.add(row)
             step()
             yield row
 
     wrong = _row_errors(rows(), num_processes)
     wrong += [f"{name[:16]}: stands {n} times" for name, n in counts.names.items() if n > 1]
+    wrong += families.errors()
     errors += _differences(manifest, counts.manifest(manifest.versions, manifest.shards))
     failed = []
     if sample:
@@ -113,12 +119,45 @@ def verify(
     return Verification(
         counts.names.total(),
         len(wrong),
+        families.num_alone,
         len(sample),
         len(failed),
         tuple(errors),
         tuple(wrong[:MAX_SHOWN]),
         tuple(failed[:MAX_SHOWN]),
     )
+
+
+class _Families:
+    """The variants of a dataset beside their originals."""
+
+    def __init__(self) -> None:
+        self._captured: dict[str, tuple[str, str]] = {}
+        self._variants: list[tuple[str, str, str, str]] = []
+
+    def add(self, row: SubgraphRow) -> None:
+        """Take one more row in."""
+        if row.variant:
+            dtype = "" if names_dtype(row.variant) else row.dtype
+            self._variants.append((row.full, row.original, row.structure, dtype))
+        else:
+            self._captured[row.full] = (row.structure, row.dtype)
+
+    @property
+    def num_alone(self) -> int:
+        """How many variants there are without their original."""
+        return sum(original not in self._captured for _, original, *_ in self._variants)
+
+    def errors(self) -> list[str]:
+        """The variants that are none of their originals, in words: they have the same structure,
+        and the same dtype unless it is what was changed.
+        """
+        texts = []
+        for full, original, structure, dtype in self._variants:
+            parent = self._captured.get(original, (structure, dtype))
+            if parent[0] != structure or dtype not in ("", parent[1]):
+                texts.append(f"{full[:16]}: is no variant of {original[:16]}")
+        return texts
 
 
 def _rows(folder: Path, manifest: DatasetManifest, errors: list[str]) -> Iterator[SubgraphRow]:
@@ -195,6 +234,7 @@ def row_error(row: SubgraphRow) -> str | None:
             ("dtype", row.dtype, main_dtype(graph.tensors)),
             ("kinds", row.kinds, tuple(sorted({*row.kinds} & {*TYPE_FOLDERS}))),
             ("nets", row.nets, tuple(sorted({*row.nets}))),
+            ("variant", True, not row.variant or is_variant_name(row.variant)),
             ("original", bool(row.original), bool(row.variant)),
             ("places", True, _places_agree(row)),
         )

@@ -32,6 +32,14 @@ class Recaptured:
     axes: dict[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class FreshNet:
+    """A net that was built to be captured once, with weights that are not there."""
+
+    net: Net
+    weights: FakeWeights
+
+
 def recapture(
     entry: str, sizes: Mapping[str, int], dtype: str | None = None, train: bool = False
 ) -> Recaptured:
@@ -46,9 +54,31 @@ def recapture(
         CaptureError: the net cannot be built, or refuses these inputs, or cannot be traced.
         GraphError: a graph of it cannot be stored.
     """
+    return recapture_net(fresh_net(entry, train), sizes, dtype)
+
+
+def fresh_net(entry: str, train: bool = False) -> FreshNet:
+    """A net of the catalog, built for `recapture_net`.
+
+    Raises:
+        InputError: there is no such entry.
+        CaptureError: the net cannot be built.
+    """
     weights = FakeWeights()
     with boundary(CaptureError, f"building {entry}"):
-        net = build_entry(entry, train, weights)
+        return FreshNet(build_entry(entry, train, weights), weights)
+
+
+def recapture_net(
+    fresh: FreshNet, sizes: Mapping[str, int], dtype: str | None = None
+) -> Recaptured:
+    """What `recapture` does with a net once that is built; to be done once with each.
+
+    Raises:
+        CaptureError: the net refuses these inputs, or cannot be traced.
+        GraphError: a graph of it cannot be stored.
+    """
+    net = fresh.net
     kind = None if dtype is None else getattr(torch, dtype)
     if kind is not None and isinstance(net.module, torch.nn.Module):
         # `Module.to` does not cast fake weights
@@ -65,7 +95,7 @@ def recapture(
         return resized[key]
 
     args, kwargs = input_values(net, resize)
-    graphs = trace_graphs(net.module, args, kwargs, weights.sample)
+    graphs = trace_graphs(net.module, args, kwargs, fresh.weights.sample)
     return Recaptured(tuple(captured.graph for captured in graphs), axis_sizes(net))
 
 

@@ -7,5 +7,6 @@ run_folder   the folder of a run: what it was begun with, its records, how it re
 folder_lock  the lock that keeps a second run out of that folder
 lifetime     processes that end when their parent does, or when it says so
 load         processes that spin, to make a machine busy
+cache        where what is kept between processes lies
 python       how this package starts Python for its own processes
 """

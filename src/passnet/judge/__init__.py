@@ -12,6 +12,7 @@ The story, in the order in which it is told:
     settings        how graphs are judged: limits, tolerance, rules, how long to measure
     trial           the record of one candidate on one graph
     check           whether a candidate computes what the reference does, before it is timed
+    fenced          the same with every tensor between pages without access, when it was timed
     compare         outputs against the reference's: form first, then values
     precision       how far outputs are from float64, beside eager torch's own
     findings        the catalogue of what can be found out about a candidate's honesty

@@ -88,20 +88,34 @@ class Expected:
         Raises:
             WorkerFailureError: the candidate failed.
         """
+        comparison, outcomes = self.compare(loaded, strides, len(self.outcomes))
+        if len(outcomes) < len(self.outcomes):
+            return CheckResult(comparison)
+        usual, extreme = self._accuracy(outcomes, FRESH), self._accuracy(outcomes, EXTREME)
+        return CheckResult(comparison, usual, tuple(precision_findings(usual, extreme)))
+
+    def compare(
+        self, loaded: LoadedWorker, strides: StridesName, num_sets: int = NUM_GRADED
+    ) -> tuple[Comparison, dict[int, CallOutcome]]:
+        """Call a candidate on the first sets and compare; and what it made, by set, as long as that
+        had the right form.
+
+        Raises:
+            WorkerFailureError: the candidate failed.
+        """
         comparison = Comparison("ok", LEVELS[0])
         outcomes: dict[int, CallOutcome] = {}
-        for number in range(len(self.outcomes)):
+        for number in range(num_sets):
             forms = loaded.run(number)
             same = compare_forms(forms, self.outcomes[number].forms, strides)
             if same.status != "ok":
-                return CheckResult(worse(comparison, same))
+                return worse(comparison, same), outcomes
             outcomes[number] = loaded.outcome(forms, number)
             if outcomes[number].changed:
                 loaded.restore(number)
             compare = self._compare if number < NUM_GRADED else self._compare_finite
             comparison = worse(comparison, compare(outcomes[number], number))
-        usual, extreme = self._accuracy(outcomes, FRESH), self._accuracy(outcomes, EXTREME)
-        return CheckResult(comparison, usual, tuple(precision_findings(usual, extreme)))
+        return comparison, outcomes
 
     def _compare(self, actual: CallOutcome, number: int) -> Comparison:
         expected = self.outcomes[number]

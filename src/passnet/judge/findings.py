@@ -68,8 +68,15 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
         "cache of weights does that is not renewed.",
         "precision_downgrade": "On fresh inputs its error against float64 is that of the next "
         "lower precision, and 16 times eager torch's.",
+        "uninitialised_read": "Its outputs depend on memory that nobody has written, in a tensor "
+        "or beside one: they are wrong where that holds other bytes.",
         "unstable_maths": "On extreme inputs its error against float64 is 2⁻⁹ (float32) or more, "
         "and 64 times eager torch's.",
+    },
+    (("flag",), "calls"): {
+        "out_of_bounds": "Where every tensor lies between pages without access, its calls end by "
+        "SIGSEGV: it reads or writes beyond a tensor, or in one that was freed. The evidence says "
+        "where, in its worker's words.",
     },
     (("flag",), "processes"): {
         "background_thread": "It has more threads at the end than torch and a kernel need.",
@@ -98,6 +105,9 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     (("note",), "calls"): {
         "null_rewrite": "A replacement runs the ops of its own pattern, and gains nothing by a "
         "kernel.",
+    },
+    (("note",), "processes"): {
+        "not_fenced": "It could not be run with its tensors between pages without access.",
     },
     (("note",), "values"): {
         "held_out_shape": "On a held-out shape it does not match, or says by an exception that it "

@@ -15,6 +15,7 @@ from passnet.graph.device import retarget
 from passnet.graph.inputs import integer_pools, make_inputs, varies
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import EXTREME, FRESH, KINDS, RECORDED, CheckResult, Expected, num_written
+from passnet.judge.fenced import fenced, is_worth_fencing
 from passnet.judge.findings import Finding, finding, forbids_running
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.precision import Accuracy, precision_findings, worst_accuracy
@@ -133,7 +134,8 @@ class _TrialSession:
         """What comes about of every candidate, by name."""
         try:
             with ExitStack() as stack:
-                return self._evidence(candidates, stack)
+                evidence = self._evidence(candidates, stack)
+            return {each.name: self._fenced(each, evidence[each.name]) for each in candidates}
         except (WorkerFailureError, GraphError) as cause:
             failure: tuple[Status, str] = ("reference_error", f"the reference failed: {cause}")
             names = (self._graph.task, self._graph.name)
@@ -166,6 +168,16 @@ class _TrialSession:
             timed = self._time(workers, compared, self._settings.timing)
             evidence |= {completed.candidate: completed for completed in timed}
         return evidence
+
+    def _fenced(self, candidate: Candidate, evidence: Evidence) -> Evidence:
+        """Evidence with what a fenced run shows of a candidate that brings code."""
+        if candidate.kind != "passes" or not is_worth_fencing(evidence):
+            return evidence
+        parts = (self._parents, self._prepared, self._expected, candidate, self._settings)
+        with _phase(self._phases_s, "fence"):
+            evidence = fenced(*parts, evidence)
+        phases_s = {**evidence.facts.get("phases_s", {}), "fence": self._phases_s["fence"]}
+        return replace(evidence, facts={**evidence.facts, "phases_s": phases_s})
 
     def _load(self, parent: WorkerParent, candidate: Candidate, stack: ExitStack) -> LoadedWorker:
         return stack.enter_context(LoadedWorker(parent, self._prepared, candidate, self._settings))

@@ -36,7 +36,7 @@ class Evidence:
     """What was found out about its honesty, in the order in which a reader should see it."""
 
     failure: tuple[Status, str] | None = None
-    """How it, or the reference, failed before it was timed, and in which words."""
+    """How it, or the reference, failed before or after it was timed, and in which words."""
 
     check: CheckResult | None = None
     """How its outputs compare before it is timed."""
@@ -93,7 +93,7 @@ def _judged(trial: Trial, evidence: Evidence, settings: JudgeSettings) -> Trial:
         return _failed(trial, "cheat", f"{where}{proof.name}: {proof.evidence}")
     check, timing = evidence.check, evidence.timing
     failure = evidence.failure
-    if timing is not None and timing.failure is not None:
+    if failure is None and timing is not None and timing.failure is not None:
         failure = (timing.failure.status, str(timing.failure))
     if failure is not None:
         return _failed(trial, *failure)

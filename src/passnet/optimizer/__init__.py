@@ -14,8 +14,9 @@ blocks          the modules within a net: how long they take, and which ops are 
 package         an optimised net on disk, and how it is had back
 net_call        a net and a call of it: what ways are built from and compared with
 entry           one way to run a net on inputs of one form
-engines         the ways that torch has
+engines         the ways there are, most of them torch's own
 graph_engine    the graph that Dynamo finds, rewritten by passes or not, without Dynamo
+other_runtimes  OpenVINO and ONNX Runtime, where they are installed
 fresh_values    other arguments of the same form, hostile ones too
 agreement       whether a way returns what eager torch does
 interleaved     several ways to make one call, timed in turns
@@ -27,6 +28,7 @@ fast_net        the net that is returned: an entry where a call fits it, else th
 pass_choice     the passes for a net: looked up or written, and the set that saves most
 ranges          the ranges of a net's ops that passes may replace
 judging         passes for one range, written by an author or given, and judged
+llm_author      the same, written by an llm
 library         judged passes, kept, merged and exported
 verification    the passes of a library, judged again
 selection       which of several overlapping spans to replace

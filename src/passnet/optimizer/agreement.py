@@ -13,7 +13,7 @@ import torch
 from passnet.judge.precision import DOWNGRADE, DOWNGRADE_RATIO, relative_error
 from passnet.optimizer.call_check import can_be_bounded
 from passnet.optimizer.entry import Entry
-from passnet.optimizer.fresh_values import fresh_tensors, hostile_tensors
+from passnet.optimizer.fresh_values import fresh_tensors, hostile_indices, hostile_tensors
 from passnet.optimizer.net_call import NetCall
 
 NUM_FRESH = 3
@@ -47,7 +47,7 @@ class Agreement:
 
 class EagerComparison:
     """Compares ways to run a net with eager torch, each on the same arguments; where these may be
-    taken as `finite`, not on such that are not.
+    taken as `finite`, not on such that are not, nor on indices out of range.
     """
 
     def __init__(self, call: NetCall, finite: bool = False, seed: int = 0) -> None:
@@ -70,6 +70,7 @@ class EagerComparison:
             for value, tensors in hostile_tensors(call, seed, self._bound)
             if math.isfinite(value) or not finite
         ]
+        self._indices = [] if finite else list(hostile_indices(call, seed))
 
     def _keep(self, tensors: list[torch.Tensor]) -> bool:
         """Compare on these arguments, if eager torch takes them."""
@@ -83,6 +84,10 @@ class EagerComparison:
     @cached_property
     def _expected_hostile(self) -> list[list[torch.Tensor] | None]:
         return [self._try_eager(tensors) for _, tensors in self._hostile]
+
+    @cached_property
+    def _expected_of_indices(self) -> list[list[torch.Tensor] | None]:
+        return [self._try_eager(tensors) for _, tensors in self._indices]
 
     @cached_property
     def _exact(self) -> list[list[torch.Tensor]]:
@@ -118,7 +123,7 @@ class EagerComparison:
                 wrong = "it writes into an argument"
             if wrong:
                 return Agreement(error, eager_error, wrong)
-        wrong = self._hostile_difference(entry, finite=True)
+        wrong = self._hostile_difference(entry, finite=True) or self._index_difference(entry)
         if wrong:
             return Agreement(error, eager_error, wrong)
         wrong = self._hostile_difference(entry, finite=False)
@@ -139,6 +144,29 @@ class EagerComparison:
                     output.isfinite(), right.isfinite()
                 ):
                     return f"with {value:g} in its arguments output {index} is finite elsewhere"
+        return None
+
+    def _index_difference(self, entry: Entry) -> str | None:
+        """Where a way returns something for an index of which eager torch raises an error, or the
+        other way, or other whole numbers.
+        """
+        for (value, tensors), expected in zip(
+            self._indices, self._expected_of_indices, strict=True
+        ):
+            try:
+                outputs = entry.run(list(tensors))
+            except Exception:  # noqa: BLE001 (boundary: foreign code may raise anything)
+                outputs = None
+            if (outputs is None) != (expected is None):
+                said = "it fails" if outputs is None else "it does not fail"
+                return (
+                    f"with {value} among its whole numbers {said}, and eager torch does not agree"
+                )
+            for index, (output, right) in enumerate(
+                zip(outputs or (), expected or (), strict=True)
+            ):
+                if not right.is_floating_point() and not torch.equal(output, right):
+                    return f"with {value} among its whole numbers output {index} has other values"
         return None
 
     def _eager(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

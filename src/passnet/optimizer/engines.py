@@ -1,4 +1,4 @@
-"""The ways to run a net that torch has: each builds an entry, or says why it cannot.
+"""The ways to run a net, those that torch has first: each builds an entry, or says why it cannot.
 
 What a way needs in another process it leaves in a folder of its own, from where `load` has it back
 in seconds. Ways that fold the values of weights in are frozen.
@@ -18,7 +18,13 @@ from torch.utils._pytree import tree_leaves, tree_unflatten
 from passnet.errors import EngineError, boundary
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.graph_engine import build_with_passes, graph_entry, load_with_passes
-from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.net_call import FlatNet, NetCall
+from passnet.optimizer.other_runtimes import (
+    build_onnxruntime,
+    build_openvino,
+    load_onnxruntime,
+    load_openvino,
+)
 from passnet.passes.backend import Residual
 
 PACKAGE_FILE = "net.pt2"
@@ -136,21 +142,8 @@ def _constant_names(model: Any) -> list[str]:
     return names
 
 
-class _FlatNet(torch.nn.Module):
-    """A net that takes the tensors of a call, flat, and returns its outputs as a tuple."""
-
-    def __init__(self, call: NetCall) -> None:
-        super().__init__()
-        self.net = call.net
-        self._call = call
-
-    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The outputs of the net, flat."""
-        return tuple(tree_leaves(self._call.eager(self._call.filled(tensors))))
-
-
 def _build_script(call: NetCall, folder: Path, engine: str) -> Entry:
-    flat = _FlatNet(call).eval()
+    flat = FlatNet(call).eval()
     traced = torch.jit.trace(flat, tuple(call.tensors()), strict=False, check_trace=False)
     torch.jit.save(torch.jit.freeze(traced), folder / SCRIPT_FILE)
     return _load_script(call, folder, engine)
@@ -192,6 +185,10 @@ ENGINES: Mapping[str, Engine] = {
     ),
     "aot_autotune_frozen": _aot(
         "AOTInductor with freezing and max_autotune", freezing=True, max_autotune=True
+    ),
+    "openvino_frozen": Engine("OpenVINO", build_openvino, load_openvino, is_frozen=True),
+    "onnxruntime_frozen": Engine(
+        "ONNX Runtime", build_onnxruntime, load_onnxruntime, is_frozen=True
     ),
     "passes": _passes("the graph with passes, the rest op by op", "eager"),
     "passes_compiled": _passes("the graph with passes, the rest by Inductor", "inductor"),

@@ -27,6 +27,7 @@ class Entry:
         bound: the largest magnitude of a float among the arguments, none of which may be NaN; None
             where it may be any.
         instead: the way for calls that fit but for the values of weights or arguments.
+        says: what it is, where that is not what its engine is for other nets.
     """
 
     engine: str
@@ -40,6 +41,7 @@ class Entry:
     compares: bool = False
     bound: float | None = None
     instead: "Entry | None" = None
+    says: str = ""
 
     def tensors(self) -> list[torch.Tensor]:
         """The tensors of the example."""

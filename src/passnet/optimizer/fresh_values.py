@@ -10,6 +10,9 @@ HOSTILE = (float("nan"), float("inf"), -float("inf"), 1e-40)
 """Put into one element of each floating-point argument, one kind at a time; the last is a denormal
 in float32."""
 
+HOSTILE_INDICES = (-1, 2**32 + 1)
+"""Put into one element of each int32 and int64 argument: none, and one in the lower 32 bits."""
+
 
 def fresh_tensors(call: NetCall, seed: int, floats_only: bool = False) -> list[torch.Tensor]:
     """Tensors for another call: floats of the mean and deviation of the example's, whole numbers
@@ -42,6 +45,24 @@ def hostile_tensors(
                 tensor[_index(tensor, place)] = value
         yield value, tensors
     yield bound, [_up_to(bound, tensor) for tensor in fresh_tensors(call, seed)]
+
+
+def hostile_indices(call: NetCall, seed: int) -> Iterator[tuple[int, list[torch.Tensor]]]:
+    """Fresh tensors with one whole number each that is hardly an index of anything."""
+    if not any(_may_index(tensor) for tensor in call.tensors()):
+        return
+    for value in HOSTILE_INDICES:
+        generator = torch.Generator().manual_seed(seed)
+        tensors = fresh_tensors(call, seed)
+        for tensor in tensors:
+            if _may_index(tensor):
+                place = int(torch.randint(tensor.numel(), (), generator=generator))
+                tensor[_index(tensor, place)] = min(value, torch.iinfo(tensor.dtype).max)
+        yield value, tensors
+
+
+def _may_index(tensor: torch.Tensor) -> bool:
+    return tensor.dtype in (torch.int32, torch.int64) and bool(tensor.numel())
 
 
 def _up_to(bound: float, tensor: torch.Tensor) -> torch.Tensor:

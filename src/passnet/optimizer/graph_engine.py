@@ -1,10 +1,12 @@
 """The graph that Dynamo finds of a net, called without Dynamo: op by op, rewritten by passes, or
-with the rest compiled by Inductor.
+with the rest compiled by Inductor. Of a net with graph breaks all graphs are rewritten, and called
+by Dynamo.
 """
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,42 @@ import torch._dynamo
 import torch.fx
 from torch.utils._pytree import tree_leaves
 
-from passnet.errors import EngineError
+from passnet.errors import CaptureError, EngineError, GraphError
+from passnet.extract.capture import CapturedGraph, module_graph
 from passnet.extract.trace import Segment, Trace
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.net_call import NetCall
-from passnet.passes.backend import Residual, compile_graph, loaded_passes
+from passnet.passes.backend import (
+    Residual,
+    compile_graph,
+    loaded_passes,
+    passnet_backend,
+    without_bare_kernels,
+)
+from passnet.passes.rewrite import PassReport
 
 CHOSEN_FOLDER, PASSES_FOLDER = "chosen-passes", "passes"
 """Where the pass folders of a net lie, in the order in which they are applied: those that were
 chosen for a form of inputs, and those that a way has.
 """
+
+MAX_FORMS = 64
+"""How many graphs Dynamo may make of one function, as blocks of other shapes have; usually 8."""
+
+BEHIND_GUARDS = "{num_graphs} graphs with passes, the rest {rest}, called behind Dynamo's guards"
+"""What a way with passes is of a net with graph breaks."""
+
+
+@dataclass(frozen=True)
+class GraphRun:
+    """A graph of a net: its module, what it was called with first and gave, and how often it was
+    called.
+    """
+
+    module: torch.fx.GraphModule
+    arguments: tuple[Any, ...]
+    results: Sequence[Any]
+    num_calls: int
 
 
 @dataclass(frozen=True)
@@ -36,35 +64,64 @@ class NetGraph:
     outputs: tuple[int, ...]
 
 
+def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
+    """The graphs that Dynamo finds of a net, in the order of their first calls, and what the net
+    returned, flat.
+
+    Raises:
+        EngineError: it finds none.
+    """
+    runs: dict[int, GraphRun] = {}
+
+    def keep(segment: Segment) -> None:
+        def run(*arguments: Any) -> Any:
+            results = segment.module.forward(*arguments)
+            first = runs.get(segment.number, GraphRun(segment.module, arguments, results, 0))
+            runs[segment.number] = replace(first, num_calls=first.num_calls + 1)
+            return results
+
+        segment.replay = run
+
+    try:
+        with torch._dynamo.config.patch(recompile_limit=MAX_FORMS):
+            returned = tree_leaves(Trace(call.net, keep).run(call.args, call.kwargs))
+    except CaptureError as cause:
+        raise EngineError(str(cause)) from cause
+    finally:
+        torch._dynamo.reset()
+    return list(runs.values()), returned
+
+
+def captured_graphs(call: NetCall) -> list[tuple[CapturedGraph, torch.fx.Graph]]:
+    """The graphs of a net as passes are looked up and written for them, beside those of Dynamo;
+    none of a net, or of a part of it, that cannot be captured.
+    """
+    captured = []
+    with suppress(EngineError):
+        for run in traced(call)[0]:
+            with suppress(CaptureError, GraphError):
+                found = module_graph(run.module, list(run.arguments))
+                captured.append((found, run.module.graph))
+    return captured
+
+
 def net_graph(call: NetCall) -> NetGraph:
     """The graph that Dynamo finds of a net.
 
     Raises:
-        EngineError: there are several, or the net returns what its graph does not compute.
+        EngineError: there is none, or several, or the net returns what its graph does not compute.
     """
-    segments: list[Segment] = []
-    runs: list[tuple[tuple[Any, ...], Sequence[Any]]] = []
-
-    def keep(segment: Segment) -> None:
-        def run(*arguments: Any) -> Any:
-            runs.append((arguments, segment.module.forward(*arguments)))
-            return runs[-1][1]
-
-        segment.replay = run
-        segments.append(segment)
-
-    try:
-        returned = tree_leaves(Trace(call.net, keep).run(call.args, call.kwargs))
-    finally:
-        torch._dynamo.reset()
-    if len(segments) != 1 or len(runs) != 1:
-        raise EngineError(f"Dynamo finds {len(segments)} graphs and not one")
-    [(arguments, given)] = runs
-    numbers = {id(value): number for number, value in enumerate(given)}
+    runs, returned = traced(call)
+    if len(runs) != 1:
+        raise EngineError(f"Dynamo finds {len(runs)} graphs and not one")
+    [run] = runs
+    if run.num_calls != 1:
+        raise EngineError(f"Dynamo finds one graph and calls it {run.num_calls} times")
+    numbers = {id(value): number for number, value in enumerate(run.results)}
     if not all(id(value) in numbers for value in returned):
         raise EngineError("the net returns what its graph does not compute")
     outputs = tuple(numbers[id(value)] for value in returned)
-    return NetGraph(segments[0].module, arguments, outputs)
+    return NetGraph(run.module, run.arguments, outputs)
 
 
 def graph_entry(
@@ -80,12 +137,23 @@ def graph_entry(
         EngineError: the net is not one graph, or reads what is neither an argument nor a weight.
     """
     graph = net_graph(call)
-    places = _places(call, graph.arguments)
+    return _rewritten(call, engine, graph, _places(call, graph.arguments), passes, residual)
+
+
+def _rewritten(
+    call: NetCall,
+    engine: str,
+    graph: NetGraph,
+    places: Sequence[Any],
+    passes: Sequence[Path],
+    residual: Residual,
+) -> Entry:
+    """A graph rewritten by passes, whose arguments are at these places of a call."""
     function, reports = compile_graph(
-        graph.module, graph.arguments, loaded_passes(list(passes)), residual
+        graph.module, graph.arguments, without_bare_kernels(loaded_passes(list(passes))), residual
     )
-    if passes and not any(report.num_matches for report in reports):
-        raise EngineError("no pass matches in the whole net")
+    if passes:
+        _check_matches(reports)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         inputs = [tensors[place] if isinstance(place, int) else place for place in places]
@@ -110,9 +178,41 @@ def build_with_passes(call: NetCall, folder: Path, engine: str, residual: Residu
 
 
 def load_with_passes(call: NetCall, folder: Path, engine: str, residual: Residual) -> Entry:
-    """The same with the passes that lie in the folder."""
+    """The same with the passes that lie in the folder. Where the net is no single graph of its
+    arguments and weights, it is called by Dynamo, whose guards remain.
+    """
     passes = sorted((folder / PASSES_FOLDER).iterdir())
-    return graph_entry(call, folder, engine, passes, residual)
+    try:
+        graph = net_graph(call)
+        places = _places(call, graph.arguments)
+    except EngineError:
+        return _behind_guards(call, engine, passes, residual)
+    return _rewritten(call, engine, graph, places, passes, residual)
+
+
+def _behind_guards(call: NetCall, engine: str, passes: Sequence[Path], residual: Residual) -> Entry:
+    """A net of which Dynamo calls all graphs, each rewritten by passes."""
+    found: list[list[PassReport]] = []
+    options: dict[str, Any] = {"passes": list(passes), "residual": residual}
+    options["report"] = found.append
+    torch._dynamo.reset()
+    # not dynamic: other shapes never come here, and ints of a loop are no reason for symbols
+    compiled = torch.compile(call.given, backend=passnet_backend, options=options, dynamic=False)
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        return call.eager_outputs(call.filled(tensors), compiled)
+
+    with torch._dynamo.config.patch(recompile_limit=MAX_FORMS, allow_rnn=True):
+        run(call.tensors())
+    _check_matches([report for reports in found for report in reports])
+    rest = "op by op" if residual == "eager" else "by Inductor"
+    says = BEHIND_GUARDS.format(num_graphs=len(found), rest=rest)
+    return replace(call.entry(engine, run), says=says)
+
+
+def _check_matches(reports: Sequence[PassReport]) -> None:
+    if not any(report.num_matches for report in reports):
+        raise EngineError("no pass matches in the whole net")
 
 
 def _places(call: NetCall, arguments: Sequence[Any]) -> list[Any]:

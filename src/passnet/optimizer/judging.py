@@ -29,13 +29,16 @@ LEAST_EVALUATIONS = 4
 @dataclass(frozen=True, slots=True)
 class JudgedPass:
     """A pass folder for a range and its trial; None where there is nothing to judge, or it could
-    not be: `error` says why. `evaluation_s` is how long an evaluation took.
+    not be: `error` says why. `evaluation_s` is how long an evaluation took. An author that was
+    held up is not done (`is_final`), and one that did not answer at all is not asked again.
     """
 
     files: Files
     trial: Trial | None
     error: str | None = None
     evaluation_s: float | None = None
+    is_final: bool = True
+    is_answered: bool = True
 
 
 def judging_settings(num_threads: int = 1, device: str = "cpu") -> RunSettings:
@@ -65,7 +68,7 @@ def check_authors(names: tuple[str, ...]) -> None:
 def judge_files(evaluator: Evaluator, key: RangeKey, files: Mapping[str, str]) -> JudgedPass:
     """A pass folder judged on a range, here and now."""
     try:
-        [trial] = evaluator.judge(_task(key), dict(files))
+        [trial] = evaluator.judge(range_task(key), dict(files))
     except (MeasureError, InputError) as cause:
         return JudgedPass(dict(files), None, str(cause))
     return JudgedPass(dict(files), trial)
@@ -78,7 +81,7 @@ def let_author_write(
 
     Of several states the best is judged once more, so that its time is not the luckiest one.
     """
-    session = Session(_task(key), evaluator, first_op=key.num_layouts, is_strided=True)
+    session = Session(range_task(key), evaluator, first_op=key.num_layouts, is_strided=True)
     module, name = AUTHORS[author].split(":")
     function: Callable[..., Any] = getattr(import_module(module), name)
     try:
@@ -99,6 +102,7 @@ def let_author_write(
     return JudgedPass(judged.files, judged.trial, judged.error or error, evaluation.seconds)
 
 
-def _task(key: RangeKey) -> Task:
+def range_task(key: RangeKey) -> Task:
+    """A range as the only graph of a task."""
     name = f"range_{key.fingerprint[:12]}"
     return Task(name, (SuiteGraph(name, name, key.graph),))

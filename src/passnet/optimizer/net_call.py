@@ -61,7 +61,7 @@ class NetCall:
         """What the net, or another one that is called like it, returns for other leaves."""
         args, kwargs = tree_unflatten(list(leaves), self.args_spec)
         with torch.no_grad():
-            return (net or self.net)(*args, **kwargs)
+            return (self.net if net is None else net)(*args, **kwargs)
 
     def eager_outputs(
         self, leaves: Sequence[Any], net: Callable[..., Any] | None = None
@@ -111,6 +111,44 @@ class NetCall:
         """
         with boundary(EngineError, "torch.export"), torch.no_grad():
             return export(self.net, self.args, self.kwargs, strict=False)
+
+    @cached_property
+    def exported_flat(self) -> ExportedProgram:
+        """The same of a net that takes the tensors alone, and returns `distinct_outputs`.
+
+        Raises:
+            EngineError: it cannot be exported.
+        """
+        with boundary(EngineError, "torch.export"), torch.no_grad():
+            flat = FlatNet(self, list(self.distinct_outputs.values())).eval()
+            given: list[torch.Tensor] = []
+            for tensor in self.tensors():  # one that comes twice would be taken for one input
+                is_again = any(tensor is other for other in given)
+                given.append(tensor.clone() if is_again else tensor)
+            return export(flat, tuple(given), strict=False)
+
+    @cached_property
+    def distinct_outputs(self) -> dict[int, int]:
+        """Of each output, by its identity, the number at which it comes first."""
+        numbered = reversed(list(enumerate(self.outputs)))
+        first = {id(output): number for number, output in numbered}
+        return dict(sorted(first.items(), key=lambda item: item[1]))
+
+
+class FlatNet(torch.nn.Module):
+    """A net that takes the tensors of a call, flat, and returns its outputs as a tuple: all of
+    them, or those of some numbers.
+    """
+
+    def __init__(self, call: NetCall, numbers: Sequence[int] | None = None) -> None:
+        super().__init__()
+        self.net = call.net
+        self._call, self._numbers = call, numbers
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The outputs of the net, flat."""
+        outputs = self._call.eager_outputs(self._call.filled(tensors))
+        return tuple(outputs if self._numbers is None else (outputs[n] for n in self._numbers))
 
 
 class FunctionNet(torch.nn.Module):

@@ -16,18 +16,20 @@ from typing import Any
 import torch
 
 from passnet import __version__
+from passnet.agent.settings import LlmSettings
 from passnet.bench.environment import describe_environment
-from passnet.errors import CaptureError, EngineError, GraphError, InputError
-from passnet.extract.capture import module_graph
+from passnet.errors import EngineError, InputError, PassnetError, boundary
+from passnet.jobs.cache import cache_folder
 from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.blocks import block_times, op_blocks
 from passnet.optimizer.engines import ENGINES, build_entry_of, checked_as_asked, load_entry_of
 from passnet.optimizer.entry import Entry, leaf_in_words
 from passnet.optimizer.fast_net import FastNet
-from passnet.optimizer.graph_engine import CHOSEN_FOLDER, net_graph
+from passnet.optimizer.graph_engine import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.interleaved import CallTimes, time_calls
 from passnet.optimizer.kept_passes import KEPT_FOLDER, keep_passes, read_kept_passes
 from passnet.optimizer.net_call import NetCall, name_of
+from passnet.optimizer.other_runtimes import RUNTIMES, is_installed
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
 from passnet.optimizer.page import optimized_page
 from passnet.optimizer.record import (
@@ -37,8 +39,8 @@ from passnet.optimizer.record import (
     OptimizedRecord,
     PlaceRecord,
     RangeRecord,
+    RangesRecord,
 )
-from passnet.passes.cpp import cache_folder
 from passnet.records.serialise import make_folder, read_json, write_json, write_text
 
 ENGINE_FILE = "engine.json"
@@ -46,12 +48,13 @@ ENGINE_FILE = "engine.json"
 
 USUAL = ("eager", "compile", "graph", "aot")
 WITH_PASSES = ("passes", "passes_compiled")
-FOLDING = ("aot_frozen", "script_frozen", "aot_autotune_frozen")
+FOLDING = ("aot_frozen", "script_frozen", "aot_autotune_frozen", *RUNTIMES)
 FROZEN = ("compile_frozen",)
 """Ways that are tried in any case, those where authors of passes are named, those that fold weights
-in, which are compared at each call if they may change, and what is tried only if they may not."""
+in, which are compared at each call if they may change (other runtimes only where they are
+installed), and what is tried only if they may not."""
 
-PAGE_FILE = "report.html"
+PAGE_FILE, RANGES_FILE = "report.html", "ranges.json"
 
 Progress = Callable[[EngineRecord], None]
 
@@ -63,37 +66,49 @@ class OptimizeSettings:
     Args:
         freeze: whether weights will not change, so that those that were folded in need not be
             compared at each call.
-        finite: whether arguments may be taken as finite, so that NaN and infinities in them need
-            not be looked for at each call of a way that does not treat them as eager torch does; a
-            ReLU that is fused into a product by oneDNN makes 0 of NaN.
+        finite: whether arguments may be taken as finite, and indices among them as within what
+            they index. NaN and infinities need then not be looked for at each call of a way that
+            does not treat them as eager torch does (a ReLU that is fused into a product by oneDNN
+            makes 0 of NaN), and ways may be used that raise no error for such an index.
         budget_s: seconds after which no further way is begun.
-        num_threads: torch's threads; None for as many as it has.
+        threads: torch's threads while ways are built and timed; None for as many as it has.
         seconds: seconds that each way is timed.
-        engines: the ways that are tried; None for `USUAL`, `FOLDING`, `FROZEN` where weights will
-            not change, and `WITH_PASSES` where there are authors.
+        engines: the ways that are tried; None for `USUAL`, `FOLDING` as far as it is installed,
+            `FROZEN` where weights will not change, and `WITH_PASSES` where there are authors.
         authors: who gives passes for the ranges of the net: "library" for what was judged before,
             and programs that write passes, "compiler" and "search". They have what is left of the
             budget when torch's own ways are built.
         library: the folder of the library of passes; None for the user's own.
+        llm: an llm that writes passes too, "provider/name" or how it is asked; what it says is kept
+            with the net.
     """
 
     freeze: bool = False
     finite: bool = False
     budget_s: float = 600.0
-    num_threads: int | None = None
+    threads: int | None = None
     seconds: float = 2.0
     engines: tuple[str, ...] | None = None
     authors: tuple[str, ...] = ()
     library: str | None = None
+    llm: str | LlmSettings | None = None
+
+    @property
+    def asked(self) -> LlmSettings | None:
+        """The llm, and how it is asked."""
+        return LlmSettings(self.llm) if isinstance(self.llm, str) else self.llm
 
     def tried(self) -> tuple[str, ...]:
         """The ways that are tried.
 
         Raises:
-            InputError: one of them, or an author, is not known.
+            InputError: one of them, or an author, is not known; llms cannot be asked here.
+            AuthorError: this llm cannot be asked at all (no key, no such provider).
         """
-        frozen, passes = FROZEN if self.freeze else (), WITH_PASSES if self.authors else ()
-        usual = USUAL + FOLDING + frozen + passes
+        frozen = FROZEN if self.freeze else ()
+        passes = WITH_PASSES if self.authors or self.llm else ()
+        folding = tuple(name for name in FOLDING if is_installed(name))
+        usual = USUAL + folding + frozen + passes
         names = self.engines or usual
         unknown = [name for name in names if name not in ENGINES]
         if unknown:
@@ -102,6 +117,10 @@ class OptimizeSettings:
             from passnet.optimizer.pass_choice import writers_of
 
             writers_of(self.authors)
+        if self.asked is not None:
+            from passnet.agent.run import open_author
+
+            open_author(self.asked)
         return tuple(dict.fromkeys(("eager", *names)))
 
 
@@ -201,7 +220,7 @@ def _optimize_in(
     deadline = time.monotonic() + settings.budget_s
     entries: list[Entry] = []
     forms = []
-    with _threads(settings.num_threads):
+    with _threads(settings.threads):
         for number, (args, kwargs) in enumerate(calls):
             call = NetCall(net, args, kwargs)
             home = form_folder(folder, number)
@@ -256,10 +275,12 @@ def _optimize_form(
     """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
     comparison = EagerComparison(call, settings.finite)
     records: dict[str, EngineRecord] = {}
-    considered: _Considered | None = None
+    considered: RangesRecord | None = None
     entries: dict[str, Entry] = {}
     for name in tried:
-        if name != "eager" and time.monotonic() > deadline:
+        is_asked = name in WITH_PASSES and considered is not None  # what took the time is used
+        is_late = time.monotonic() > deadline and not is_asked
+        if name != "eager" and is_late:
             records[name] = EngineRecord(name, "untried", "the budget was spent")
         else:
             if name in WITH_PASSES and considered is None:
@@ -267,6 +288,7 @@ def _optimize_form(
             records[name], entry = _tried(name, call, folder / name, comparison, settings.freeze)
             if entry is not None:
                 entries[name] = checked_as_asked(entry, settings.freeze, records[name].bound)
+        records[name] = replace(records[name], says=records[name].says or ENGINES[name].says)
         if progress is not None:
             progress(records[name])
     times = _time(call, entries, settings.seconds)
@@ -313,29 +335,35 @@ def _instead(chosen: str, entries: Mapping[str, Entry], ms: Mapping[str, float])
     return "" if best == "eager" else best
 
 
-@dataclass(frozen=True, slots=True)
-class _Considered:
-    """The ranges that passes were looked for, and of each graph the modules of its ops."""
-
-    ranges: tuple[RangeRecord, ...] = ()
-    op_blocks: tuple[tuple[str, ...], ...] = ()
-
-
 def _choose_passes(
     call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
-) -> _Considered:
+) -> RangesRecord:
     """Choose passes for the ranges of a net, and put their folders where ways look for them."""
     from passnet.optimizer.library import PassLibrary
-    from passnet.optimizer.pass_choice import choose_passes
+    from passnet.optimizer.pass_choice import TRAJECTORIES, choose_passes
 
-    try:
-        graph = net_graph(call)
-        captured = module_graph(graph.module, list(graph.arguments))
-    except (CaptureError, EngineError, GraphError):
-        return _Considered()  # the ways say why there is no graph
+    authors = (*settings.authors, *([settings.asked.name] if settings.asked else []))
+    file = folder / RANGES_FILE
+    if file.is_file():  # of a run that goes on
+        kept = read_json(file, RangesRecord)
+        if kept.authors == authors:
+            return kept
+    for name in WITH_PASSES:
+        shutil.rmtree(folder / name, ignore_errors=True)
+    graphs = captured_graphs(call)
+    if not graphs:
+        return RangesRecord(authors)  # the ways say why there is none
     library = PassLibrary(Path(settings.library) if settings.library else cache_folder("library"))
     seconds = max(deadline - time.monotonic(), 1.0)
-    choice = choose_passes([captured], library, settings.authors, seconds, torch.get_num_threads())
+    choice = choose_passes(
+        [captured for captured, _ in graphs],
+        library,
+        settings.authors,
+        seconds,
+        torch.get_num_threads(),
+        llm=settings.asked,
+        trajectories=folder / TRAJECTORIES,
+    )
     home = folder / CHOSEN_FOLDER
     shutil.rmtree(home, ignore_errors=True)
     make_folder(home)
@@ -367,7 +395,10 @@ def _choose_passes(
         )
         for result in choice.results
     )
-    return _Considered(ranges, (op_blocks(call.net, graph.module.graph),))
+    blocks = tuple(op_blocks(call.net, fx_graph) for _, fx_graph in graphs)
+    record = RangesRecord(authors, ranges, blocks)
+    write_json(file, record)
+    return record
 
 
 def _tried(
@@ -383,8 +414,9 @@ def _tried(
                 return record, None
             return record, load_entry_of(name, call, folder)
         entry = build_entry_of(name, call, folder, freeze)
-        found = comparison.agreement(entry)
-    except EngineError as cause:
+        with boundary(EngineError, f"{name}, on other arguments"):
+            found = comparison.agreement(entry)
+    except PassnetError as cause:  # of a pass too
         text = " ".join(str(cause).split())[:400]
         record = EngineRecord(name, "refused", text, time.monotonic() - start)
         make_folder(folder)
@@ -394,7 +426,7 @@ def _tried(
     status = "wrong" if found.wrong else "ok"
     record = EngineRecord(
         name, status, found.wrong, seconds, None, None, found.error, found.eager_error,
-        bound=found.bound,
+        bound=found.bound, says=entry.says,
     )  # fmt: skip
     write_json(file, record)
     return record, None if found.wrong else entry

@@ -55,7 +55,7 @@ def _form(form: FormRecord, number: int, net: str, trials: Mapping[str, str]) ->
     yield "<h3>The ways to run the net</h3>"
     yield (
         '<div class="wide" role="region" tabindex="0" aria-label="Ways"><table><thead><tr>'
-        '<th>way</th><th class="n">ms</th><th class="n">as torch calls it</th>'
+        '<th>way</th><th>what it is</th><th class="n">ms</th><th class="n">as torch calls it</th>'
         '<th class="n">over eager (95 %)</th><th></th><th class="n">error</th>'
         '<th class="n">built in s</th></tr></thead><tbody>'
     )
@@ -91,16 +91,17 @@ def _way(engine: EngineRecord, anchor: str, form: FormRecord, longest: float) ->
     is_used = engine.engine == form.chosen
     name = shown(engine.engine) + (" (in use)" if is_used else "")
     row = f'<tr id="{anchor}"{" class=used" if is_used else ""}><td>{name}</td>'
+    says = f'<td class="quiet">{shown(engine.says)}</td>'
     ms = engine.used_ms
     if ms is None:
         why = f": {engine.reason}" if engine.reason else ""
-        return f'{row}<td colspan="6" class="quiet">{shown(engine.status + why)}</td></tr>'
+        return f'{row}<td colspan="7" class="quiet">{shown(engine.status + why)}</td></tr>'
     speedup = engine.speedup or form.eager_ms / ms  # older records have none
     error = "–" if engine.error is None else f"{engine.error:.0e}"
     if engine.eager_error is not None:
         error += f" ({engine.eager_error:.0e})"
     return (
-        f'{row}<td class="n">{in_ms(ms)}</td><td class="n">{in_ms(engine.plain_ms)}</td>'
+        f'{row}{says}<td class="n">{in_ms(ms)}</td><td class="n">{in_ms(engine.plain_ms)}</td>'
         f'<td class="n">{interval(speedup, engine.speedup_low, engine.speedup_high)}</td>'
         f'<td class="bars"><span class="bar" style="width:{100 * ms / longest:.1f}%"></span></td>'
         f'<td class="n">{error}</td><td class="n">{engine.build_s:.1f}</td></tr>'

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from passnet import __version__
 from passnet.agent.authors.search import BUDGET
 from passnet.agent.evaluator import Evaluator
+from passnet.agent.settings import LlmSettings
 from passnet.bench.run import RunSettings
 from passnet.extract.capture import CapturedGraph
 from passnet.optimizer.judging import (
@@ -23,10 +24,11 @@ from passnet.optimizer.judging import (
     range_evaluator,
 )
 from passnet.optimizer.library import PassLibrary, trial_status
+from passnet.optimizer.llm_author import LEAST_S, let_llm_write
 from passnet.optimizer.ranges import NetRange, Place, RefusedPlace, net_ranges
 from passnet.optimizer.selection import best_disjoint
 from passnet.passes.hardware import Hardware, this_hardware
-from passnet.passes.library import EntryStatus, PassEntry, entry_folder
+from passnet.passes.library import EntryStatus, PassEntry, all_entries, entry_folder
 
 LIBRARY = "library"
 """The author that is none: what was judged before."""
@@ -34,8 +36,13 @@ LIBRARY = "library"
 EVALUATION_S = 2.0
 """Seconds of an evaluation where none was made before."""
 
-RangeStatus: TypeAlias = EntryStatus | Literal["unstable"]
-"""How a pass for a range did; unstable: the machine was too busy to tell."""
+TRAJECTORIES = "llm"
+"""The folder of what an llm was told and said, and of what came of it."""
+
+RangeStatus: TypeAlias = EntryStatus | Literal["unstable", "unfinished"]
+"""How a pass for a range did. unstable: the machine was too busy to tell. unfinished: the llm gave
+no answer, or had too little time. Neither is kept in the library, so that it is tried again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +132,8 @@ def choose_passes(
     threads: int = 1,
     progress: RangeProgress | None = None,
     evaluator: Evaluator | None = None,
+    llm: LlmSettings | None = None,
+    trajectories: Path = Path(TRAJECTORIES),
 ) -> PassChoice:
     """Find passes for the ranges of a net, and choose those that save most together.
 
@@ -142,23 +151,33 @@ def choose_passes(
         progress: called with every result, as soon as it is known.
         evaluator: where to judge, if processes for that run already, as those of
             `range_evaluator`; their settings then count instead of `threads`.
+        llm: one that writes for what it has not tried before, after all other authors, who then
+            have half of the budget.
+        trajectories: where its attempts are kept.
 
     Raises:
         InputError: there is no author of a name, or the library is damaged.
     """
     writers = writers_of(authors)
-    deadline = time.monotonic() + budget_s
     start = time.monotonic()
+    deadline = start + (budget_s / 2 if llm is not None else budget_s)
     settings = judging_settings(threads) if evaluator is None else evaluator.settings
     hardware = this_hardware(settings.num_threads, settings.judge.device)
     with ExitStack() as stack:
         choosing = _Choosing(library, hardware, settings, deadline, progress, stack, evaluator)
-        known = library.entries() if LIBRARY in authors else []
+        known = [
+            entry
+            for entry in (library.entries() if LIBRARY in authors or llm is not None else [])
+            if LIBRARY in authors or (llm is not None and entry.author == llm.name)
+        ]
         sequences = {entry.ops for entry in known if entry.code_hash}
         ranges, left_out = net_ranges(graphs, sequences)
         choosing.look_up(ranges, known)
         for author in writers:
             choosing.let_write(author, ranges)
+        if llm is not None:
+            choosing.deadline = start + budget_s
+            choosing.let_llm_write(llm, trajectories, ranges)
     chosen = choose(choosing.results, library)
     seconds = time.monotonic() - start
     results, untried = tuple(choosing.results), len(choosing.untried)
@@ -185,7 +204,8 @@ def choose(results: Iterable[RangeResult], library: PassLibrary) -> list[ChosenR
                 rival = best.setdefault(place, result)
                 best[place] = max(rival, result, key=lambda each: each.speedup_low or 0.0)
     places = sorted(best, key=lambda place: (place.graph, place.start, place.stop))
-    entries = {entry.digest: entry for entry in library.entries()}
+    # also those that another process has judged again meanwhile
+    entries = {entry.digest: entry for entry in all_entries(library.folder)} if places else {}
     chosen = []
     for _, group in groupby(places, key=lambda place: place.graph):
         members = list(group)
@@ -235,15 +255,8 @@ class _Choosing:
 
     def let_write(self, author: str, ranges: Sequence[NetRange]) -> None:
         """Give ranges to an author, those that take longest first, until the budget is spent."""
-        eager_ms = {
-            result.fingerprint: result.eager_ms * len(result.places)
-            for result in self.results
-            if result.eager_ms is not None
-        }
         hopeless = {result.fingerprint for result in self.results if result.status == "nothing"}
-        for each in sorted(
-            ranges, key=lambda each: -eager_ms.get(each.key.fingerprint, each.guess_ms)
-        ):
+        for each in self._by_time(ranges):
             name = each.key.fingerprint
             if (name, author) in self.tried or (author == "search" and name in hopeless):
                 continue
@@ -257,6 +270,35 @@ class _Choosing:
                 self.evaluation_s[name] = judged.evaluation_s
             self._keep(each, author, judged)
 
+    def let_llm_write(self, llm: LlmSettings, folder: Path, ranges: Sequence[NetRange]) -> None:
+        """Give ranges to an llm, those that take longest first: each half of the time that is left,
+        the last one all of it. One that does not answer is not asked again.
+        """
+        waiting = [
+            each for each in self._by_time(ranges)
+            if (each.key.fingerprint, llm.name) not in self.tried
+        ]  # fmt: skip
+        for number, each in enumerate(waiting):
+            left_s = self.deadline - time.monotonic()
+            if left_s < LEAST_S:
+                self.untried.update(other.key.fingerprint for other in waiting[number:])
+                return
+            seconds = left_s if each is waiting[-1] else max(left_s / 2, LEAST_S)
+            judged = let_llm_write(self._judge(), each.key, llm, seconds, folder)
+            self._keep(each, llm.name, judged)
+            if not judged.is_answered:
+                self.untried.update(other.key.fingerprint for other in waiting[number + 1 :])
+                return
+
+    def _by_time(self, ranges: Sequence[NetRange]) -> list[NetRange]:
+        """Ranges in the order of what eager torch takes for them in all places, most first."""
+        eager_ms = {
+            result.fingerprint: result.eager_ms * len(result.places)
+            for result in self.results
+            if result.eager_ms is not None
+        }
+        return sorted(ranges, key=lambda each: -eager_ms.get(each.key.fingerprint, each.guess_ms))
+
     def _judge(self) -> Evaluator:
         if self.evaluator is None:
             self.evaluator = self.stack.enter_context(range_evaluator(self.settings))
@@ -265,10 +307,12 @@ class _Choosing:
     def _keep(self, each: NetRange, author: str, judged: JudgedPass) -> None:
         """Add what was judged to the library, and tell of it."""
         trial = judged.trial
-        if judged.files and (trial is None or trial_status(trial) is None):
+        is_untimed = bool(judged.files) and (trial is None or trial_status(trial) is None)
+        if is_untimed or not judged.is_final:
             error = judged.error or (trial.error if trial else None)
             names = (each.key.fingerprint, each.key.ops, each.places, author)
-            self._tell(RangeResult(*names, "unstable", False, error=error))
+            status: RangeStatus = "unstable" if is_untimed else "unfinished"
+            self._tell(RangeResult(*names, status, False, error=error))
             return
         entry = self.library.add(
             each.key, author, self.hardware, judged.files, trial, judged.error, self.settings

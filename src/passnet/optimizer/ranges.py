@@ -1,7 +1,8 @@
 """The ranges of ops of a net that passes may replace, each once with all the places where it is.
 
 Candidates are the ops between two calls of a library, as long as can be; the parts of these at
-which a compiler's plan begins a kernel; and wherever the ops of a pass in the library stand.
+which a compiler's plan begins a kernel; each large product of a matrix of weights; and wherever the
+ops of a pass in the library stand.
 
 Arguments of a graph are contiguous when it is judged. Where one is laid out in another order in the
 net, the graph of the range begins with a `permute` that gives it this order.
@@ -14,6 +15,7 @@ from itertools import combinations, pairwise
 import torch
 
 from passnet.agent.authors.lowered_ranges import Span, spans_between_libraries, value_strides
+from passnet.agent.authors.products import is_product
 from passnet.errors import CutError, FusionError, GraphError
 from passnet.extract.capture import CapturedGraph
 from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
@@ -128,6 +130,11 @@ class _GraphRanges:
             if isinstance(value, torch.Tensor) and not value.is_contiguous()
         }
         self._strides = given | value_strides(self._single, given=given)
+        self._products = [
+            (number, number + 1)
+            for number, op in enumerate(self._parent.ops)
+            if is_product(op, self._parent.specs)
+        ]
 
     def ranges(
         self, sequences: Collection[tuple[str, ...]]
@@ -135,7 +142,7 @@ class _GraphRanges:
         """The places of this graph, each once, with what is cut out there, or why nothing is."""
         seen: set[Span] = set()
         planned = self._planned()
-        for span in (*planned, *self._occurrences(sequences)):
+        for span in (*planned, *self._products, *self._occurrences(sequences)):
             if span in planned:
                 # what makes a tuple, and what takes it apart, must be on one side of a cut
                 span = trimmed_range(self._parent, *span, MAX_TRIMMED_OPS, 1) or span

@@ -34,6 +34,7 @@ class EngineRecord:
         speedup: over eager torch, as the returned net calls it; None where it was not timed.
         speedup_low: the lower bound of its 95 % interval.
         speedup_high: and the upper one.
+        says: what the way is, in words.
     """
 
     engine: str
@@ -49,6 +50,7 @@ class EngineRecord:
     speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None
+    says: str = ""
 
     @property
     def used_ms(self) -> float | None:
@@ -101,6 +103,17 @@ class RangeRecord:
     error: str | None = None
     digest: str | None = None
     places: tuple[PlaceRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RangesRecord:
+    """The ranges that some authors were asked for passes for, and of each graph of the net the
+    module that each op is from.
+    """
+
+    authors: tuple[str, ...]
+    ranges: tuple[RangeRecord, ...] = ()
+    op_blocks: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,15 @@ def _form_table(record: OptimizedRecord, form: FormRecord) -> Table:
     gain = f"{form.speedup:.2f} ({form.speedup_low:.2f} – {form.speedup_high:.2f})"
     table = Table(
         f"{record.net} on {', '.join(form.inputs)}, {threads}",
-        ("way", "ms", "as torch calls it, ms", "over eager (95 %)", "built in s", "error", ""),
+        (
+            "way",
+            "ms",
+            "as torch calls it, ms",
+            "over eager (95 %)",
+            "built in s",
+            "error",
+            "what it is",
+        ),
         note=f"{form.chosen} is used: {gain} times as fast as eager torch. error: the largest "
         "relative error of an output, beside float64 where the net runs in it. over eager: of the "
         "returned net, with its 95 % interval.",
@@ -61,17 +69,19 @@ def _range_table(form: FormRecord) -> Table:
             _ms(each.pass_ms),
             each.author,
             _ms(each.saved_ms),
-            each.status,
+            f"{each.status}: {_short(each.error)}" if each.error else each.status,
         ))  # fmt: skip
     return table
 
 
 def _outcome(engine: EngineRecord) -> str:
     if engine.status == "ok":
-        return ""
-    reason = engine.reason or ""
-    shown = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
-    return f"{engine.status}: {shown}"
+        return engine.says
+    return f"{engine.status}: {_short(engine.reason or '')}"
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
 
 
 def _ms(value: float | None) -> str:

@@ -65,7 +65,7 @@ def passnet_backend(
         passes += _library_passes(Path(options["library"]), example_inputs)
     is_judged = bool(options.get("is_judged"))
     if not is_judged:
-        passes = _without_bare_kernels(passes)
+        passes = without_bare_kernels(passes)
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         _warn_once(
@@ -88,7 +88,7 @@ def passnet_backend(
     return compiled
 
 
-def _without_bare_kernels(
+def without_bare_kernels(
     passes: Sequence[Pass | SkippedPass],
 ) -> list[Pass | SkippedPass]:
     """The passes of whose kernels the dtypes are known; says which are left out."""

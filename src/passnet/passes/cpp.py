@@ -35,8 +35,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[missing-module-attribute]
 
 from passnet.errors import PassError
+from passnet.jobs.cache import cache_folder
 
 INCLUDE = Path(__file__).parent / "include"
 """Folder of the headers that kernels may include."""
@@ -46,8 +48,6 @@ FLAGS = (
     "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared",
 )  # fmt: skip
 """Flags of every compilation. Not `-ffast-math`: infinities and NaN keep their meaning."""
-
-CACHE_VARIABLE = "PASSNET_CACHE"
 
 _TYPES: dict[str, Any] = {
     "p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double,
@@ -70,6 +70,16 @@ _ELEMENTS: dict[str, torch.dtype | None] = {
 _bare: list[str] = []
 
 
+def empty_strided(
+    shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype
+) -> torch.Tensor:
+    """A tensor on the CPU whose values are not set, as `torch.empty_strided` makes it in twice the
+    time.
+    """
+    made: torch.Tensor = _empty_strided_cpu(shape, stride, dtype)
+    return made
+
+
 def num_bare_kernels() -> int:
     """How many kernels of this process take addresses that no dtype was checked for."""
     return len(_bare)
@@ -83,7 +93,8 @@ def kernel(source: str, name: str, signature: str | None = None) -> Callable[...
     strides are the author's to hand over and to guard.
 
     Args:
-        source: C++ text; the function is `extern "C" void name(...)`.
+        source: C++ text; the function is `extern "C" void name(...)`, or returns a `const char*`,
+            null or the text of an error, which is raised as a RuntimeError.
         name: name of the function.
         signature: for folders of old, one letter an argument: p address (`tensor.data_ptr()`), n
             64-bit integer, f float, d double. Nothing is checked of an address, so that such
@@ -142,7 +153,8 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
         types.append(ctypes.c_void_p if kind == "p" else known[element])
         if kind == "p":
             dtypes[number] = known[element]
-    function.argtypes, function.restype = types, None
+    function.argtypes = types
+    function.restype = ctypes.c_char_p if letters(2) == b"e" else None
     return _checked_call(function, name, dtypes)
 
 
@@ -174,6 +186,9 @@ def _checked_call(
                 f"kernel {name}: argument {number + 1} must be {wanted} on the CPU, not {what}"
             )
 
+    def fail(error: bytes) -> None:
+        raise RuntimeError(f"kernel {name}: {error.decode()}")
+
     given = "".join(f"{param}, " for param in params)
     text = (
         f"def call({given}):\n"
@@ -182,9 +197,11 @@ def _checked_call(
         f"            refuse(({given}))\n"
         f"    except AttributeError:\n"
         f"        refuse(({given}))\n"
-        f"    function({', '.join(arguments)})\n"
+        f"    {'' if function.restype is None else 'error = '}function({', '.join(arguments)})\n"
     )
-    scope: dict[str, Any] = {"function": function, "refuse": refuse}
+    if function.restype is not None:
+        text += "    if error is not None:\n        fail(error)\n"
+    scope: dict[str, Any] = {"function": function, "refuse": refuse, "fail": fail}
     scope |= {f"dtype_{number}": dtype for number, dtype in dtypes.items()}
     exec(text, scope)  # noqa: S102 (text of ours alone)
     call: Callable[..., None] = scope["call"]
@@ -234,17 +251,6 @@ def _compile(compiler: str, source: str, flags: Sequence[str], target: Path) -> 
             errors = [line for line in lines if "error" in line] or lines
             raise PassError("kernel does not compile: " + " | ".join(errors[:5]))
         result.replace(target)
-
-
-def cache_folder(name: str) -> Path:
-    """Where what is kept between processes lies, by its name; made if it is not there."""
-    folder = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "passnet") / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.gettempdir()) / "passnet" / name
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @cache

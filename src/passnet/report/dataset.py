@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from passnet.dataset.build_records import MinedCounts
+from passnet.dataset.build_records import MinedCounts, SizedCounts, SizedShare
 from passnet.dataset.stats import Stats
 from passnet.dataset.store import SubgraphRow
 from passnet.errors import naming
@@ -27,6 +27,7 @@ def stats_tables(stats: Stats) -> list[Table]:
     return [
         _total_table(stats),
         *(_mining_tables(stats.mined) if stats.mined is not None else ()),
+        *(_size_tables(stats.sized) if stats.sized is not None else ()),
         _share_table("Kinds", "kind", stats.kinds, total),
         _share_table("Domains", "domain", stats.domains, total),
         _share_table("Dtypes", "dtype", stats.dtypes, total),
@@ -89,6 +90,40 @@ def _mining_tables(mined: MinedCounts) -> list[Table]:
         Table("Ranges", ("kind", "cut out", "refused", "refused %"), kinds),
         Table("Why ranges were refused", ("reason", "ranges"), _count_rows(mined.reasons)),
     ]
+
+
+def _size_tables(sized: SizedCounts) -> list[Table]:
+    """The tables of nets at other sizes: by library, by axes, and why graphs were not made."""
+    shares = (("library", sized.libraries), ("axes", sized.axes))
+    return [
+        *(
+            Table(
+                f"Other sizes by {head}",
+                (head, "graphs and sizes", "made", "made %", "rows", "s a graph", "s a row"),
+                [
+                    (name, *_size_cells(share))
+                    for name, share in [*groups.items(), ("all", sized.whole)]
+                ],
+                f"{sized.num_nets} nets were captured again; a graph counts once a size. Rows are "
+                "counted for each graph, and may be the same for two.",
+            )
+            for head, groups in shares
+        ),
+        Table("Why graphs were not made", ("cause", "graphs and sizes"), _count_rows(sized.causes)),
+        Table("Reasons behind it", ("reason", "graphs and sizes"), _count_rows(sized.reasons)),
+    ]
+
+
+def _size_cells(share: SizedShare) -> tuple[str, ...]:
+    tried, rows = share.num_tried, share.num_rows
+    return (
+        f"{tried:,}",
+        f"{share.num_made:,}",
+        f"{100 * share.num_made / tried:.1f}" if tried else "–",
+        f"{rows:,}",
+        f"{share.wall_s / tried:.1f}" if tried else "–",
+        f"{share.wall_s / rows:.2f}" if rows else "–",
+    )
 
 
 def _count_rows(counts: Mapping[str, int]) -> list[tuple[str, ...]]:

@@ -54,7 +54,9 @@ def progress(
 
 @contextmanager
 def _lines(title: str, total: int, every_s: float) -> Iterator[Callable[..., None]]:
-    """A line now and then, from a thread of its own, so that also what stands still is seen to."""
+    """A line now and then until all is done, from a thread of its own, so that also what stands
+    still is seen to.
+    """
     start = time.monotonic()
     ended = threading.Event()
     num_done, last = 0, ""
@@ -64,7 +66,7 @@ def _lines(title: str, total: int, every_s: float) -> Iterator[Callable[..., Non
         num_done, last = num_done + 1, now
 
     def report() -> None:
-        while not ended.wait(every_s):
+        while not ended.wait(every_s) and num_done < total:
             after = f", the last {last}" if last else ""
             seconds = time.monotonic() - start
             text = f"{title}: {num_done} of {total} after {seconds:.0f} s{after}\n"

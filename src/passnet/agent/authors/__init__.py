@@ -3,6 +3,7 @@
     compiler         what Inductor generates for the graphs of a task, written and made correct
     search           begins with what the compiler writes, varies it, and keeps what is faster
     lowered_ranges   ranges of a graph's ops that generated kernels can compute
+    products         products of matrices by oneDNN's op
     eager_steps      ops in the steps in which eager torch computes them
     inductor_code    the code that Inductor generates for a graph, as data
     parameter_order  in which orders a pattern may get its arguments

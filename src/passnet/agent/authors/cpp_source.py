@@ -14,6 +14,9 @@ ENTRY = "launch"
 
 LINKAGE = re.compile(r'extern "C"\s+void\s+kernel\(')
 
+CHECKS = ("TORCH_CHECK", "_integral(", "integer_div_error")
+"""Of these a kernel may fail: on an index out of bounds, or a division of integers by zero."""
+
 CPP_TYPES = {"float64": "double", "float32": "float", "bool": "bool"}
 CPP_TYPES |= {"float16": "at::Half", "bfloat16": "at::BFloat16"}
 CPP_TYPES |= {name: f"{name}_t" for name in ("int64", "int32", "int16", "int8", "uint8")}
@@ -34,6 +37,15 @@ def cpp_source(code: GeneratedCode, pragmas: Sequence[str] = ()) -> str:
         head = f'#define PASSNET_VECTOR_BYTES {code.vector_bytes}\n#include "inductor_vector.h"'
     kernels = [_kernel_text(kernel, _has_no_alias(code, kernel.name)) for kernel in code.kernels]
     return "\n".join([*pragmas, head, "", *kernels, _entry_text(code)])
+
+
+def fails_in_threads(code: GeneratedCode) -> bool:
+    """Whether a kernel may fail in a loop of several threads, which no error can leave."""
+    return any(_may_fail(kernel) and "omp parallel" in kernel.text for kernel in code.kernels)
+
+
+def _may_fail(kernel: GeneratedKernel) -> bool:
+    return any(check in kernel.text for check in CHECKS)
 
 
 def _has_no_alias(code: GeneratedCode, kernel: str) -> bool:
@@ -75,7 +87,9 @@ def _entry_text(code: GeneratedCode) -> str:
     results = [name for name, _ in code.outputs]
     params = [f"const {types[name]}* {name}" for name in code.inputs]
     params += [f"{types[name]}* {name}" for name in results]
-    lines = [f'extern "C" void {ENTRY}({", ".join(params)}) {{']
+    may_fail = any(_may_fail(kernel) for kernel in code.kernels)
+    result = "const char*" if may_fail else "void"
+    lines = [f'extern "C" {result} {ENTRY}({", ".join(params)}) {{', *["try {"] * may_fail]
     for name, (_, count) in code.buffers.items():
         if name not in results:
             lines.append(f"  inductor::Scratch<{types[name]}> {name}_memory({count});")
@@ -89,6 +103,9 @@ def _entry_text(code: GeneratedCode) -> str:
             address = f"{slot.memory} + {slot.offset}" if slot.offset else slot.memory
             pointers.append(f"({pointer_type})({address})")
         lines.append(f"  {call.kernel}::kernel({', '.join(pointers)});")
+    if may_fail:
+        lines += ["} catch (const inductor::Failure& failure) {", "  return failure.text;", "}"]
+        lines.append("return nullptr;")
     return "\n".join([*lines, "}", ""])
 
 

@@ -232,5 +232,6 @@ def _relayout_lines(name: str, layout: TensorLayout, language: Language) -> list
 
 def _allocation(layout: TensorLayout, beside: str, language: Language) -> str:
     """The text that makes a tensor of a layout on the device of another."""
-    options = language.tensor_options.format(dtype=layout.dtype, device=beside)
-    return f"torch.empty_strided({layout.shape}, {layout.stride}, {options})"
+    return language.allocation.format(
+        shape=layout.shape, stride=layout.stride, dtype=layout.dtype, device=beside
+    )

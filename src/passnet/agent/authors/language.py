@@ -22,7 +22,7 @@ class Language:
     `modules` is the name of the modules with sources, `head` is how each begins. `source` is how a
     source stands there and `source_name` what a pass calls it, by its number. `imports` and
     `prelude` are those of a pass; `call` gives a kernel its memory, written as `memory` for each
-    tensor; `tensor_options` is what a tensor is made with.
+    tensor; `allocation` makes a tensor.
     """
 
     modules: str
@@ -33,7 +33,7 @@ class Language:
     prelude: str
     call: str
     memory: str
-    tensor_options: str
+    allocation: str
 
 
 LANGUAGES: dict[TargetDevice, Language] = {
@@ -46,7 +46,7 @@ LANGUAGES: dict[TargetDevice, Language] = {
         prelude=CPP_PRELUDE,
         call="kernel({source})({memory})",
         memory="{name}",
-        tensor_options="dtype=torch.{dtype}",
+        allocation="cpp.empty_strided({shape}, {stride}, torch.{dtype})",
     ),
     "cuda": Language(
         modules="kernels",
@@ -58,7 +58,8 @@ LANGUAGES: dict[TargetDevice, Language] = {
         prelude="",
         call="{source}({memory})",
         memory="{name}",
-        tensor_options="dtype=torch.{dtype}, device={device}.device",
+        allocation="torch.empty_strided({shape}, {stride}, dtype=torch.{dtype}, "
+        "device={device}.device)",
     ),
 }
 """The language of a device. Triton launches on the current stream of torch."""

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import torch
 import torch.fx
 
+from passnet.agent.authors.cpp_source import fails_in_threads
 from passnet.agent.authors.eager_steps import in_eager_steps
 from passnet.agent.authors.inductor_code import GeneratedCode, generate
 from passnet.agent.authors.parameter_order import ParameterOrder, parameter_orders
@@ -121,6 +122,9 @@ class GraphLowering:
         code = generate(steps, strides, dict(options), where, self._device)
         if self._device == "cuda":
             triton_source(code)  # refuses what uses a function that we have not
+        elif fails_in_threads(code):
+            alone = {**dict(options), "cpp.threads": 1}
+            code = generate(steps, strides, alone, where, self._device)
         return LoweredRange(span, cut, code, tuple(parameter_orders(cut, self._program, span[0])))
 
 

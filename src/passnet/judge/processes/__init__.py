@@ -6,6 +6,7 @@ restrict          what the kernel refuses a confined worker: system calls, files
 worker_process    the parent of workers, and the workers it forks
 parent_pool       the parents of a run: a trusted one, and a confined one for each candidate
 loaded_worker     one worker under one candidate: its inputs, its calls, its outputs as bytes
+fence_library     the library by which a worker fences its tensors in, compiled once
 prepared_graphs   graphs whose inputs were made once, to be judged again and again
 device_lock       one measurement at a time on a device, over all processes of the machine
 standstill        a worker that stands still but for its turn, and what it ran then

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -91,7 +92,8 @@ class LoadedWorker:
     """A loaded worker; use it as a context manager.
 
     The inputs' memory is granted beyond the limits of the settings; on "cuda", `limits.memory_mib`
-    of the device's memory is granted too.
+    of the device's memory is granted too. With the library of a fence, tensors lie between pages
+    without access, and the worker cannot be timed.
 
     Raises:
         WorkerFailureError: the worker could not load.
@@ -103,6 +105,7 @@ class LoadedWorker:
         prepared: PreparedGraph,
         candidate: Candidate,
         settings: JudgeSettings,
+        fence: Path | None = None,
     ) -> None:
         self.prepared = prepared
         self.device = settings.device
@@ -112,6 +115,7 @@ class LoadedWorker:
         self.first_call_s = 0.0
         self._candidate = candidate
         self._settings = settings
+        self._fence = fence
         self._output_memory: SharedMemory | None = None
         self._num_calls = 0
         num_bytes = prepared.content.nbytes
@@ -139,6 +143,7 @@ class LoadedWorker:
             self._candidate.residual,
             self.device,
             self._settings.limits.memory_mib,
+            None if self._fence is None else str(self._fence),
         )
         timeout_s = self._settings.compile_timeout_s
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from passnet.errors import MeasureError
 from passnet.judge.candidate import Candidate
+from passnet.judge.processes.fence_library import fence_library
 from passnet.judge.processes.prepared_graphs import PreparedGraphs
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
 from passnet.judge.processes.worker_process import WorkerParent
@@ -52,6 +53,13 @@ class ParentPool:
         for key in list(self._parents):
             self._parents.pop(key).close()
 
+    @property
+    def fence(self) -> Path | None:
+        """The library by which a worker fences its tensors in; None on a GPU, or where it cannot be
+        compiled.
+        """
+        return fence_library() if self.device == "cpu" else None
+
     def start(self, candidates: Iterable[Candidate]) -> None:
         """Let the parents of some candidates start side by side."""
         self.reference()
@@ -68,6 +76,8 @@ class ParentPool:
             return self.reference()
         root = Path(candidate.root)
         visible = [root, root.parent / INPUT_FOLDER]
+        if self.fence is not None:
+            visible.append(self.fence.parent)
         return self._get((candidate.name, candidate.root), visible)
 
     def _get(self, key: tuple[str, str] | None, visible: list[Path]) -> WorkerParent:

@@ -65,11 +65,14 @@ depending on what the process did before, which moves equal programs apart by ov
 
 @dataclass
 class WorkerFailureError(Exception):
-    """A request to a worker ended badly: how, and in which words."""
+    """A request to a worker ended badly: how, in which words, and by which signal if it died of
+    one.
+    """
 
     status: Status
     error: str
     text: str
+    signal_number: int | None = None
 
     def __post_init__(self) -> None:
         self.error = plain_text(self.error, MAX_NAME)
@@ -405,7 +408,8 @@ class Worker:
         memory = any(word in tail for word in ("std::bad_alloc", "MemoryError", "out of memory"))
         status: Status = "out_of_memory" if memory else "crash"
         text = f"the worker {ending}" + (f"; it last wrote: {tail}" if tail else "")
-        self._failure = WorkerFailureError(status, "ProcessEnded", text)
+        number = -code if code < 0 else None
+        self._failure = WorkerFailureError(status, "ProcessEnded", text, number)
         return self._failure
 
 

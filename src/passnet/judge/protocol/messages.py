@@ -83,6 +83,7 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     `kind` is what to run, see `judge.candidate`; passes are those of the folder `passes`. `call` is
     compiled (through torch.compile), direct, or guarded (behind checks of our own); `residual`
     eager or inductor. `device` is where to run, and `device_mib` the memory that may be used there.
+    `fence` is the library by which a worker that is not timed fences its tensors in.
     One file descriptor comes with it: the input memory, of `num_bytes`.
     """
 
@@ -95,6 +96,7 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     residual: Literal["eager", "inductor"] = "eager"
     device: str = "cpu"
     device_mib: int = 0
+    fence: str | None = None
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):

@@ -6,6 +6,7 @@ Nothing that happens here is evidence.
     worker        the graph under one candidate, called when the judge says so
     aoti_package  a package of AOTInductor: built, kept, and called
     heap          the heap of a worker, made alike for all before it is timed
+    fence         pages without access around tensors, in a run that is not timed
     arguments     where a worker's arguments lie: in shared memory, or on a device
     intruder      what code that wants out of its sandbox would try, for `passnet judge doctor`
     float64       the graph in float64; run by the reference alone

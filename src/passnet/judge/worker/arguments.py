@@ -18,6 +18,7 @@ import torch
 from passnet.judge.protocol.device import STAGED
 from passnet.judge.protocol.messages import InputLayout
 from passnet.judge.protocol.shared_memory import aligned
+from passnet.judge.worker.fence import Fence
 
 FLUSHED_SHARE = 2
 """How many times its second-level cache a GPU writes before a burst, so that none of its calls
@@ -104,24 +105,58 @@ class _DeviceArguments:
         self._copy(self.slots[number], self._host_slots[number])
 
     def _copy(self, sources: Sequence[Any], targets: Sequence[Any]) -> None:
-        for source, target in zip(sources, targets, strict=True):
-            if isinstance(source, torch.Tensor):
-                target.copy_(source, non_blocking=True)
+        _copy(sources, targets)
         if self.wait is not None:
             self.wait()
 
 
-WorkerArguments: TypeAlias = _SharedArguments | _DeviceArguments
+class FencedArguments:
+    """Arguments within a fence, copied for every call; used as `_SharedArguments` are, but in no
+    burst. What the call allocates is laid out as its arguments are.
+    """
+
+    wait: Callable[[], None] | None = None
+
+    def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, fence: Fence) -> None:
+        self._hosts = _host_arguments(layouts, memory)
+        self._mine: list[Any] = []
+        self._fence = fence
+
+    def give(self, number: int) -> list[Any]:
+        """New copies of the arguments of a set, laid out as its number says."""
+        self._fence.lay_out(number)
+        self._mine = _copies(self._hosts[number], torch.device("cpu"))
+        _copy(self._hosts[number], self._mine)
+        for index, argument in enumerate(self._mine):
+            if isinstance(argument, torch.Tensor):
+                self._fence.name(argument, index)
+        return self._mine
+
+    def settle(self, number: int) -> None:
+        """Let the judge see what a call made of them; end here if it wrote beside a tensor."""
+        _copy(self._mine, self._hosts[number])
+        self._fence.check()
+
+
+WorkerArguments: TypeAlias = _SharedArguments | _DeviceArguments | FencedArguments
 """Where arguments lie, and how they get there."""
 
 
 def place_arguments(
-    layouts: Sequence[InputLayout], memory: mmap.mmap, device: str
+    layouts: Sequence[InputLayout], memory: mmap.mmap, device: str, fence: str | None
 ) -> WorkerArguments:
-    """Where the arguments of a graph lie on a device."""
+    """Where the arguments of a graph lie on a device; `fence` is the library of one, or None."""
+    if fence is not None:
+        return FencedArguments(layouts, memory, Fence(fence))
     if device == "cpu":
         return _SharedArguments(layouts, memory)
     return _DeviceArguments(layouts, memory, device)
+
+
+def _copy(sources: Sequence[Any], targets: Sequence[Any]) -> None:
+    for source, target in zip(sources, targets, strict=True):
+        if isinstance(source, torch.Tensor):
+            target.copy_(source, non_blocking=True)
 
 
 def _copies(hosts: Sequence[Any], device: torch.device) -> list[Any]:

@@ -45,7 +45,13 @@ from passnet.judge.protocol.messages import (
 )
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.worker.aoti_package import packaged
-from passnet.judge.worker.arguments import WorkerArguments, copy_out, pin, place_arguments
+from passnet.judge.worker.arguments import (
+    FencedArguments,
+    WorkerArguments,
+    copy_out,
+    pin,
+    place_arguments,
+)
 from passnet.judge.worker.float64 import run_exact
 from passnet.judge.worker.heap import fill_gaps
 from passnet.passes.backend import compile_with_inductor, passnet_backend
@@ -162,7 +168,7 @@ class _Worker:
         memory = _map(fds[0], request.num_bytes)
         if request.device.startswith("cuda"):
             _get_ready_for_cuda(request.device_mib)
-        self._placement = place_arguments(request.inputs, memory, request.device)
+        self._placement = place_arguments(request.inputs, memory, request.device, request.fence)
         program, arguments = parse_program(request.program), self._placement.give(0)
         self._call = self._ready(build(program), request, arguments)
         if request.call == "guarded":
@@ -249,6 +255,7 @@ class _Worker:
         """
         placement = self._placement
         assert self._call is not None and placement is not None, "armed before it was loaded"
+        assert not isinstance(placement, FencedArguments), "a fenced worker is not timed"
         page, slot_memory, *more = (
             _map(fd, num_bytes) for fd, num_bytes in zip(fds, request.num_bytes, strict=True)
         )

@@ -23,13 +23,18 @@
 #define C10_LIKELY(x) __builtin_expect(bool(x), 1)
 #define C10_UNLIKELY(x) __builtin_expect(bool(x), 0)
 
-// An index out of bounds or a division by zero ends the process: what calls a kernel through
-// ctypes cannot catch a C++ exception.
-#define TORCH_CHECK(condition, ...)                        \
-  if (C10_UNLIKELY(!(condition))) {                        \
-    std::fprintf(stderr, "kernel: %s\n", "" __VA_ARGS__);  \
-    std::abort();                                          \
-  }
+namespace inductor {
+
+// What a kernel cannot go on with: an index out of bounds, a division by zero. The function that
+// runs the kernels returns its text; in a loop of several threads it ends the process.
+struct Failure {
+  const char* text;
+};
+
+}  // namespace inductor
+
+#define TORCH_CHECK(condition, ...) \
+  if (C10_UNLIKELY(!(condition))) throw inductor::Failure{"" __VA_ARGS__}
 
 namespace at {
 

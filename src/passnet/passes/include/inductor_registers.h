@@ -202,6 +202,25 @@ INLINE void store_register(const Register<L>& value, void* p, int64_t count) {
     std::memcpy(p, &value, count * sizeof(L));
 }
 
+// The larger or smaller of two; the second one where one is NaN, and where they are equal. The
+// compiler does not find the instruction that does this.
+template <typename R>
+INLINE R larger(const R& a, const R& b) {
+#if PASSNET_VECTOR_BYTES == 64 && defined(__AVX512F__)
+  if constexpr (std::is_same_v<R, Register<float>>)
+    return __builtin_ia32_maxps512_mask(a, b, R{}, -1, 4);
+#endif
+  return a > b ? a : b;
+}
+template <typename R>
+INLINE R smaller(const R& a, const R& b) {
+#if PASSNET_VECTOR_BYTES == 64 && defined(__AVX512F__)
+  if constexpr (std::is_same_v<R, Register<float>>)
+    return __builtin_ia32_minps512_mask(a, b, R{}, -1, 4);
+#endif
+  return a < b ? a : b;
+}
+
 template <int Step, typename R, size_t... I>
 INLINE R exchanged(const R& value, std::index_sequence<I...>) {
   using L = std::decay_t<decltype(value[0])>;
@@ -218,6 +237,15 @@ INLINE R combined(R value, const F& f) {
     R other = exchanged<Step>(value, std::make_index_sequence<width>());
     return combined<R, F, Step / 2>(f(value, other), f);
   }
+}
+
+// Whether all lanes of what a comparison of floats gives are set.
+template <typename R>
+INLINE bool all_lanes(const R& mask) {
+#if PASSNET_VECTOR_BYTES == 64 && defined(__AVX512F__)
+  return uint16_t(__builtin_ia32_ptestmd512(mask, mask, -1)) == 0xFFFF;
+#endif
+  return combined(mask, [](const auto& a, const auto& b) { return a & b; })[0] != 0;
 }
 
 }  // namespace at::vec

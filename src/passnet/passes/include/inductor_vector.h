@@ -3,7 +3,7 @@
 // A vector is one or more registers. Bfloat16 and float16 are converted, never computed with. A
 // function that has no form in registers is computed lane by lane.
 #pragma once
-#include "inductor_registers.h"
+#include "inductor_pieces.h"
 
 namespace at::vec {
 
@@ -244,18 +244,31 @@ struct VectorizedN {
   INLINE VectorizedN reciprocal() const { return VectorizedN(T(1)) / *this; }
   INLINE VectorizedN rsqrt() const { return sqrt().reciprocal(); }
   INLINE Mask isnan() const { return *this != *this; }
+#define FUNCTION(NAME)                                                                  \
+  INLINE VectorizedN NAME() const {                                                     \
+    if constexpr (is_low<T>) {                                                          \
+      return convert<T, N, float, M>(convert<float, M, T, N>(*this).NAME());            \
+    } else if constexpr (std::is_same_v<T, float>) {                                    \
+      VectorizedN r;                                                                    \
+      for (int i = 0; i < N; i++) r.v[i] = pieces::NAME(v[i]);                          \
+      return r;                                                                         \
+    } else {                                                                            \
+      return map([](auto x) { return inductor::NAME(x); });                             \
+    }                                                                                   \
+  }
+  FUNCTION(exp)
+  FUNCTION(tanh)
+  FUNCTION(erf)
+  FUNCTION(sin)
+  FUNCTION(cos)
+#undef FUNCTION
 #define FUNCTION(NAME, CALL) \
   INLINE VectorizedN NAME() const { return map([](auto x) { return CALL(x); }); }
-  FUNCTION(exp, inductor::exp)
-  FUNCTION(tanh, inductor::tanh)
-  FUNCTION(erf, inductor::erf)
   FUNCTION(sqrt, std::sqrt)
   FUNCTION(floor, std::floor)
   FUNCTION(ceil, std::ceil)
   FUNCTION(trunc, std::trunc)
   FUNCTION(round, std::nearbyint)
-  FUNCTION(sin, std::sin)
-  FUNCTION(cos, std::cos)
   FUNCTION(tan, std::tan)
   FUNCTION(asin, std::asin)
   FUNCTION(acos, std::acos)
@@ -345,14 +358,22 @@ VECTOR_COMPARISON(>=)
 #undef VECTOR_COMPARISON
 
 // NaN where either is; of the clamps, where the first one is.
-template <typename T, int N>
-INLINE VectorizedN<T, N> maximum(const VectorizedN<T, N>& a, const VectorizedN<T, N>& b) {
-  return VectorizedN<T, N>::blendv(b, a, (a > b) | (a != a));
-}
-template <typename T, int N>
-INLINE VectorizedN<T, N> minimum(const VectorizedN<T, N>& a, const VectorizedN<T, N>& b) {
-  return VectorizedN<T, N>::blendv(b, a, (a < b) | (a != a));
-}
+// An accumulator, if it is the first, is soon had again.
+#define EXTREME(NAME, CHOSEN)                                                                  \
+  template <typename T, int N>                                                                 \
+  INLINE VectorizedN<T, N> NAME(const VectorizedN<T, N>& a, const VectorizedN<T, N>& b) {      \
+    if constexpr (is_low<T>) {                                                                 \
+      constexpr int M = VectorizedN<T, N>::M;                                                  \
+      return convert<T, N, float, M>(NAME(convert<float, M, T, N>(a), convert<float, M, T, N>(b))); \
+    } else {                                                                                   \
+      VectorizedN<T, N> r;                                                                     \
+      for (int i = 0; i < N; i++) r.v[i] = b.v[i] != b.v[i] ? b.v[i] : CHOSEN(b.v[i], a.v[i]); \
+      return r;                                                                                \
+    }                                                                                          \
+  }
+EXTREME(maximum, larger)
+EXTREME(minimum, smaller)
+#undef EXTREME
 template <typename T, int N>
 INLINE VectorizedN<T, N> clamp_min(const VectorizedN<T, N>& a, const VectorizedN<T, N>& least) {
   return VectorizedN<T, N>::blendv(a, least, a < least);

@@ -38,11 +38,13 @@ constexpr char letter() {
   return element<std::remove_pointer_t<T>>();
 }
 
-// Part 0: p for each pointer, n for each number. Part 1: the letters of what these are.
+// Part 0: p for each pointer, n for each number. Part 1: the letters of what these are. Part 2: e for
+// a function that returns the text of an error or null, v for any other.
 template <typename Result, typename... Args>
 const char* letters(Result (*)(Args...), int part) {
   static constexpr char kinds[] = {(std::is_pointer_v<Args> ? 'p' : 'n')..., 0};
   static constexpr char elements[] = {letter<Args>()..., 0};
+  if (part == 2) return std::is_same_v<Result, const char*> ? "e" : "v";
   return part == 0 ? kinds : elements;
 }
 

@@ -1,0 +1,95 @@
+"""The rows of a build at other sizes: every net of its graphs, captured again at a few sizes."""
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from passnet.dataset.build_records import SizedRecord
+from passnet.dataset.progress import ProgressStep
+from passnet.dataset.resize import OriginalGraph, OriginalSubgraph, SizeJob, resize_isolated
+from passnet.dataset.store import SUBGRAPHS
+from passnet.extract.store import GraphRow, GraphSource
+from passnet.jobs.executors import Executor
+from passnet.jobs.process import JobLimits
+from passnet.jobs.run_folder import RunFolder
+
+SIZES_FOLDER = "sizes"
+MAX_SIZES = 9
+"""The published shapes of a net; those that have one of them get one less."""
+
+
+def net_of(row: GraphRow) -> GraphSource | None:
+    """Where a graph is captured again: the first net whose forward pass it is; None without."""
+    return next((source for source in row.sources if source.part == "forward"), None)
+
+
+def sized_part(out: Path, key: str) -> Path:
+    """Where the rows of a net at one size are, by the key of its record."""
+    return out / SIZES_FOLDER / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.parquet"
+
+
+def add_sizes(
+    run: RunFolder[Any, SizedRecord, str],
+    rows: Iterable[GraphRow],
+    num_sizes: int,
+    part_of: Callable[[str], Path],
+    limits: JobLimits,
+    num_workers: int,
+    executor: Executor,
+    announce: Callable[[str, int], ProgressStep],
+) -> None:
+    """Make the rows of the nets of some captured graphs, which are mined, at up to `num_sizes`
+    sizes each; what the folder of the run has of them stays.
+
+    `part_of` gives the file of rows of a captured graph by its full fingerprint.
+    """
+    records = run.records()
+    done = {key for key, record in records.items() if not _lacks_library(record)}
+    jobs = size_jobs(rows, num_sizes, part_of, done)
+    step = announce("making other sizes", len(jobs))
+    outcomes = executor(list(jobs), partial(resize_isolated, jobs=jobs, limits=limits), num_workers)
+    for record in run.keep(outcomes, len(records), lambda record: sized_part(run.out, record.key)):
+        step(f"{record.entry} {record.size}")
+
+
+def _lacks_library(record: SizedRecord) -> bool:
+    return any(graph.cause == "no_library" for graph in record.graphs)
+
+
+def size_jobs(
+    rows: Iterable[GraphRow], num_sizes: int, part_of: Callable[[str], Path], done: Collection[str]
+) -> dict[str, SizeJob]:
+    """The jobs that are not done yet by key; those of a library stand together."""
+    nets: dict[tuple[str, bool], list[tuple[GraphRow, int]]] = {}
+    for row in sorted(rows, key=attrgetter("full")):
+        if source := net_of(row):
+            nets.setdefault((source.entry, source.train), []).append((row, source.number))
+    jobs: dict[str, SizeJob] = {}
+    for (entry, train), numbered in sorted(nets.items()):
+        empty = [SizeJob(entry, train, index, ()) for index in range(num_sizes)]
+        missing = [job for job in empty if job.key not in done]
+        if missing:
+            graphs = tuple(_captured(row, number, part_of(row.full)) for row, number in numbered)
+            with_rows = tuple(graph for graph in graphs if graph.subgraphs)
+            for job in missing if with_rows else ():
+                jobs[job.key] = SizeJob(entry, train, job.index, with_rows)
+    return jobs
+
+
+def _captured(row: GraphRow, number: int, part: Path) -> OriginalGraph:
+    """A graph with the subgraphs that were mined of it as it was captured."""
+    mined = SUBGRAPHS.read(part) if part.exists() else ()
+    subgraphs = tuple(
+        OriginalSubgraph(
+            found.full,
+            found.structure,
+            found.kinds,
+            tuple((place.start, place.stop) for place in found.places),
+        )
+        for found in mined
+        if not found.variant
+    )
+    return OriginalGraph(row.full, row.structure, number, row.domain, subgraphs)

@@ -1,0 +1,165 @@
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from passnet.errors import EngineError
+from passnet.optimizer import other_runtimes as runtimes
+from passnet.optimizer.agreement import EagerComparison
+from passnet.optimizer.engines import build_entry_of, load_entry_of
+from passnet.optimizer.entry import Entry
+from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+from tests.optimizer.nets import block
+
+ENGINES = pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.skipif(
+                not runtimes.is_installed(name), reason="pip install 'passnet[runtimes]'"
+            ),
+        )
+        for name in runtimes.RUNTIMES
+    ],
+)
+
+
+def conv_call() -> NetCall:
+    torch.manual_seed(0)
+    conv = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.Hardswish()
+    net = torch.nn.Sequential(*conv, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    return NetCall(net.eval(), (torch.randn(2, 3, 8, 8),), {})
+
+
+def mlp_call() -> NetCall:
+    return NetCall(block(), (torch.randn(2, 8),), {"y": torch.randn(2, 8), "scale": 3.0})
+
+
+def transformer_call() -> NetCall:
+    torch.manual_seed(0)
+    net = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, activation="gelu").eval()
+    return NetCall(net, (torch.randn(2, 5, 16),), {})
+
+
+def assert_right(call: NetCall, entry: Entry) -> None:
+    found = EagerComparison(call).agreement(entry)
+    assert found.wrong is None
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    "make", [conv_call, mlp_call, pytest.param(transformer_call, marks=pytest.mark.slow)]
+)
+def test_a_runtime_is_right_and_had_back_and_says_nothing(
+    engine: str, make: Any, tmp_path: Path, capfd: Any, caplog: Any, recwarn: Any
+) -> None:
+    call = make()
+    entry = build_entry_of(engine, call, tmp_path / engine)
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    assert not list(recwarn)
+    assert entry.is_frozen
+    assert_right(call, entry)
+    shutil.move(tmp_path / engine, tmp_path / "moved")
+    assert_right(call, load_entry_of(engine, call, tmp_path / "moved"))
+    shutil.rmtree(tmp_path / "moved")
+    with pytest.raises(EngineError, match="is missing; optimise the net again"):
+        load_entry_of(engine, call, tmp_path / "moved")
+    assert capfd.readouterr() == ("", "")
+
+
+class Odd(torch.nn.Module):
+    """Takes and returns what runtimes drop, join or convert."""
+
+    def forward(
+        self,
+        unused: torch.Tensor,
+        x: torch.Tensor,
+        again: torch.Tensor,
+        scale: float,
+        ids: torch.Tensor,
+        mask: torch.Tensor,
+        half: torch.Tensor,
+    ) -> dict[str, Any]:
+        product = x * scale - again
+        return {
+            "given": x,
+            "twice": [product, (product,)],
+            "ids": ids + 1,
+            "mask": ~mask,
+            "half": half * 2,
+            "scalar": x.sum(),
+            "constant": torch.arange(3),
+        }
+
+
+@ENGINES
+def test_odd_inputs_and_outputs_are_right_and_no_output_is_written_again(
+    engine: str, tmp_path: Path
+) -> None:
+    x = torch.randn(4, 3).t()
+    ids, mask, half = torch.arange(6), torch.tensor([True, False]), torch.randn(5).half()
+    call = NetCall(Odd().eval(), (torch.ones(2), x, x, 2.5, ids, mask, half), {})
+    entry = build_entry_of(engine, call, tmp_path / engine)
+    assert_right(call, entry)
+    first = entry.run(call.tensors())
+    kept = [output.clone() for output in first]
+    other = [*call.tensors()[:1], x + 1, x + 1, ids + 1, ~mask, half + 1]
+    second = entry.run(other)
+    for output in second:
+        output.fill_(0)  # what a user does with it reaches neither the runtime nor the arguments
+    assert all(map(torch.equal, first, kept))
+    assert all(map(torch.equal, entry.run(call.tensors()), kept))
+    assert torch.equal(other[1], x + 1)
+    needing = [each.clone().requires_grad_() if each is x else each for each in call.tensors()]
+    with torch.no_grad():
+        assert not entry.run(needing)[0].requires_grad
+
+
+@ENGINES
+def test_a_dtype_that_cannot_be_handed_over_is_refused(engine: str, tmp_path: Path) -> None:
+    call = NetCall(torch.relu, (torch.ones(2, dtype=torch.bfloat16),), {})
+    with pytest.raises(EngineError, match="takes and returns no bfloat16"):
+        build_entry_of(engine, call, tmp_path / engine)
+
+
+@ENGINES
+def test_a_lower_precision_is_refused_or_found(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine != "openvino_frozen":
+        pytest.skip("computes in no other precision")
+    double = NetCall(torch.relu, (torch.ones(2, dtype=torch.float64),), {})
+    with pytest.raises(EngineError, match="computes float64 as float32"):
+        build_entry_of(engine, double, tmp_path / "double")
+    import openvino
+
+    if "BF16" not in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        pytest.skip("this processor has no bfloat16")
+    settings = {"INFERENCE_PRECISION_HINT": "bf16"}
+    monkeypatch.setattr(runtimes, "OPENVINO_SETTINGS", settings)
+    call = conv_call()
+    entry = build_entry_of(engine, call, tmp_path / engine)
+    assert "is off by" in (EagerComparison(call).agreement(entry).wrong or "")
+
+
+def test_what_is_not_installed_is_tried_only_if_named_and_then_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    needed = dict.fromkeys(runtimes.RUNTIMES, ("torch", "no_such_package"))
+    monkeypatch.setattr(runtimes, "RUNTIMES", needed)
+    assert not set(needed) & set(OptimizeSettings().tried())
+    settings = OptimizeSettings(engines=tuple(needed), seconds=0.02)
+    [form] = optimize_calls(torch.relu, [((torch.ones(2),), {})], settings).record.forms
+    assert form.chosen == "eager"
+    for record in form.engines[1:]:
+        assert record.status == "refused"
+        assert record.reason == "no_such_package is not installed; pip install 'passnet[runtimes]'"
+
+
+@ENGINES
+def test_what_is_installed_is_tried(engine: str) -> None:
+    assert engine in OptimizeSettings().tried()
