@@ -97,6 +97,7 @@ def ask(
     return choice, read_attempts(sorted(folder.iterdir()))
 
 
+@pytest.mark.slow
 def test_what_an_llm_writes_is_judged_and_all_it_said_is_kept(
     tmp_path: Path, graphs: list[CapturedGraph], bench: Evaluator
 ) -> None:
