@@ -21,6 +21,9 @@ SHOWN_DIGITS = 12
 """How many characters of a digest are shown; fewer do to name an entry."""
 
 library_argument = click.argument("library", type=opt.PATH)
+readable_argument = click.argument(
+    "library", type=opt.PATH, callback=lambda *given: _read(given[2])
+)
 entries_argument = click.argument("entries", nargs=-1, metavar="[ENTRY]...")
 
 
@@ -29,12 +32,13 @@ def library_group() -> None:
     """List, judge and pass on the passes that `passnet optimize` keeps.
 
     LIBRARY is the folder of a library, ENTRY the first characters of the digest of one of its
-    entries, as `passnet library list` prints it.
+    entries, as `passnet library list` prints it. To list, show and merge, the word `shipped` is the
+    library that comes with passnet.
     """
 
 
 @library_group.command("list")
-@library_argument
+@readable_argument
 @opt.flag("--all", "List what was tried in vain too, not only passes that win.", "with_all")
 @opt.json
 def list_command(library: Path, with_all: bool, as_json: bool) -> None:
@@ -52,7 +56,7 @@ def list_command(library: Path, with_all: bool, as_json: bool) -> None:
 
 
 @library_group.command("show")
-@library_argument
+@readable_argument
 @click.argument("entry")
 @opt.json
 def show_command(library: Path, entry: str, as_json: bool) -> None:
@@ -141,7 +145,7 @@ def merge_command(library: Path, others: tuple[Path, ...], as_json: bool) -> Non
     """
     from passnet.optimizer.library import PassLibrary
 
-    merged = {str(other): PassLibrary(library).merge(other) for other in others}
+    merged = {str(other): PassLibrary(library).merge(_read(other)) for other in others}
     lines = [f"{count} new passes of {other}" for other, count in merged.items()]
     print_result(as_json, merged, [*lines, f"judge them here: passnet library verify {library}"])
 
@@ -177,6 +181,18 @@ def remove_command(library: Path, entries: tuple[str, ...], as_json: bool) -> No
     PassLibrary(library).remove(chosen)
     print_result(as_json, {"removed": [entry.digest for entry in chosen]},
                  [f"removed {entry.digest[:SHOWN_DIGITS]}" for entry in chosen])  # fmt: skip
+
+
+def _read(library: Path) -> Path:
+    """The folder that is meant: that of the shipped library by its name, if no other has it."""
+    from passnet.passes.library import shipped_library
+
+    if str(library) != "shipped" or library.exists():
+        return library
+    shipped = shipped_library()
+    if shipped is None:
+        raise InputError("this passnet was installed without its library; give the folder of one")
+    return shipped
 
 
 def _entries(library: Path) -> list[PassEntry]:

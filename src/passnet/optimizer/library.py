@@ -198,7 +198,8 @@ class PassLibrary:
             if entry.code_hash and not known & {entry.digest, foreign.digest}:
                 self._put(foreign, PassLibrary(other).files(entry), None)
                 num_new += 1
-        self._write_index()
+        if num_new:
+            self._write_index()
         return num_new
 
     def export(self, out: Path, entries: Sequence[PassEntry]) -> None:

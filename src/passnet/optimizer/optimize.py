@@ -41,6 +41,7 @@ from passnet.optimizer.record import (
     RangeRecord,
     RangesRecord,
 )
+from passnet.passes.library import shipped_library
 from passnet.records.serialise import make_folder, read_json, write_json, write_text
 
 ENGINE_FILE = "engine.json"
@@ -361,6 +362,7 @@ def _choose_passes(
         settings.authors,
         seconds,
         torch.get_num_threads(),
+        shipped=shipped_library(),
         llm=settings.asked,
         trajectories=folder / TRAJECTORIES,
     )

@@ -134,6 +134,7 @@ def choose_passes(
     evaluator: Evaluator | None = None,
     llm: LlmSettings | None = None,
     trajectories: Path = Path(TRAJECTORIES),
+    shipped: Path | None = None,
 ) -> PassChoice:
     """Find passes for the ranges of a net, and choose those that save most together.
 
@@ -154,11 +155,15 @@ def choose_passes(
         llm: one that writes for what it has not tried before, after all other authors, who then
             have half of the budget.
         trajectories: where its attempts are kept.
+        shipped: a further library, whose passes are taken over into the first if "library" is among
+            the authors.
 
     Raises:
         InputError: there is no author of a name, or the library is damaged.
     """
     writers = writers_of(authors)
+    if shipped is not None and LIBRARY in authors:
+        library.merge(shipped)
     start = time.monotonic()
     deadline = start + (budget_s / 2 if llm is not None else budget_s)
     settings = judging_settings(threads) if evaluator is None else evaluator.settings

@@ -33,6 +33,7 @@ TRIAL_FILE = "trial.json"
 SETTINGS_FILE = "settings.json"
 PASS_FOLDER = "folder"
 INDEX_FILE = "index.parquet"
+SHIPPED = "shipped_library"
 
 EntryStatus: TypeAlias = Literal["wins", "slower", "wrong", "failed", "nothing"]
 """wins: right, and faster with the whole of its interval. slower: right, but not surely faster.
@@ -138,6 +139,13 @@ def all_entries(folder: Path) -> list[PassEntry]:
         known = {entry.digest: entry for entry in INDEX.read(folder / INDEX_FILE)}
     entries = (known.get(name) or _read_entry(folder, name) for name in names)
     return [entry for entry in entries if entry is not None]
+
+
+def shipped_library() -> Path | None:
+    """The library that comes with passnet; None where it was left out."""
+    package = Path(__file__).parents[1] / SHIPPED
+    folder = package if package.is_dir() else Path(__file__).parents[3] / "library"
+    return folder if (folder / ENTRIES).is_dir() else None
 
 
 def entry_names(folder: Path) -> list[str]:
