@@ -56,6 +56,20 @@ def test_an_entry_is_shown_with_its_ops_and_files(library: PassLibrary) -> None:
     assert "0 of 2 entries have a digest that begins with 'zz'" in missing.stderr
 
 
+def test_the_shipped_library_has_a_name_and_its_records_are_whole(tmp_path: Path) -> None:
+    records = json.loads(run("list", "shipped", "--json").stdout)
+    assert len(records) >= 10
+    for record in records:
+        assert record["status"] == "wins" and record["saved_ms"] > 0 and record["hardware"]["name"]
+    entry = records[0]["digest"]
+    shown = json.loads(run("show", "shipped", entry, "--json").stdout)
+    assert shown["files"] and shown["program"]
+    merged = json.loads(run("merge", tmp_path / "own", "shipped", "--json").stdout)
+    assert merged == {"shipped": len(records)}
+    assert not [each for each in PassLibrary(tmp_path / "own").entries() if each.origin == "here"]
+    assert run("remove", "shipped", entry).exit_code == 2  # it is no folder of yours
+
+
 def test_passes_go_from_library_to_library(library: PassLibrary, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert "1 passes are in" in run("export", library.folder, "--out", out).stdout

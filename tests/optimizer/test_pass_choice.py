@@ -56,6 +56,18 @@ def test_no_set_of_spans_that_do_not_overlap_saves_more(
     assert sum(saving for _, _, saving in chosen) == best
 
 
+def test_what_is_shipped_is_taken_over_for_who_asks_for_the_library(tmp_path: Path) -> None:
+    shipped = PassLibrary(tmp_path / "shipped")
+    shipped.add(tanh_mul(), "compiler", HERE, folder(), trial())
+    own = PassLibrary(tmp_path / "own")
+    choose_passes([], own, ("compiler",), shipped=shipped.folder)
+    assert not own.entries()
+    for _ in range(2):
+        assert not choose_passes([], own, ("library",), shipped=shipped.folder).chosen
+        [entry] = own.entries()
+        assert entry.origin == "elsewhere" and own.find(tanh_mul(), HERE) is None
+
+
 def test_places_of_the_best_set_are_chosen_in_each_graph(tmp_path: Path) -> None:
     library = PassLibrary(tmp_path)
 
