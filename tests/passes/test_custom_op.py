@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from passnet.passes.backend import compile_graph
+from passnet.passes.custom_op import wrap_sites
+from passnet.passes.rewrite import apply_passes
 from tests.passes.graphs import assert_same, graph_of, pass_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
@@ -76,3 +78,28 @@ def test_an_op_may_take_values_in_a_list() -> None:
     compiled, reports = compile_graph(module, inputs, [joined, later], "inductor")
     assert [report.num_matches for report in reports] == [1, 1]
     assert_same(net, compiled, inputs)
+
+
+def test_inductor_sees_through_replacements_of_torch_ops_where_it_may() -> None:
+    def net(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x + y)
+
+    def by_address(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.data_ptr()
+        return torch.relu(x + y)
+
+    def of_torch(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.clamp(x + y, min=0)
+
+    inputs = [torch.randn(4, 5), torch.randn(4, 5)]
+    for replacement, sees_through, is_op in (
+        (of_torch, True, False),
+        (of_torch, False, True),
+        (by_address, True, True),
+        (lambda x, y: of_torch(x, y).T, True, True),  # of another form
+    ):
+        module = graph_of(net)
+        pass_ = pass_of(net, replacement)
+        _, [site] = apply_passes(module, [pass_], inputs)
+        wrap_sites(module, [site], inputs, sees_through=sees_through)
+        assert isinstance(site.node.target, torch._ops.OpOverload) == is_op

@@ -17,6 +17,7 @@ entry           one way to run a net on inputs of one form
 engines         the ways there are, most of them torch's own
 graph_engine    the graph that Dynamo finds, rewritten by passes or not, without Dynamo
 other_runtimes  OpenVINO and ONNX Runtime, where they are installed
+aot_passes      that graph with passes, as a program for AOTInductor
 fresh_values    other arguments of the same form, hostile ones too
 agreement       whether a way returns what eager torch does
 interleaved     several ways to make one call, timed in turns

@@ -16,8 +16,14 @@ import torch._inductor.config
 from torch.utils._pytree import tree_leaves, tree_unflatten
 
 from passnet.errors import EngineError, boundary
+from passnet.optimizer.aot_passes import rewritten_program
 from passnet.optimizer.entry import Entry
-from passnet.optimizer.graph_engine import build_with_passes, graph_entry, load_with_passes
+from passnet.optimizer.graph_engine import (
+    build_with_passes,
+    chosen_passes,
+    graph_entry,
+    load_with_passes,
+)
 from passnet.optimizer.net_call import FlatNet, NetCall
 from passnet.optimizer.other_runtimes import (
     build_onnxruntime,
@@ -26,6 +32,8 @@ from passnet.optimizer.other_runtimes import (
     load_openvino,
 )
 from passnet.passes.backend import Residual
+from passnet.passes.kernel_op import kernels_of
+from passnet.passes.kernel_shims import load_kernels, write_kernels
 
 PACKAGE_FILE = "net.pt2"
 CONSTANTS_FILE = "constants.pt"
@@ -105,10 +113,19 @@ def _compiled(
     return call.entry(engine, run, "freezing" in options, compiled)
 
 
-def _build_aot(call: NetCall, folder: Path, engine: str, options: Mapping[str, Any]) -> Entry:
+def _build_aot(
+    call: NetCall, folder: Path, engine: str, options: Mapping[str, Any], with_passes: bool = False
+) -> Entry:
     is_frozen = bool(options.get("freezing"))
     configs = {"aot_inductor.package_constants_in_so": is_frozen, **options}
-    program = call.exported
+    if not is_frozen:
+        configs["always_keep_tensor_constants"] = True  # or weights of up to 8 values are folded in
+    if with_passes:
+        program = rewritten_program(call, chosen_passes(folder))
+        shims = write_kernels(kernels_of(program.graph), folder)
+        configs["aot_inductor.custom_ops_to_c_shims"] = shims
+    else:
+        program = call.exported
     torch.save(dict(program.constants), folder / CONSTANTS_FILE)
     torch._inductor.aoti_compile_and_package(
         program, package_path=str(folder / PACKAGE_FILE), inductor_configs=configs
@@ -120,6 +137,7 @@ def _load_aot(call: NetCall, folder: Path, engine: str) -> Entry:
     package = folder / PACKAGE_FILE
     if not package.is_file():
         raise EngineError(f"{package} is missing; optimise the net again")
+    load_kernels(folder)
     model = torch._inductor.aoti_load_package(str(package), run_single_threaded=True)
     is_frozen = ENGINES[engine].is_frozen
     if not is_frozen:
@@ -158,8 +176,8 @@ def _load_script(call: NetCall, folder: Path, engine: str) -> Entry:
     return entry
 
 
-def _aot(says: str, **options: Any) -> Engine:
-    build = partial(_build_aot, options=options)
+def _aot(says: str, with_passes: bool = False, **options: Any) -> Engine:
+    build = partial(_build_aot, options=options, with_passes=with_passes)
     return Engine(says, build, _load_aot, bool(options.get("freezing")))
 
 
@@ -192,6 +210,10 @@ ENGINES: Mapping[str, Engine] = {
     ),
     "passes": _passes("the graph with passes, the rest op by op", "eager"),
     "passes_compiled": _passes("the graph with passes, the rest by Inductor", "inductor"),
+    "aot_passes": _aot("AOTInductor, of the graph with passes", with_passes=True),
+    "aot_passes_frozen": _aot(
+        "AOTInductor with freezing, of the graph with passes", with_passes=True, freezing=True
+    ),
     "compile_autotune": _compile("torch.compile, max-autotune", mode="max-autotune-no-cudagraphs"),
 }
 """All ways to run a net, in the order in which they are tried, the likely and the cheap first."""

@@ -4,7 +4,7 @@ by Dynamo.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -137,7 +137,7 @@ def graph_entry(
         EngineError: the net is not one graph, or reads what is neither an argument nor a weight.
     """
     graph = net_graph(call)
-    return _rewritten(call, engine, graph, _places(call, graph.arguments), passes, residual)
+    return _rewritten(call, engine, graph, argument_places(call, graph.arguments), passes, residual)
 
 
 def _rewritten(
@@ -149,11 +149,7 @@ def _rewritten(
     residual: Residual,
 ) -> Entry:
     """A graph rewritten by passes, whose arguments are at these places of a call."""
-    function, reports = compile_graph(
-        graph.module, graph.arguments, without_bare_kernels(loaded_passes(list(passes))), residual
-    )
-    if passes:
-        _check_matches(reports)
+    function = rewritten(graph, passes, residual)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         inputs = [tensors[place] if isinstance(place, int) else place for place in places]
@@ -164,17 +160,45 @@ def _rewritten(
     return call.entry(engine, run)
 
 
+def rewritten(
+    graph: NetGraph, passes: Sequence[Path], residual: Residual
+) -> Callable[..., Sequence[Any]]:
+    """What runs a graph rewritten by the passes of some folders.
+
+    Raises:
+        EngineError: none of them matches.
+    """
+    found = without_bare_kernels(loaded_passes(list(passes)))
+    function, reports = compile_graph(
+        graph.module, graph.arguments, found, residual, is_static=True
+    )
+    if passes:
+        _check_matches(reports)
+    return function
+
+
 def build_with_passes(call: NetCall, folder: Path, engine: str, residual: Residual) -> Entry:
     """The same with the passes that were chosen for the net, which lie beside the folder.
 
     Raises:
         EngineError: none was chosen.
     """
-    chosen = folder.parent / CHOSEN_FOLDER
-    if not chosen.is_dir() or not any(chosen.iterdir()):
-        raise EngineError("no pass saves anything")
-    shutil.copytree(chosen, folder / PASSES_FOLDER)
+    chosen_passes(folder)
+    shutil.copytree(folder.parent / CHOSEN_FOLDER, folder / PASSES_FOLDER)
     return load_with_passes(call, folder, engine, residual)
+
+
+def chosen_passes(folder: Path) -> list[Path]:
+    """The pass folders that were chosen for the net, which lie beside the folder of a way.
+
+    Raises:
+        EngineError: none was chosen.
+    """
+    chosen = folder.parent / CHOSEN_FOLDER
+    found = sorted(chosen.iterdir()) if chosen.is_dir() else []
+    if not found:
+        raise EngineError("no pass saves anything")
+    return found
 
 
 def load_with_passes(call: NetCall, folder: Path, engine: str, residual: Residual) -> Entry:
@@ -184,7 +208,7 @@ def load_with_passes(call: NetCall, folder: Path, engine: str, residual: Residua
     passes = sorted((folder / PASSES_FOLDER).iterdir())
     try:
         graph = net_graph(call)
-        places = _places(call, graph.arguments)
+        places = argument_places(call, graph.arguments)
     except EngineError:
         return _behind_guards(call, engine, passes, residual)
     return _rewritten(call, engine, graph, places, passes, residual)
@@ -215,8 +239,12 @@ def _check_matches(reports: Sequence[PassReport]) -> None:
         raise EngineError("no pass matches in the whole net")
 
 
-def _places(call: NetCall, arguments: Sequence[Any]) -> list[Any]:
-    """Of each argument of a graph the number of the tensor of the call that it is, or a weight."""
+def argument_places(call: NetCall, arguments: Sequence[Any]) -> list[Any]:
+    """Of each argument of a graph the number of the tensor of the call that it is, or a weight.
+
+    Raises:
+        EngineError: one is neither.
+    """
     numbers = {id(tensor): number for number, tensor in reversed(list(enumerate(call.tensors())))}
     weights = {id(weight): weight for weight in call.weights.values()}
     places: list[Any] = []

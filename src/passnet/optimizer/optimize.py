@@ -48,7 +48,7 @@ ENGINE_FILE = "engine.json"
 """What came of building one way, beside what it needs: a run that goes on takes it from there."""
 
 USUAL = ("eager", "compile", "graph", "aot")
-WITH_PASSES = ("passes", "passes_compiled")
+WITH_PASSES = ("passes", "passes_compiled", "aot_passes", "aot_passes_frozen")
 FOLDING = ("aot_frozen", "script_frozen", "aot_autotune_frozen", *RUNTIMES)
 FROZEN = ("compile_frozen",)
 """Ways that are tried in any case, those where authors of passes are named, those that fold weights

@@ -155,11 +155,13 @@ def compile_graph(
     residual: Residual = "eager",
     observer: Observer | None = None,
     is_judged: bool = False,
+    is_static: bool = False,
 ) -> tuple[Callable[..., Any], list[PassReport]]:
     """A callable for a graph rewritten by passes, and what they did.
 
     Unless it is judged, a replacement whose first call returns another form than the original ops
-    gives way to these.
+    gives way to these. If the graph is called with values of the examples' forms alone
+    (`is_static`), Inductor sees through replacements that consist of ops of torch.
 
     Returns:
         A callable that takes the graph's arguments in order and returns its tuple of outputs.
@@ -170,7 +172,7 @@ def compile_graph(
     if residual == "inductor":
         from passnet.passes.custom_op import wrap_sites
 
-        wrap_sites(module, sites, example_inputs, is_judged)
+        wrap_sites(module, sites, example_inputs, is_judged, sees_through=is_static)
         return compile_with_inductor(module, example_inputs), reports
     compiling: Any = module
     if hasattr(module, "real_recompile"):  # as Dynamo's modules, which put it off to their calls

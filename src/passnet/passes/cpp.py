@@ -29,7 +29,9 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -68,6 +70,7 @@ _ELEMENTS: dict[str, torch.dtype | None] = {
 """The dtype that a pointer stands for, by its letter; `char*` and `void*` are bytes of any."""
 
 _bare: list[str] = []
+_traced: list[bool] = []
 
 
 def empty_strided(
@@ -76,8 +79,34 @@ def empty_strided(
     """A tensor on the CPU whose values are not set, as `torch.empty_strided` makes it in twice the
     time.
     """
+    if _traced:
+        return torch.empty_strided(shape, stride, dtype=dtype)
     made: torch.Tensor = _empty_strided_cpu(shape, stride, dtype)
     return made
+
+
+@contextmanager
+def seen_by_tracers() -> Iterator[None]:
+    """While this lasts, a tracer sees what `empty_strided` makes."""
+    _traced.append(True)
+    try:
+        yield
+    finally:
+        _traced.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """A compiled function: its name, the shared object that has it, the letters of what each of its
+    parameters is (`kinds`) and is of (`elements`), by `passnet_signature.h`, and whether it
+    `may_fail`, and then returns the text of an error.
+    """
+
+    name: str
+    library: Path
+    kinds: str
+    elements: str
+    may_fail: bool
 
 
 def num_bare_kernels() -> int:
@@ -141,38 +170,52 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
     function = _function(path, name)
     letters = _function(path, f"passnet_signature_of_{name}")
     letters.restype, letters.argtypes = ctypes.c_char_p, [ctypes.c_int]
-    pairs = list(zip(letters(0).decode(), letters(1).decode(), strict=True))
+    may_fail = letters(2) == b"e"
+    code = KernelCode(name, path, letters(0).decode(), letters(1).decode(), may_fail)
+    pairs = list(zip(code.kinds, code.elements, strict=True))
     types, dtypes = [], {}
     for number, (kind, element) in enumerate(pairs):
-        known: dict[str, Any] = _ELEMENTS if kind == "p" else _NUMBERS
+        known: dict[str, Any] = _NUMBERS if kind == "n" else _ELEMENTS
         if element not in known:
             raise PassError(
                 f"kernel {name}: parameter {number + 1} is of a type that no tensor or number has; "
                 "use float, double, _Float16, bf16, bool, integers, or a pointer to one of these"
             )
-        types.append(ctypes.c_void_p if kind == "p" else known[element])
-        if kind == "p":
+        types.append(known[element] if kind == "n" else ctypes.c_void_p)
+        if kind != "n":
             dtypes[number] = known[element]
     function.argtypes = types
-    function.restype = ctypes.c_char_p if letters(2) == b"e" else None
-    return _checked_call(function, name, dtypes)
+    function.restype = ctypes.c_char_p if may_fail else None
+    return _checked_call(function, code, dtypes)
 
 
 def _checked_call(
-    function: Any, name: str, dtypes: dict[int, torch.dtype | None]
+    function: Any, code: KernelCode, dtypes: dict[int, torch.dtype | None]
 ) -> Callable[..., None]:
     """A function that takes tensors of some dtypes in some places, and numbers in the others, and
     refuses tensors of another dtype or device. It is made as code, like a dataclass, because a loop
-    over the parameters costs more than many a kernel.
+    over the parameters costs more than many a kernel. Tensors without memory, as a tracer has them,
+    are given to the kernel as an op.
     """
+    name = code.name
     params = [f"a{number}" for number in range(len(function.argtypes))]
-    arguments = [
-        f"{param}.data_ptr()" if number in dtypes else param for number, param in enumerate(params)
-    ]
+    arguments = [f"p{number}" if number in dtypes else param for number, param in enumerate(params)]
+    lines = [f"        p{number} = a{number}.data_ptr()\n" for number in dtypes]
+    addresses = " and ".join(f"p{number}" for number in dtypes)
     checks = [f"not a{number}.is_cpu" for number in dtypes]
     checks += [
         f"a{number}.dtype is not dtype_{number}" for number, dtype in dtypes.items() if dtype
     ]
+
+    def trace(given: tuple[Any, ...]) -> None:
+        from passnet.passes.kernel_op import kernel_op
+
+        kernel_op(code, call)(*given)
+
+    def is_fake(given: tuple[Any, ...]) -> bool:
+        from torch._subclasses.fake_tensor import FakeTensor
+
+        return any(isinstance(value, FakeTensor) for value in given)
 
     def refuse(given: tuple[Any, ...]) -> None:
         for number, dtype in dtypes.items():
@@ -197,11 +240,18 @@ def _checked_call(
         f"            refuse(({given}))\n"
         f"    except AttributeError:\n"
         f"        refuse(({given}))\n"
+        f"    try:\n"
+        f"{''.join(lines) or '        pass'}\n"
+        f"    except RuntimeError:\n"  # as functional tensors raise it
+        f"        return trace(({given}))\n"
+        f"    if not ({addresses or True}) and is_fake(({given})):\n"
+        f"        return trace(({given}))\n"
         f"    {'' if function.restype is None else 'error = '}function({', '.join(arguments)})\n"
     )
     if function.restype is not None:
         text += "    if error is not None:\n        fail(error)\n"
     scope: dict[str, Any] = {"function": function, "refuse": refuse, "fail": fail}
+    scope |= {"trace": trace, "is_fake": is_fake}
     scope |= {f"dtype_{number}": dtype for number, dtype in dtypes.items()}
     exec(text, scope)  # noqa: S102 (text of ours alone)
     call: Callable[..., None] = scope["call"]

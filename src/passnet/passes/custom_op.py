@@ -1,4 +1,5 @@
-"""Replacements as custom ops of torch, so that Inductor compiles around them.
+"""Replacements as custom ops of torch, so that Inductor compiles around them; where it may, it sees
+through those that consist of ops of torch.
 
 Inductor must know what a replacement returns without running it. The pattern says so: run under
 fake tensors, it gives the shapes, dtypes and strides that the replacement owes.
@@ -6,16 +7,19 @@ fake tensors, it gives the shapes, dtypes and strides that the replacement owes.
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from passnet.errors import PassError
 from passnet.passes.example_values import EXAMPLE
-from passnet.passes.first_call import checked_call, original_outputs, outputs_of
+from passnet.passes.first_call import checked_call, difference, original_outputs, outputs_of
 from passnet.passes.graph_index import GraphIndex
 from passnet.passes.pattern import as_module
 from passnet.passes.rewrite import Site
@@ -29,8 +33,12 @@ def wrap_sites(
     sites: Sequence[Site],
     example_inputs: Sequence[Any],
     is_judged: bool = False,
+    sees_through: bool = False,
 ) -> None:
     """Turn the call at every site into a call of a custom op; the module is recompiled.
+
+    With `sees_through`, a replacement that consists of ops of torch stays a call, which Inductor
+    sees through; for a graph that is called with values of the examples' forms alone.
 
     The op takes the pattern's values and those that the replacement's arguments need; its
     implementation calls the replacement with the literals filled in, its fake implementation runs
@@ -46,9 +54,49 @@ def wrap_sites(
     for node, value in zip(params, example_inputs, strict=True):
         node.meta.setdefault(EXAMPLE, value)
     for site in sites:
-        _wrap(site, is_judged)
+        if not (sees_through and _is_of_torch(site)):
+            _wrap(site, is_judged)
     module.graph.lint()
     module.recompile()
+
+
+class _Kernels(TorchDispatchMode):
+    """Notes whether a kernel is called."""
+
+    is_called = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        self.is_called |= func.namespace not in ("aten", "prims")
+        return func(*args, **(kwargs or {}))
+
+
+def _is_of_torch(site: Site) -> bool:
+    """Whether a replacement calls ops of torch alone, for values of its arguments' forms without
+    memory, and returns what the original ops do.
+    """
+    pattern, function = site.source.pattern, site.node.target
+    assert callable(function), "a site is a call of a function"
+    # functional tensors refuse to tell where they lie; fake ones say 0, which a kernel would read
+    with FakeTensorMode(), _Kernels() as kernels, FunctionalTensorMode():
+
+        def like(node: torch.fx.Node) -> Any:
+            value = node.meta[EXAMPLE]
+            if not isinstance(value, torch.Tensor):
+                return value
+            form = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
+            made = torch.empty_strided(*form, dtype=value.dtype, device=value.device)
+            assert isinstance(made, FunctionalTensor), "made in its mode"
+            return made
+
+        try:
+            original = original_outputs(pattern, torch.fx.map_arg(site.pattern_arguments, like))
+            result = function(*torch.fx.map_arg(site.node.args, like))
+            why = difference(outputs_of(result), original)
+        except Exception:  # noqa: BLE001 (boundary: whatever a replacement raises)
+            return False
+    return why is None and not kernels.is_called
 
 
 def _wrap(site: Site, is_judged: bool) -> None:

@@ -38,11 +38,18 @@ constexpr char letter() {
   return element<std::remove_pointer_t<T>>();
 }
 
-// Part 0: p for each pointer, n for each number. Part 1: the letters of what these are. Part 2: e for
+// Of a parameter: w for a pointer through which it may write, p for another, n for a number.
+template <typename T>
+constexpr char kind() {
+  using Pointed = std::remove_pointer_t<T>;
+  return !std::is_pointer_v<T> ? 'n' : std::is_const_v<Pointed> ? 'p' : 'w';
+}
+
+// Part 0: the kind of each parameter. Part 1: the letters of what these are. Part 2: e for
 // a function that returns the text of an error or null, v for any other.
 template <typename Result, typename... Args>
 const char* letters(Result (*)(Args...), int part) {
-  static constexpr char kinds[] = {(std::is_pointer_v<Args> ? 'p' : 'n')..., 0};
+  static constexpr char kinds[] = {kind<Args>()..., 0};
   static constexpr char elements[] = {letter<Args>()..., 0};
   if (part == 2) return std::is_same_v<Result, const char*> ? "e" : "v";
   return part == 0 ? kinds : elements;

@@ -1,0 +1,145 @@
+"""Passes within a package of AOTInductor: kernels are called, and all else is seen through."""
+
+import json
+import logging
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from passnet.errors import InputError
+from passnet.optimizer.aot_passes import rewritten_program
+from passnet.optimizer.engines import build_entry_of, load_entry_of
+from passnet.optimizer.graph_engine import CHOSEN_FOLDER
+from passnet.optimizer.net_call import NetCall
+from passnet.passes.folder import LIST_FILE
+from passnet.passes.kernel_op import kernels_of
+from tests.optimizer.nets import block
+
+PASS = '''
+import torch
+from passnet.passes import cpp
+
+SOURCE = """
+#include <cstdint>
+extern "C" const char* rectify(const float* x, float* out, int64_t count, float factor,
+                               bool is_on) {
+  for (int64_t i = 0; i < count; ++i) out[i] = x[i] > 0 && is_on ? x[i] * factor : 0;
+  return x[0] == 7 ? "seven" : nullptr;
+}
+"""
+rectify = cpp.kernel(SOURCE, "rectify")
+
+def pattern(x):
+    return torch.relu(x)
+
+def replacement_args(x):
+    return (x,)
+
+def rectified(x):
+    out = cpp.empty_strided(x.shape, x.stride(), x.dtype)
+    rectify(x, out, x.numel(), 3.0, True)  # not 1, so that one sees that it is called
+    return out
+
+def replacement_func():
+    return rectified
+'''
+BODY = PASS[PASS.index("    out =") : PASS.index("\ndef replacement_func")]
+OF_TORCH = PASS.replace(BODY, "    return x.clamp(min=0)\n")
+MISFIT = PASS.replace(BODY, "    return x.clamp(min=0).double()\n")
+ADDRESS = OF_TORCH.replace("    return x.clamp", "    x.data_ptr()\n    return x.clamp")
+
+
+def write_pass(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "Rectify.py").write_text(text)
+    (folder / LIST_FILE).write_text(json.dumps(["Rectify"]))
+    return folder
+
+
+def block_call() -> NetCall:
+    return NetCall(block(), (torch.randn(2, 8),), {"y": torch.randn(2, 8)})
+
+
+def tripled(call: NetCall) -> list[torch.Tensor]:
+    """What the net returns with a ReLU that multiplies by 3."""
+    return list(NetCall(call.net, call.args, {**call.kwargs, "scale": 6.0}).outputs)
+
+
+def test_a_replacement_is_traced_to_its_ops_and_kernels(tmp_path: Path) -> None:
+    call = block_call()
+    kernels = rewritten_program(call, [write_pass(tmp_path / "kernel", PASS)])
+    [code] = kernels_of(kernels.graph).values()
+    assert (code.name, code.kinds, code.elements) == ("rectify", "pwnnn", "fflf?")
+    program = rewritten_program(call, [write_pass(tmp_path / "torch", OF_TORCH)])
+    targets = {node.target for node in program.graph.nodes}
+    assert torch.ops.aten.clamp.default in targets and not kernels_of(program.graph)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [(MISFIT, "returns float64"), (ADDRESS, "RuntimeError")],
+    ids=["form", "addresses"],
+)
+def test_a_replacement_that_cannot_be_put_in_gives_way(
+    text: str, why: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "passnet"):
+        program = rewritten_program(block_call(), [write_pass(tmp_path / "pass", text)])
+    assert why in caplog.text and "the original ops stay" in caplog.text
+    assert torch.ops.aten.relu.default in {node.target for node in program.graph.nodes}
+
+
+@pytest.mark.xdist_group("inductor")
+def test_a_package_with_passes_calls_their_kernels_and_reads_weights_as_they_are(
+    tmp_path: Path,
+) -> None:
+    call = block_call()
+    write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS)
+    entry = build_entry_of("aot_passes", call, tmp_path / "aot_passes")
+    torch.testing.assert_close(list(entry.run(call.tensors())), tripled(call))
+    with torch.no_grad():
+        call.net.linear.weight.add_(1.0)  # type: ignore[operator,union-attr]
+    torch.testing.assert_close(list(entry.run(call.tensors())), tripled(call))
+    with torch.no_grad():
+        call.net.linear.weight.zero_()  # type: ignore[operator,union-attr]
+        call.net.linear.bias.fill_(7.0)  # type: ignore[operator,union-attr]
+    with pytest.raises(RuntimeError):  # of the kernel
+        entry.run(call.tensors())
+    (tmp_path / "aot_passes" / "kernels" / "kernels.json").unlink()
+    with pytest.raises(InputError, match="cannot read .*kernels.json"):
+        load_entry_of("aot_passes", call, tmp_path / "aot_passes")
+
+
+IN_ANOTHER_PROCESS = """
+import sys
+from pathlib import Path
+import torch
+from passnet.optimizer.engines import load_entry_of
+from tests.optimizer.test_aot_passes import block_call, tripled
+
+call = block_call()
+for folder in sys.argv[2:]:
+    entry = load_entry_of(sys.argv[1], call, Path(folder))
+    torch.testing.assert_close(list(entry.run(call.tensors())), tripled(call))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["aot_passes", "aot_passes_frozen"])
+def test_packages_with_passes_are_had_back_elsewhere(engine: str, tmp_path: Path) -> None:
+    call = block_call()
+    write_pass(tmp_path / "one" / CHOSEN_FOLDER / "000", PASS)
+    other = PASS.replace("bool is_on", "bool is_on, double more")
+    other = other.replace("3.0, True)", "3.0, True, 1.5)")
+    write_pass(tmp_path / "two" / CHOSEN_FOLDER / "000", other)
+    folders = []
+    for name in ("one", "two"):
+        build_entry_of(engine, call, tmp_path / name / engine)
+        shutil.move(tmp_path / name / engine, tmp_path / f"moved-{name}")
+        folders.append(str(tmp_path / f"moved-{name}"))
+    command = [sys.executable, "-c", IN_ANOTHER_PROCESS, engine, *folders]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
