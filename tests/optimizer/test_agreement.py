@@ -49,6 +49,28 @@ def test_what_loses_a_nan_is_wrong_unless_arguments_are_finite() -> None:
     assert agreement(run, finite=True) == "right"
 
 
+def test_a_way_that_folds_a_weight_in_is_found_and_weights_are_put_back() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4)).eval()
+    net.register_buffer("steps", torch.arange(3))
+    call = NetCall(net, (torch.randn(2, 4),), {})
+    before = {name: weight.clone() for name, weight in call.weights.items()}
+    versions = [weight._version for weight in call.weights.values()]
+    bias = net[0].bias.detach().clone()
+
+    def folds_bias(tensors: list[torch.Tensor]) -> Sequence[torch.Tensor]:
+        return [net[1](torch.nn.functional.linear(tensors[0], net[0].weight, bias))]
+
+    with torch.no_grad():
+        found = EagerComparison(call).agreement(call.entry("folds", folds_bias))
+        assert "when its weights are updated, output 0 is off by" in str(found.wrong)
+        frozen = call.entry("folds", folds_bias, is_frozen=True)
+        assert EagerComparison(call).agreement(frozen).wrong is None
+        reads = call.entry("reads", lambda tensors: [net(tensors[0])])
+        assert EagerComparison(call).agreement(reads).wrong is None
+    assert all(torch.equal(before[name], weight) for name, weight in call.weights.items())
+    assert versions == [weight._version for weight in call.weights.values()]
+
+
 def frozen_agreement(
     net: Callable[..., object],
     run: Callable[[torch.Tensor], torch.Tensor],

@@ -3,7 +3,8 @@
 import copy
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,6 +27,9 @@ all of a net whose call takes longer than this, in seconds."""
 LARGE = 1024.0
 """So many times the largest magnitude in the example (or one) is what a way that is right for
 finite arguments alone may be given; that nothing overflows there is looked at."""
+
+CHANGE = 0.25
+"""By so much at most weights are changed to see that a way reads them."""
 
 FOLDED = 4.0
 """How many times the usual bound the error of a way with folded weights may be: a batch norm that
@@ -123,6 +127,8 @@ class EagerComparison:
                 wrong = "it writes into an argument"
             if wrong:
                 return Agreement(error, eager_error, wrong)
+        if not entry.is_frozen and (wrong := self._stale_weights(entry)):
+            return Agreement(error, eager_error, wrong)
         wrong = self._hostile_difference(entry, finite=True) or self._index_difference(entry)
         if wrong:
             return Agreement(error, eager_error, wrong)
@@ -130,6 +136,18 @@ class EagerComparison:
         if wrong and not (entry.is_frozen and self._can_be_bounded):
             return Agreement(error, eager_error, wrong)
         return Agreement(error, eager_error, None, self._bound if wrong else None)
+
+    def _stale_weights(self, entry: Entry) -> str | None:
+        """What is wrong while weights have other values, of a way that reads them at each call."""
+        tensors = self._sets[0]
+        with _other_values(self._call.weights.values()) as changed:
+            if not changed:
+                return None
+            expected = self._try_eager(tensors)
+            if expected is None:
+                return None
+            wrong = compare_outputs(entry.run(list(tensors)), expected, None, False).wrong
+        return wrong and f"when its weights are updated, {wrong}"
 
     def _hostile_difference(self, entry: Entry, finite: bool) -> str | None:
         """Where a way loses or makes values that are not finite, of arguments that are finite or of
@@ -178,6 +196,22 @@ class EagerComparison:
             return self._eager(tensors)
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
             return None
+
+
+@contextmanager
+def _other_values(weights: Iterable[torch.Tensor], seed: int = 0) -> Iterator[bool]:
+    """Floats of weights multiplied by numbers near one, for a while; whether there are any."""
+    floats = [weight.data for weight in weights if weight.is_floating_point() and weight.numel()]
+    before = [weight.clone() for weight in floats]
+    generator = torch.Generator().manual_seed(seed)
+    try:
+        for weight in floats:
+            factors = 1 + CHANGE * torch.rand(weight.shape, generator=generator)
+            weight.mul_(factors.to(weight.device, weight.dtype))
+        yield bool(floats)
+    finally:
+        for weight, values in zip(floats, before, strict=True):
+            weight.copy_(values)
 
 
 def compare_outputs(
