@@ -1,0 +1,59 @@
+"""2 ops in kernels that Inductor generated, for 1 forms of their arguments."""
+
+import functools
+
+import torch
+
+from pass_dir import sources_0
+from passnet.passes import cpp
+
+
+@functools.cache
+def kernel(source):
+    return cpp.kernel(source, "launch")
+
+
+def pattern(in_0, in_1):
+    tmp_0 = in_0 + in_1
+    tmp_1 = torch.nn.functional.dropout(tmp_0, 0.0, False, False)
+    return tmp_1
+
+
+def replacement_args(in_0, in_1):
+    return in_0, in_1,
+
+
+def form_0(in_0, in_1):
+    in_0 = in_0.contiguous()
+    in_1 = in_1.contiguous()
+    out_0 = cpp.empty_strided((1, 197, 192), (37824, 192, 1), torch.float32)
+    kernel(sources_0.SOURCE_0)(in_0, in_1, out_0)
+    return out_0
+
+
+FORMS = {
+    ((1, 197, 192), torch.float32, (1, 197, 192), torch.float32): form_0,
+}
+
+
+STRIDES = {
+    ((1, 197, 192), torch.float32, (1, 197, 192), torch.float32): ((37824, 192, 1), (37824, 192, 1)),
+}
+
+
+def guard(in_0, in_1):  # for other arguments no kernel was generated, or they would be copied
+    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in (in_0, in_1,)]
+    key = tuple(part for form in given for part in form)
+    return key in FORMS and all(
+        size == 1 or stride == expected
+        for tensor, strides in zip((in_0, in_1,), STRIDES[key])
+        for size, stride, expected in zip(tensor.shape, tensor.stride(), strides)
+    )
+
+
+def replacement(in_0, in_1):
+    return FORMS[(in_0.shape, in_0.dtype, in_1.shape, in_1.dtype)](in_0, in_1)
+
+
+def replacement_func():
+    return replacement

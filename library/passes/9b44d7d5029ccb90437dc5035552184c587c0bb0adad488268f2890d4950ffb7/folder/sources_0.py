@@ -1,0 +1,48 @@
+"""C++ that Inductor generated, in the vocabulary of passnet."""
+
+SOURCE_0 = r"""
+#define PASSNET_VECTOR_BYTES 64
+#include "inductor_vector.h"
+
+namespace cpp_fused_add_mul_0 {
+static void kernel(const float* __restrict__ in_ptr0,
+     const float* __restrict__ in_ptr1,
+     const float* __restrict__ in_ptr2,
+     float* __restrict__ out_ptr0)
+{
+ inductor::atomic<int> inductor_cpu_integer_div_error{0};
+ inductor_cpu_integer_div_error_flag = &inductor_cpu_integer_div_error;
+ {
+  #pragma GCC ivdep
+  for(int64_t x0=static_cast<int64_t>(0L); x0<static_cast<int64_t>(196L); x0+=static_cast<int64_t>(1L))
+  {
+   for(int64_t x1=static_cast<int64_t>(0L); x1<static_cast<int64_t>(160L); x1+=static_cast<int64_t>(16L))
+   {
+    {
+     if(C10_LIKELY(x1 >= static_cast<int64_t>(0) && x1 < static_cast<int64_t>(160L)))
+     {
+      auto tmp0 = at::vec::Vectorized<float>::loadu(in_ptr0 + static_cast<int64_t>(x1 + 160L*x0), static_cast<int64_t>(16));
+      auto tmp1 = at::vec::Vectorized<float>::loadu(in_ptr1 + static_cast<int64_t>(x1), static_cast<int64_t>(16));
+      auto tmp3 = at::vec::Vectorized<float>::loadu(in_ptr2 + static_cast<int64_t>(x1 + 160L*x0), static_cast<int64_t>(16));
+      auto tmp2 = tmp0 * tmp1;
+      auto tmp4 = tmp2 + tmp3;
+      tmp4.store(out_ptr0 + static_cast<int64_t>(x1 + 160L*x0));
+     }
+    }
+   }
+  }
+ }
+ inductor_cpu_integer_div_error_flag = nullptr;
+ inductor_cpu_throw_if_integer_div_error(inductor_cpu_integer_div_error);
+}
+}
+
+extern "C" const char* launch(const float* in_0, const float* in_1, const float* in_2, float* buf0) {
+try {
+  cpp_fused_add_mul_0::kernel((const float*)(in_0), (const float*)(in_1), (const float*)(in_2), (float*)(buf0));
+} catch (const inductor::Failure& failure) {
+  return failure.text;
+}
+return nullptr;
+}
+"""
