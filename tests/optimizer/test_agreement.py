@@ -71,6 +71,22 @@ def test_a_way_that_folds_a_weight_in_is_found_and_weights_are_put_back() -> Non
     assert versions == [weight._version for weight in call.weights.values()]
 
 
+def test_weights_that_others_read_or_that_overlap_stay_as_they_are() -> None:
+    net = torch.nn.Linear(4, 4).eval()
+    net.weight = torch.nn.Parameter(torch.ones(1, 4).expand(4, 4), requires_grad=False)
+    net.bias.data.share_memory_()
+    call = NetCall(net, (torch.randn(2, 4),), {})
+    seen: list[torch.Tensor] = []
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[torch.Tensor]:
+        seen.append(torch.cat([net.weight.detach().flatten(), net.bias.detach()]))
+        return [net(tensors[0])]
+
+    with torch.no_grad():
+        assert EagerComparison(call).agreement(call.entry("reads", run)).wrong is None
+    assert all(torch.equal(seen[0], each) for each in seen)
+
+
 def frozen_agreement(
     net: Callable[..., object],
     run: Callable[[torch.Tensor], torch.Tensor],

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from passnet.judge.precision import DOWNGRADE, DOWNGRADE_RATIO, relative_error
-from passnet.optimizer.call_check import can_be_bounded
+from passnet.optimizer.call_check import can_be_bounded, is_dense_in_memory
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.fresh_values import fresh_tensors, hostile_indices, hostile_tensors
 from passnet.optimizer.net_call import NetCall
@@ -201,7 +201,7 @@ class EagerComparison:
 @contextmanager
 def _other_values(weights: Iterable[torch.Tensor], seed: int = 0) -> Iterator[bool]:
     """Floats of weights multiplied by numbers near one, for a while; whether there are any."""
-    floats = [weight.data for weight in weights if weight.is_floating_point() and weight.numel()]
+    floats = [weight.data for weight in weights if _may_be_changed(weight)]
     before = [weight.clone() for weight in floats]
     generator = torch.Generator().manual_seed(seed)
     try:
@@ -212,6 +212,13 @@ def _other_values(weights: Iterable[torch.Tensor], seed: int = 0) -> Iterator[bo
     finally:
         for weight, values in zip(floats, before, strict=True):
             weight.copy_(values)
+
+
+def _may_be_changed(weight: torch.Tensor) -> bool:
+    """Whether a weight holds floats, each in a place of its own that no other process reads."""
+    is_alone = weight.device.type != "cpu" or not weight.is_shared()
+    is_own = is_alone and not weight.is_inference() and is_dense_in_memory(weight)
+    return is_own and weight.is_floating_point() and bool(weight.numel())
 
 
 def compare_outputs(
