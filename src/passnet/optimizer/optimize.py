@@ -330,7 +330,7 @@ def _instead(chosen: str, entries: Mapping[str, Entry], ms: Mapping[str, float])
     if chosen == "eager" or not (entries[chosen].compares or entries[chosen].bound is not None):
         return ""
     for_any = [
-        name for name in entries if not ENGINES[name].is_frozen and entries[name].bound is None
+        name for name, entry in entries.items() if not entry.is_frozen and entry.bound is None
     ]
     best = min(for_any, key=ms.__getitem__)
     return "" if best == "eager" else best
