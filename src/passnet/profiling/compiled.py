@@ -1,0 +1,137 @@
+"""The layers of a call of torch.compile, each reachable: what Dynamo calls, what AOTAutograd calls,
+and the program that Inductor generated. One compilation serves for all.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import torch._dynamo
+from torch._dynamo.output_graph import OutputGraph
+from torch._inductor.compile_fx import compile_fx, compile_fx_inner
+
+DYNAMO_NAME = "__compiled_fn"
+"""What the names of the globals begin with by which Dynamo's bytecode calls compiled graphs."""
+
+SETTINGS: dict[str, Any] = {"fx_graph_cache": False, "compile_threads": 1}
+"""Settings of Inductor: it starts no processes to compile in, and generates its program anew, so
+that all layers are there. Kernels that it has compiled before it still takes from its cache."""
+
+
+@dataclass(slots=True)
+class GraphLayers:
+    """One graph of a compiled function.
+
+    Args:
+        compiled: what the compiler gave Dynamo, which calls it by the global `name` of `scope`.
+        inductor: Inductor's own objects, one for each program that it generated.
+        arguments: what the graph was last called with while `recorded`.
+    """
+
+    compiled: Callable[..., Any]
+    inductor: list[Any]
+    scope: dict[str, Any] | None = None
+    name: str = ""
+    arguments: tuple[Any, ...] | None = None
+    num_calls: int = 0
+
+    def programs(self) -> list[tuple[Any, Callable[..., Any], ModuleType]]:
+        """Inductor's objects, each with the function that it calls and the module of that."""
+        found = []
+        for each in self.inductor:
+            call = each.current_callable
+            module = sys.modules.get(getattr(call, "__module__", "") or "")
+            if module is not None:
+                found.append((each, call, module))
+        return found
+
+
+@dataclass(slots=True)
+class CompiledLayers:
+    """A compiled function with all graphs that Dynamo made of it so far."""
+
+    function: Callable[..., Any]
+    graphs: list[GraphLayers] = field(default_factory=list)
+
+    def called(self) -> list[GraphLayers]:
+        """The graphs that Dynamo calls."""
+        return [graph for graph in self.graphs if graph.scope is not None]
+
+
+@contextmanager
+def compiling(function: Callable[..., Any]) -> Iterator[CompiledLayers]:
+    """A function as `torch.compile` compiles it by default; the block is to call it until no more
+    is compiled. The layers that it then has stay.
+    """
+    torch._dynamo.reset()
+    layers = CompiledLayers(function)
+    install = OutputGraph.install_global_unsafe
+
+    def backend(module: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        made: list[Any] = []
+
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            code = compile_fx_inner(*args, **kwargs)
+            made.append(code)
+            return code
+
+        compiled: Any = compile_fx(module, inputs, inner_compile=inner)
+        layers.graphs.append(GraphLayers(compiled, made))
+        return compiled
+
+    def keep(graph: OutputGraph, name: str, value: Any) -> None:
+        install(graph, name, value)
+        if name.startswith(DYNAMO_NAME):
+            layers.graphs[-1].scope, layers.graphs[-1].name = graph.global_scope, name
+
+    layers.function = torch.compile(function, backend=backend, dynamic=False)
+    with (
+        torch._inductor.config.patch(SETTINGS),
+        patch.object(OutputGraph, "install_global_unsafe", keep),
+    ):
+        yield layers
+
+
+@contextmanager
+def replaced(graphs: list[GraphLayers], calls: list[Callable[..., Any]]) -> Iterator[None]:
+    """For the length of the block Dynamo calls other functions than the compiled graphs, in the
+    same way.
+    """
+    before = []
+    for graph, call in zip(graphs, calls, strict=True):
+        assert graph.scope is not None, "Dynamo calls it"
+        before.append(graph.scope[graph.name])
+        graph.scope[graph.name] = as_dynamo_calls(call)
+    try:
+        yield
+    finally:
+        for graph, value in zip(graphs, before, strict=True):
+            assert graph.scope is not None, "as above"
+            graph.scope[graph.name] = value
+
+
+def as_dynamo_calls(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function as Dynamo wraps what a compiler gives it."""
+    return torch._dynamo.disable(call, reason="a compiled graph with a clock")
+
+
+def record_calls(layers: CompiledLayers, run: Callable[[], object]) -> None:
+    """Call the function once, and note what each graph is called with and how often."""
+    graphs = layers.called()
+
+    def recorder(graph: GraphLayers) -> Callable[..., Any]:
+        graph.num_calls = 0
+
+        def record(*args: Any) -> Any:
+            graph.arguments, graph.num_calls = args, graph.num_calls + 1
+            return graph.compiled(*args)
+
+        return record
+
+    with replaced(graphs, [recorder(graph) for graph in graphs]):
+        run()

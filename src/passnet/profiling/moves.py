@@ -1,0 +1,106 @@
+"""Which loops of a generated C++ kernel only move values, such as those that lay a weight out anew.
+
+Inductor puts all loops between two library calls into one kernel. A loop nest that only loads and
+stores is a move; where the name of its kernel, which holds the ops that it comes from, tells of no
+op that moves values, nobody asked for it: it is a copy that eager torch does not make.
+"""
+
+import re
+from collections.abc import Iterator
+
+ASKED = ("clone", "copy", "cat", "contiguous", "stack", "repeat", "roll", "flip", "pad", "expand",
+         "slice", "select", "index", "gather", "embedding", "permute", "transpose", "as_strided",
+         "unfold", "tril", "triu", "fill", "full", "zeros", "ones", "pixel", "upsample", "split",
+         "scatter", "where", "unbind", "view", "lift_fresh")  # fmt: skip
+"""Parts of the names of ops that move values, or lay them out, because the program says so."""
+
+_HEAD = re.compile(r'extern "C"\s*void\s+\w+\([^)]*\)\s*\{')
+_HEADER = re.compile(r"\b(?:for|if)\s*\(")
+_PRAGMA = re.compile(r"^\s*#.*$", re.MULTILINE)
+
+_POINTER = r"(?:in|in_out|out)_ptr\d+"
+_LOAD = (
+    rf"(?:{_POINTER}\[.*\]"
+    rf"|at::vec::Vectorized<[\w:]+>::loadu\((?:{_POINTER}|tmp\d+) \+ .*\)"
+    r"|tmp\d+(?:\[.*\])?)"
+)
+_MOVES = re.compile(
+    rf"auto tmp\d+ = {_LOAD}"
+    rf"|{_POINTER}\[.*\] = tmp\d+(?:\[.*\])?"
+    rf"|tmp\d+\.store\((?:{_POINTER}|tmp\d+) \+ .*\)"
+    r"|alignas\(.*\) \w+ tmp\d+\[[\d* ]+\]"
+    r"|(?:at::vec::)?transpose_mxn<.*>\(.*\)",
+    re.DOTALL,
+)
+"""The statements of a loop that only moves values; anything else computes."""
+
+
+def moves_only(name: str, text: str) -> bool:
+    """Whether a kernel does nothing but move values that nobody asked it to move."""
+    nests = list(loop_nests(text))
+    return bool(nests) and not _is_asked(name) and all(map(is_move, nests))
+
+
+def moving_part(name: str, text: str) -> str | None:
+    """The text of a kernel with those of its loops alone that move values that nobody asked it to
+    move; None where it has none of them, or nothing else.
+    """
+    nests = list(loop_nests(text))
+    moves = [nest for nest in nests if is_move(nest)]
+    if _is_asked(name) or not moves or len(moves) == len(nests):
+        return None
+    for nest in nests:
+        if nest not in moves:
+            text = text.replace(nest, "", 1)
+    return text
+
+
+def _is_asked(name: str) -> bool:
+    return any(word in name for word in ASKED)
+
+
+def is_move(nest: str) -> bool:
+    """Whether a loop nest only loads and stores.
+
+    Examples:
+        >>> is_move("{ for(;;) { auto tmp0 = in_ptr0[x0 + 3L*x1]; out_ptr0[x0] = tmp0; } }")
+        True
+        >>> is_move("{ for(;;) { auto tmp0 = in_ptr0[x0]; auto tmp1 = tmp0 + tmp0; } }")
+        False
+    """
+    statements = _without_headers(_PRAGMA.sub("", nest))
+    words = [" ".join(each.split()) for each in re.split(r"[;{}]", statements)]
+    words = [each for each in words if each]
+    return bool(words) and all(map(_MOVES.fullmatch, words))
+
+
+def _without_headers(text: str) -> str:
+    """A text without the heads of its loops and conditions."""
+    parts, position = [], 0
+    while (head := _HEADER.search(text, position)) is not None:
+        parts.append(text[position : head.start()])
+        depth, end = 1, head.end()
+        while depth and end < len(text):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+def loop_nests(text: str) -> Iterator[str]:
+    """The blocks of a kernel's body, each of which is a loop nest, in order."""
+    head = _HEAD.search(text)
+    if head is None:
+        return
+    depth, start = 0, head.end()
+    for position in range(head.end(), len(text)):
+        if text[position] == "{":
+            if depth == 0:
+                start = position
+            depth += 1
+        elif text[position] == "}":
+            depth -= 1
+            if depth == 0:
+                yield text[start : position + 1]
+            if depth < 0:
+                return

@@ -1,0 +1,171 @@
+"""What a profile leaves of one subgraph or net, as data."""
+
+from dataclasses import dataclass, field, fields
+from typing import Literal, TypeAlias
+
+from passnet.bench.environment import Environment
+
+ProfileStatus: TypeAlias = Literal["ok", "unstable", "failed"]
+"""How the profile of an item ended: measured; measured, but not well enough; or not measured."""
+
+ItemKind: TypeAlias = Literal["subgraph", "net"]
+
+RESIDUE_SHARE = 0.05
+"""How far the parts of a call may be from the whole, as a share of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileItem:
+    """What is profiled: a net of the catalog, by its name, or a subgraph, with its text.
+
+    `stratum` is what it was drawn for, `weight` how many rows of the dataset it stands for. Of a
+    net the ops, the dtype and the memory of its arguments are known when it has run.
+    """
+
+    name: str
+    kind: ItemKind
+    library: str = ""
+    domain: str = ""
+    dtype: str = ""
+    ops: tuple[str, ...] = ()
+    input_mib: float = 0.0
+    program: str = ""
+    tensors: str = ""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallParts:
+    """Where the time of a compiled call goes, in milliseconds.
+
+    Args:
+        guards: Dynamo: its guards, the frames that it evaluates, and what it calls a graph by.
+        runtime: what AOTAutograd and Inductor have around the generated program.
+        wrapper: the generated Python: allocation, checks of arguments, views.
+        copies: loops and calls that only move values, and that no op of the program asks for.
+        generated: generated kernels.
+        library: calls of kernels that torch or a library has.
+    """
+
+    guards: float
+    runtime: float
+    wrapper: float
+    copies: float
+    generated: float
+    library: float
+
+    @property
+    def total(self) -> float:
+        """All together."""
+        return sum(getattr(self, part.name) for part in fields(self))
+
+    @property
+    def kernels(self) -> float:
+        """What computes, and what moves values for it."""
+        return self.copies + self.generated + self.library
+
+    @property
+    def dispatch(self) -> float:
+        """What is around kernels."""
+        return self.guards + self.runtime + self.wrapper
+
+
+PART_NAMES = tuple(part.name for part in fields(CallParts))
+
+
+@dataclass(frozen=True, slots=True)
+class EagerParts:
+    """Where the time of a call of eager torch goes, in milliseconds, op by op: `dispatch` is what
+    the same ops take on tensors of one element, `kernels` the rest. `share_known` is the share of
+    the time that is of ops that could be called so; the time of the others counts as kernels.
+    """
+
+    dispatch: float
+    kernels: float
+    share_known: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRecord:
+    """What came of one item. Times are milliseconds of a call; what was not measured is None.
+
+    Args:
+        speedup: of `torch.compile` from end to end over eager torch, with its 95 % interval.
+        direct_ms: of the compiled graph called directly; None where the net is several graphs.
+        parts: of the call from end to end; `residue_ms` is what they leave of it.
+        self_ratio: eager torch's first turns over its second turns; 1 on a quiet machine.
+        num_copies: loops and calls that only move values, and that no op asks for.
+        attempts: how often it was measured, the last time as recorded.
+        cause: why it is unstable, or how it failed; `error` has the words.
+    """
+
+    name: str
+    kind: ItemKind
+    status: ProfileStatus
+    library: str = ""
+    domain: str = ""
+    dtype: str = ""
+    ops: tuple[str, ...] = ()
+    num_ops: int = 0
+    input_mib: float = 0.0
+    weight: float = 1.0
+    cause: str = ""
+    error: str = ""
+    eager_ms: float | None = None
+    compiled_ms: float | None = None
+    direct_ms: float | None = None
+    speedup: float | None = None
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    parts: CallParts | None = None
+    residue_ms: float | None = None
+    eager: EagerParts | None = None
+    self_ratio: float | None = None
+    num_graphs: int = 0
+    num_generated: int = 0
+    num_library: int = 0
+    num_copies: int = 0
+    num_rounds: int = 0
+    attempts: int = 0
+    compile_s: float | None = None
+    wall_s: float | None = None
+    machine: str = ""
+
+    @property
+    def residue_share(self) -> float | None:
+        """What the parts leave of the whole call, as a share of it."""
+        if self.residue_ms is None or not self.compiled_ms:
+            return None
+        return self.residue_ms / self.compiled_ms
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSettings:
+    """How items are measured.
+
+    Args:
+        threads: of torch.
+        seconds: for the rounds of one measurement, about.
+        attempts: how often an item is measured at most, until it is stable.
+        timeout_s: for an item, with its compilation.
+        memory_mib: for an item.
+        seed: of the inputs, and of what is drawn.
+    """
+
+    threads: int = 1
+    seconds: float = 1.0
+    attempts: int = 3
+    timeout_s: float = 180.0
+    memory_mib: int = 8192
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileInfo:
+    """What a run was begun with: settings, a hash of all items, and where it ran."""
+
+    schema_version: int
+    settings: ProfileSettings
+    items_hash: str
+    num_items: int
+    environment: Environment | None = field(default=None)

@@ -1,0 +1,103 @@
+"""A run of profiles: a record of each item as soon as it is known, resumable and in parts."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+
+from passnet.bench.environment import describe_environment
+from passnet.errors import InputError
+from passnet.jobs.executors import Executor, run_local
+from passnet.jobs.run_folder import RunFolder
+from passnet.profiling.job import profile_isolated
+from passnet.profiling.record import ProfileInfo, ProfileItem, ProfileRecord, ProfileSettings
+from passnet.records.serialise import SCHEMA_VERSION
+
+RUN_FILE = "profile.json"
+RECORDS_FILE = "profiles.jsonl"
+
+
+def profile_items(
+    items: Sequence[ProfileItem],
+    settings: ProfileSettings,
+    out: Path,
+    num_workers: int = 1,
+    resume: bool = False,
+    retry: bool = False,
+    executor: Executor = run_local,
+    shard: tuple[int, int] = (1, 1),
+    progress: Callable[[ProfileRecord], None] | None = None,
+) -> list[ProfileRecord]:
+    """Profile items into a folder, and give the records that it then has.
+
+    With `resume` it goes on with what `out` holds, and with `retry` does those again that failed or
+    are unstable. `shard` is the part to work on, from (1, n) to (n, n); `progress` is called with
+    each of its records. `num_workers` are worked on at a time, and may disturb each other.
+
+    Raises:
+        InputError: `out` holds a run and `resume` is off, or one of other items or settings;
+            another process works in it; or it cannot be written to.
+    """
+    run = profile_folder(out)
+    names = "\n".join(sorted(item.name for item in items))
+    info = ProfileInfo(
+        SCHEMA_VERSION,
+        settings,
+        hashlib.sha256(names.encode()).hexdigest(),
+        len(items),
+        describe_environment(),
+    )
+
+    def continued(begun: ProfileInfo, info: ProfileInfo) -> ProfileInfo:
+        if (begun.settings, begun.items_hash) != (info.settings, info.items_hash):
+            raise InputError(
+                f"{out}: profiles other items, or with other settings; choose another --out, or "
+                "give those"
+            )
+        return begun
+
+    with run.begin(info, resume, continued):
+        records = run.records()
+        done = {name for name, record in records.items() if record.status == "ok" or not retry}
+        by_name = {item.name: item for item in items}
+        here = [name for name in by_name if in_shard(name, shard)]
+        missing = [name for name in here if name not in done]
+        for name in here:
+            if name in done and progress is not None:
+                progress(records[name])
+        work = partial(profile_isolated, items=by_name, settings=settings)
+        for record in run.keep(executor(missing, work, num_workers), len(records)):
+            records[record.name] = record
+            if progress is not None:
+                progress(record)
+        return list(records.values())
+
+
+def in_shard(name: str, shard: tuple[int, int]) -> bool:
+    """Whether an item is in a part, a number from 1 of so many."""
+    number, total = shard
+    return int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) % total + 1 == number
+
+
+def profile_folder(out: Path) -> RunFolder[ProfileInfo, ProfileRecord, str]:
+    """The folder of a run of profiles."""
+    name = attrgetter("name")
+    return RunFolder(out, RUN_FILE, ProfileInfo, RECORDS_FILE, ProfileRecord, name, "profiles")
+
+
+def read_profiles(folders: Sequence[Path]) -> list[ProfileRecord]:
+    """The records of several runs, each item once: the last that has it measured, if any has.
+
+    Raises:
+        InputError: a folder holds no profiles.
+    """
+    found: dict[str, ProfileRecord] = {}
+    for folder in folders:
+        records = profile_folder(folder).records()
+        if not records:
+            raise InputError(f"{folder}: holds no profiles ({RECORDS_FILE})")
+        for name, record in records.items():
+            if name not in found or found[name].status != "ok" or record.status == "ok":
+                found[name] = record
+    return list(found.values())

@@ -1,0 +1,126 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from passnet.cli.commands import main
+from passnet.errors import InputError
+from passnet.profiling.page import draw_study, study_page
+from passnet.profiling.record import ProfileInfo, ProfileItem, ProfileSettings
+from passnet.profiling.run import in_shard, profile_folder, read_profiles
+from passnet.profiling.slow_suite import slow_suite
+from passnet.profiling.study import study
+from passnet.profiling.tables import study_tables
+from passnet.records.serialise import write_json
+from passnet.suite.suite import load_suite
+from tests.profiling.records import LOST, SLOW_KERNELS, UNSTABLE, WON
+
+RECORDS = [LOST, SLOW_KERNELS, WON, UNSTABLE]
+
+
+def test_slower_calls_are_told_apart_by_what_makes_them_slow() -> None:
+    found = study(RECORDS)
+    assert found.slower.value == pytest.approx(2 / 3)
+    assert found.by_dispatch.value == pytest.approx(1 / 2)
+    assert found.strictly_slower.value == pytest.approx(1 / 3)
+    assert found.little_gain.value == pytest.approx(1 / 3)
+    assert found.by_dispatch_at_least.value == pytest.approx(1 / 2)
+    assert found.slower_weighted.value == pytest.approx(4 / 5)
+
+
+def test_what_is_unstable_is_counted_by_cause_and_in_no_share() -> None:
+    found = study(RECORDS)
+    assert (found.num_items, found.num_measured) == (4, 3)
+    assert found.left_out == {"the interval is wide": 1}
+    with pytest.raises(InputError, match="no item was measured"):
+        study([UNSTABLE])
+
+
+def test_groups_hold_each_item_once() -> None:
+    for groups in study(RECORDS).groups.values():
+        assert sum(group.num_items for group in groups) == 3
+    [few, many] = study(RECORDS).groups["ops"]
+    assert (few.num_items, few.by_dispatch, many.by_dispatch) == (2, 1.0, 0.0)
+
+
+def test_the_sequences_that_lose_most_come_first() -> None:
+    sequences = study([LOST, SLOW_KERNELS]).sequences
+    assert [each.names for each in sequences] == [("slow",), ("lost",)]
+    assert sequences[0].lost_ms == pytest.approx(0.037)
+
+
+def test_the_page_and_the_figure_say_what_the_study_says(tmp_path: Path) -> None:
+    found = study(RECORDS)
+    page = study_page(found, [], "study.svg")
+    assert "| slower from end to end than eager torch | 66.7 |" in page
+    assert "published" in page and "![" in page
+    draw_study(found, tmp_path / "study.svg")
+    assert (tmp_path / "study.svg").read_text().startswith("<?xml")
+    assert all(len(row) == len(table.heads) for table in study_tables(found) for row in table.rows)
+
+
+def test_each_item_is_in_one_part() -> None:
+    names = [f"item{number}" for number in range(50)]
+    parts = [{name for name in names if in_shard(name, (part, 3))} for part in (1, 2, 3)]
+    assert set.union(*parts) == set(names)
+    assert sum(map(len, parts)) == len(names)
+
+
+def write_run(folder: Path, records) -> Path:
+    run = profile_folder(folder)
+    folder.mkdir()
+    write_json(folder / run.info_file, ProfileInfo(1, ProfileSettings(), "", len(records)))
+    with run.recorder(0) as record:
+        for each in records:
+            record(each)
+    return folder
+
+
+def test_runs_are_shown_together_and_a_measured_item_counts(tmp_path: Path) -> None:
+    first = write_run(tmp_path / "first", [LOST, UNSTABLE])
+    again = write_run(tmp_path / "again", [WON, UNSTABLE])
+    assert {each.name: each.status for each in read_profiles([first, again])} == {
+        "lost": "ok", "won": "ok", "unstable": "unstable"}  # fmt: skip
+    done = CliRunner().invoke(main, ["profile", str(first), str(again), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["num_measured"] == 2
+    done = CliRunner().invoke(main, ["profile", str(first), "--page", str(tmp_path / "page.md")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "page.md").read_text().startswith("# Where torch.compile loses")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nothing-here"], "cannot read|holds no profiles"),
+        (["demo", "--out", "x", "--shard", "3/2"], "--shard 3/2: give two numbers"),
+        (["demo", "--make-suite", "x.parquet"], "needs what was profiled"),
+    ],
+)
+def test_a_wrong_word_ends_in_one_sentence(words: list[str], says: str, tmp_path: Path) -> None:
+    import re
+
+    with CliRunner().isolated_filesystem(tmp_path):
+        done = CliRunner().invoke(main, ["profile", *words])
+    assert done.exit_code == 2
+    assert re.search(says, done.output)
+    assert "Traceback" not in done.output
+
+
+def test_the_op_sequences_that_lose_become_a_suite() -> None:
+    from passnet.graph.canonical import op_sequence
+    from passnet.graph.render import render_program
+    from passnet.records.serialise import encode
+
+    graph = load_suite("demo").graphs[0].graph
+    ops = op_sequence(graph.program)
+    text, tensors = render_program(graph.program), encode(graph.tensors).decode()
+    item = ProfileItem("lost", "subgraph", program=text, tensors=tensors, ops=ops)
+    from dataclasses import replace
+
+    [sequence] = study([replace(LOST, ops=ops)]).sequences
+    suite = slow_suite("losers", [sequence], {"lost": item})
+    assert [task.ops for task in suite.tasks] == [ops]
+    with pytest.raises(InputError, match="no suite to make"):
+        slow_suite("losers", [], {})
