@@ -1,0 +1,59 @@
+"""A reward function for verl 0.9: answers that are pass folders, judged by a reward service.
+
+verl awaits it for each answer, many at a time. Rows of its data need `ground_truth` (the name of a
+task) and `extra_info.suite`. verl cannot leave an answer out: one that could not be judged is asked
+for again, and if that does not help either, it ends the step with an error, as a zero would teach
+something false.
+
+Source: verl 0.9.1, `verl/experimental/reward_loop/reward_manager/naive.py`,
+`verl/trainer/config/reward/reward.yaml`.
+"""
+
+import os
+from functools import cache
+from typing import Any
+
+from passnet.service.client import ServiceAddress, judge_all
+from passnet.service.submission import Submission
+from passnet.suite.suite import Task, load_suite, row_of_graph
+from passnet.train.answers import answer_files
+from passnet.train.reward import is_correct, task_reward
+
+NUM_ASKED = 3
+
+
+@cache
+def _tasks(suite: str) -> dict[str, Task]:
+    return {task.name: task for task in load_suite(suite).tasks}
+
+
+async def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: str,
+    extra_info: dict[str, Any],
+    **_: Any,
+) -> dict[str, float]:
+    """The reward of an answer, and whether it is correct, as `acc`.
+
+    Raises:
+        RuntimeError: it could not be judged.
+    """
+    files = answer_files(solution_str)
+    if files is None:
+        return {"score": 0.0, "acc": 0.0, "cheat": 0.0}
+    task = _tasks(extra_info["suite"])[ground_truth]
+    address = ServiceAddress(os.environ["PASSNET_JUDGE_URL"], os.environ["PASSNET_JUDGE_TOKEN"])
+    graphs = tuple(map(row_of_graph, task.graphs))
+    why = ""
+    for number in range(NUM_ASKED):
+        submission = Submission(task.name, files, graphs=graphs, repeat=number)
+        [report] = await judge_all(address, [submission])
+        judged = report.judged
+        if judged is not None and judged.fault is None:
+            reward = task_reward(judged.trials)
+            if reward is not None:
+                correct = sum(map(is_correct, judged.trials)) / len(judged.trials)
+                return {"score": reward, "acc": correct, "cheat": float(judged.has_cheat)}
+        why = "the machine was too busy" if judged is None else judged.fault or "unstable"
+    raise RuntimeError(f"{task.name} could not be judged: {why}")

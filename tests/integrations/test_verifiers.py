@@ -1,0 +1,100 @@
+"""The taskset of verifiers and the reward function of verl, with the real judge behind them."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from passnet.agent.training_data import folder_text
+from tests.bench.runs import write_small_suite
+from tests.service.running import kernel, serving
+
+FOLDER = Path(__file__).parents[2] / "integrations"
+WRONG = kernel(body="\ndef replacement(x, y):\n    return x - y\n")
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("service")]
+
+
+@pytest.fixture
+def suite(tmp_path):
+    return str(write_small_suite(tmp_path / "small.parquet", 1))
+
+
+@pytest.fixture
+def service(tmp_path, monkeypatch):
+    with serving(tmp_path / "out") as (_, address):
+        monkeypatch.setenv("PASSNET_JUDGE_URL", address.url)
+        monkeypatch.setenv("PASSNET_JUDGE_TOKEN", address.token)
+        yield address
+
+
+def test_verl_gets_a_float_for_each_answer(service, suite, monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER / "verl")
+    from passnet_reward import compute_score
+
+    async def score(text):
+        return await compute_score("passnet", text, "add_relu", {"suite": suite, "num_turns": 1})
+
+    right, wrong, none = (
+        asyncio.run(score(text)) for text in (folder_text(kernel()), folder_text(WRONG), "no")
+    )
+    assert right["acc"] == 1.0 and right["score"] > 0
+    assert wrong == none == {"score": 0.0, "acc": 0.0, "cheat": 0.0}
+
+
+def test_verifiers_scores_what_the_tools_wrote(service, suite, monkeypatch):
+    vf = pytest.importorskip(
+        "verifiers.v1", reason="verifiers is not installed (see integrations/verifiers)"
+    )
+    monkeypatch.syspath_prepend(FOLDER / "verifiers")
+    from passnet_passes.tools import PassTools, PassToolsConfig
+    from verifiers.v1.utils.loaders import load_taskset, taskset_class
+
+    config = taskset_class("passnet-passes").__orig_bases__[0].__args__[1]
+    untimed = {"tools": {"is_timed": False}}
+    taskset = load_taskset(config(id="passnet-passes", suite=suite, task=untimed))
+    tasks = list(taskset)
+    assert [task.data.task for task in tasks] == ["add_relu", "mul_relu"]
+    assert "in_0 + in_1" in tasks[0].data.prompt and "with the tools" in tasks[0].data.prompt
+    assert isinstance(tasks[0], vf.Task) and len(tasks[0].toolsets(tasks[0].config)) == 1
+
+    async def attempt(files):
+        tools = PassTools(PassToolsConfig(is_timed=False))
+        await tools.setup_task(tasks[0].data)
+        for name, text in files.items():
+            assert await tools.create(name, text) == f"{name} is written"
+        assert (await tools.replace("Fuse.py", "no such text", "")).startswith("error: ")
+        said = await tools.evaluate()
+        trace = vf.Trace(
+            task=vf.TraceTask(type="PassTask", data=tasks[0].data),
+            agent=vf.AgentInfo(config=vf.AgentConfig()),
+            state=tools.state,
+        )
+        await tasks[0].score(trace)
+        return said, trace
+
+    said, trace = asyncio.run(attempt(kernel()))
+    assert "graph 0: ok" in said and trace.reward == 1.0 and trace.metrics["correct"] == 1.0
+    _, trace = asyncio.run(attempt(WRONG))
+    assert trace.reward == 0.0 and trace.info["statuses"] == ["ok"]
+    monkeypatch.setenv("PASSNET_JUDGE_URL", "http://127.0.0.1:9")
+    tasks[0].config.tools.timeout_s = 0.5
+    with pytest.raises(Exception, match="no answer in 0.5 s"):
+        asyncio.run(attempt_without_service(vf, tasks[0]))
+
+
+async def attempt_without_service(vf, task):
+    from passnet_passes.tools import PassState
+
+    trace = vf.Trace(
+        task=vf.TraceTask(type="PassTask", data=task.data),
+        agent=vf.AgentInfo(config=vf.AgentConfig()),
+        state=PassState(files=kernel()),
+    )
+    await task.score(trace)
+
+
+def test_the_package_of_verifiers_names_the_version_that_it_was_written_for():
+    text = (FOLDER / "verifiers" / "pyproject.toml").read_text()
+    assert '"verifiers==0.4.0"' in text and sys.version_info >= (3, 11)
