@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from passnet.agent.files import Files, write_files
 from passnet.bench.candidates import CandidateEntry
@@ -34,6 +35,36 @@ NAME = "passes"
 
 CACHED_INPUT_BYTES = 1 << 30
 """Of inputs that stay for the next evaluation: drawing them takes longer than all else of ours."""
+
+
+class StateJudge(Protocol):
+    """What judges states of a pass folder for a session: an `Evaluator`, or one that is elsewhere.
+
+    It is entered before it is used; `root` is a folder that may appear in its messages.
+    """
+
+    settings: RunSettings
+    root: str
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def close(self) -> None:
+        """End what is being judged, from any thread."""
+        ...
+
+    def prepare(self, task: Task) -> None:
+        """Get ready for a task, so that evaluations need not wait for that."""
+        ...
+
+    def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
+        """Where the passes of a state match; see `Evaluator.check_matches`."""
+        ...
+
+    def judge(self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = ()) -> list[Trial]:
+        """The trials of a state; see `Evaluator.judge`."""
+        ...
 
 
 class Evaluator:
@@ -92,16 +123,22 @@ class Evaluator:
             candidate = self._candidate(folder)
             return list(check_matches(self._parents, task.graphs, candidate, self.settings.judge))
 
-    def judge(self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = ()) -> list[Trial]:
+    def judge(
+        self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = (), is_timed: bool = True
+    ) -> list[Trial]:
         """The trials of a state on the graphs of a task.
 
-        `unseen` are graphs of the same task in other shapes; see `judge.held_out`.
+        `unseen` are graphs of the same task in other shapes; see `judge.held_out`. Without
+        `is_timed` it is only compared, however the settings would measure.
 
         Raises:
             PassFolderError: the folder cannot be used at all.
             MeasureError: our own machinery fails again and again.
         """
-        judge = self.settings.judge
+        settings = self.settings
+        if not is_timed:
+            settings = replace(settings, judge=replace(settings.judge, timing=None))
+        judge = settings.judge
         with self._written(files) as folder:
             inspected = InspectedFolders(judge.rules)
             if refused := self._refused(inspected, folder):
@@ -110,7 +147,7 @@ class Evaluator:
                     for graph in task.graphs
                 ]
             entry = CandidateEntry(self._candidate(None), folder, inspect_folder(folder).code_hash)
-            judged = judge_task(self._parents, task, [entry], self.settings, unseen, (), inspected)
+            judged = judge_task(self._parents, task, [entry], settings, unseen, (), inspected)
             return [trial for _, trials in judged for trial in trials]
 
     def _refused(self, inspected: InspectedFolders, folder: Path) -> tuple[Finding, ...]:

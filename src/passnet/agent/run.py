@@ -63,6 +63,7 @@ def run_agent(
     held_out: Suite | None = None,
     progress: Callable[[Attempt], None] | None = None,
     on_ray: bool = False,
+    program: Author | None = None,
 ) -> list[Attempt]:
     """All attempts of an author at the tasks of a suite, made or found finished in `out`.
 
@@ -71,7 +72,8 @@ def run_agent(
     ended in an error are made again. An llm makes `num_workers` attempts at a time, but nothing
     else runs while one is timed. `held_out` are shapes of the same tasks that no author sees;
     `progress` is told about every attempt. With `on_ray` a program makes its attempts on a Ray
-    cluster, `num_workers` at a time, each with processors or a GPU of its own.
+    cluster, `num_workers` at a time, each with processors or a GPU of its own. `program` is the
+    author where it is none of `AUTHORS`.
 
     Raises:
         InputError: `out` holds a run and `resume` is off, or another run; this machine lacks the
@@ -131,7 +133,7 @@ def run_agent(
                 for task in suite.tasks
                 if (task.name, number) not in finished
             ]
-            let_program = partial(_let_program, suite, settings, held_out)
+            let_program = partial(_let_program, suite, settings, held_out, program)
             if on_ray:
                 opener = partial(_open_program, let_program, settings)
                 made = run_actors(missing, opener, num_workers, device_of(settings.run))
@@ -221,12 +223,19 @@ def _open_program(
 
 
 def _let_program(
-    suite: Suite, settings: AgentSettings, held_out: Suite | None, item: tuple[Task, int]
+    suite: Suite,
+    settings: AgentSettings,
+    held_out: Suite | None,
+    program: Author | None,
+    item: tuple[Task, int],
 ) -> Attempt:
     """An attempt of an author that is a program: its task and number."""
     task, number = item
-    module, function = AUTHORS[settings.author].split(":")
-    author: Author = getattr(import_module(module), function)
+    author = program
+    if author is None:
+        module, function = AUTHORS[settings.author].split(":")
+        author = getattr(import_module(module), function)
+    assert author is not None, "a program that is none of the authors is given"
     session = new_session(task, settings, held_out)
     with session.evaluator:
         try:

@@ -16,7 +16,7 @@ from passnet.agent.attempt import (
     ToolTime,
     best_state,
 )
-from passnet.agent.evaluator import Evaluator
+from passnet.agent.evaluator import Evaluator, StateJudge
 from passnet.agent.files import Files, created, deleted, read_files, replaced, view
 from passnet.agent.graph_text import graph_text
 from passnet.agent.judge_source import show_source
@@ -52,7 +52,7 @@ class Session:
     """
 
     task: Task
-    evaluator: Evaluator
+    evaluator: StateJudge
     unseen: Sequence[SuiteGraph] = ()
     is_guarded: bool = False
     known_tools: Mapping[str, type[Any]] = field(default_factory=lambda: tools.TOOLS)
@@ -204,8 +204,10 @@ def _foreign_s(trial: Trial) -> float:
 
 
 def task_score(trials: Sequence[Trial]) -> float | None:
-    """The AS of one task from its trials; None where nothing could be measured."""
+    """The AS of one task from its trials; None where nothing could be measured, or was to be."""
     if all(trial.status == "unstable" for trial in trials):
+        return None
+    if any(trial.status == "ok" and trial.speedup is None for trial in trials):
         return None
     (scores,) = score_rows([decode(encode(trial), Row) for trial in trials])
     return scores.suite.score

@@ -7,7 +7,7 @@ from passnet.bench.run import RunSettings
 from passnet.judge.candidate import CallMode
 from passnet.judge.settings import JudgeSettings
 
-AuthorName: TypeAlias = Literal["llm", "compiler", "search"]
+AuthorName: TypeAlias = Literal["llm", "compiler", "search", "trained"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class AgentSettings:
             which its attempts begin; see `agent.attack`.
         num_layouts: of a range of a net how many of its first ops only give arguments the order in
             memory that they have there; None where tasks are no ranges.
+        checkpoint: the folder of the llm of the author "trained".
     """
 
     author: AuthorName
@@ -83,3 +84,4 @@ class AgentSettings:
     is_judged_anew: bool = True
     kernels: str | None = None
     num_layouts: int | None = None
+    checkpoint: str | None = None

@@ -3,7 +3,7 @@
 With `emulate_precision_casts` Inductor rounds to bfloat16 or float16 after every op, as eager torch
 does. Two ops it takes apart otherwise than eager torch, which shows where values cancel:
 
-- `pow(x, 3)` in a low dtype is two products, each rounded;
+- `pow(x, 3)` in a low dtype is two products, each rounded (on a CPU in float16 once, at the end);
 - a batch norm that is not in training is on a CPU one multiplication and one addition for each
   value, in float32, with the channel's factor and summand computed before.
 """
@@ -30,22 +30,31 @@ def in_eager_steps(
     """
     body: list[Op] = []
     for op in graph.program.ops:
-        steps = _cube(op, specs)
+        steps = _cube(op, specs, device)
         if device == "cpu":
             steps = steps or list(_batch_norm(op, specs))
         body += steps or [op]
     return Graph(Program(graph.program.params, tuple(body), graph.program.outputs), graph.tensors)
 
 
-def _cube(op: Op, specs: Mapping[str, TensorSpec]) -> list[Op]:
-    """The two products of a cube in a low dtype; none if an op is something else."""
+def _cube(op: Op, specs: Mapping[str, TensorSpec], device: TargetDevice) -> list[Op]:
+    """The two products of a cube in a low dtype, which torch 2.13 rounds each, but rounds once in
+    float16 on a CPU; none if an op is something else.
+    """
     is_cube = op.target in POWERS and len(op.args) == 2 and not op.kwargs and op.args[1] == 3
     base = op.args[0] if is_cube else None
     if not isinstance(base, Ref) or base.name not in specs or op.output is None:
         return []
     if specs[base.name].dtype not in LOW_FLOATS:
         return []
-    square = f"{op.output}_square"
+    square, wide = f"{op.output}_square", f"{op.output}_wide"
+    if device == "cpu" and specs[base.name].dtype == "float16":
+        return [
+            Op(wide, "Tensor.to", (base, TorchName("float32"))),
+            Op(square, "operator.mul", (Ref(wide), Ref(wide))),
+            Op(f"{op.output}_cube", "operator.mul", (Ref(square), Ref(wide))),
+            Op(op.output, "Tensor.to", (Ref(f"{op.output}_cube"), TorchName("float16"))),
+        ]
     return [
         Op(square, "operator.mul", (base, base)),
         Op(op.output, "operator.mul", (Ref(square), base)),

@@ -134,7 +134,7 @@ def generate(
                 torch.empty_strided(layout.shape, layout.stride, dtype=getattr(torch, layout.dtype))
                 for layout in inputs.values()
             ]
-            expected = _fake_results(module, fakes, where)
+            expected = fake_results(module, fakes, where)
         read = partial(_ModuleReader, inputs=inputs, where=where, device=device)
         reader = lower(module, fakes, mode, read)
         if reader is None:
@@ -154,7 +154,7 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     return torch.empty(tuple(shape), device="meta").stride()
 
 
-def _fake_results(module: torch.fx.GraphModule, fakes: list[Any], where: str) -> list[torch.Tensor]:
+def fake_results(module: torch.fx.GraphModule, fakes: list[Any], where: str) -> list[torch.Tensor]:
     """What a graph returns under fake tensors."""
     results = list(module(*fakes))
     if not all(isinstance(result, torch.Tensor) for result in results):

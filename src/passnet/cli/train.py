@@ -1,0 +1,162 @@
+"""`passnet train`: an llm learns to write passes, from data to evaluation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from passnet.cli import options as opt
+from passnet.cli.output import print_json, print_tables
+
+
+@click.group("train")
+def train() -> None:
+    """Make training data, train a small llm on it, and evaluate it on tasks it has never seen."""
+
+
+def _shard(_: click.Context, __: click.Parameter, text: str) -> tuple[int, int]:
+    number, _slash, total = text.partition("/")
+    if not (number.isdigit() and total.isdigit() and 1 <= int(number) <= int(total)):
+        raise click.BadParameter(f"{text!r} is no part such as 1/4")
+    return int(number), int(total)
+
+
+@train.command("data")
+@click.argument("captures", type=opt.PATH)
+@opt.out("The folder of the run and of the training data")
+@opt.suites("--eval", "A suite to evaluate on: nothing of its structures or op sequences is "
+            "learned from (repeatable).", "evaluation", required=True)  # fmt: skip
+@opt.resume
+@opt.count("--structures", "After how many structures mining ends.", "num_structures", default=6000)
+@opt.count("--per-sequence", "The most structures of one op sequence.", "max_per_sequence",
+           default=8)  # fmt: skip
+@opt.option("--shard", "The part of the captured graphs to work on, as 1/4.", callback=_shard,
+            default="1/1", metavar="K/N")  # fmt: skip
+@opt.path("--with", "The folder of another part, whose rows are taken in too (repeatable).",
+          "others", multiple=True)  # fmt: skip
+@opt.count("--minutes", "After how many minutes to stop; --resume goes on.")
+@opt.flag("--unjudged", "Write rows that were not judged yet, too.", "has_unjudged")
+@opt.flag("--no-judge", "Only make rows; a later call judges them.", "skips_judge")
+@opt.json
+def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: bool,
+               num_structures: int, max_per_sequence: int, shard: tuple[int, int],
+               others: tuple[Path, ...], minutes: int | None, has_unjudged: bool,
+               skips_judge: bool, as_json: bool) -> None:  # fmt: skip
+    """Make training data of the captured graphs in CAPTURES, by rejection sampling.
+
+    Subgraphs are mined, answered by the compiler author in the loops form, and judged.
+    """
+    from passnet.records.serialise import SCHEMA_VERSION
+    from passnet.report.progress import progress
+    from passnet.suite.suite_keys import read_suite_keys
+    from passnet.train.build import DataInfo, DataSettings, captured_graphs, merge_rows, mine_rows
+    from passnet.train.judge_rows import deadline, judge_rows
+
+    keys = read_suite_keys(evaluation)
+    settings = DataSettings(num_structures, max_per_sequence, shard=shard)
+    info = DataInfo(SCHEMA_VERSION, captures.name, keys.hashes, settings)
+    rows = captured_graphs(captures, shard)
+    is_over = deadline(minutes)
+    with progress("mining graphs", len(rows)) as step:
+        mine_rows(rows, out, info, keys, resume, step, is_over)
+    if not skips_judge:
+        judge_rows(out, info, is_over)
+    manifest = merge_rows([out, *others], out, settings, keys, has_unjudged)
+    if as_json:
+        print_json(manifest)
+    else:
+        click.echo(f"{manifest.num_rows} rows, {manifest.num_structures} structures: {out}")
+
+
+@train.command("sft")
+@click.argument("folder", type=opt.PATH)
+@opt.out("The folder of the run")
+@opt.resume
+@opt.path("--from", "The folder of a run to begin with, instead of an untrained llm.", "start")
+@opt.count("--copies", "How often each row is learned.", "num_copies", default=6)
+@opt.flag("--same-names", "Learn all copies of a row as it stands, none under other names.",
+          "has_same_names")  # fmt: skip
+@opt.count("--batch", "Rows in one step.", "batch_size", default=16)
+@opt.amount("--rate", "The learning rate.", "learning_rate", default=2e-3)
+@opt.count("--width", "The width of an untrained llm.", default=192)
+@opt.count("--layers", "Its number of layers.", "num_layers", default=4)
+@opt.count("--structures", "Learn from so many structures only.", "num_structures")
+@opt.number("--seed", "The seed of weights, names and order.", default=0)
+@opt.flag("--float32", "Compute in float32 instead of bfloat16.", "is_float32")
+@opt.flag("--untrained", "Only write the untrained llm, to compare with.", "is_untrained")
+def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: int,
+              num_layers: int, is_float32: bool, is_untrained: bool, has_same_names: bool,
+              **options: Any) -> None:  # fmt: skip
+    """Fine-tune a small llm on the training data in FOLDER, with TRL."""
+    from passnet.train.checkpoint import LlmShape, SftSettings
+    from passnet.train.sft import run_sft
+
+    shape = LlmShape(width, num_layers, max(1, width // 48))
+    settings = SftSettings(
+        shape=shape, is_bfloat16=not is_float32, is_renamed=not has_same_names, **options
+    )
+    info = run_sft(folder, out, settings, start, resume, is_untrained)
+    click.echo(
+        f"{info.num_parameters / 1e6:.1f}M parameters, {info.num_rows} rows of "
+        f"{info.num_structures} structures, {info.seconds:.0f} s: {out}"
+    )
+
+
+@train.command("evaluate")
+@opt.suite
+@click.argument("checkpoints", nargs=-1, type=opt.PATH)
+@opt.out("The folder of the evaluation, which goes on with what it holds")
+@opt.path("--data", "Training data, for the nearest neighbour as a baseline.")
+@opt.flag("--teacher", "Evaluate the compiler author too.", "has_teacher")
+@opt.count("--tasks", "So many tasks, drawn.", "num_tasks")
+@opt.count("--graphs", "Graphs of each task, drawn.", "per_task", default=1)
+@opt.count("--samples", "Answers that are drawn for each graph, of which the first that is correct "
+           "counts; one is the likeliest answer.", "num_samples", default=1)  # fmt: skip
+@opt.flag("--timed", "Time the answers too.", "is_timed")
+@opt.flag("--free", "Let llms say any word, not only those that the grammar allows.", "is_free")
+@opt.path("--figure", "A file to draw the curves of training and the figures in, NAME.svg or "
+          "NAME.png.")  # fmt: skip
+@opt.number("--seed", "The seed of what is drawn.", default=0)
+@opt.json
+def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: Path | None,
+                   has_teacher: bool, num_tasks: int | None, per_task: int, num_samples: int,
+                   is_timed: bool, is_free: bool, figure: Path | None, seed: int,
+                   as_json: bool) -> None:  # fmt: skip
+    """Judge what llms answer for tasks of a suite, beside a teacher and the nearest neighbour.
+
+    CHECKPOINTS are folders of `passnet train sft` or `rl`.
+    """
+    from passnet.train.comparison import EvaluationPlan, compare
+    from passnet.train.curves import draw_training
+
+    plan = EvaluationPlan(num_tasks, per_task, num_samples, is_timed, seed, is_free)
+    comparison = compare(suite, checkpoints, out, plan, data, has_teacher)
+    if figure is not None:
+        draw_training(checkpoints, comparison.systems, figure)
+    if as_json:
+        print_json(comparison)
+    else:
+        print_tables(comparison.tables())
+
+
+@train.command("rl")
+@click.argument("folder", type=opt.PATH)
+@opt.path("--from", "The folder of the run to begin with.", "start", required=True)
+@opt.out("The folder of the run")
+@opt.resume
+@opt.count("--steps", "Optimiser steps.", "num_steps", default=16)
+@opt.count("--prompts", "Prompts of a step.", "num_prompts", default=4)
+@opt.count("--answers", "Answers to each prompt.", "num_answers", default=8)
+@opt.amount("--rate", "The learning rate.", "learning_rate", default=5e-5)
+@opt.amount("--temperature", "The temperature at which answers are drawn.", default=1.0)
+@opt.flag("--timed", "Pay for speed, too, not for correctness alone.", "is_timed")
+@opt.flag("--free", "Let the llm say any word, not only those that the grammar allows.", "is_free")
+@opt.number("--seed", "The seed of what is drawn.", default=0)
+def train_rl(folder: Path, start: Path, out: Path, resume: bool, **options: Any) -> None:
+    """Reinforce an llm by GRPO on the subgraphs in FOLDER, with the judge as the reward."""
+    from passnet.train.rl import RlSettings, run_rl
+
+    info = run_rl(folder, start, out, RlSettings(**options), resume)
+    click.echo(f"{info.seconds:.0f} s: {out}")

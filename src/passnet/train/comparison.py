@@ -1,0 +1,151 @@
+"""Several systems on the same tasks: llms, the nearest neighbour and the teacher, side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from passnet.errors import InputError
+from passnet.judge.settings import TimingPlan
+from passnet.records.serialise import read_json
+from passnet.report.progress import progress
+from passnet.report.tables import Table
+from passnet.suite.suite import Suite
+from passnet.suite.suite_keys import read_suite_keys
+from passnet.train.build import check_apart
+from passnet.train.checkpoint import INFO_FILE, TrainInfo
+from passnet.train.evaluate import (
+    NEAREST,
+    TEACHER,
+    Answerer,
+    AnswerRecord,
+    EvaluationInfo,
+    SystemSummary,
+    chosen_graphs,
+    evaluate_system,
+    evaluation_table,
+    paired_difference,
+    summary,
+    teacher_answers,
+)
+from passnet.train.judging import AnswerJudge
+from passnet.train.loops.prompt import Prompt
+from passnet.train.nearest import nearest_answer
+from passnet.train.policy import open_policy
+from passnet.train.training_rows import pairs_of, read_training
+
+TEMPERATURE = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationPlan:
+    """What is evaluated: so many tasks and graphs of each, and how many answers to each.
+
+    Their words are those that the grammar allows, unless `is_free`.
+    """
+
+    num_tasks: int | None = None
+    per_task: int = 1
+    num_samples: int = 1
+    is_timed: bool = False
+    seed: int = 0
+    is_free: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PairedGain:
+    """How much more often the first system is correct than the other, with its interval."""
+
+    system: str
+    other: str
+    gain: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class SystemComparison:
+    """The figures of all systems, and of each beside the one before it."""
+
+    suite: str
+    systems: tuple[SystemSummary, ...]
+    gains: tuple[PairedGain, ...]
+
+    def tables(self) -> list[Table]:
+        """As tables for the terminal."""
+        gains = Table("Beside each other", ("system", "beside", "correct, points more", "95 %"))
+        for gain in self.gains:
+            interval = f"{100 * gain.low:+.1f} – {100 * gain.high:+.1f}"
+            gains.rows.append((gain.system, gain.other, f"{100 * gain.gain:+.1f}", interval))
+        return [evaluation_table(self.systems), gains]
+
+
+def compare(
+    suite: Suite,
+    checkpoints: Sequence[Path],
+    out: Path,
+    plan: EvaluationPlan,
+    data: Path | None = None,
+    has_teacher: bool = False,
+) -> SystemComparison:
+    """Judge systems on the tasks of a suite; what `out` holds is not judged again.
+
+    Raises:
+        InputError: a checkpoint or the training data learned from a task of the suite, or was not
+            checked against it.
+    """
+    systems: dict[str, Answerer] = {}
+    if data is not None:
+        manifest, rows = read_training(data)
+        check_apart(rows, read_suite_keys([suite.name]))
+        pairs = pairs_of(rows, 1, 0, 10**6)
+        systems[NEAREST] = lambda prompts: [[nearest_answer(p.text, pairs)] for p in prompts]
+    for folder in checkpoints:
+        _check_unseen(folder, suite)
+        systems[folder.name] = _answerer(folder, plan)
+    if has_teacher:
+        systems[TEACHER] = teacher_answers
+    if not systems:
+        raise InputError("there is nothing to evaluate: give checkpoints, --data or --teacher")
+    graphs = chosen_graphs(suite, plan.per_task, plan.num_tasks, plan.seed)
+    names = tuple(graph.name for graph in graphs)
+    info = EvaluationInfo(
+        suite.name, suite.content_hash, names, plan.is_timed, plan.num_samples, plan.is_free
+    )
+    records: dict[str, list[AnswerRecord]] = {}
+    timing = TimingPlan() if plan.is_timed else None
+    with (
+        AnswerJudge(timing) as judge,
+        progress("judging answers", len(systems) * len(graphs)) as step,
+    ):
+        for name, answerer in systems.items():
+            records[name] = evaluate_system(name, answerer, graphs, out, info, judge, step)
+    ordered = list(records)
+    pairs_of_systems = [(a, b) for n, a in enumerate(ordered) for b in ordered[:n]]
+    gains = tuple(
+        PairedGain(a, b, *paired_difference(records[a], records[b])) for a, b in pairs_of_systems
+    )
+    summaries = tuple(summary(name, part) for name, part in records.items())
+    return SystemComparison(suite.name, summaries, gains)
+
+
+def _answerer(folder: Path, plan: EvaluationPlan) -> Answerer:
+    def answer(prompts: Sequence[Prompt]) -> list[list[str]]:
+        policy = open_policy(folder)
+        likeliest = policy.answers(prompts, is_free=plan.is_free)
+        if plan.num_samples == 1:
+            return likeliest
+        count = plan.num_samples - 1
+        drawn = policy.answers(prompts, count, TEMPERATURE, plan.seed, is_free=plan.is_free)
+        return [first + others for first, others in zip(likeliest, drawn, strict=True)]
+
+    return answer
+
+
+def _check_unseen(folder: Path, suite: Suite) -> None:
+    info = read_json(folder / INFO_FILE, TrainInfo)
+    if info.evaluation.get(suite.name) != suite.content_hash:
+        names = ", ".join(info.evaluation) or "none"
+        raise InputError(
+            f"{folder}: was trained on data that was kept apart from {names}, not from this "
+            f"{suite.name}; make the data with --eval {suite.name}"
+        )

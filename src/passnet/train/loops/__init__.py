@@ -1,0 +1,13 @@
+"""The loops form of an answer: what to fuse, loop nests and arithmetic, in symbols of a prompt.
+
+language        an answer as a tree, printed and parsed
+symbols         the numbers of a graph as symbols
+prompt          the prompt of a graph
+grammar         which words may come next in an answer
+indices         addresses as an index for each axis
+inductor_loops  the loops that Inductor decides on, as data
+range_writer    these loops in the language
+teacher         what the compiler author would answer
+cpp_text        nests as C++
+expand          an answer as a pass folder
+"""

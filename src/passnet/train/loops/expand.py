@@ -1,0 +1,139 @@
+"""An answer in the loops language as a pass folder: the fixed expander of the loops form.
+
+It writes what the answer says and decides nothing: which ops are fused, how loops are nested and
+what they compute comes from the answer. Its own are the pattern of each range, in which orders a
+pattern may get its arguments, the layouts that arguments and results have in eager torch, a form
+for the shapes of the graph, and C++ that a compiler may vectorise.
+"""
+
+from collections.abc import Sequence
+
+from passnet.agent.authors.folder_text import RangeSource, pass_folder
+from passnet.agent.authors.inductor_code import GeneratedCode, TensorLayout, contiguous
+from passnet.agent.authors.lowered_ranges import LoweredRange, Span, value_strides
+from passnet.agent.authors.parameter_order import parameter_orders
+from passnet.agent.files import Files
+from passnet.errors import AuthorError, CutError, GraphError, InputError, PassError
+from passnet.graph.spec import refs
+from passnet.mine.cut import cut_range, parent_of
+from passnet.train.loops.cpp_text import MemoryLayout, cpp_of_nests
+from passnet.train.loops.language import FusedRange, IndexCall, parse_answer
+from passnet.train.loops.prompt import Prompt
+from passnet.train.loops.symbols import Symbols
+from passnet.train.loops.teacher import value_names
+
+MAX_BUFFER_BYTES = 2**32
+
+
+def expand_answer(prompt: Prompt, answer: str) -> Files:
+    """The pass folder that an answer to a prompt describes.
+
+    Raises:
+        InputError: the answer is none, or something in it has no meaning; it says what.
+    """
+    return folder_of_sources(answer_sources(prompt, answer))
+
+
+def folder_of_sources(sources: Sequence[RangeSource]) -> Files:
+    """The pass folder of the ranges of one or several graphs of a task.
+
+    Raises:
+        InputError: a source is too long for a file.
+    """
+    try:
+        return pass_folder(sources)
+    except AuthorError as cause:
+        raise InputError(str(cause)) from cause
+
+
+def answer_sources(prompt: Prompt, answer: str) -> list[RangeSource]:
+    """The ranges of an answer, each with its C++.
+
+    Raises:
+        InputError: the answer is none, or something in it has no meaning; it says what.
+    """
+    strides = value_strides(prompt.graph)
+    ranges = parse_answer(answer)
+    spans = [_span(prompt, fused) for fused in ranges]
+    for (_, stop), (start, _) in zip(sorted(spans), sorted(spans)[1:], strict=False):
+        if start < stop:
+            raise InputError("two ranges of the answer have an op in common")
+    try:
+        return [
+            _range_source(prompt, fused, span, strides)
+            for fused, span in zip(ranges, spans, strict=True)
+        ]
+    except (CutError, GraphError, PassError) as cause:
+        raise InputError(f"the range cannot be replaced: {cause}") from cause
+
+
+def _span(prompt: Prompt, fused: FusedRange) -> Span:
+    numbers = {prompt.names[op.output or ""]: n for n, op in enumerate(prompt.graph.program.ops)}
+    for name in (fused.first, fused.last):
+        if name not in numbers:
+            raise InputError(f"range: {name!r} is no op of the prompt")
+    start, stop = numbers[fused.first], numbers[fused.last] + 1
+    if start >= stop:
+        raise InputError(f"range {fused.first} {fused.last}: the first op comes after the last")
+    return start, stop
+
+
+def _range_source(
+    prompt: Prompt, fused: FusedRange, span: Span, strides: dict[str, tuple[int, ...]]
+) -> RangeSource:
+    program = prompt.graph.program
+    cut = cut_range(parent_of(program, prompt.specs), *span)
+    if not cut.tensors:
+        raise InputError(f"range {fused.first} {fused.last} reads nothing")
+    names = value_names(prompt, cut, span)
+    originals = {prompt.names[name]: name for name in prompt.names}
+    memory: dict[str, MemoryLayout] = {}
+
+    def layout(name: str) -> TensorLayout:
+        original = originals[name]
+        spec = prompt.specs[original]
+        stride = strides.get(original, contiguous(spec.shape))
+        memory[name] = MemoryLayout(name, spec.dtype, spec.shape, stride)
+        return TensorLayout(spec.shape, stride, spec.dtype)
+
+    inputs = {spec.name: layout(names[spec.name]) for spec in cut.tensors}
+    results = [names[name] for arg in cut.program.outputs for name in refs(arg)]
+    outputs = [(name, layout(name)) for name in results]
+    scratch = []
+    for buffer in fused.memory:
+        if buffer.name in memory or buffer.name in names.values():
+            raise InputError(f"buf {buffer.name}: the name has a meaning already")
+        shape = tuple(_size(prompt.symbols, size) for size in buffer.shape)
+        memory[buffer.name] = MemoryLayout(buffer.name, buffer.dtype, shape, contiguous(shape))
+        scratch.append(buffer.name)
+    for name in results:
+        sizes = zip(memory[name].stride, memory[name].shape, strict=True)
+        if any(step == 0 and size > 1 for step, size in sizes):
+            raise InputError(f"{name} is a view with steps of 0, which cannot be put")
+    missing = [name for name in results if not _is_put(fused, name)]
+    if missing:
+        raise InputError(f"{missing[0]} is used after the range, and nothing is put into it")
+    arguments = [names[spec.name] for spec in cut.tensors]
+    text = cpp_of_nests(fused.nests, memory, arguments, results, scratch, prompt.symbols)
+    code = GeneratedCode("cpu", inputs, {}, tuple(outputs), (), (), 0)
+    orders = tuple(parameter_orders(cut, program, span[0]))
+    return RangeSource(LoweredRange(span, cut, code, orders), text)
+
+
+def _is_put(fused: FusedRange, name: str) -> bool:
+    steps = [step for nest in fused.nests for step in nest.steps]
+    steps += [inner for step in steps for inner in getattr(step, "steps", ())]
+    return any(getattr(step, "memory", None) == name for step in steps)
+
+
+def _size(symbols: Symbols, size: object) -> int:
+    if isinstance(size, IndexCall):
+        left, right = _size(symbols, size.left), _size(symbols, size.right)
+        number = {"+": left + right, "*": left * right}.get(size.name)
+        if number is None:
+            number = left // right if right > 0 else -1
+    else:
+        number = symbols.whole_value(str(size))
+    if not 0 <= number < MAX_BUFFER_BYTES:
+        raise InputError(f"memory of a size of {number}")
+    return number

@@ -1,0 +1,165 @@
+"""An llm that answers prompts of the loops form, in words that have a meaning for the prompt."""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from passnet.train.checkpoint import load_llm
+from passnet.train.loops.grammar import DONE, AnswerGrammar
+from passnet.train.loops.prompt import Prompt
+from passnet.train.tokenizer import words_of
+
+BATCH = 8
+MAX_NEW_WORDS = 320
+
+
+@dataclass
+class Policy:
+    """An llm with its tokenizer."""
+
+    llm: Any
+    tokenizer: Any
+
+    def answers(
+        self,
+        prompts: Sequence[Prompt],
+        num_samples: int = 1,
+        temperature: float = 0.0,
+        seed: int = 0,
+        max_words: int = MAX_NEW_WORDS,
+        is_free: bool = False,
+    ) -> list[list[str]]:
+        """Answers to each prompt: the likeliest one, or so many drawn at a temperature.
+
+        Each word is one that the grammar allows at its place, unless `is_free`.
+        """
+        import torch
+
+        torch.manual_seed(seed)
+        order = sorted(range(len(prompts)), key=lambda number: len(prompts[number].text.split()))
+        answers: list[list[str]] = [[] for _ in prompts]
+        limit = self.llm.config.max_position_embeddings
+        for start in range(0, len(order), BATCH):
+            numbers = order[start : start + BATCH]
+            texts = [prompts[number].text + "\n" for number in numbers]
+            inputs = self.tokenizer(
+                texts, return_tensors="pt", padding=True, return_token_type_ids=False
+            )
+            room = limit - inputs["input_ids"].shape[1]
+            if room <= 0:
+                for number in numbers:
+                    answers[number] = [""] * num_samples
+                continue
+            options: dict[str, Any] = {"do_sample": False}
+            if temperature > 0:
+                options = {"do_sample": True, "temperature": temperature, "top_k": 0}
+                options["num_return_sequences"] = num_samples
+            if not is_free:
+                asked = [prompts[number] for number in numbers]
+                words = AllowedWords.of_prompts(self.tokenizer, asked, num_samples)
+                options["logits_processor"] = [words]
+            with torch.no_grad():
+                made = self.llm.generate(
+                    **inputs, max_new_tokens=min(max_words, room), **options,
+                    pad_token_id=self.tokenizer.pad_token_id,
+                )  # fmt: skip
+            new = made[:, inputs["input_ids"].shape[1] :]
+            per_prompt = len(new) // len(numbers)
+            for place, number in enumerate(numbers):
+                rows = new[place * per_prompt : (place + 1) * per_prompt]
+                answers[number] = [words_of(self.tokenizer, row.tolist()) for row in rows]
+        return answers
+
+
+def keep_to_grammar(
+    llm: Any, tokenizer: Any, texts: Sequence[str], prompt_of: Callable[[int], Prompt]
+) -> None:
+    """Let an llm that a trainer holds answer some prompts in words that the grammar allows.
+
+    `prompt_of` gives the prompt of a text, by its number.
+    """
+    known = {tuple(ids): number for number, ids in enumerate(tokenizer(list(texts))["input_ids"])}
+    generate = llm.generate
+
+    def bound(input_ids: Any, **options: Any) -> Any:
+        asked = [
+            prompt_of(known[tuple(token for token in row if token != tokenizer.pad_token_id)])
+            for row in input_ids.tolist()
+        ]
+        words = AllowedWords.of_prompts(tokenizer, asked, 1)
+        return generate(input_ids=input_ids, logits_processor=[words], **options)
+
+    llm.generate = bound
+
+
+class AllowedWords:
+    """Leaves an llm the words that the grammar allows, answer by answer of a batch."""
+
+    def __init__(
+        self, grammars: Sequence[AnswerGrammar], vocabulary: dict[str, int], end: int
+    ) -> None:
+        self._courses = [grammar.words() for grammar in grammars]
+        self._allowed = [next(course) for course in self._courses]
+        self._vocabulary = vocabulary
+        self._words = {number: word for word, number in vocabulary.items()}
+        self._end = end
+        self._has_begun = False
+
+    @classmethod
+    def of_prompts(
+        cls, tokenizer: Any, prompts: Sequence[Prompt], num_samples: int
+    ) -> "AllowedWords":
+        """Of so many answers to each prompt, one after the other."""
+        vocabulary = tokenizer.get_vocab()
+        numbers = [word for word in vocabulary if _is_number(word)]
+        by_text = {prompt.text: AnswerGrammar(prompt, numbers) for prompt in prompts}
+        grammars = [copy(by_text[p.text]) for p in prompts for _ in range(num_samples)]
+        end = tokenizer.eos_token_id
+        return cls(grammars, vocabulary | {DONE: end}, end)
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """The scores of the next words, minus infinity for those that may not come."""
+        import torch
+
+        if self._has_begun:
+            for row, number in enumerate(input_ids[:, -1].tolist()):
+                self._follow(row, number)
+        self._has_begun = True
+        kept = torch.full_like(scores, float("-inf"))
+        for row, allowed in enumerate(self._allowed):
+            numbers = [self._vocabulary[word] for word in allowed if word in self._vocabulary]
+            numbers = numbers or [self._end]
+            kept[row, numbers] = scores[row, numbers]
+        return kept
+
+    def _follow(self, row: int, number: int) -> None:
+        word = self._words.get(number, DONE)
+        if word not in self._allowed[row]:  # it is over, or has no way on
+            self._allowed[row] = frozenset((DONE,))
+            return
+        try:
+            self._allowed[row] = self._courses[row].send(word)
+        except StopIteration:
+            self._allowed[row] = frozenset((DONE,))
+
+
+def _is_number(word: str) -> bool:
+    if word in ("True", "False"):
+        return True
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def open_policy(folder: Path) -> Policy:
+    """The llm of a run's folder.
+
+    Raises:
+        InputError: there is none.
+    """
+    llm, tokenizer = load_llm(folder)
+    return Policy(llm, tokenizer)

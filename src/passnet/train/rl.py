@@ -1,0 +1,263 @@
+"""Reinforcement by GRPO, through TRL, with the judge as the reward."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from passnet.errors import GraphError, InputError, MeasureError
+from passnet.graph.files import graph_from_row
+from passnet.judge.settings import TimingPlan
+from passnet.records.serialise import SCHEMA_VERSION, LineWriter, read_json
+from passnet.train.checkpoint import INFO_FILE, TrainInfo, keep_llm, load_llm, require_trl
+from passnet.train.examples import TrainingRow
+from passnet.train.judging import QUICK_TIMING, AnswerJudge, JudgedAnswer
+from passnet.train.loops.expand import expand_answer
+from passnet.train.loops.prompt import Prompt, loops_prompt
+from passnet.train.monitors import MonitorLimits
+from passnet.train.policy import keep_to_grammar
+from passnet.train.reward import trial_reward
+from passnet.train.sample_log import SampleLog, monitor_callback
+from passnet.train.samples import sample_of
+from passnet.train.sft import CURVE_FILE, curve_callback
+from passnet.train.training_rows import read_training, split_rows_to_watch
+
+ROLLOUTS_FILE = "rollouts.jsonl"
+
+LIMITS = MonitorLimits(least_entropy=0.001)
+"""Most words of an answer in loops follow from those before it, and leave little to choose."""
+
+
+@dataclass(frozen=True, slots=True)
+class RlSettings:
+    """How an llm is reinforced.
+
+    Args:
+        num_steps: optimiser steps, each on `num_prompts` prompts with `num_answers` answers each.
+        stage_steps: over so many steps the credit for stages goes to nothing.
+        is_timed: pay for speed too, not for correctness alone.
+        is_free: answers may have any word, not only those that the grammar allows.
+    """
+
+    num_steps: int = 16
+    num_prompts: int = 4
+    num_answers: int = 8
+    learning_rate: float = 5e-5
+    temperature: float = 1.0
+    max_words: int = 220
+    max_prompt_words: int = 160
+    stage_steps: int = 64
+    is_timed: bool = False
+    seed: int = 0
+    is_free: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """An answer that was paid: when, for which subgraph, how, and what the judge found."""
+
+    call: int
+    graph: str
+    answer: str
+    reward: float | None
+    status: str
+    findings: tuple[str, ...]
+    seconds: float
+
+
+class JudgeReward:
+    """The judge as the reward of answers in the loops form; each answer to a graph is judged once.
+
+    What the judge cannot say (a busy machine, a failure of ours) gets the mean of its group, so
+    that it moves nothing. Each answer goes into the `log`, which the monitors read.
+    """
+
+    def __init__(self, out: Path, settings: RlSettings, log: SampleLog) -> None:
+        self._settings = settings
+        self._log = log
+        self._path = out / ROLLOUTS_FILE
+        self._known: dict[tuple[str, str], JudgedAnswer | None] = {}
+        self._num_calls = 0
+        self._stack = ExitStack()
+        self.__name__ = "judged"
+
+    def __enter__(self) -> "JudgeReward":
+        timing: TimingPlan | None = QUICK_TIMING if self._settings.is_timed else None
+        self._judge = self._stack.enter_context(AnswerJudge(timing))
+        self._writer = self._stack.enter_context(LineWriter(self._path))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def __call__(
+        self,
+        prompts: Sequence[str],
+        completions: Sequence[str],
+        program: Sequence[str],
+        tensors: Sequence[str],
+        full: Sequence[str],
+        trainer_state: Any = None,
+        **_: Any,
+    ) -> list[float]:
+        """The rewards of some answers."""
+        progress = min(1.0, self._num_calls / self._settings.stage_steps)
+        step = trainer_state.global_step if trainer_state is not None else self._num_calls
+        self._num_calls += 1
+        rewards = []
+        for text, code, specs, name in zip(completions, program, tensors, full, strict=True):
+            judged = self._judged(text, code, specs, name)
+            reward = _reward(judged, progress)
+            rewards.append(reward)
+            trials = [judged.trial] if judged and judged.trial else []
+            num_words = len(text.split())
+            number = len(self._log.samples)
+            fault = "the judge failed" if reward is None and not trials else None
+            self._log.put(
+                sample_of(number, step, name, reward, trials, {}, num_tokens=num_words, fault=fault)
+            )
+            self._writer.write(
+                Rollout(
+                    self._num_calls,
+                    name,
+                    text,
+                    reward,
+                    judged.status if judged else "no folder",
+                    judged.findings if judged else (),
+                    judged.seconds if judged else 0.0,
+                )
+            )
+        return _filled(rewards, full)
+
+    def _judged(self, text: str, program: str, tensors: str, name: str) -> JudgedAnswer | None:
+        """What the judge says; None where the text is no folder."""
+        key = (name, text)
+        if key not in self._known:
+            graph = graph_from_row(program, tensors, name[:16])
+            try:
+                files = expand_answer(loops_prompt(graph), text)
+                self._known[key] = self._judge.judge(graph, files)
+            except (InputError, GraphError, RecursionError):
+                self._known[key] = None
+            except MeasureError:
+                return JudgedAnswer("not judged", "judge failed", 0.0)
+        return self._known[key]
+
+
+def _reward(judged: JudgedAnswer | None, progress: float) -> float | None:
+    """What an answer earns; nothing where it is no folder, None where the judge cannot say."""
+    if judged is not None and judged.verdict == "not judged":
+        return None
+    if judged is None or judged.trial is None:
+        return 0.0
+    return trial_reward(judged.trial, progress=progress)
+
+
+def _filled(rewards: Sequence[float | None], groups: Sequence[str]) -> list[float]:
+    """Rewards with those that are missing as the mean of their group.
+
+    Examples:
+        >>> _filled([1.0, None, 0.0], ["a", "a", "b"])
+        [1.0, 1.0, 0.0]
+    """
+    means = {
+        group: mean(
+            [r for r, g in zip(rewards, groups, strict=True) if g == group and r is not None]
+            or [0.0]
+        )
+        for group in groups
+    }
+    return [means[g] if r is None else r for r, g in zip(rewards, groups, strict=True)]
+
+
+def run_rl(
+    folder: Path, start: Path, out: Path, settings: RlSettings, resume: bool = False
+) -> TrainInfo:
+    """Reinforce an llm on the subgraphs of training data that fine-tuning only watched, and keep it
+    in `out`: those that it learned by heart would teach it nothing.
+
+    Raises:
+        InputError: there is no data or llm, `out` holds a run and `resume` is off, or TRL is
+            missing.
+        TrainingStoppedError: a monitor is beyond its limit.
+    """
+    require_trl()
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer  # type: ignore[missing-import]
+
+    if (out / INFO_FILE).exists() and not resume:
+        raise InputError(f"{out}: already holds a run; add --resume, or choose another --out")
+    _, rows = read_training(folder)
+    _, unlearned = split_rows_to_watch(rows)
+    rows = [row for row in unlearned if len(row.prompt.split()) <= settings.max_prompt_words]
+    if not rows:
+        raise InputError(
+            f"{folder}: no prompt to watch has {settings.max_prompt_words} words or fewer"
+        )
+    llm, tokenizer = load_llm(start)
+    if not settings.is_free:
+        texts = [row.prompt + "\n" for row in rows]
+        keep_to_grammar(llm, tokenizer, texts, lambda number: _prompt_of(rows[number]))
+    out.mkdir(parents=True, exist_ok=True)
+    states = out / "states"
+    config = GRPOConfig(
+        output_dir=str(states),
+        use_cpu=True,
+        bf16=False,
+        per_device_train_batch_size=settings.num_answers,
+        gradient_accumulation_steps=settings.num_prompts,
+        num_generations=settings.num_answers,
+        max_completion_length=settings.max_words,
+        max_steps=settings.num_steps,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="constant_with_warmup",
+        warmup_steps=2,
+        temperature=settings.temperature,
+        beta=0.0,
+        scale_rewards="group",
+        mask_truncated_completions=True,
+        logging_steps=1,
+        save_steps=4,
+        save_total_limit=1,
+        report_to="none",
+        seed=settings.seed,
+        dataloader_pin_memory=False,
+        gradient_checkpointing=False,
+        disable_tqdm=True,
+    )
+    begun = time.monotonic()
+    with SampleLog(out, LIMITS) as log, JudgeReward(out, settings, log) as reward:
+        trainer = GRPOTrainer(
+            model=llm.train(),
+            reward_funcs=reward,  # type: ignore[arg-type]
+            args=config,
+            train_dataset=Dataset.from_list([_prompt_row(row) for row in rows]),
+            processing_class=tokenizer,
+            callbacks=[curve_callback(out / CURVE_FILE), monitor_callback(log)],
+        )
+        has_state = resume and any(states.glob("checkpoint-*"))
+        trainer.train(resume_from_checkpoint=True if has_state else None)
+    info = replace(
+        read_json(start / INFO_FILE, TrainInfo),
+        schema_version=SCHEMA_VERSION,
+        stage="rl",
+        seconds=round(time.monotonic() - begun, 1),
+    )
+    keep_llm(out, llm, tokenizer, info)
+    return info
+
+
+def _prompt_of(row: TrainingRow) -> Prompt:
+    return loops_prompt(graph_from_row(row.program, row.tensors, row.full[:16]))
+
+
+def _prompt_row(row: TrainingRow) -> dict[str, str]:
+    return {
+        "prompt": row.prompt + "\n",
+        "program": row.program,
+        "tensors": row.tensors,
+        "full": row.full,
+    }

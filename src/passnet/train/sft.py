@@ -1,0 +1,167 @@
+"""Supervised fine-tuning, from nothing or from a checkpoint, by TRL's trainer."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from passnet.errors import InputError
+from passnet.records.serialise import SCHEMA_VERSION
+from passnet.train.checkpoint import (
+    INFO_FILE,
+    SftSettings,
+    TrainInfo,
+    keep_llm,
+    load_llm,
+    new_llm,
+    require_trl,
+)
+from passnet.train.tokenizer import word_tokenizer
+from passnet.train.training_rows import (
+    TextPair,
+    first_structures,
+    pairs_of,
+    read_training,
+    split_rows_to_watch,
+)
+
+CURVE_FILE = "curve.jsonl"
+
+
+def run_sft(
+    folder: Path,
+    out: Path,
+    settings: SftSettings,
+    start: Path | None = None,
+    resume: bool = False,
+    is_untrained: bool = False,
+) -> TrainInfo:
+    """Fine-tune an llm on training data, and keep it in `out`.
+
+    Args:
+        folder: the training data.
+        out: the folder of the run.
+        settings: how.
+        start: a checkpoint to begin with, instead of an untrained llm.
+        resume: go on with the last state that `out` holds.
+        is_untrained: only keep the llm as it is before anything is learned.
+
+    Raises:
+        InputError: there is no data, `out` holds a run and `resume` is off, or TRL is missing.
+    """
+    require_trl()
+    from trl import SFTConfig, SFTTrainer  # type: ignore[missing-import]
+
+    manifest, rows = read_training(folder)
+    learned, watched = split_rows_to_watch(rows)
+    learned = first_structures(learned, settings.num_structures)
+    pairs = pairs_of(
+        learned, settings.num_copies, settings.seed, settings.max_words, settings.is_renamed
+    )
+    states = out / "states"
+    if (out / INFO_FILE).exists() and not resume:
+        raise InputError(f"{out}: already holds a run; add --resume, or choose another --out")
+    out.mkdir(parents=True, exist_ok=True)
+    if start is None:
+        tokenizer = word_tokenizer(text for row in rows for text in (row.prompt, row.loops))
+        llm = new_llm(tokenizer, settings.shape, settings.seed)
+    else:
+        llm, tokenizer = load_llm(start)
+    info = TrainInfo(
+        SCHEMA_VERSION,
+        "untrained",
+        sum(parameter.numel() for parameter in llm.parameters()),
+        len(learned),
+        len({row.structure for row in learned}),
+        tuple(shard.sha256 for shard in manifest.shards),
+        manifest.evaluation,
+        settings,
+        0.0,
+    )
+    if is_untrained:
+        keep_llm(out, llm, tokenizer, info)
+        return info
+    config = SFTConfig(
+        output_dir=str(states),
+        use_cpu=True,
+        bf16=settings.is_bfloat16,
+        per_device_train_batch_size=settings.batch_size,
+        per_device_eval_batch_size=settings.batch_size,
+        num_train_epochs=1,
+        lr_scheduler_type="cosine",
+        warmup_steps=60,
+        max_length=settings.max_words + 8,
+        train_sampling_strategy="group_by_length",
+        completion_only_loss=True,
+        dataset_num_proc=None,
+        logging_steps=10,
+        save_steps=100,
+        save_total_limit=1,
+        eval_strategy="steps",
+        eval_steps=250,
+        report_to="none",
+        seed=settings.seed,
+        dataloader_pin_memory=False,
+        gradient_checkpointing=False,
+        disable_tqdm=True,
+    )
+    trainer = SFTTrainer(
+        model=llm,
+        args=config,
+        train_dataset=text_dataset(pairs),
+        eval_dataset=text_dataset(pairs_of(watched, 1, 0, settings.max_words)[:60]),
+        processing_class=tokenizer,
+        callbacks=[curve_callback(out / CURVE_FILE)],
+        optimizers=(_optimizer(llm, settings.learning_rate), None),
+    )
+    begun = time.monotonic()
+    has_state = resume and any(states.glob("checkpoint-*"))
+    trainer.train(resume_from_checkpoint=True if has_state else None)
+    info = replace(info, stage="sft", seconds=round(time.monotonic() - begun, 1))
+    keep_llm(out, llm, tokenizer, info)
+    return info
+
+
+def _optimizer(llm: Any, learning_rate: float) -> Any:
+    """Muon for the matrices of layers, AdamW for all else."""
+    from pytorch_optimizer import Muon  # type: ignore[missing-import]
+
+    is_matrix = {
+        name: parameter.ndim == 2 and "embed" not in name
+        for name, parameter in llm.named_parameters()
+    }
+    matrices = [each for name, each in llm.named_parameters() if is_matrix[name]]
+    others = [each for name, each in llm.named_parameters() if not is_matrix[name]]
+    return Muon([
+        {"params": matrices, "use_muon": True, "lr": 5 * learning_rate, "weight_decay": 0.05},
+        {"params": others, "use_muon": False, "lr": learning_rate, "betas": (0.9, 0.98),
+         "weight_decay": 0.05},
+    ])  # fmt: skip
+
+
+def text_dataset(pairs: Sequence[TextPair]) -> Any:
+    """Pairs as a dataset that TRL reads."""
+    from datasets import Dataset
+
+    return Dataset.from_dict(
+        {"prompt": [pair.prompt for pair in pairs], "completion": [pair.answer for pair in pairs]}
+    )
+
+
+def curve_callback(path: Path) -> Any:
+    """A callback that writes what is logged as JSON lines."""
+    import json
+
+    from transformers import TrainerCallback
+
+    class Curve(TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            numbers = {
+                k: v for k, v in (logs or {}).items() if isinstance(v, int | float) and isfinite(v)
+            }
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"step": state.global_step, **numbers}) + "\n")
+
+    return Curve()

@@ -1,0 +1,65 @@
+"""The recipes for GPUs have keys that the libraries know, and say whether they ever ran."""
+
+from contextlib import suppress
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from passnet.extract.torchvision_ops import import_torchvision
+from recipes.gpu.train import CLASSES, read_recipe, trainer_classes
+
+FOLDER = Path(__file__).parents[2] / "recipes" / "gpu"
+PATHS = sorted(FOLDER.glob("*.yaml"))
+
+
+def unknown_keys(kind, keys):
+    return sorted(set(keys) - {field.name for field in fields(kind) if field.init})
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_recipe_that_did_not_run_on_a_gpu_says_so(path):
+    recipe = read_recipe(path)
+    assert recipe.ran_on == "nothing"
+    assert "was not run on a GPU" in path.read_text().splitlines()[1]
+    turns = [stage.get("max_tool_calling_iterations") for stage in recipe.stages]
+    assert recipe.trainer == "sft" or turns == sorted(turns) and turns[0] == 3 and turns[-1] == 50
+
+
+@pytest.fixture
+def libraries():
+    for name in ("trl", "peft"):
+        if find_spec(name) is None:
+            pytest.skip(f"{name} is not installed (pip install trl peft)")
+    with suppress(ImportError):
+        import_torchvision()  # transformers imports it where it is there
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("libraries")
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_every_key_of_a_recipe_is_one_of_the_libraries(path):
+    recipe = read_recipe(path)
+    arguments, _ = trainer_classes(recipe.trainer)
+    keys = [*recipe.arguments, *(key for stage in recipe.stages for key in stage)]
+    assert unknown_keys(arguments, keys) == []
+    assert unknown_keys(arguments, ["max_lenght"]) == ["max_lenght"]
+    for stage in recipe.stages:
+        on_cpu = {"use_cpu": True, "bf16": False, "use_vllm": False, "output_dir": "x"}
+        known = {key: value for key, value in on_cpu.items() if not unknown_keys(arguments, [key])}
+        arguments(**{**recipe.arguments, **stage, **known})
+    if recipe.lora is not None:
+        from peft import LoraConfig
+
+        LoraConfig(**recipe.lora)
+    if recipe.accelerate:
+        from accelerate.commands.launch import launch_command_parser
+
+        options = {action.dest for action in launch_command_parser()._actions}
+        of_a_file = {"compute_environment", "distributed_type", "fsdp_config"}
+        assert {*recipe.accelerate, *recipe.accelerate["fsdp_config"]} - options == of_a_file
+
+
+def test_every_trainer_is_one_that_a_recipe_uses():
+    assert {read_recipe(path).trainer for path in PATHS} == set(CLASSES)

@@ -1,0 +1,178 @@
+"""The agent's tools as an environment of TRL; its trainer, the judge and a tiny llm together."""
+
+import asyncio
+import pickle
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from passnet.agent.training_data import folder_text
+from passnet.bench.run import RunSettings
+from passnet.errors import InputError
+from passnet.judge.settings import JudgeSettings
+from passnet.records.serialise import read_lines
+from passnet.suite.suite import make_suite
+from passnet.train.environment import TrlReward, chat_rows, environment_factory
+from passnet.train.judged import BatchReward, service_judge
+from passnet.train.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
+from passnet.train.sample_log import SampleLog
+from passnet.train.samples import SAMPLES_FILE, Sample
+from passnet.train.service_evaluator import ServiceEvaluator
+from recipes.gpu.train import GpuRecipe, train
+from tests.judge.folders import small_graph
+from tests.service.running import LIST, kernel, serving
+
+TASKS = {"add_relu": make_suite("small", [small_graph()]).tasks[0]}
+SETTINGS = RunSettings(JudgeSettings(rules="open"))
+
+
+def environment(address=None):
+    made = environment_factory(TASKS, ServiceEvaluator(address, SETTINGS, is_timed=False))()
+    made.reset(task="add_relu", prompt="ignored")
+    return made
+
+
+def test_the_tools_of_a_rollout_work_on_a_folder_of_its_own():
+    first, second = environment(), environment()
+    assert first.create("Fuse.py", "x = 1\n") == "Fuse.py is written: 1 lines"
+    assert "x = 1" in first.view("Fuse.py") and "is empty" in second.view()
+    assert first.replace("Fuse.py", "x = 1", "x = 2") == "Fuse.py is changed"
+    assert first.replace("Fuse.py", "x = 1", "").startswith("error: ")
+    assert first.create("../up.py", "").startswith("error: ")
+    assert first.submitted == {"Fuse.py": "x = 2\n"} and second.submitted == {}
+    first.reset(task="add_relu", start=folder_text(kernel()))
+    assert LIST in first.submitted
+    assert first.delete(LIST) == f"{LIST} is deleted"
+    first.reset(task="add_relu")
+    assert first.submitted == {}
+    with pytest.raises(InputError, match="no suite here has"):
+        first.reset(task="other")
+
+
+def test_what_an_asynchronous_trainer_sends_to_its_worker_can_be_pickled(tmp_path):
+    with SampleLog(tmp_path) as log:
+        batch = BatchReward(TASKS, service_judge(None), log)
+        asyncio.run(batch.rewards(["add_relu"], [None], 0, 0.0))
+        judge = ServiceEvaluator(None, SETTINGS)
+        for each in (TrlReward(batch), environment_factory(TASKS, judge, batch)):
+            pickle.loads(pickle.dumps(each))
+
+
+@pytest.mark.slow
+def test_rows_have_the_task_and_what_the_llm_is_told():
+    [row] = chat_rows(TASKS, ServiceEvaluator(None, SETTINGS), 3)
+    assert row["task"] == "add_relu"
+    assert [message["role"] for message in row["prompt"]] == ["system", "user"]
+    assert "in_0 + in_1" in row["prompt"][1]["content"]
+
+
+MARKS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
+
+
+def tiny_llm():
+    """A random llm with one token a byte, and the chat template of Qwen 3."""
+    from passnet.extract.torchvision_ops import import_torchvision
+
+    with suppress(ImportError):
+        import_torchvision()  # transformers imports it where it is there
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+    from trl import chat_template_utils
+
+    letters = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *MARKS]
+    plain = Tokenizer(models.BPE({letter: number for number, letter in enumerate(letters)}, []))
+    plain.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    plain.decoder = decoders.ByteLevel()
+    plain.add_special_tokens(list(MARKS))
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=plain, eos_token="<|im_end|>", pad_token="<|endoftext|>"
+    )
+    folder = Path(chat_template_utils.__file__).parent / "chat_templates"
+    tokenizer.chat_template = (folder / "qwen3.jinja").read_text(encoding="utf-8")
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+        num_attention_heads=2, num_key_value_heads=2, head_dim=8, max_position_embeddings=32768,
+        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
+    )  # fmt: skip
+    return Qwen3ForCausalLM(config), tokenizer
+
+
+RECIPE = GpuRecipe(
+    about="three steps on a CPU",
+    ran_on="CPU",
+    trainer="grpo",
+    model="random",
+    arguments={
+        "num_generations": 2, "per_device_train_batch_size": 2, "max_completion_length": 12,
+        "max_tool_calling_iterations": 3, "max_steps": 3, "logging_steps": 1, "learning_rate": 0.01,
+        "use_cpu": True, "bf16": False, "report_to": [], "save_strategy": "no", "beta": 0.0,
+    },
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_tiny_llm_takes_three_steps_through_the_real_trainer_and_the_real_judge(tmp_path):
+    pytest.importorskip("trl", reason="TRL is not installed (pip install trl)")
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    llm, tokenizer = tiny_llm()
+    say = [{"role": "user", "content": "Better the folder."}]
+    wrong = kernel(body="\ndef replacement(x, y):\n    return x - y\n")
+    starts = [kernel(), wrong, {"a.py": "x = 1\n"}]
+    rows = datasets.Dataset.from_list(
+        [{"task": "add_relu", "prompt": say, "start": folder_text(files)} for files in starts]
+    )
+    weights = [each.detach().clone() for each in llm.parameters()]
+    with serving(tmp_path / "judge") as (_, address):
+        judge = ServiceEvaluator(address, SETTINGS, is_timed=False)
+        assert_tools_reach_the_judge(address)
+        ask = service_judge(replace(address, timeout_s=120))
+        with SampleLog(tmp_path / "run", MonitorLimits(min_samples=100)) as log:
+            batch = BatchReward(TASKS, ask, log, is_timed=False)
+            trainer = train(
+                RECIPE, tmp_path / "run", llm, rows, TASKS, judge, batch, processing_class=tokenizer
+            )
+    assert trainer.state.global_step == 3
+    samples = list(read_lines(tmp_path / "run" / SAMPLES_FILE, Sample))
+    assert len(samples) == 6 and {each.statuses for each in samples} == {
+        ("ok",), ("compile_error",),
+    }  # fmt: skip
+    assert {each.is_correct for each in samples} == {True, False}
+    assert all(each.reward is not None and each.fault is None for each in samples)
+    records = list(read_lines(tmp_path / "run" / MONITORS_FILE, MonitorRecord))
+    read = {each.monitor: each.value for each in records[1].readings}
+    assert read["least_entropy"] > 1 and read["equal_groups"] == 1
+    # All answers of a group keep the same folder, earn the same, and teach nothing.
+    pairs = zip(llm.parameters(), weights, strict=True)
+    assert all(bool((new == old).all()) for new, old in pairs)
+
+
+def assert_tools_reach_the_judge(address):
+    rollout = environment(address)
+    for name, text in kernel().items():
+        rollout.create(name, text)
+    assert rollout.check_match() == "1 of 1 graphs have a match\ngraph 0: Fuse matches 1 times"
+    assert "1 of 1 graphs correct" in rollout.evaluate()
+    rollout.create("Fuse.py", "def (")
+    assert "compile_error" in rollout.evaluate()
+    assert rollout.submitted == kernel()
+    assert rollout.submit().startswith("submitted: the state of evaluation 0")
+
+
+@pytest.mark.slow
+def test_every_tool_has_a_schema_that_transformers_reads():
+    pytest.importorskip("trl", reason="TRL is not installed (pip install trl)")
+    from transformers.utils import get_json_schema
+
+    rollout = environment()
+    names = [name for name in dir(type(rollout)) if not name.startswith("_")]
+    tools = [name for name in names if name not in ("reset", "submitted")]
+    assert tools == [
+        "check_match", "create", "delete", "evaluate", "replace", "show_graph", "submit", "view",
+    ]  # fmt: skip
+    for name in tools:
+        schema = get_json_schema(getattr(rollout, name))["function"]
+        assert schema["name"] == name and len(schema["description"]) > 20

@@ -1,0 +1,126 @@
+import pytest
+import torch
+
+from passnet.agent.authors.cpp_source import ENTRY
+from passnet.errors import InputError
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.passes import cpp
+from passnet.suite.suite import load_suite
+from passnet.train.examples import whole_or_ranges
+from passnet.train.loops.expand import answer_sources, expand_answer
+from passnet.train.loops.language import parse_answer, print_answer
+from passnet.train.loops.prompt import loops_prompt
+
+NORM = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x, w):
+        y = x + w
+        z = torch.nn.functional.softmax(y, dim=-1)
+        return (y, z)
+"""
+
+ANSWER = """
+range t0 t1
+for i0 N0 :
+  over r0 N1 :
+    t0 = add a0 [ i0 r0 ] a1 [ r0 ]
+    put t0 [ i0 r0 ] t0
+    max s0 t0
+  done
+  over r0 N1 :
+    sum s1 exp sub t0 [ i0 r0 ] s0
+  done
+  over r0 N1 :
+    put t1 [ i0 r0 ] truediv exp sub t0 [ i0 r0 ] s0 s1
+  done
+end
+"""
+
+
+def graph(rows: int = 12, columns: int = 40) -> Graph:
+    specs = (TensorSpec("x", (rows, columns), "float32"), TensorSpec("w", (columns,), "float32"))
+    return Graph(parse_program(NORM, "norm"), specs)
+
+
+def results(given: Graph, answer: str) -> tuple[torch.Tensor, torch.Tensor]:
+    [source] = answer_sources(loops_prompt(given), answer)
+    x, w = (torch.randn(spec.shape) for spec in given.tensors)
+    y, z = torch.empty_like(x), torch.empty_like(x)
+    cpp.kernel(source.text, ENTRY)(x, w, y, z)
+    assert torch.equal(y, x + w)
+    return z, torch.softmax(x + w, -1)
+
+
+def test_an_answer_is_computed_as_it_says() -> None:
+    actual, expected = results(graph(), ANSWER)
+    torch.testing.assert_close(actual, expected)
+
+
+def test_an_answer_in_symbols_holds_for_other_sizes() -> None:
+    assert loops_prompt(graph(12, 40)).text == loops_prompt(graph(13, 50)).text
+    actual, expected = results(graph(13, 50), ANSWER)
+    torch.testing.assert_close(actual, expected)
+
+
+def test_printing_and_parsing_an_answer_are_inverse() -> None:
+    tree = parse_answer(ANSWER)
+    assert parse_answer(print_answer(tree)) == tree
+    assert print_answer(tree).split() == ANSWER.split()
+
+
+def test_what_the_teacher_says_can_be_parsed_and_expanded() -> None:
+    prompt = loops_prompt(graph())
+    answer = print_answer(whole_or_ranges(prompt, "norm"))
+    assert answer.startswith("range t0 t1")
+    assert print_answer(parse_answer(answer)) == answer
+    assert "Fused0.py" in expand_answer(prompt, answer)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("range t0 t1", "range t0 t9", "is no op of the prompt"),
+        ("a1 [ r0 ]", "a1 [ i0 r0 ]", "has 1 axes, and an index of 2 parts"),
+        ("a1 [ r0 ]", "a1 [ r1 ]", "is no whole number or symbol"),
+        ("sum s1", "sum", "is no name|is not known|not '='"),
+        ("max s0 t0", "put a0 [ i0 r0 ] t0 max s0 t0", "nothing may be put into it"),
+        ("put t0 [ i0 r0 ] t0", "", "nothing is put into it"),
+        ("s0 s1", "s0 s7", "'s7' is not known where it is used"),
+        ("for i0 N0 :", "for i0 N9 :", "'N9' is no whole number or symbol"),
+        ("for i0 N0 :", "for i0 // N0 0 :", "divided by 0"),
+        ("end", "", "ends in the middle"),
+    ],
+)
+def test_an_answer_without_meaning_is_refused_in_a_sentence(
+    before: str, after: str, reason: str
+) -> None:
+    assert before in ANSWER
+    with pytest.raises(InputError, match=reason):
+        expand_answer(loops_prompt(graph()), ANSWER.replace(before, after))
+
+
+def test_the_expander_decides_nothing_about_what_is_fused() -> None:
+    shorter = """
+    range t0 t0
+    for i0 N0 i1 N1 :
+      put t0 [ i0 i1 ] add a0 [ i0 i1 ] a1 [ i1 ]
+    end
+    """
+    [source] = answer_sources(loops_prompt(graph()), shorter)
+    assert source.num_ops == 1
+
+
+@pytest.mark.slow
+def test_the_teacher_through_text_is_judged_correct_on_the_demo_tasks() -> None:
+    from passnet.train.judging import AnswerJudge
+
+    with AnswerJudge() as judge:
+        for task in load_suite("demo").tasks:
+            given = task.graphs[0].graph
+            prompt = loops_prompt(given)
+            answer = print_answer(whole_or_ranges(prompt, task.name))
+            judged = judge.judge(given, expand_answer(prompt, answer))
+            assert judged.verdict == "correct", (task.name, judged)

@@ -1,0 +1,68 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from passnet.errors import InputError
+from passnet.records.serialise import read_json
+from passnet.suite.suite import load_suite
+from passnet.train.build import write_rows
+from passnet.train.checkpoint import (
+    CARD_FILE,
+    INFO_FILE,
+    MODEL_FOLDER,
+    LlmShape,
+    SftSettings,
+    TrainInfo,
+)
+from passnet.train.evaluate import prompt_of
+from passnet.train.loops.grammar import AnswerGrammar, first_misfit
+from passnet.train.policy import open_policy
+from passnet.train.sft import run_sft
+from passnet.train.training_rows import first_structures, read_training
+
+SHIPPED = Path(__file__).parents[2] / "training"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not SHIPPED.exists():
+        pytest.skip("no training data beside the package")
+    manifest, rows = read_training(SHIPPED)
+    out = tmp_path_factory.mktemp("data")
+    write_rows(out, first_structures(rows, 40), manifest.evaluation, Counter())
+    return out
+
+
+def test_an_llm_is_fine_tuned_kept_and_answers(folder: Path, tmp_path: Path) -> None:
+    for name in ("trl", "pytorch_optimizer"):
+        pytest.importorskip(name, reason="needs passnet[train]")
+    settings = SftSettings(LlmShape(32, 2, 2), num_copies=1, is_bfloat16=False)
+    made = run_sft(folder, tmp_path, settings)
+    assert read_json(tmp_path / INFO_FILE, TrainInfo) == made
+    assert made.stage == "sft" and made.num_structures <= 40
+    card = (tmp_path / MODEL_FOLDER / CARD_FILE).read_text()
+    assert "demo, passbench-v0" in card and f"{made.num_structures} structures" in card
+    with pytest.raises(InputError, match="add --resume"):
+        run_sft(folder, tmp_path, settings)
+
+    prompt = prompt_of(load_suite("demo").tasks[0].graphs[0])
+    assert prompt is not None
+    policy = open_policy(tmp_path)
+    words = "range t0 t1 for i0 N0 :"
+    [read] = policy.tokenizer.batch_decode([policy.tokenizer(words)["input_ids"]])
+    assert read == words, "a trainer reads answers as they were said"
+    [[likeliest]] = policy.answers([prompt], max_words=40)
+    [drawn] = policy.answers([prompt], 3, temperature=1.0, max_words=40)
+    assert len(drawn) == 3
+    said = {word for answer in (likeliest, *drawn) for word in answer.split()}
+    numbers = [word for word in said if word in ("True", "False") or word.strip("-")[:1].isdigit()]
+    grammar = AnswerGrammar(prompt, [*numbers, "inf", "-inf", "nan"])
+    for answer in (likeliest, *drawn):
+        misfit = first_misfit(grammar, answer)
+        is_cut_off = misfit is not None and misfit[0] == len(answer.split())
+        assert misfit is None or is_cut_off, (answer, misfit)
+    [[free]] = policy.answers([prompt], max_words=40, is_free=True)
+    assert first_misfit(grammar, free) is not None, "an llm that knows nothing says nonsense"

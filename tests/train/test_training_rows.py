@@ -1,0 +1,125 @@
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from passnet.errors import InputError
+from passnet.extract.store import GraphRow, GraphSource
+from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.graph.render import render_program
+from passnet.records.serialise import SCHEMA_VERSION, encode
+from passnet.suite.suite import SuiteGraph, load_suite
+from passnet.suite.suite_keys import read_suite_keys
+from passnet.train.augment import renamed
+from passnet.train.build import (
+    DataInfo,
+    DataSettings,
+    check_apart,
+    data_run,
+    kept_rows,
+    merge_rows,
+    mine_rows,
+)
+from passnet.train.examples import TrainingRow
+from passnet.train.nearest import nearest_answer
+from passnet.train.training_rows import TextPair, first_structures, pairs_of, read_training
+
+PROMPT = "sizes N0 e9\na0 : float32 N0\nt0 : float32 N0 = mul a0 F0\nreturn ( t0 )\nanswer"
+LOOPS = "range t0 t0\nfor i0 N0 :\n  put t0 [ i0 ] mul a0 [ i0 ] F0\nend"
+
+
+def row(structure: str, ops: tuple[str, ...], verdict: str = "correct") -> TrainingRow:
+    return TrainingRow(
+        full=structure + "full", structure=structure, op_sequence=ops, num_ops=len(ops),
+        dtype="float32", net="library/net", program="", tensors="[]", author="compiler",
+        prompt=PROMPT, loops=LOOPS, folder="", words=30, verdict=verdict,
+    )  # fmt: skip
+
+
+def captured(graph: SuiteGraph) -> GraphRow:
+    prints = fingerprints(graph.graph)
+    assert prints.full is not None
+    return GraphRow(
+        prints.full, prints.literals, prints.structure, render_program(graph.graph.program),
+        encode(graph.graph.tensors).decode(), op_sequence(graph.graph.program), "{}", "cv", "",
+        (GraphSource("library/net", 0),),
+    )  # fmt: skip
+
+
+def test_a_row_of_evaluation_is_not_kept() -> None:
+    keys = read_suite_keys(["demo"])
+    leaking = row("a", next(iter(keys.sequences)))
+    kept, left_out = kept_rows([leaking, row("b", ("torch.nothing",))], DataSettings(), keys)
+    assert [each.structure for each in kept] == ["b"]
+    assert left_out == Counter({"of evaluation": 1})
+
+
+def test_the_leak_check_fails_where_a_row_leaks() -> None:
+    keys = read_suite_keys(["demo"])
+    check_apart([row("b", ("torch.nothing",))], keys)
+    with pytest.raises(InputError, match="1 rows of training data leak.*op sequence"):
+        check_apart([row("a", next(iter(keys.sequences)))], keys)
+    with pytest.raises(InputError, match="structure"):
+        check_apart([row(next(iter(keys.structures)), ("torch.nothing",))], keys)
+
+
+def test_rows_are_balanced_over_op_sequences_and_wrong_ones_left_out() -> None:
+    rows = [row(f"s{n}", ("torch.a", "torch.b")) for n in range(5)]
+    rows += [
+        row("s9", ("torch.c",)),
+        row("s10", ("torch.d",), "wrong"),
+        row("s0", ("torch.a", "torch.b")),
+    ]
+    keys = read_suite_keys([])
+    kept, left_out = kept_rows(rows, DataSettings(max_per_sequence=2), keys)
+    assert Counter(each.op_sequence for each in kept) == {
+        ("torch.a", "torch.b"): 2,
+        ("torch.c",): 1,
+    }
+    assert left_out["wrong"] == 1 and left_out["op sequence has enough"] >= 3
+
+
+def test_mining_that_was_stopped_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
+    suite = load_suite("demo")
+    rows = [captured(task.graphs[0]) for task in suite.tasks if task.name in
+            ("gelu_tanh", "gated_activation")]  # fmt: skip
+    keys = read_suite_keys(["demo-small"])
+    info = DataInfo(SCHEMA_VERSION, "captures", keys.hashes, DataSettings(max_windows=3))
+    worked_on: list[str] = []
+
+    def is_over() -> bool:
+        return len(worked_on) == 1
+
+    mine_rows(rows, tmp_path, info, keys, False, worked_on.append, is_over)
+    [first] = data_run(tmp_path).records()
+    with pytest.raises(InputError, match="add --resume"):
+        mine_rows(rows, tmp_path, info, keys, False, worked_on.append)
+    mine_rows(rows, tmp_path, info, keys, True, worked_on.append)
+    assert list(data_run(tmp_path).records()) == [first, rows[1].full]
+    assert len(worked_on) == 2
+    made = [each for record in data_run(tmp_path).records().values() for each in record.rows]
+    assert made and all(each.loops.startswith("range t") for each in made)
+    manifest = merge_rows([tmp_path], tmp_path / "data", info.settings, keys, has_unjudged=True)
+    assert manifest.verdicts == {"not judged": manifest.num_rows}
+    assert read_training(tmp_path / "data")[1]
+    assert merge_rows([tmp_path], tmp_path / "judged", info.settings, keys).num_rows == 0
+
+
+def test_renaming_changes_names_in_prompt_and_answer_alike() -> None:
+    prompt, answer = renamed(PROMPT, LOOPS, Random(3))
+    assert (prompt, answer) != (PROMPT, LOOPS)
+    back = dict(zip(prompt.split(), PROMPT.split(), strict=True))
+    assert " ".join(back.get(word, word) for word in answer.split()) == " ".join(LOOPS.split())
+
+
+def test_a_curve_learns_from_fewer_structures_of_the_same() -> None:
+    rows = [row(f"s{n}", ("torch.a",)) for n in range(9)]
+    few, more = first_structures(rows, 3), first_structures(rows, 6)
+    assert {each.structure for each in few} < {each.structure for each in more}
+    assert len(pairs_of(rows, 3, 0, 100)) == 27 and pairs_of(rows, 1, 0, 10) == []
+
+
+def test_the_nearest_neighbour_is_the_prompt_most_alike() -> None:
+    pairs = [TextPair("t0 = relu a0", "one"), TextPair("t0 = add a0 a1", "two")]
+    assert nearest_answer("t0 = add a0 F0", pairs) == "two"
