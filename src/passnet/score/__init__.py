@@ -5,6 +5,7 @@
     es           ES_t of some trials, and its aggregate AS
     interval     bootstrap intervals of AS
     suite_score  the score of a candidate over the tasks of a suite
+    sensitivity  how the score, and the order of candidates, change with the rules
 
 Nothing here reads a file, a clock or a device.
 """

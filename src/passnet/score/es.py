@@ -6,12 +6,12 @@ Source: PassNet paper (arXiv 2605.29357), Eq. 4 and 10; GraphNet report (arXiv 2
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import geometric_mean
 
 from passnet.errors import InputError
 from passnet.score.status import TOLERATED_FROM, Status
-from passnet.score.tolerance import LEVELS
+from passnet.score.tolerance import CORRECT_AT, LEVELS
 
 SEVERE_PENALTY = 0.1
 """Default of b, the factor of an error that is not tolerated."""
@@ -32,12 +32,14 @@ class Score:
     """What one trial gives to a score.
 
     `smallest_t` is the level from which on it is correct (None: at none), `speedup` its reference
-    time over its candidate time; both mean something for status ok only.
+    time over its candidate time; both mean something for status ok only. `is_near` says that its
+    outputs are as near to float64 as those of eager torch.
     """
 
     status: Status
     smallest_t: int | None = None
     speedup: float | None = None
+    is_near: bool = False
 
     def __post_init__(self) -> None:
         if self.status == "unstable":
@@ -55,6 +57,20 @@ class Score:
     def is_correct(self, t: int) -> bool:
         """Whether the trial is correct at level t."""
         return self.status == "ok" and self.smallest_t is not None and self.smallest_t <= t
+
+    def against_float64(self) -> "Score":
+        """The same trial with float64 as what is right: one whose outputs are as near to it as
+        those of eager torch is correct at t = -5, unless it agrees with eager torch at no level.
+
+        Examples:
+            >>> Score("ok", -2, 1.5, is_near=True).against_float64().is_correct(-5)
+            True
+            >>> Score("ok", None, 1.5, is_near=True).against_float64().is_correct(4)
+            False
+        """
+        if not (self.status == "ok" and self.is_near and self.smallest_t is not None):
+            return self
+        return replace(self, smallest_t=min(self.smallest_t, CORRECT_AT))
 
 
 def factor(trial: Score, t: int, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY) -> float:
@@ -125,8 +141,8 @@ def aggregate(by_t: Mapping[int, float], weights: Mapping[int, float] = WEIGHTS)
         >>> round(aggregate(es_by_t([Score("ok", -5, 1.0)])), 4)
         0.9981
     """
-    total = sum(weights.values())
-    return math.exp(sum(weights[t] * math.log(es_t) for t, es_t in by_t.items()) / total)
+    total = math.fsum(weights.values())
+    return math.exp(math.fsum(weights[t] * math.log(es_t) for t, es_t in by_t.items()) / total)
 
 
 def _check(trials: Sequence[Score], b: float, p: float) -> None:

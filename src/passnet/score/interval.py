@@ -58,8 +58,28 @@ def score_intervals(
     return intervals
 
 
+def es_intervals(
+    tasks: Mapping[str, Sequence[Measured]],
+    b: float = SEVERE_PENALTY,
+    p: float = SLOWDOWN_PENALTY,
+    seed: int = 0,
+) -> dict[int, Interval]:
+    """Intervals of ES_t at every level over the choice of tasks, the same draws for all levels."""
+    picks = np.random.default_rng(seed).integers(0, len(tasks), (NUM_RESAMPLES, len(tasks)))
+    tail = (1 - CONFIDENCE) / 2
+    intervals = {}
+    for t in LEVELS:
+        logs = np.array([
+            math.fsum(math.log(factor(trial.score, t, b, p)) for trial in trials) / len(trials)
+            for trials in tasks.values()
+        ])  # fmt: skip
+        low, high = np.exp(np.quantile(logs[picks].mean(axis=1), [tail, 1 - tail]))
+        intervals[t] = Interval(float(low), float(high))
+    return intervals
+
+
 def _log_as(trials: Sequence[Measured], b: float, p: float) -> float:
-    total = sum(WEIGHTS.values())
+    total = math.fsum(WEIGHTS.values())
     return math.fsum(
         WEIGHTS[t] * math.fsum(math.log(factor(trial.score, t, b, p)) for trial in trials)
         for t in LEVELS
@@ -74,12 +94,12 @@ def _log_as_draws(
     A trial's log AS is linear in what its speedup adds wherever it is correct, so that one number,
     the weight of the levels at which it is, carries the whole dependence.
     """
-    total = sum(WEIGHTS.values())
+    total = math.fsum(WEIGHTS.values())
     draws = np.full(NUM_RESAMPLES, _log_as(trials, b, p))
     for trial in trials:
         if trial.low is None or trial.high is None or trial.score.speedup is None:
             continue
-        weight = sum(WEIGHTS[t] for t in LEVELS if trial.score.is_correct(min(t, 1)))
+        weight = math.fsum(WEIGHTS[t] for t in LEVELS if trial.score.is_correct(min(t, 1)))
         middle = math.log(trial.score.speedup)
         spread = (math.log(trial.high) - math.log(trial.low)) / (2 * 1.96)
         log_speedups = middle + spread * random.standard_normal(NUM_RESAMPLES)

@@ -18,13 +18,15 @@ class Columns:
 
     `sample_correct`: share of tasks whose trials are all correct. `subgraph_correct`: share of
     correct trials. `geomean_speedup`: over correct trials, None when there is none. `fast_1`: share
-    of trials that are correct and not slower. Correct is meant at t = -5.
+    of trials that are correct and not slower. Correct is meant at t = -5. `float64_correct`: share
+    of trials that are correct, or as near to float64 as eager torch.
     """
 
     sample_correct: float
     subgraph_correct: float
     geomean_speedup: float | None
     fast_1: float
+    float64_correct: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class SuiteScore:
 
     `score` is the headline AS, the geometric mean of the tasks' AS; `score_pooled` takes all trials
     as one task. `es` and `es_pooled` are ES_t in the same two ways. `tasks` holds the AS of each.
+    `score_float64` is AS64: the headline, with float64 as what is right (`Score.against_float64`);
+    `tasks_float64` holds that of each task.
     """
 
     score: float
@@ -41,6 +45,8 @@ class SuiteScore:
     es_pooled: dict[int, float]
     columns: Columns
     tasks: dict[str, float]
+    score_float64: float
+    tasks_float64: dict[str, float]
 
 
 def score_suite(tasks: Tasks, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY) -> SuiteScore:
@@ -53,6 +59,10 @@ def score_suite(tasks: Tasks, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PEN
         raise InputError("there is no trial to score")
     by_task = {name: es_by_t(trials, b, p) for name, trials in tasks.items()}
     scores = {name: aggregate(by_t) for name, by_t in by_task.items()}
+    scores_float64 = {
+        name: aggregate(es_by_t([trial.against_float64() for trial in trials], b, p))
+        for name, trials in tasks.items()
+    }
     pooled = es_by_t([trial for trials in tasks.values() for trial in trials], b, p)
     return SuiteScore(
         score=geometric_mean(list(scores.values())),
@@ -61,6 +71,8 @@ def score_suite(tasks: Tasks, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PEN
         es_pooled=pooled,
         columns=_columns(tasks),
         tasks=scores,
+        score_float64=geometric_mean(list(scores_float64.values())),
+        tasks_float64=scores_float64,
     )
 
 
@@ -76,4 +88,6 @@ def _columns(tasks: Tasks) -> Columns:
         subgraph_correct=len(correct) / len(trials),
         geomean_speedup=geometric_mean(speedups) if speedups else None,
         fast_1=sum(speedup >= 1 for speedup in speedups) / len(trials),
+        float64_correct=sum(trial.against_float64().is_correct(CORRECT_AT) for trial in trials)
+        / len(trials),
     )
