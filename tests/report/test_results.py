@@ -11,7 +11,7 @@ from passnet.report.results import write_results
 from tests.conftest import ROOT
 
 
-@pytest.mark.parametrize("name", ["demo", "passbench-v1"])
+@pytest.mark.parametrize("name", ["demo", "passbench-v0"])
 def test_the_results_of_a_recorded_run_are_written_to_the_byte(name: str, tmp_path: Path) -> None:
     run = ROOT / "baselines" / name
     shutil.copy(run / TRIALS_FILE, tmp_path)

@@ -1,0 +1,51 @@
+"""`passnet score`: what the score depends on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from passnet.cli import options as opt
+from passnet.cli.output import print_json, print_tables
+from passnet.errors import InputError
+
+
+@click.group("score")
+def score_group() -> None:
+    """See what the score depends on; `passnet bench score` computes it."""
+
+
+@score_group.command("sensitivity")
+@opt.paths
+@opt.option("--candidate", "Only this candidate (repeatable); all by default.", "names",
+            multiple=True, metavar="NAME")  # fmt: skip
+@opt.number("--seed", "Seed of the resampling.", default=0)
+@opt.path("--svg", "A file to draw the figure in.")
+@opt.json
+def sensitivity_command(paths: tuple[Path, ...], names: tuple[str, ...], seed: int,
+                        svg: Path | None, as_json: bool) -> None:  # fmt: skip
+    """Score the trials in PATHS, run folders or JSON-lines files, under other rules of the metric.
+
+    Varied, each alone, are b, p, the weights of the levels, the tolerances, what a correct output
+    is near to (eager torch, or float64), whether tasks or trials are averaged, and whether strides
+    are demanded. Candidates of several runs are compared on the tasks that all have.
+    """
+    from passnet.bench.score_runs import candidates_of
+    from passnet.report.sensitivity import draw_sensitivity, sensitivity_table
+    from passnet.score.sensitivity import sensitivity
+
+    candidates = candidates_of(paths)
+    unknown = [name for name in names if name not in candidates]
+    if unknown:
+        raise InputError(f"no candidate {unknown[0]!r}; there are {', '.join(candidates)}")
+    chosen = {name: tasks for name, tasks in candidates.items() if name in names or not names}
+    outcomes = sensitivity(chosen, seed=seed)
+    if as_json:
+        print_json([asdict(outcome) for outcome in outcomes])
+    else:
+        print_tables([sensitivity_table(outcomes)])
+    if svg is not None:
+        draw_sensitivity(outcomes, svg)
+        click.echo(f"written: {svg}", err=as_json)

@@ -1,0 +1,4 @@
+"use strict";
+
+PASSNET.start();
+if (PASSNET.leaderboard) PASSNET.leaderboard();
