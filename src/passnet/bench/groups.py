@@ -83,8 +83,8 @@ def _group(name: str, candidate: str, rows: Sequence[Row]) -> Group:
         trial = measured(row)
         if trial.score.is_correct(CORRECT_AT):
             correct.append(trial)
-        elif row.status == "ok" and row.relative_error is not None and row.eager_error is not None:
-            nearer += row.relative_error <= row.eager_error
+        else:
+            nearer += trial.score.against_float64().is_correct(CORRECT_AT)
     speedups = [trial.score.speedup for trial in correct if trial.score.speedup is not None]
     faster = sum(trial.low is not None and trial.low > 1 + MARGIN for trial in correct)
     slower = sum(trial.high is not None and trial.high < 1 / (1 + MARGIN) for trial in correct)
@@ -123,6 +123,18 @@ def _names(rows: Iterable[Row], of_graph: _OfGraph, by: str, suite: Suite | None
             )
         names[row.graph] = of_graph(graphs[row.graph])
     return names
+
+
+def graph_groups(suite: Suite, by: str) -> dict[str, str]:
+    """The group of every graph of a suite by a name of `GROUPINGS`; "time", which trials tell, is
+    none of them.
+    """
+    return {graph.name: _OF_GRAPH[by](graph) for graph in suite.graphs}
+
+
+def group_order(names: Iterable[str]) -> list[str]:
+    """Names of groups, ranges by their bounds, others by the alphabet."""
+    return sorted(set(names), key=lambda name: (_RANK.get(name, len(_RANK)), name))
 
 
 def _range(value: float, bounds: Sequence[float], unit: str) -> str:

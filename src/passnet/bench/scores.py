@@ -1,8 +1,8 @@
 """Scores of a run folder, or of any JSON-lines file with the few fields that a score needs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from passnet.errors import InputError, MeasureError
 from passnet.jobs.run_folder import last_records
 from passnet.records.serialise import read_lines
 from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
-from passnet.score.interval import Interval, Measured, score_intervals
+from passnet.score.interval import Interval, Measured, es_intervals, score_intervals
 from passnet.score.status import STATUSES, Status
 from passnet.score.suite_score import SuiteScore, score_suite
 
@@ -37,19 +37,23 @@ class Row:
     reference_ms: float | None = None
     relative_error: float | None = None
     eager_error: float | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True)
 class CandidateScore:
     """The score of one candidate with its intervals, and how its trials ended.
 
-    `num_unstable` trials were not measured and are in no score; `num_tasks_unscored` tasks had no
-    other.
+    `intervals` are those of AS, `float64_intervals` those of AS64, and
+    `es_intervals` those of ES_t over tasks. `num_unstable` trials were not
+    measured and are in no score; `num_tasks_unscored` tasks had no other.
     """
 
     candidate: str
     suite: SuiteScore
     intervals: dict[str, Interval]
+    float64_intervals: dict[str, Interval]
+    es_intervals: dict[int, Interval]
     statuses: dict[str, int]
     num_trials: int
     num_unstable: int
@@ -90,10 +94,19 @@ def measured(row: Row) -> Measured:
     """
     status: Status = row.status  # type: ignore[assignment]
     try:
-        score = Score(status, row.smallest_t, row.speedup)
+        score = Score(status, row.smallest_t, row.speedup, is_near(row))
     except InputError as cause:
         raise InputError(f"trial {row.task}/{row.graph}: {cause}") from cause
     return Measured(score, row.speedup_low, row.speedup_high)
+
+
+def is_near(row: Row) -> bool:
+    """Whether a trial's outputs are as near to float64 as those of eager torch, as far as that was
+    measured.
+    """
+    if row.status != "ok" or row.relative_error is None or row.eager_error is None:
+        return False
+    return row.relative_error <= row.eager_error
 
 
 def score_rows(
@@ -141,11 +154,20 @@ def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> Candida
         candidate=name,
         suite=score_suite(plain, b, p),
         intervals=score_intervals(tasks, b, p, seed),
+        float64_intervals=score_intervals(_against_float64(tasks), b, p, seed),
+        es_intervals=es_intervals(tasks, b, p, seed),
         statuses=dict(Counter(row.status for row in rows)),
         num_trials=len(rows),
         num_unstable=sum(row.status == "unstable" for row in rows),
         num_tasks_unscored=len({row.task for row in rows} - set(tasks)),
     )
+
+
+def _against_float64(tasks: Mapping[str, Sequence[Measured]]) -> dict[str, list[Measured]]:
+    return {
+        task: [replace(trial, score=trial.score.against_float64()) for trial in trials]
+        for task, trials in tasks.items()
+    }
 
 
 def as_json(
@@ -166,15 +188,20 @@ def _record(score: CandidateScore, b: float, p: float) -> dict[str, Any]:
         "p": p,
         "as": suite.score,
         "as_pooled": suite.score_pooled,
-        "as_interval": {
-            name: [bounds.low, bounds.high] for name, bounds in score.intervals.items()
-        },
+        "as_interval": _bounds(score.intervals),
+        "as64": suite.score_float64,
+        "as64_interval": _bounds(score.float64_intervals),
         "es": {str(t): es for t, es in suite.es.items()},
         "es_pooled": {str(t): es for t, es in suite.es_pooled.items()},
         "columns": asdict(suite.columns),
         "tasks": suite.tasks,
+        "tasks_as64": suite.tasks_float64,
         "statuses": score.statuses,
         "num_trials": score.num_trials,
         "num_unstable": score.num_unstable,
         "num_tasks_unscored": score.num_tasks_unscored,
     }
+
+
+def _bounds(intervals: Mapping[str, Interval]) -> dict[str, list[float]]:
+    return {name: [bounds.low, bounds.high] for name, bounds in intervals.items()}

@@ -1,0 +1,38 @@
+"""The trials of several runs as one table of candidates, for a score under other rules."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from passnet.bench.scores import Row, measured, read_rows
+from passnet.errors import InputError
+from passnet.score.sensitivity import ScoredTrial
+
+STRIDES_TEXT = " has strides ["
+"""What the error of a trial says that failed for the order of its strides."""
+
+
+def candidates_of(paths: Sequence[Path]) -> dict[str, dict[str, list[ScoredTrial]]]:
+    """The trials of all candidates of some runs, by task; unstable ones are left out. A candidate
+    that several runs have is named with its run, and one all of whose trials are unstable is none.
+
+    Raises:
+        InputError: a run cannot be read, or none has a trial that can be scored.
+    """
+    runs = [(path, read_rows(path)) for path in paths]
+    counts = Counter(name for _, rows in runs for name in {row.candidate for row in rows})
+    found: dict[str, dict[str, list[ScoredTrial]]] = {}
+    for path, rows in runs:
+        for row in rows:
+            if row.status == "unstable":
+                continue
+            name = row.candidate if counts[row.candidate] == 1 else f"{row.candidate} ({path.name})"
+            trials = found.setdefault(name, {}).setdefault(row.task, [])
+            trials.append(ScoredTrial(measured(row).score, _is_only_strides(row)))
+    if not found:
+        raise InputError(f"{paths[0]}: no trial can be scored")
+    return found
+
+
+def _is_only_strides(row: Row) -> bool:
+    return row.status == "wrong_shape" and STRIDES_TEXT in (row.error or "")

@@ -1,0 +1,234 @@
+"""Entries of a leaderboard: what is checked of them, and that each check is seen to fail."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from passnet.bench.entry import (
+    ENTRY_FILE,
+    TRIALS,
+    LeaderboardEntry,
+    claimed_scores,
+    entry_folders,
+    read_entry,
+    write_entry,
+)
+from passnet.bench.entry_checks import check_entry, check_run, failed
+from passnet.bench.rejudging import (
+    EntryVerification,
+    compare,
+    read_verification,
+    write_verification,
+)
+from passnet.bench.run import BenchRunInfo, run_folder
+from passnet.errors import InputError
+from passnet.judge.findings import Finding
+from passnet.judge.timing.estimate import speedup
+from passnet.judge.trial import Trial
+from passnet.records.serialise import SCHEMA_VERSION, read_json, write_json
+from tests.bench.runs import passnet, write_small_suite
+from tests.judge.folders import GOOD, write_passes
+from tests.site.runs import hostile_suite, write_hostile_passes, write_run
+
+SUITE = hostile_suite()
+
+
+def make(tmp_path: Path) -> tuple[Path, LeaderboardEntry, list[Trial]]:
+    run = write_run(tmp_path / "run", SUITE, write_hostile_passes(tmp_path / "mine"))
+    folder = tmp_path / "board" / "first"
+    folder.mkdir(parents=True)
+    info, trials = run_folder(run).read_info(), list(run_folder(run).records().values())
+    write_entry(folder, "first", "somebody", info, trials, SUITE)
+    return (folder, *read_entry(folder))
+
+
+def test_an_entry_carries_its_run_and_passes_every_check(tmp_path: Path) -> None:
+    folder, entry, trials = make(tmp_path)
+    checks = check_entry(folder, entry, trials, SUITE)
+    assert failed(checks) == []
+    assert {check.name for check in checks} == {
+        "judge", "suite", "settings", "complete", "steady", "times", "findings", "sources",
+        "scores",
+    }  # fmt: skip
+    assert entry.scores == claimed_scores(trials)
+    assert (folder / "passes" / "0" / "Fuse.py").is_file()
+    assert [each.name for each in entry.info.candidates][-1] == "first"
+    assert {trial.candidate for trial in trials} == set(entry.scores)
+    assert str(tmp_path) not in (folder / ENTRY_FILE).read_text()
+
+
+def faster(trial: Trial) -> Trial:
+    assert trial.speedup is not None
+    return replace(trial, speedup=trial.speedup * 1.5)
+
+
+def on_busy_machine(trial: Trial) -> Trial:
+    """A trial whose second turns of the reference were fast, with the numbers that this gives."""
+    rounds = tuple((one * 1.3, two) for one, two in trial.reference_rounds_ms)
+    found = speedup(np.array(rounds), np.array(trial.candidate_rounds_ms), 0)
+    return replace(trial, reference_rounds_ms=rounds, speedup=found.value, speedup_low=found.low,
+                   speedup_high=found.high)  # fmt: skip
+
+
+REJECTED = (Finding("reject", "constant_output", "x"),)
+
+BAD_TRIALS: dict[str, tuple[Callable[[list[Trial]], list[Trial]], str]] = {
+    "one is missing": (lambda trials: trials[1:], "complete: 1 trials are missing"),
+    "one is there twice": (lambda trials: [trials[0], *trials], "complete: 1 trials are there"),
+    "one is of no graph": (
+        lambda trials: [*trials, replace(trials[0], graph="x")], "complete: 1 trials are of no"),
+    "a speedup is better than its times": (
+        lambda trials: [faster(trials[0]), *trials[1:]], "times: 1 trials are not what"),
+    "raw times are gone": (
+        lambda trials: [replace(trials[0], candidate_rounds_ms=()), *trials[1:]],
+        "its raw times are missing"),
+    "the machine was busy": (
+        lambda trials: [on_busy_machine(trials[0]), *trials[1:]],
+        "times: 1 trials are not .* eager torch differs from itself"),
+    "a cheat counts": (
+        lambda trials: [replace(trials[0], findings=REJECTED), *trials[1:]],
+        "findings: .* with a finding that rejects"),
+    "many are unstable": (
+        lambda trials: [replace(trials[0], status="unstable"), *trials[1:]],
+        "steady: 12.5 % of the trials of eager"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_TRIALS)
+def test_bad_trials_are_found(name: str, tmp_path: Path) -> None:
+    change, sentence = BAD_TRIALS[name]
+    _, entry, trials = make(tmp_path)
+    with pytest.raises(AssertionError, match=sentence):
+        assert "; ".join(failed(check_run(entry.info, change(trials), SUITE))) == ""
+
+
+BAD_INFOS: dict[str, tuple[Callable[[BenchRunInfo], BenchRunInfo], str]] = {
+    "another judge": (
+        lambda info: replace(info, environment=replace(info.environment, passnet="0.0.9")),
+        "judge: judged by passnet 0.0.9"),
+    "another suite": (lambda info: replace(info, suite_hash="0" * 64), "suite: "),
+    "no sandbox": (
+        lambda info: replace(info, settings=replace(info.settings, sandbox="none")),
+        "settings: confine candidate code"),
+    "nothing timed": (
+        lambda info: replace(info, settings=replace(
+            info.settings, judge=replace(info.settings.judge, timing=None))),
+        "settings: measure each candidate"),
+    "noise allowed": (
+        lambda info: replace(info, settings=replace(
+            info.settings, judge=replace(info.settings.judge, self_tolerance=1.0))),
+        "settings: a self-tolerance"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_INFOS)
+def test_bad_settings_are_found(name: str, tmp_path: Path) -> None:
+    change, sentence = BAD_INFOS[name]
+    _, entry, trials = make(tmp_path)
+    found = failed(check_run(change(entry.info), trials, SUITE))
+    assert any(text.startswith(sentence) for text in found), found
+
+
+def test_changed_sources_scores_and_files_are_found(tmp_path: Path) -> None:
+    folder, entry, trials = make(tmp_path)
+    scores = {name: replace(score, score=9.0) for name, score in entry.scores.items() if score}
+    [text] = failed(check_entry(folder, replace(entry, scores=scores), trials, SUITE))
+    assert text.startswith("scores: eager claims AS 9.0")
+    source = folder / "passes" / "0" / "Fuse.py"
+    source.write_text(source.read_text() + "# more\n")
+    [text] = failed(check_entry(folder, entry, trials, SUITE))
+    assert text == "sources: the files of first are not those that were judged"
+    TRIALS.write(folder / "trials.parquet", [faster(trials[0]), *trials[1:]])
+    with pytest.raises(InputError, match=r"trials\.parquet: not the file that entry\.json"):
+        read_entry(folder)
+
+
+def test_passes_of_an_entry_lie_in_it(tmp_path: Path) -> None:
+    folder, entry, _ = make(tmp_path)
+    elsewhere = tuple(
+        replace(each, root="passes/../../..") if each.root else each
+        for each in entry.info.candidates
+    )
+    write_json(folder / ENTRY_FILE, replace(entry, info=replace(entry.info, candidates=elsewhere)))
+    with pytest.raises(InputError, match="has its passes in 'passes/../../..'"):
+        read_entry(folder)
+
+
+def test_what_could_not_be_timed_has_no_score(tmp_path: Path) -> None:
+    _, _, trials = make(tmp_path)
+    unstable = [replace(t, status="unstable") if t.candidate == "eager" else t for t in trials]
+    found = claimed_scores(unstable)
+    assert found["eager"] is None and found["first"] == claimed_scores(trials)["first"]
+    assert claimed_scores([t for t in unstable if t.candidate == "eager"]) == {"eager": None}
+    assert claimed_scores([]) == {}
+
+
+def verification(folder: Path, entry: LeaderboardEntry, trials: list[Trial]) -> EntryVerification:
+    from passnet.bench.entry import entry_hash
+
+    return EntryVerification(
+        SCHEMA_VERSION,
+        entry.name,
+        entry_hash(folder),
+        entry.info.settings,
+        entry.info.environment,
+        True,
+        compare(entry, trials, trials, True),
+    )
+
+
+def test_what_was_judged_again_holds_for_the_files_that_were(tmp_path: Path) -> None:
+    folder, entry, trials = make(tmp_path)
+    board = folder.parent
+    assert read_verification(board, "first") is None
+    write_verification(board, verification(folder, entry, trials), trials)
+    found = read_verification(board, "first")
+    assert found is not None and found[0].is_confirmed and found[1] == trials
+    assert [path.name for path in entry_folders(board)] == ["first"]
+    (folder / "passes" / "0" / "more.py").write_text("x = 1\n")
+    assert read_verification(board, "first") is None
+
+
+def test_an_entry_that_does_otherwise_here_is_not_confirmed(tmp_path: Path) -> None:
+    _, entry, trials = make(tmp_path)
+    slower = [
+        replace(t, speedup=t.speedup and t.speedup / 20, speedup_low=t.speedup_low and
+                t.speedup_low / 20, speedup_high=t.speedup_high and t.speedup_high / 20)
+        for t in trials
+    ]  # fmt: skip
+    assert not any(each.is_confirmed for each in compare(entry, trials, slower, True))
+    assert all(each.is_confirmed for each in compare(entry, trials, slower, False))
+    wrong = [replace(t, smallest_t=None) if t.candidate == "eager" else t for t in trials]
+    states = {each.candidate: each for each in compare(entry, trials, wrong, False)}
+    assert not states["eager"].is_confirmed and states["first"].is_confirmed
+    assert not any(each.is_confirmed for each in compare(entry, trials, [trials[0]], True)[1:])
+
+
+@pytest.mark.slow
+def test_a_run_is_added_checked_and_judged_again(tmp_path: Path) -> None:
+    suite = write_small_suite(tmp_path / "small.parquet", 2)
+    passes = write_passes(tmp_path / "mine", GOOD)
+    board = ("--leaderboard", tmp_path / "board", "--suite", suite)
+    run = passnet("bench", "run", "--suite", suite, "--candidate", "eager", "--candidate", passes,
+                  "--self-tolerance", "0.1", "--seconds", "0.4", "--out", tmp_path / "run",
+                  "--brief", timeout_s=600)  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    added = passnet("leaderboard", "add", tmp_path / "run", "--name", "mine", "--by", "me", *board)
+    if "could not be timed" in added.stderr:
+        pytest.skip("the machine is too busy to time anything")
+    assert added.returncode == 0, added.stderr
+    checked = passnet("leaderboard", "verify", *board)
+    assert checked.returncode == 0 and "mine: from records" in checked.stdout, checked.stdout
+    again = passnet("leaderboard", "verify", "--rejudge", "--work", tmp_path / "work", *board,
+                    timeout_s=600)  # fmt: skip
+    if again.returncode:
+        assert "apart" in again.stdout or "could not be timed" in again.stdout, again.stderr
+    else:
+        assert "mine: verified" in again.stdout
+    record = read_json(tmp_path / "board/verified/mine/verification.json", EntryVerification)
+    assert {each.num_compared for each in record.candidates} <= {2, 3}
+    twice = passnet("leaderboard", "add", tmp_path / "run", "--name", "mine", "--by", "me", *board)
+    assert twice.returncode == 2 and "is there already" in twice.stderr
