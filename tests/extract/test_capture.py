@@ -188,6 +188,16 @@ def test_a_scalar_keeps_its_value_and_what_is_not_finite_is_not_measured():
     spec = spec_from_tensor("x", torch.tensor([math.inf, 1.0]))
     assert (spec.mean, spec.std, spec.data) == (None, None, None)
     assert spec_from_tensor("x", torch.empty(0, 3)).mean is None
+    assert spec_from_tensor("x", torch.tensor(-math.inf)).data is None
+
+
+def test_which_kernels_an_op_may_take_is_left_out():
+    def attend(x):
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            return torch.nn.functional.scaled_dot_product_attention(x, x, x)
+
+    [graph] = capture(attend, torch.randn(1, 2, 4, 8))
+    assert [op.target for op in graph.program.ops] == ["torch._C._nn.scaled_dot_product_attention"]
 
 
 def test_a_dtype_that_graphs_cannot_hold_is_refused():

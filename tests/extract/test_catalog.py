@@ -31,6 +31,16 @@ SMALL = {
     "neuralforecast": "DLinear",
     "kornia": "HardNet",
     "torch_rechub": "DeepFM",
+    "braindecode": "EEGNet",
+    "pypots": "imputation-SAITS",
+    "torchaudio": "wav2letter-mfcc",
+    "speechbrain": "xvector",
+    "torchrl": "mlp",
+    "torchani": "ani",
+    "fair_esm": "esm2-8m",
+    "litgpt": "pythia-14m",
+    "zuko": "nice",
+    "neuraloperator": "fno-1d",
 }
 """A small entry of each library; the first one where none is named."""
 

@@ -43,6 +43,7 @@ def test_runs_of_the_same_nets_give_the_same_bytes(tmp_path):
     assert first == second
     merged = merge_runs([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
     assert merged.shards == first.shards
+    assert merge_runs([tmp_path / "both", tmp_path / "one"], tmp_path / "again") == merged
 
 
 @pytest.mark.slow

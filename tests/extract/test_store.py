@@ -1,6 +1,7 @@
 """Captured graphs on disk: each once, whatever the order; a damaged file is named."""
 
 import random
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
@@ -98,3 +99,22 @@ def test_a_shard_that_was_changed_is_named(tmp_path):
     shard.unlink()
     with pytest.raises(InputError, match="missing"):
         read_set(tmp_path)
+
+
+def test_a_graph_is_of_the_first_of_the_kinds_that_it_is_found_as():
+    training = GraphSource("n/1", 0, True)
+    backward = GraphSource("n/1", 0, True, "backward")
+    assert (training.kind, backward.kind, GraphSource("n/1", 0).kind) == (
+        "training",
+        "backward",
+        "inference",
+    )
+    both = row("x", "n/1")
+    assert replace(both, sources=(training, *both.sources)).kind == "inference"
+    assert replace(both, sources=(backward, training)).kind == "training"
+
+
+def test_a_manifest_counts_the_kinds(tmp_path):
+    rows = [row("x", "n/1"), replace(row("y"), sources=(GraphSource("n/1", 0, True, "backward"),))]
+    paths = files(tmp_path / "in", [rows])
+    assert merge(paths, tmp_path, {}).kinds == {"backward": 1, "inference": 1}

@@ -17,6 +17,7 @@
     recapture         a net again, on other sizes or in another dtype
     domain            the domains of nets
     torchvision_ops   torchvision beside a torch that it was not built for
+    torchaudio_library   torchaudio beside a torch that it was not built for
 
 Nets have the weights that they are initialised with, or none; nothing is downloaded.
 """

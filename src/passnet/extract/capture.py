@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch._dynamo
 import torch.fx
+import torch.nn.attention
 
 from passnet.errors import CaptureError
 from passnet.extract.trace import Segment, Trace
@@ -85,6 +86,7 @@ def module_graph(
         CaptureError: the module holds what a `Graph` cannot.
     """
     graph = copy.deepcopy(module.graph)
+    _drop_switches(graph)
     values = _lift_attributes(graph, module, list(arguments))
     program = program_from_fx(graph)
     params = list(program.params)
@@ -103,6 +105,19 @@ def module_graph(
             raise CaptureError(f"argument {param.name} is a {type(value).__name__}, not a tensor")
     program = type(program)(tuple(params), program.body, program.outputs)
     return CapturedGraph(Graph(program, tuple(specs)), tuple(values))
+
+
+_SWITCHES = {torch.nn.attention._sdpa_kernel, torch._C._functorch.set_inplace_requires_grad_allowed}
+"""Calls that say which kernels an op may take, or what a trace allows, and change no result."""
+
+
+def _drop_switches(graph: torch.fx.Graph) -> None:
+    """Leave out calls that say how something is computed, and not what."""
+    for node in [node for node in graph.nodes if node.target in _SWITCHES]:
+        graph.erase_node(node)
+    named: Any = torch.nn.attention._backend_from_string
+    for node in [node for node in graph.nodes if node.target is named and not node.users]:
+        graph.erase_node(node)
 
 
 def held_tensors(module: torch.fx.GraphModule) -> list[torch.Tensor]:

@@ -1,5 +1,6 @@
 """One entry of the catalog, captured in a process of its own."""
 
+import gc
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from passnet.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobOutcome, JobRes
 from passnet.records.serialise import decode, encode, write_json
 
 MAX_LOG_CHARACTERS = 400
+OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ def capture_to(payload: str, folder: Path) -> None:
     from passnet.extract.entry_capture import capture_entry
     from passnet.extract.store import GRAPHS
 
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # the process is short
     request = decode(payload, CaptureRequest)
     result = capture_entry(request.entry, request.settings)
     if result.rows:

@@ -251,7 +251,7 @@ def preload_library(name: str) -> None:
         if not is_file(name):
             names_of(name)
     importlib.import_module("passnet.graph.fake_limits")
-    with torch.no_grad():
-        net = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), torch.nn.ReLU())
-        Trace(net, lambda segment: None).run([torch.ones(1, 3, 4, 4)], {})
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), torch.nn.ReLU())
+    for keep_backward in (None, lambda *_: None):  # autograd's part is imported when first used
+        Trace(net, lambda _: None, keep_backward).run([torch.ones(1, 3, 4, 4)], {})
     torch._dynamo.reset()

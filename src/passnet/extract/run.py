@@ -11,7 +11,7 @@ from pathlib import Path
 from passnet.errors import InputError
 from passnet.extract.capture_job import capture_isolated, file_hash
 from passnet.extract.record import CaptureSettings, NetRecord
-from passnet.extract.store import Manifest, merge
+from passnet.extract.store import MANIFEST_FILE, Manifest, merge, read_set
 from passnet.jobs.executors import Executor, run_local
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.records.serialise import SCHEMA_VERSION, make_folder
@@ -92,24 +92,39 @@ def _has_changed(record: NetRecord) -> bool:
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
-    """One set of shards of the graphs of several runs.
+    """One set of shards of the graphs of several runs, and sets.
 
     Raises:
-        InputError: a folder holds no run.
+        InputError: a folder holds no run, and no set.
+    """
+    files, versions = graph_files(folders)
+    make_folder(out)
+    return merge(files, out, versions)
+
+
+def graph_files(folders: Sequence[Path]) -> tuple[list[Path], dict[str, list[str]]]:
+    """The files of graphs of several runs, and sets, and the versions of what they come from.
+
+    Raises:
+        InputError: a folder holds no run, and no set.
     """
     files: list[Path] = []
     versions: dict[str, set[str]] = {}
     for folder in folders:
         records = read_records(folder)
-        if not records:
+        if not records and not (folder / MANIFEST_FILE).exists():
             raise InputError(f"{folder}: holds no captured nets ({RECORDS_FILE})")
+        if not records:
+            manifest, shards = read_set(folder)
+            files += shards
+            for name, numbers in manifest.versions.items():
+                versions.setdefault(name, set()).update(numbers)
         for record in records.values():
             if record.status == "captured":
                 files.append(graphs_path(folder, record.entry))
             for name, version in record.versions.items():
                 versions.setdefault(name, set()).add(version)
-    make_folder(out)
-    return merge(files, out, {name: sorted(versions[name]) for name in versions})
+    return files, {name: sorted(versions[name]) for name in versions}
 
 
 def read_all_records(folders: Sequence[Path]) -> list[NetRecord]:

@@ -1,10 +1,11 @@
 """Captured graphs on disk: Parquet files of one row a graph, merged without duplicates."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from passnet.extract.domain import Domain
 from passnet.records.parquet import Format, Shard, check_shards, write_shards
@@ -12,6 +13,13 @@ from passnet.records.serialise import SCHEMA_VERSION, read_json, write_json
 
 MANIFEST_FILE = "manifest.json"
 SHARD_NAME = "graphs"
+
+GraphKind: TypeAlias = Literal["inference", "training", "backward"]
+"""inference: what a net runs when it is used. training: its forward pass in training. backward: the
+gradients of that, in ops of aten. A graph that is found as two kinds is of the first of them.
+"""
+
+GRAPH_KINDS: tuple[GraphKind, ...] = ("inference", "training", "backward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,13 @@ class GraphSource:
     number: int
     train: bool = False
     part: Literal["forward", "backward"] = "forward"
+
+    @property
+    def kind(self) -> GraphKind:
+        """What the graph is there."""
+        if self.part == "backward":
+            return "backward"
+        return "training" if self.train else "inference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +58,18 @@ class GraphRow:
     task: str
     sources: tuple[GraphSource, ...]
 
+    @property
+    def kind(self) -> GraphKind:
+        """The first of the kinds that its sources are."""
+        return min((source.kind for source in self.sources), key=GRAPH_KINDS.index)
+
 
 GRAPHS: Format[GraphRow] = Format(GraphRow, "captured graphs")
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a set of shards holds; equal sets have equal manifests."""
+    """What a set of shards holds; equal sets have equal manifests. `kinds` counts its graphs."""
 
     schema_version: int
     num_graphs: int
@@ -58,6 +78,7 @@ class Manifest:
     num_sources: int
     versions: dict[str, list[str]]
     shards: tuple[Shard, ...]
+    kinds: dict[str, int] = field(default_factory=dict)
 
 
 def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> Manifest:
@@ -68,13 +89,17 @@ def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> M
     Shards that `out` has are replaced. `versions` are those of the packages that the graphs come
     from, for the manifest.
     """
+    return write_set(out, merged_rows(paths), versions)
+
+
+def merged_rows(paths: Iterable[Path]) -> list[GraphRow]:
+    """The graphs of some files, each once, in the order of a set."""
     merged: dict[str, GraphRow] = {}
     for path in sorted(paths):
         for row in GRAPHS.read(path):
             previous = merged.get(row.full)
             merged[row.full] = row if previous is None else _union(previous, row)
-    rows = sorted(merged.values(), key=lambda row: (row.structure, row.full))
-    return write_set(out, rows, versions)
+    return sorted(merged.values(), key=lambda row: (row.structure, row.full))
 
 
 def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]]) -> Manifest:
@@ -87,6 +112,7 @@ def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]
         sum(len(row.sources) for row in rows),
         {package: sorted(versions[package]) for package in sorted(versions)},
         write_shards(out, SHARD_NAME, rows, GRAPHS, text_bytes),
+        dict(sorted(Counter(row.kind for row in rows).items())),
     )
     write_json(out / MANIFEST_FILE, manifest)
     return manifest

@@ -15,6 +15,16 @@
     neuralforecast    forecasters of time series
     kornia            local features, matching and edges
     torch_rechub      recommenders
+    braindecode       decoders of EEG and of muscles
+    pypots            time series with gaps
+    torchaudio        speech recognised, separated and assessed
+    speechbrain       speech recognised, cleaned up, separated and made
+    torchrl           policies, values and models of worlds
+    torchani          potentials of molecules
+    fair_esm          language models of proteins
+    litgpt            decoders of language, in the shapes of many families
+    zuko              normalising flows
+    neuraloperator    solutions of differential equations
     hub               repositories of the Hugging Face hub
 
 A library is one module, with `ADDS` (what its nets add to the dataset, in a sentence), `PACKAGES`
@@ -41,9 +51,24 @@ MAX_REASON_CHARACTERS = 300
 LIBRARIES = (
     "timm", "transformers", "torchvision", "diffusers", "smp", "x_transformers", "vit_pytorch",
     "monai", "torch_geometric", "ultralytics", "open_clip", "neuralforecast", "kornia",
-    "torch_rechub", "hub",
+    "torch_rechub", "braindecode", "pypots", "torchaudio", "speechbrain", "torchrl", "torchani",
+    "fair_esm", "litgpt", "zuko", "neuraloperator", "hub",
 )  # fmt: skip
 """The modules of this folder that know the nets of a library, imported on use."""
+
+LICENCES: dict[str, str] = {
+    **dict.fromkeys(
+        ("timm", "transformers", "diffusers", "monai", "neuralforecast", "kornia", "speechbrain",
+         "litgpt"), "Apache-2.0"),
+    **dict.fromkeys(
+        ("segmentation-models-pytorch", "x-transformers", "vit-pytorch", "torch_geometric",
+         "open_clip_torch", "torch-rechub", "torchrl", "torchani", "fair-esm", "zuko",
+         "neuraloperator"), "MIT"),
+    **dict.fromkeys(("torch", "torchvision", "braindecode", "pypots"), "BSD-3-Clause"),
+    "torchaudio": "BSD-2-Clause",
+    "ultralytics": "AGPL-3.0",
+}  # fmt: skip
+"""Package -> the licence of its code, as its metadata, or the file in its source, has it."""
 
 
 class Library(Protocol):

@@ -33,7 +33,8 @@ _NETS = re.compile(
 )
 _NOT_NETS = re.compile(
     r"^Auto|Pre[Tt]rained|Processor|^DataCollator|^Bayesian|PermuteForRope|ResamplerModel$"
-    r"|^Lxmert.*Encoder$|^BarkModel$|^ChameleonVQVAE$|^Sam2VideoModel$|^Sam3\w*VideoModel$"
+    r"|^Lxmert.*Encoder$|^BarkModel$|^(Chameleon|Emu3)VQVAE$|^SeamlessM4THifiGan$"
+    r"|^(Sam2|Sam3\w*|EdgeTam)VideoModel$"
 )
 
 

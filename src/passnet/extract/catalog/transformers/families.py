@@ -201,6 +201,7 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
         "depth_pro": sized_image(1536, 1536),
         "janus_vqgan": sized_image(512, 512),
         "seggpt": sized_image(448, 448),
+        "UVDocModel": sized_image(712, 488),
         "idefics": make.normal("batch images *channels height width", 1, 1, *_IMAGE),  # one image
         "timesformer videomae vivit vjepa2 xclip videoprism instructblipvideo": usual.video,
         "xclip_vision_model": make.normal(  # frames as a batch
@@ -255,7 +256,8 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
             "TextToSpeech",
             make.token_ids("batch sequence", make.setting("vocab_size"), 1, usual.TEXT_LENGTH),
             usual.sound)),
-        "encodec dac mimi mimi_encoder xcodec xcodec2 pocket_tts_audio_tokenizer pe_audio "
+        "encodec dac mimi mimi_encoder xcodec xcodec2 pocket_tts_audio_tokenizer "
+        "PocketTTSAudioTokenizerEncoderModel pe_audio "
         "pe_audio_encoder pe_audio_video pe_audio_video_encoder vibevoice_acoustic_tokenizer "
         "vibevoice_acoustic_tokenizer_encoder": make.normal(
             "batch *channels samples", 1,
@@ -279,6 +281,7 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
             make.first_setting("num_mel_bins", part="audio", default=64)),
         "pop2piano": usual.embeddings,
     },
+    "input_features_mask": {"AudioFlamingo3Encoder": usual.input_features_mask},
     # a mel spectrogram that is to become a sound
     "mel_spectrogram": {"qwen2_5_omni_bigvgan": make.normal(
         "batch mels frames", 1, make.first_setting("mel_dim", "num_mel_bins", default=80),

@@ -1,0 +1,62 @@
+"""What each library of the catalog adds that no other has: ops, and sequences of four ops.
+
+Run it with `python recipes/library_novelty.py captures [captures/training]`; it prints the table of
+docs/catalog.md. A sequence counts for a library if no graph of another one has it, so that the
+order of libraries makes no difference.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator
+from pathlib import Path
+
+from passnet.extract.store import GRAPHS, GraphRow, read_set
+
+LENGTH = 4
+
+
+def main(folders: Iterable[Path]) -> None:
+    """Print the table of some sets of captured graphs."""
+    rows = [row for folder in folders for file in read_set(folder)[1] for row in GRAPHS.read(file)]
+    nets: dict[str, set[str]] = defaultdict(set)
+    graphs: dict[str, int] = defaultdict(int)
+    ops: dict[Hashable, set[str]] = defaultdict(set)
+    sequences: dict[Hashable, set[str]] = defaultdict(set)
+    for row in rows:
+        libraries = {source.entry.partition("/")[0] for source in row.sources}
+        for source in row.sources:
+            nets[source.entry.partition("/")[0]].add(source.entry)
+        for name in libraries:
+            graphs[name] += 1
+        for op in set(row.op_sequence):
+            ops[op] |= libraries
+        for sequence in set(_sequences(row)):
+            sequences[sequence] |= libraries
+    own_ops, own_sequences = _own(ops), _own(sequences)
+    print("| library | nets | graphs | own ops | own sequences | a net |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for name in sorted(nets, key=lambda name: -own_sequences[name] / len(nets[name])):
+        print(
+            f"| {name} | {len(nets[name])} | {graphs[name]} | {own_ops[name]} | "
+            f"{own_sequences[name]} | {own_sequences[name] / len(nets[name]):.1f} |"
+        )
+
+
+def _sequences(row: GraphRow) -> Iterator[tuple[str, ...]]:
+    ops = row.op_sequence
+    return (ops[start : start + LENGTH] for start in range(len(ops) - LENGTH + 1))
+
+
+def _own(found: dict[Hashable, set[str]]) -> dict[str, int]:
+    """How many each library has alone."""
+    counts: dict[str, int] = defaultdict(int)
+    for libraries in found.values():
+        if len(libraries) == 1:
+            counts[next(iter(libraries))] += 1
+    return counts
+
+
+if __name__ == "__main__":
+    main([Path(name) for name in sys.argv[1:]])
