@@ -6,6 +6,7 @@ build_sizes    the rows of a build at other sizes
 build_records  what came of each graph and of each net at another size, and all in numbers
 mined          the subgraphs of one captured graph, and the rows that they are
 resize         the subgraphs of the graphs of a net at another size
+crossing       rows at other sizes in other dtypes as well
 query          a dataset asked with expressions of SQL
 stats          what a dataset holds in numbers
 verification   whether a dataset is what it says, and whether its rows run

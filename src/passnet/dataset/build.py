@@ -8,7 +8,7 @@ killed goes on.
 import gc
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -32,7 +32,13 @@ from passnet.jobs.run_folder import RunFolder
 from passnet.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
-from passnet.mine.subgraphs import SUBGRAPH_KINDS, RangeRefusal, SubgraphKind, subgraphs
+from passnet.mine.subgraphs import (
+    PLANNED_OPS,
+    SUBGRAPH_KINDS,
+    RangeRefusal,
+    SubgraphKind,
+    subgraphs,
+)
 from passnet.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 
 R = TypeVar("R")
@@ -106,6 +112,7 @@ def build_dataset(
     announce: Callable[[str, int], ProgressStep] = silent,
     shard: BuildShard = WHOLE,
     others: Sequence[Path] = (),
+    resized: Collection[str] | None = None,
 ) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:
     """Make a dataset, in the folder `out`, of the subgraphs of sets of captured graphs.
 
@@ -120,6 +127,8 @@ def build_dataset(
         shard: the part of the graphs to work on; the dataset has all that `out` holds.
         others: folders of builds of the same graphs with the same settings, of other parts for
             instance; what they have done is taken over.
+        resized: the captured graphs, by their full fingerprints, that are made at other sizes; all
+            without it.
 
     Returns:
         What came of every graph that is done, of every net at another size, and the dataset.
@@ -156,16 +165,17 @@ def build_dataset(
             records[record.graph] = record
             step(record.graph[:12])
         if settings.num_sizes:
+            to_resize = [row for name, row in chosen.items() if resized is None or name in resized]
             add_sizes(
-                sized, chosen.values(), settings.num_sizes, part_of, settings.limits,
+                sized, to_resize, settings.num_sizes, part_of, settings.limits,
                 num_workers, executor, announce,
             )  # fmt: skip
-        resized = sized.records()
-        parts = [*map(part_of, records), *map(sized_part_of, resized)]
+        sized_records = sized.records()
+        parts = [*map(part_of, records), *map(sized_part_of, sized_records)]
         merged = merge_subgraphs([part for part in parts if part.exists()], out, versions)
     return (
         [records[name] for name in sorted(records)],
-        [resized[key] for key in sorted(resized)],
+        [sized_records[key] for key in sorted(sized_records)],
         merged,
     )
 
@@ -236,15 +246,17 @@ def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Minin
 def mine_isolated(
     worker: JobRunner, name: str, jobs: dict[str, MiningJob], limits: JobLimits
 ) -> JobOutcome[MinedRecord]:
-    """Mine one graph in a process of its own.
+    """Mine one graph in a process of its own; the limit in time is for each `PLANNED_OPS` ops.
 
     Raises:
         WorkerError: our own machinery failed.
     """
     payload = encode(jobs[name]).decode()
     module = "passnet.dataset.build"
-    result = worker.run(Job(f"{module}:mine_to", payload, limits, f"{module}:ready"))
-    failed = MinedRecord(name, len(jobs[name].row.op_sequence), {}, {}, {}, error=result.failure)
+    num_ops = len(jobs[name].row.op_sequence)
+    longer = replace(limits, seconds=limits.seconds * max(1.0, num_ops / PLANNED_OPS))
+    result = worker.run(Job(f"{module}:mine_to", payload, longer, f"{module}:ready"))
+    failed = MinedRecord(name, num_ops, {}, {}, {}, error=result.failure)
     return result.outcome(MinedRecord) or JobOutcome(failed)
 
 

@@ -111,15 +111,25 @@ def card(facts: CardFacts) -> str:
     tables = [_table(head, getattr(facts, f"{head}s")) for head in _TABLES]
     return _CARD.format(
         facts=facts,
-        size=_SIZES[min(max(len(str(total)) - 3, 0), len(_SIZES) - 1)],
+        size=size_category(total),
         files="\n".join(f"  - split: {name}\n    path: data/{name}-*" for name in facts.splits),
-        features="\n".join(map(_feature, SUBGRAPHS.schema)),
+        features="\n".join(feature_lines(SUBGRAPHS.schema)),
         total=total,
         tables="\n".join(tables),
         columns="\n".join(f"| {name} | {text} |" for name, text in COLUMNS.items()),
         separation=separation if len(facts.splits) > 1 else "",
         versions=f" Versions: {'; '.join(versions)}." if versions else "",
     )
+
+
+def size_category(num_rows: int) -> str:
+    """How Hugging Face names a number of rows."""
+    return _SIZES[min(max(len(str(num_rows)) - 3, 0), len(_SIZES) - 1)]
+
+
+def feature_lines(schema: pa.Schema) -> list[str]:
+    """The columns of a schema, as the header of a card has them."""
+    return [_feature(column) for column in schema]
 
 
 def _feature(column: pa.Field) -> str:

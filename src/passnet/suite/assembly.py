@@ -13,13 +13,22 @@ from pathlib import Path
 from typing import TypeAlias
 
 from passnet.dataset.progress import ProgressStep
-from passnet.dataset.store import SUBGRAPHS, SubgraphRow, graph_of, read_dataset
+from passnet.dataset.store import (
+    SUBGRAPHS,
+    DatasetManifest,
+    SubgraphRow,
+    graph_of,
+    read_dataset,
+)
 from passnet.errors import InputError
 from passnet.extract.catalog import packages_of
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph, TensorSpec
 from passnet.jobs.executors import Executor, run_local
 from passnet.jobs.process import RECORD_FILE, Job, JobLimits, JobOutcome, JobRunner
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.records.serialise import SCHEMA_VERSION, decode, encode, write_json
+from passnet.suite.balance import Shares, balanced_tasks, unseen_tasks
 from passnet.suite.selection import (
     EligibleRow,
     SelectionPlan,
@@ -42,12 +51,14 @@ dataset of single ops holds views of thousands of shapes."""
 @dataclass(frozen=True, slots=True)
 class AssemblyPlan:
     """How a suite is made: of which tasks, of how many GFLOP of products and convolutions in a call
-    of a subgraph at the most, and within which limits a subgraph is tried.
+    of a subgraph at the most, within which limits a subgraph is tried, and what shares of domains
+    and lengths the tasks are held to, if any.
     """
 
     selection: SelectionPlan = SelectionPlan()
     max_gflops: float = 2.0
     limits: JobLimits = JobLimits(180.0, 4096)
+    shares: Shares | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,31 +124,102 @@ def assemble(
     Raises:
         InputError: the dataset has too few tasks; or `work` holds admissions of another plan.
     """
+    manifest, rows = _eligible(folder, plan)
+
+    def select(admissions: Mapping[str, AdmissionRecord]) -> list[TaskRows]:
+        return _selected(rows, plan, admissions)
+
+    begun = _begin(work, plan, resume)
+    tasks, admissions = _until_admitted(begun, plan, select, num_workers, executor, announce)
+    suite = _stored(path, tasks, manifest)
+    return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
+
+
+def assemble_held_out(
+    folder: Path,
+    plan: AssemblyPlan,
+    shown: Sequence[TaskRows],
+    path: Path,
+    work: Path,
+    max_graphs: int = 3,
+    num_workers: int = 1,
+    executor: Executor = run_local,
+    announce: Announce = lambda _: nullcontext(lambda _: None),
+) -> Assembled:
+    """Make the suite of what is held out of another, whose tasks are `shown`, of the same dataset.
+
+    It has up to `max_graphs` subgraphs of each of these tasks, at sizes and in dtypes that the
+    other has not together; they are admitted as those of the other are. Admissions go on in `work`.
+
+    Raises:
+        InputError: `work` holds admissions of another plan; or nothing is left to hold out.
+    """
+    manifest, rows = _eligible(folder, plan)
+
+    def select(admissions: Mapping[str, AdmissionRecord]) -> list[TaskRows]:
+        refused = {name for name, record in admissions.items() if not record.is_admitted}
+        return unseen_tasks(rows, shown, max_graphs, refused)
+
+    begun = _begin(work, plan, True)
+    tasks, admissions = _until_admitted(begun, plan, select, num_workers, executor, announce)
+    if not tasks:
+        raise InputError(f"{folder}: has no subgraph of these tasks beside those of the suite")
+    suite = _stored(path, tasks, manifest)
+    return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
+
+
+_Begun: TypeAlias = tuple[
+    RunFolder[AssemblyInfo, AdmissionRecord, str], AbstractContextManager[object]
+]
+
+
+def _eligible(folder: Path, plan: AssemblyPlan) -> tuple[DatasetManifest, list[EligibleRow]]:
     manifest, files = read_dataset(folder)
     stored = (row for file in files for row in SUBGRAPHS.read(file))
-    rows = list(eligible_rows(stored, plan.selection))
+    return manifest, list(eligible_rows(stored, plan.selection))
+
+
+def _begin(work: Path, plan: AssemblyPlan, resume: bool) -> _Begun:
+    """The run of a work folder, and what holds it while it goes on."""
     run = _run_folder(work)
     complaint = f"{work}: holds admissions under other limits; choose another --work"
     info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits)
-    with run.begin(info, resume, unchanged(complaint)):
+    return run, run.begin(info, resume, unchanged(complaint))
+
+
+def _until_admitted(
+    begun: _Begun,
+    plan: AssemblyPlan,
+    select: Callable[[Mapping[str, AdmissionRecord]], list[TaskRows]],
+    num_workers: int,
+    executor: Executor,
+    announce: Announce,
+) -> tuple[list[TaskRows], dict[str, AdmissionRecord]]:
+    """What is selected once all of it is admitted, and the admissions of all that was tried."""
+    run, held = begun
+    with held:
         admissions = run.records()
         while True:
-            tasks = _selected(rows, plan.selection, admissions)
+            tasks = select(admissions)
             missing = {
                 row.full: row for task in tasks for row in task.rows if row.full not in admissions
             }
             if not missing:
-                break
+                return tasks, admissions
             admit_one = partial(_admit_isolated, rows=missing, plan=plan)
             outcomes = executor(sorted(missing), admit_one, num_workers)
             with announce(len(missing)) as step:
                 for record in run.keep(outcomes, len(admissions)):
                     admissions[record.full] = record
                     step(record.full[:12])
+
+
+def _stored(path: Path, tasks: Sequence[TaskRows], manifest: DatasetManifest) -> Suite:
+    """The suite of some tasks, stored in a file."""
     graphs = [_suite_graph(task, row, manifest.versions) for task in tasks for row in task.rows]
     suite = make_suite(path.stem, graphs)
     write_suite(path, suite)
-    return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
+    return suite
 
 
 def read_admissions(work: Path) -> dict[str, AdmissionRecord]:
@@ -158,12 +240,15 @@ def _run_folder(work: Path) -> RunFolder[AssemblyInfo, AdmissionRecord, str]:
 
 
 def _selected(
-    rows: Sequence[EligibleRow], plan: SelectionPlan, admissions: Mapping[str, AdmissionRecord]
+    rows: Sequence[EligibleRow], plan: AssemblyPlan, admissions: Mapping[str, AdmissionRecord]
 ) -> list[TaskRows]:
     refused = {name for name, record in admissions.items() if not record.is_admitted}
     barren = _barren(rows, admissions)
     fruitful = [candidate for candidate in rows if candidate.row.op_sequence not in barren]
-    return list(select_tasks(tasks_of(fruitful, plan, refused), plan.num_tasks))
+    selection = plan.selection
+    if plan.shares is not None:
+        return list(balanced_tasks(fruitful, selection, plan.shares, refused))
+    return list(select_tasks(tasks_of(fruitful, selection, refused), selection.num_tasks))
 
 
 def _barren(
@@ -206,13 +291,18 @@ def _admit_isolated(
 
 
 def ready(_: str) -> None:
-    """Import what admission needs, so that a fork of this process is quick."""
+    """Import what admission needs and try one graph, so that a fork of this process is quick."""
     import torch
 
-    import passnet.graph.fake_limits
-    import passnet.suite.wrong_programs  # noqa: F401
+    from passnet.mine.cost import cost
+    from passnet.suite.admission import admit_graph
 
     torch.set_num_threads(1)
+    text = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x):\n"
+    program = parse_program(text + "        y = torch.relu(x)\n        return (y,)\n")
+    graph = Graph(program, (TensorSpec("x", (4, 4), "float32"),))
+    cost(graph)
+    admit_graph(SuiteGraph("", "", graph), is_brief=True)
 
 
 def admit_to(payload: str, folder: Path) -> None:

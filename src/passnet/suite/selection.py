@@ -37,7 +37,7 @@ class SelectionPlan:
     """Which tasks make a suite: of one kind of subgraphs, of so many ops, and MiB of their inputs.
 
     Tasks of fewer than `min_graphs` are not taken; of one with more than `max_graphs`, those are
-    taken that occur in the most places.
+    taken that occur in the most places. Sizes within `levels_a_bucket` powers of two count as one.
     """
 
     kind: SubgraphKind = "fusible"
@@ -47,6 +47,7 @@ class SelectionPlan:
     min_ops: int = 1
     max_ops: int = 64
     max_mib: float = 64.0
+    levels_a_bucket: int = LEVELS_A_BUCKET
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +73,15 @@ class TaskRows:
         return "-".join([*words, digest])
 
 
-def bucket_of(tensors: Iterable[TensorSpec]) -> Bucket:
-    """The bucket of a subgraph with these inputs.
+def bucket_of(tensors: Iterable[TensorSpec], levels: int = LEVELS_A_BUCKET) -> Bucket:
+    """The bucket of a subgraph with these inputs, of so many powers of two.
 
     Examples:
         >>> bucket_of([TensorSpec("x", (1, 200), "float32")])
         (('float32', (0, 1)),)
     """
     return tuple(
-        (spec.dtype, tuple(_exponent(size) // LEVELS_A_BUCKET for size in spec.shape))
-        for spec in tensors
+        (spec.dtype, tuple(_exponent(size) // levels for size in spec.shape)) for spec in tensors
     )
 
 
@@ -96,7 +96,7 @@ def eligible_rows(rows: Iterable[SubgraphRow], plan: SelectionPlan) -> Iterator[
             continue
         tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
         if input_mib(tensors) <= plan.max_mib:
-            yield EligibleRow(row, bucket_of(tensors))
+            yield EligibleRow(row, bucket_of(tensors, plan.levels_a_bucket))
 
 
 def tasks_of(
@@ -112,15 +112,16 @@ def tasks_of(
         if row.full not in left_out:
             buckets = groups[row.op_sequence]
             first = buckets.setdefault(candidate.bucket, row)
-            buckets[candidate.bucket] = min(row, first, key=_rank)
+            buckets[candidate.bucket] = min(row, first, key=rank_of_row)
     return [
-        TaskRows(ops, tuple(sorted(buckets.values(), key=_rank)[: plan.max_graphs]))
+        TaskRows(ops, tuple(sorted(buckets.values(), key=rank_of_row)[: plan.max_graphs]))
         for ops, buckets in sorted(groups.items())
         if len(buckets) >= plan.min_graphs
     ]
 
 
-def _rank(row: SubgraphRow) -> tuple[int, str]:
+def rank_of_row(row: SubgraphRow) -> tuple[int, str]:
+    """What rows are sorted by: first those that occur in the most places."""
     return -row.num_places, row.full
 
 

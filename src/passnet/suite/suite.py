@@ -143,10 +143,15 @@ def write_suite(path: Path, suite: Suite) -> None:
     Raises:
         SuiteError: a graph has a value that cannot be stored.
     """
-    SUITES.write(path, [_row(graph) for graph in suite.graphs])
+    SUITES.write(path, [row_of_graph(graph) for graph in suite.graphs])
 
 
-def _row(graph: SuiteGraph) -> SuiteRow:
+def row_of_graph(graph: SuiteGraph) -> SuiteRow:
+    """A graph of a suite as it is stored, or sent.
+
+    Raises:
+        SuiteError: it has a value that cannot be stored.
+    """
     prints = fingerprints(graph.graph)
     try:
         tensors = encode(graph.graph.tensors).decode()
@@ -199,13 +204,19 @@ def shipped_suites() -> dict[str, Path]:
 
 def _read(path: Path) -> Suite:
     try:
-        graphs = [_graph(row, f"{path}: {row.task}/{row.name}") for row in SUITES.read(path)]
+        graphs = [graph_of_row(row, f"{path}: {row.task}/{row.name}") for row in SUITES.read(path)]
     except InputError as cause:
         raise SuiteError(str(cause)) from cause
     return make_suite(path.stem, graphs)
 
 
-def _graph(row: SuiteRow, where: str) -> SuiteGraph:
+def graph_of_row(row: SuiteRow, where: str) -> SuiteGraph:
+    """The graph of a suite that a row holds; `where` it was found is for errors.
+
+    Raises:
+        GraphError: it is no graph.
+        SuiteError: it does not have the fingerprints that come with it.
+    """
     source = decode(row.source, NetSource | None, where)  # type: ignore[arg-type]
     if row.tensors == "[]":  # nothing is known of its arguments
         graph = Graph(parse_program(row.program, where), ())
