@@ -197,7 +197,7 @@ def test_a_few_graphs_of_shipped_suites_run_on_fresh_whole_numbers():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("passbench-v1", 135), ("passbench-v1-classical", 107), ("passbench-v1-single", 111)],
+    [("passbench-v0", 135), ("passbench-v0-classical", 107), ("passbench-v0-single", 111)],
 )
 def test_all_graphs_of_shipped_suites_run_on_fresh_whole_numbers(name: str, count: int):
     graphs = whole_number_graphs(name)

@@ -94,3 +94,15 @@ def test_a_graph_with_an_unknown_op_is_an_error_that_names_it():
     target = graph("a = torch.relu(x)\nb = torch.no_such_op(a)\nreturn (b,)", x=(4,))
     with pytest.raises(GraphError, match="torch.no_such_op is not on the list of allowed"):
         list(subgraphs(target, kinds=["single"]))
+
+
+def test_a_large_graph_is_planned_in_windows_that_no_fusible_range_crosses():
+    lines = [f"v{k + 1} = torch.{'tanh' if k % 2 else 'relu'}(v{k})" for k in range(12)]
+    target = graph("\n".join(["v0 = x + 1.0", *lines, "return (v12,)"]), x=(8,))
+
+    def fusible(planned_ops):
+        pieces = subgraphs(target, kinds=["fusible"], planned_ops=planned_ops)
+        return [(piece.start, piece.stop) for piece in pieces]
+
+    assert fusible(13) == [(0, 13)]
+    assert fusible(5) == [(0, 5), (5, 10), (10, 13)]

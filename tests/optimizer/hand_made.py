@@ -21,7 +21,15 @@ class Net(torch.nn.Module):
 
 
 def entry_of(
-    net, *args, run=None, is_frozen=False, engine="by hand", compares=False, bound=None, **kwargs
+    net,
+    *args,
+    run=None,
+    is_frozen=False,
+    engine="by hand",
+    compares=False,
+    bound=None,
+    index_bounds=(),
+    **kwargs,
 ):
     """An entry that runs the net itself, or `run`, which takes its outputs, flat."""
     leaves, args_spec = tree_flatten((args, kwargs))
@@ -51,6 +59,7 @@ def entry_of(
         None,
         compares,
         bound,
+        index_bounds,
     )
 
 

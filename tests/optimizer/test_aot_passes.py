@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from passnet.errors import InputError
+from passnet.errors import EngineError, InputError
 from passnet.optimizer.aot_passes import rewritten_program
 from passnet.optimizer.engines import build_entry_of, load_entry_of
 from passnet.optimizer.graph_engine import CHOSEN_FOLDER
@@ -50,6 +50,19 @@ def replacement_func():
 BODY = PASS[PASS.index("    out =") : PASS.index("\ndef replacement_func")]
 OF_TORCH = PASS.replace(BODY, "    return x.clamp(min=0)\n")
 MISFIT = PASS.replace(BODY, "    return x.clamp(min=0).double()\n")
+SUM = """
+def pattern(x, y):
+    return x + y
+
+def replacement_args(x, y):
+    return (x, y)
+
+def added(x, y):
+    return x.add(y).clone()
+
+def replacement_func():
+    return added
+"""
 ADDRESS = OF_TORCH.replace("    return x.clamp", "    x.data_ptr()\n    return x.clamp")
 
 
@@ -87,10 +100,19 @@ def test_a_replacement_is_traced_to_its_ops_and_kernels(tmp_path: Path) -> None:
 def test_a_replacement_that_cannot_be_put_in_gives_way(
     text: str, why: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    passes = [write_pass(tmp_path / "bad", text), write_pass(tmp_path / "good", SUM)]
     with caplog.at_level(logging.WARNING, "passnet"):
-        program = rewritten_program(block_call(), [write_pass(tmp_path / "pass", text)])
+        program = rewritten_program(block_call(), passes)
     assert why in caplog.text and "the original ops stay" in caplog.text
-    assert torch.ops.aten.relu.default in {node.target for node in program.graph.nodes}
+    targets = {node.target for node in program.graph.nodes}
+    assert {torch.ops.aten.relu.default, torch.ops.aten.clone.default} <= targets
+
+
+def test_a_way_all_of_whose_passes_give_way_is_none(tmp_path: Path) -> None:
+    passes = [write_pass(tmp_path / "bad", MISFIT)]
+    with pytest.raises(EngineError, match="no pass can be in a package: Rectify: its replacement "
+                       "returns float64"):  # fmt: skip
+        rewritten_program(block_call(), passes)
 
 
 @pytest.mark.xdist_group("inductor")

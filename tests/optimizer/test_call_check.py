@@ -468,6 +468,27 @@ def test_no_bound_lets_an_infinity_through(check_of, dtype):
     assert check((example * float("inf"),), {}) == Misfit.VALUES
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("bounds", [(0, 7), (-3, 4), (5, 5)], ids=str)
+def test_whole_numbers_beyond_their_bounds_do_not_fit(check_of, dtype, bounds):
+    low, high = bounds
+    example = torch.full((3, 4), low, dtype=dtype).t()
+    entry = entry_of(Anything(), X, 3, example, index_bounds=(None, bounds))
+    check = check_of(Anything(), entry)
+
+    def with_value(value):
+        given = torch.full((3, 4), high, dtype=dtype).t()
+        given[3, 1] = value
+        return check((X * float("nan"), 3, given), {})
+
+    for value in (low, high):
+        assert isinstance(with_value(value), list), value
+    for value in (low - 1, high + 1, torch.iinfo(dtype).max, torch.iinfo(dtype).min):
+        assert with_value(value) == Misfit.VALUES, value
+    if dtype is torch.int64:
+        assert with_value(2**32 + low) == Misfit.VALUES
+
+
 def test_what_can_be_bounded_lies_dense_in_memory():
     assert can_be_bounded(X) and can_be_bounded(X.t()) and can_be_bounded(torch.arange(3)[::2])
     assert can_be_bounded(torch.ones(3, 1).expand(3, 1)) and can_be_bounded(torch.ones(()))

@@ -9,10 +9,11 @@ import torch
 import passnet
 from passnet.errors import InputError
 from passnet.optimizer import optimize as room
+from passnet.optimizer.chosen_passes import RANGES_FILE
 from passnet.optimizer.engines import ENGINES, Engine
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.net_call import NetCall
-from passnet.optimizer.optimize import RANGES_FILE, OptimizeSettings, optimize_calls
+from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
 from passnet.optimizer.package import load
 from passnet.optimizer.record import RECORD_FILE, EngineRecord, RangeRecord, RangesRecord
 from passnet.optimizer.tables import optimized_tables

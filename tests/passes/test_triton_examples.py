@@ -181,7 +181,13 @@ def interpreted() -> dict[str, Result]:
     return run_interpreted(jobs)
 
 
+NUMPY_TOO_NEW = "only 0-dimensional arrays can be converted to Python scalars"
+"""What Triton 3.6's own interpreter raises for every kernel under numpy 2.4."""
+
+
 def assert_agrees(result: Result, folder: str, dtype: str) -> None:
+    if NUMPY_TOO_NEW in (result.problem or ""):
+        pytest.skip("Triton's interpreter does not run with this numpy; use numpy<2.4")
     assert result.problem is None, result
     assert result.t is not None and result.t <= LOOSER.get((folder, dtype), CORRECT_AT), result
 

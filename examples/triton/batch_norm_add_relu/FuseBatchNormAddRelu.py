@@ -29,7 +29,8 @@ def bn_add_relu_kernel(
 
 
 guards = (
-    "x, mean, var, weight, bias, shortcut: float32 or bfloat16 or float16, same dtype, contiguous",
+    "x, shortcut: float32 or bfloat16 or float16, same dtype, contiguous",
+    "mean, var, weight, bias: float32 or bfloat16 or float16, same dtype, contiguous",
     "x, shortcut: shape (b, c, ...), not empty",
     "mean, var, weight, bias: shape (c)",
 )

@@ -31,7 +31,8 @@ def bn_silu_mean_kernel(
 
 
 guards = (
-    "x, mean, var, weight, bias: float32 or bfloat16 or float16, same dtype, contiguous",
+    "x: float32 or bfloat16 or float16, contiguous",
+    "mean, var, weight, bias: float32 or bfloat16 or float16, same dtype, contiguous",
     "x: shape (b, c, h, w), not empty",
     "mean, var, weight, bias: shape (c)",
 )

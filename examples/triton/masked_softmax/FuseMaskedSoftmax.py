@@ -30,12 +30,13 @@ def masked_softmax_kernel(
 guards = (
     "scores, mask: float32 or bfloat16 or float16, same dtype, contiguous",
     "scores: shape (b, heads, n, m), not empty",
-    "mask: shape (b, 1, n, m) or (1, 1, n, m)",
+    "mask: rank 4",
 )
 
 
-def guard(scores, dtype):
-    return dtype == scores.dtype
+def guard(scores, mask, dtype):
+    fits = all(size in (1, whole) for size, whole in zip(mask.shape, scores.shape, strict=True))
+    return fits and dtype == scores.dtype
 
 
 def pattern(scores, mask, scale: float, dtype: torch.dtype):

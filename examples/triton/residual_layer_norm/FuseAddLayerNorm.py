@@ -26,10 +26,15 @@ def add_layer_norm_kernel(
 
 
 guards = (
-    "x, y, weight, bias: float32 or bfloat16 or float16, same dtype, contiguous, not empty",
-    "x, y: shape (..., n)",
+    "x, y: float32 or bfloat16 or float16, same dtype, contiguous, not empty",
+    "weight, bias: float32 or bfloat16 or float16, same dtype, contiguous",
     "weight, bias: shape (n)",
 )
+
+
+def guard(x, y, weight):
+    shape = torch.broadcast_shapes(x.shape, y.shape)
+    return shape[-1:] == weight.shape and shape in (x.shape, y.shape)
 
 
 def pattern(x, y, weight, bias, shape: tuple, eps: float):

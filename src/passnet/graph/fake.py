@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from passnet.errors import GraphError, boundary
@@ -85,10 +86,21 @@ def fake_mode() -> FakeTensorMode:
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+    _give_fake_forms()
     symbols = ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
     return FakeTensorMode(
         allow_non_fake_inputs=True, shape_env=symbols, allow_fallback_kernels=False
     )
+
+
+@cache
+def _give_fake_forms() -> None:
+    """The fake form of the fused encoder layer, which torch has from 2.13 on only."""
+    import torch
+
+    name = "aten::_transformer_encoder_layer_fwd"
+    if not torch._C._dispatch_has_kernel_for_dispatch_key(name, "Meta"):
+        torch.library.register_fake(name, lambda src, *args: torch.empty_like(src))
 
 
 def fake_input(spec: TensorSpec, annotation: str | None) -> Any:

@@ -33,7 +33,8 @@ def target_name(node: torch.fx.Node) -> str:
         GraphError: the node calls no function or method (a submodule, say).
     """
     if node.op == "call_method":
-        return f"Tensor.{node.target}"
+        name = "abs" if node.target == "__abs__" else node.target  # the builtin, up to torch 2.11
+        return f"Tensor.{name}"
     if node.op == "call_function":
         return function_name(node.target)  # type: ignore[arg-type]
     raise GraphError(f"node {node.name}: {node.op} {node.target} has no place in a graph")

@@ -46,6 +46,8 @@ def spec_from_tensor(name: str, value: torch.Tensor, sample: Sampler | None = No
             low, high = int(tensor.min()), int(tensor.max())
         if tensor.dim() == 0 or (not is_real and tensor.numel() <= MAX_DATA_ELEMENTS):
             data = tuple(tensor.reshape(-1).tolist())
+            if is_real and not math.isfinite(data[0]):
+                data = None  # records hold no infinity
     keys = ("name", "shape", "dtype", "device", "mean", "std", "data")
     if low is not None:
         keys += ("min_val", "max_val")

@@ -172,7 +172,8 @@ _ATEN = """
     _scaled_dot_product_efficient_attention_backward _scaled_dot_product_flash_attention
     _scaled_dot_product_flash_attention_backward _scaled_dot_product_flash_attention_for_cpu
     _scaled_dot_product_flash_attention_for_cpu_backward _slow_conv2d_backward
-    _softmax_backward_data _to_copy _unsafe_view _upsample_bicubic2d_aa_backward
+    _softmax_backward_data _to_copy _unsafe_index _unsafe_index_put _unsafe_view
+    _upsample_bicubic2d_aa_backward
     _upsample_bilinear2d_aa_backward _upsample_nearest_exact1d_backward
     _upsample_nearest_exact2d_backward _upsample_nearest_exact3d_backward _weight_norm_interface
     _weight_norm_interface_backward adaptive_avg_pool3d_backward adaptive_max_pool2d_backward

@@ -25,7 +25,7 @@ def single_assignment(program: Program) -> Program:
     The result of an in-place operator gets a name of its own too (`y = operator.iadd(x, z)`).
     """
     names = {param.name: param.name for param in program.params}
-    used = set(names)
+    used = dict.fromkeys(names, 0)
     body: list[Op] = []
     for statement in program.body:
         if isinstance(statement, Alias):
@@ -44,12 +44,13 @@ def _renamed(arg: Arg, names: Mapping[str, str]) -> Arg:
     return Ref(names[arg.name]) if isinstance(arg, Ref) else arg
 
 
-def _unused_name(stem: str, used: set[str]) -> str:
-    name, number = stem, 0
+def _unused_name(stem: str, used: dict[str, int]) -> str:
+    """The first of `stem`, `stem_1`, ... that is not used; `used` knows the last number of each."""
+    name = stem
     while name in used:
-        number += 1
-        name = f"{stem}_{number}"
-    used.add(name)
+        used[stem] += 1
+        name = f"{stem}_{used[stem]}"
+    used[name] = 0
     return name
 
 

@@ -1,11 +1,12 @@
 """The kernels that Inductor decides on for a graph: lowering, stopped before code is made."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 from unittest.mock import patch
 
 import torch
+from torch.torch_version import TorchVersion
 
 from passnet.errors import FusionError, InputError, boundary
 from passnet.graph.fake import fake_input
@@ -86,7 +87,11 @@ def lower(
         raise _StopError(read(lowering))
 
     try:
-        with tracing(TracingContext(mode)), patch.object(GraphLowering, "codegen", stop):
+        with (
+            tracing(TracingContext(mode)),
+            patch.object(GraphLowering, "codegen", stop),
+            _ops_handed_on(),
+        ):
             compile_fx(module, list(inputs))
     except Exception as error:
         cause: BaseException | None = error
@@ -96,6 +101,25 @@ def lower(
             raise
         return cause.args[0]
     return None
+
+
+@contextlib.contextmanager
+def _ops_handed_on() -> Iterator[None]:
+    """What Inductor puts in the place of a node says which op it computes.
+
+    From torch 2.13 on Inductor does so itself; before, the node of a product and a sum that became
+    one call was of no op.
+    """
+    replace = torch.fx.Node.replace_all_uses_with
+
+    def replaced(old: torch.fx.Node, new: Any, *args: Any, **kwargs: Any) -> Any:
+        if "custom" in old.meta and isinstance(new, torch.fx.Node) and "custom" not in new.meta:
+            new.meta["custom"] = old.meta["custom"]
+        return replace(old, new, *args, **kwargs)
+
+    needed = TorchVersion(torch.__version__) < "2.13"
+    with patch.object(torch.fx.Node, "replace_all_uses_with", replaced if needed else replace):
+        yield
 
 
 class _StopError(Exception):

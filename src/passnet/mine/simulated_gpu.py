@@ -152,8 +152,9 @@ def _with_choices() -> Iterator[None]:
 
     select, layout = torch._C._select_conv_backend, torch._C._conv_determine_backend_memory_format
 
-    def selected(inputs: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        return None if inputs.is_cuda else select(inputs, *args, **kwargs)
+    def selected(*args: Any, **kwargs: Any) -> Any:
+        inputs: torch.Tensor = args[0] if args else kwargs["input"]  # by name up to torch 2.11
+        return None if inputs.is_cuda else select(*args, **kwargs)
 
     def laid_out(inputs: torch.Tensor, weight: torch.Tensor, backend: Any) -> torch.memory_format:
         if backend is None:

@@ -32,6 +32,10 @@ MAX_TRIMMED_OPS = 4
 MIN_OPS = 4
 """The fewest ops of a classical range that has lost some; the published least of all ranges."""
 
+PLANNED_OPS = 5_000
+"""A graph of more ops is planned in windows of so many: what Inductor takes grows faster than its
+graph. No range of such a graph crosses the end of a window."""
+
 LONE_ELEMENT = "an element of a tuple made elsewhere is no subgraph"
 
 
@@ -65,6 +69,7 @@ def subgraphs(
     classical: Sequence[OpRange] = (),
     kinds: Iterable[SubgraphKind] = SUBGRAPH_KINDS,
     where: str = "graph",
+    planned_ops: int = PLANNED_OPS,
 ) -> Iterator[Subgraph | RangeRefusal]:
     """The subgraphs of a graph, kind by kind, in the order of their ranges.
 
@@ -72,7 +77,7 @@ def subgraphs(
 
     The graph has the specs of its arguments. `classical` are the ranges that a corpus was folded
     into, see `folding.ranges`; one that cannot be cut loses up to `MAX_TRIMMED_OPS` ops at its
-    ends. `where` is named in what is refused.
+    ends. `where` is named in what is refused; `planned_ops` are the most that are planned at once.
 
     Raises:
         GraphError: an op is unknown, or refuses the shapes it is given.
@@ -86,13 +91,36 @@ def subgraphs(
             for start, stop in classical:
                 trimmed = trimmed_range(parent, start, stop, MAX_TRIMMED_OPS, MIN_OPS)
                 yield _subgraph(parent, kind, (start, stop), trimmed)
+        elif len(parent.ops) <= planned_ops:
+            yield from _fusibles(parent, single, 0, where)
         else:
-            try:
-                ranges = fusible_ranges(fusion_plan(single, where).num_kernels())
-            except FusionError as cause:
-                yield RangeRefusal(kind, 0, 0, str(cause))
-                continue
-            yield from (_subgraph(parent, kind, ops) for ops in ranges)
+            for start in range(0, len(parent.ops), planned_ops):
+                stop = min(start + planned_ops, len(parent.ops))
+                yield from _fusibles_of_window(parent, start, stop, where)
+
+
+def _fusibles(
+    parent: Parent, graph: Graph, offset: int, where: str
+) -> Iterator[Subgraph | RangeRefusal]:
+    """The fusible subgraphs of a graph whose first op is that of this number in the parent."""
+    try:
+        ranges = fusible_ranges(fusion_plan(graph, where).num_kernels())
+    except FusionError as cause:
+        yield RangeRefusal("fusible", 0, 0, str(cause))
+        return
+    for start, stop in ranges:
+        yield _subgraph(parent, "fusible", (start + offset, stop + offset))
+
+
+def _fusibles_of_window(
+    parent: Parent, start: int, stop: int, where: str
+) -> Iterator[Subgraph | RangeRefusal]:
+    """The fusible subgraphs of a part of a graph, less a few ops where it cannot be cut there."""
+    window = trimmed_range(parent, start, stop, MAX_TRIMMED_OPS, 1)
+    if window is None:
+        yield RangeRefusal("fusible", start, stop, "the window that it is planned in is no graph")
+        return
+    yield from _fusibles(parent, cut_range(parent, *window), window[0], where)
 
 
 def _singles(parent: Parent) -> Iterator[Subgraph | RangeRefusal]:

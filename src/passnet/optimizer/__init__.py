@@ -19,6 +19,7 @@ graph_engine    the graph that Dynamo finds, rewritten by passes or not, without
 other_runtimes  OpenVINO and ONNX Runtime, where they are installed
 aot_passes      that graph with passes, as a program for AOTInductor
 fresh_values    other arguments of the same form, hostile ones too
+index_bounds    between which whole numbers indices among the arguments may lie
 agreement       whether a way returns what eager torch does
 interleaved     several ways to make one call, timed in turns
 net_state       what a net was like, and what of it has changed since
@@ -26,6 +27,7 @@ call_check      whether a call fits an entry, and why not
 compiled_check  the same in C++, in a few microseconds
 include         that C++
 fast_net        the net that is returned: an entry where a call fits it, else the net as it was
+chosen_passes   the passes for one form of inputs, chosen, and put where ways look for them
 pass_choice     the passes for a net: looked up or written, and the set that saves most
 ranges          the ranges of a net's ops that passes may replace
 judging         passes for one range, written by an author or given, and judged

@@ -14,7 +14,13 @@ import torch
 from passnet.judge.precision import DOWNGRADE, DOWNGRADE_RATIO, relative_error
 from passnet.optimizer.call_check import can_be_bounded, is_dense_in_memory
 from passnet.optimizer.entry import Entry
-from passnet.optimizer.fresh_values import fresh_tensors, hostile_indices, hostile_tensors
+from passnet.optimizer.fresh_values import (
+    drawn_within,
+    fresh_tensors,
+    hostile_indices,
+    hostile_tensors,
+)
+from passnet.optimizer.index_bounds import index_bounds
 from passnet.optimizer.net_call import NetCall
 
 NUM_FRESH = 3
@@ -41,12 +47,14 @@ class Agreement:
     """How near a way comes: the largest relative error of an output, and eager torch's own beside
     float64, None where the net does not run in float64; or why it is wrong. `bound` is the largest
     magnitude of floats in arguments for which it is right; None for any, NaN included.
+    `index_bounds` are, for each tensor, the whole numbers between which it is right; empty for any.
     """
 
     error: float
     eager_error: float | None
     wrong: str | None = None
     bound: float | None = None
+    index_bounds: tuple[tuple[int, int] | None, ...] = ()
 
 
 class EagerComparison:
@@ -78,7 +86,7 @@ class EagerComparison:
 
     def _keep(self, tensors: list[torch.Tensor]) -> bool:
         """Compare on these arguments, if eager torch takes them."""
-        expected = self._try_eager(tensors)
+        expected = self.try_eager(tensors)
         if expected is None:
             return False
         self._sets.append(tensors)
@@ -87,11 +95,11 @@ class EagerComparison:
 
     @cached_property
     def _expected_hostile(self) -> list[list[torch.Tensor] | None]:
-        return [self._try_eager(tensors) for _, tensors in self._hostile]
+        return [self.try_eager(tensors) for _, tensors in self._hostile]
 
     @cached_property
     def _expected_of_indices(self) -> list[list[torch.Tensor] | None]:
-        return [self._try_eager(tensors) for _, tensors in self._indices]
+        return [self.try_eager(tensors) for _, tensors in self._indices]
 
     @cached_property
     def _exact(self) -> list[list[torch.Tensor]]:
@@ -129,13 +137,18 @@ class EagerComparison:
                 return Agreement(error, eager_error, wrong)
         if not entry.is_frozen and (wrong := self._stale_weights(entry)):
             return Agreement(error, eager_error, wrong)
-        wrong = self._hostile_difference(entry, finite=True) or self._index_difference(entry)
-        if wrong:
+        if wrong := self._hostile_difference(entry, finite=True):
             return Agreement(error, eager_error, wrong)
+        bounds: tuple[tuple[int, int] | None, ...] = ()
+        if wrong := self._index_difference(entry):
+            bounds = self._index_bounds if entry.is_frozen else ()
+            wrong = self._difference_within(entry) if bounds else wrong
+            if wrong:
+                return Agreement(error, eager_error, wrong)
         wrong = self._hostile_difference(entry, finite=False)
         if wrong and not (entry.is_frozen and self._can_be_bounded):
             return Agreement(error, eager_error, wrong)
-        return Agreement(error, eager_error, None, self._bound if wrong else None)
+        return Agreement(error, eager_error, None, self._bound if wrong else None, bounds)
 
     def _stale_weights(self, entry: Entry) -> str | None:
         """What is wrong while weights have other values, of a way that reads them at each call."""
@@ -143,7 +156,7 @@ class EagerComparison:
         with _other_values(self._call.weights.values()) as changed:
             if not changed:
                 return None
-            expected = self._try_eager(tensors)
+            expected = self.try_eager(tensors)
             if expected is None:
                 return None
             wrong = compare_outputs(entry.run(list(tensors)), expected, None, False).wrong
@@ -187,11 +200,32 @@ class EagerComparison:
                     return f"with {value} among its whole numbers output {index} has other values"
         return None
 
+    @cached_property
+    def _index_bounds(self) -> tuple[tuple[int, int] | None, ...]:
+        """Between which whole numbers ways may be used that are wrong for others."""
+        return index_bounds(
+            self._call,
+            lambda tensors: self.try_eager(tensors) is not None,
+            widens=self._eager_s <= MAX_EXACT_S,
+        )
+
+    def _difference_within(self, entry: Entry) -> str | None:
+        """What is wrong for whole numbers that are drawn within these bounds."""
+        for seed in range(NUM_FRESH):
+            tensors = drawn_within(self._call, self._index_bounds, seed)
+            expected = self.try_eager(tensors)
+            if expected is not None:
+                wrong = compare_outputs(entry.run(list(tensors)), expected, None, True).wrong
+                if wrong:
+                    return f"with whole numbers up to their bounds, {wrong}"
+        return None
+
     def _eager(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         outputs = self._call.eager_outputs(self._call.filled(tensors))
         return [output.clone() for output in outputs]
 
-    def _try_eager(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+    def try_eager(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        """Eager torch's outputs, None where it raises an error."""
         try:
             return self._eager(tensors)
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)

@@ -14,6 +14,7 @@ from passnet.errors import EngineError, boundary
 from passnet.optimizer.graph_engine import NetGraph, argument_places, net_graph, rewritten
 from passnet.optimizer.net_call import NetCall
 from passnet.passes.cpp import seen_by_tracers
+from passnet.passes.first_call import noting_first_calls
 
 
 class _RewrittenNet(torch.nn.Module):
@@ -53,8 +54,17 @@ def rewritten_program(call: NetCall, passes: Sequence[Path]) -> ExportedProgram:
     these.
 
     Raises:
-        EngineError: the net is not one graph, no pass matches, or the graph cannot be exported.
+        EngineError: the net is not one graph, no pass matches, all of them give way, or the graph
+            cannot be exported.
     """
     net = _RewrittenNet(call, net_graph(call), passes)
-    with boundary(EngineError, "torch.export"), torch.no_grad(), seen_by_tracers():
-        return export(net, tuple(call.tensors()), strict=False)
+    with (
+        boundary(EngineError, "torch.export"),
+        torch.no_grad(),
+        seen_by_tracers(),
+        noting_first_calls() as noted,
+    ):
+        program = export(net, tuple(call.tensors()), strict=False)
+    if noted and all(noted):
+        raise EngineError(f"no pass can be in a package: {'; '.join(sorted({*map(str, noted)}))}")
+    return program

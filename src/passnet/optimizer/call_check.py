@@ -7,7 +7,7 @@ gradients); and where the net is as it was, which `net_state` tells.
 """
 
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -81,6 +81,8 @@ class CallForm:
         is_frozen: whether these must not have been updated.
         storages: those of weights that must hold what they did.
         bound: the largest magnitude of a float in the arguments; None for any.
+        index_bounds: for each leaf the smallest and largest whole number that it may hold, None
+            where it may be any.
     """
 
     args_spec: TreeSpec
@@ -95,6 +97,7 @@ class CallForm:
     is_frozen: bool
     storages: tuple[net_state.RememberedStorage, ...] = ()
     bound: float | None = None
+    index_bounds: tuple[tuple[int, int] | None, ...] = ()
 
 
 def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
@@ -136,6 +139,15 @@ def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
         entry.is_frozen and not entry.compares,
         net_state.remember_storages(weights) if entry.compares else (),
         entry.bound,
+        _by_leaf(entry),
+    )
+
+
+def _by_leaf(entry: Entry) -> tuple[tuple[int, int] | None, ...]:
+    """The bounds of whole numbers, by leaf instead of by tensor."""
+    bounds = iter(entry.index_bounds)
+    return tuple(
+        next(bounds, None) if isinstance(leaf, torch.Tensor) else None for leaf in entry.leaves
     )
 
 
@@ -178,7 +190,7 @@ def find_misfit(
     return (
         _misfit_of_gradients(form, tensors)
         or _misfit_of_net(form)
-        or _misfit_of_values(form, zip(form.names, leaves, strict=True))
+        or _misfit_of_values(form, leaves)
     )
 
 
@@ -189,6 +201,14 @@ def can_be_bounded(tensor: torch.Tensor) -> bool:
     if not tensor.is_floating_point():
         return not tensor.is_complex()
     is_usual = tensor.dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+    return is_usual and tensor.device.type == "cpu" and is_dense_in_memory(tensor)
+
+
+def can_be_within(tensor: torch.Tensor) -> bool:
+    """Whether the whole numbers of a tensor can be looked at in each call: they are of 32 or 64
+    bits, one after the other in the memory of the processor.
+    """
+    is_usual = tensor.dtype in (torch.int32, torch.int64)
     return is_usual and tensor.device.type == "cpu" and is_dense_in_memory(tensor)
 
 
@@ -263,11 +283,12 @@ def _misfit_of_net(form: CallForm) -> tuple[Misfit, str] | None:
     return None
 
 
-def _misfit_of_values(
-    form: CallForm, leaves: Iterable[tuple[str, Any]]
-) -> tuple[Misfit, str] | None:
+def _misfit_of_values(form: CallForm, leaves: Sequence[Any]) -> tuple[Misfit, str] | None:
+    for name, leaf, bounds in zip(form.names, leaves, form.index_bounds, strict=True):
+        if bounds is not None and not bool(((leaf >= bounds[0]) & (leaf <= bounds[1])).all()):
+            return Misfit.VALUES, f"{name} holds numbers beyond {bounds[0]} and {bounds[1]}"
     if form.bound is not None:
-        for name, leaf in leaves:
+        for name, leaf in zip(form.names, leaves, strict=True):
             is_float = isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
             if is_float and not _is_within(leaf, form.bound):
                 return Misfit.VALUES, f"{name} holds NaN, or more than {form.bound:.3g}"

@@ -26,6 +26,7 @@ from passnet.passes import cpp
 
 _NAME = "passnet_call_check"
 _SOURCE = Path(__file__).parent / "include" / "call_check.cpp"
+_ANY = (-(2**63), 2**63 - 1)
 _LETTERS = {tuple: "T", list: "L", dict: "D"}
 
 _log = logging.getLogger("passnet")
@@ -48,7 +49,8 @@ def compiled_check(form: CallForm) -> CallCheck:
     """
     make_check = _extension().make_check
     constants = [not isinstance(leaf, TensorForm) for leaf in form.leaves]
-    leaves = tuple(zip(form.examples, constants, form.same_as, strict=True))
+    bounds = [each or _ANY for each in form.index_bounds]
+    leaves = tuple(zip(form.examples, constants, form.same_as, bounds, strict=True))
     dicts = tuple(each.held for each in form.modules)
     weights = tuple(each.tensor for each in form.weights)
     rest = (

@@ -31,6 +31,7 @@ from passnet.optimizer.other_runtimes import (
     load_onnxruntime,
     load_openvino,
 )
+from passnet.optimizer.record import EngineRecord
 from passnet.passes.backend import Residual
 from passnet.passes.kernel_op import kernels_of
 from passnet.passes.kernel_shims import load_kernels, write_kernels
@@ -86,11 +87,16 @@ def load_entry_of(engine: str, call: NetCall, folder: Path) -> Entry:
         return ENGINES[engine].load(call, folder, engine)
 
 
-def checked_as_asked(entry: Entry, freeze: bool, bound: float | None) -> Entry:
+def checked_as_asked(entry: Entry, freeze: bool, record: EngineRecord) -> Entry:
     """An entry with the checks that its calls need: of the values of weights that are folded in,
     unless a user says that they will not change, and of arguments that are not right in it.
     """
-    return replace(entry, compares=entry.is_frozen and not freeze, bound=bound)
+    return replace(
+        entry,
+        compares=entry.is_frozen and not freeze,
+        bound=record.bound,
+        index_bounds=record.index_bounds,
+    )
 
 
 def _eager(call: NetCall, folder: Path, engine: str) -> Entry:

@@ -26,6 +26,8 @@ class Entry:
             may change; if not, that they were not updated is all that is looked at.
         bound: the largest magnitude of a float among the arguments, none of which may be NaN; None
             where it may be any.
+        index_bounds: for each tensor the smallest and the largest whole number that it may hold,
+            None where it may be any; empty where all may.
         instead: the way for calls that fit but for the values of weights or arguments.
         says: what it is, where that is not what its engine is for other nets.
     """
@@ -40,8 +42,14 @@ class Entry:
     plain: Callable[..., Any] | None = None
     compares: bool = False
     bound: float | None = None
+    index_bounds: tuple[tuple[int, int] | None, ...] = ()
     instead: "Entry | None" = None
     says: str = ""
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it runs only arguments of some values."""
+        return self.bound is not None or bool(self.index_bounds)
 
     def tensors(self) -> list[torch.Tensor]:
         """The tensors of the example."""

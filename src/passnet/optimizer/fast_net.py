@@ -115,7 +115,9 @@ class FastNet(torch.nn.Module):
                 try:
                     outputs = way.entry.run(tensors)
                 except Exception as error:  # noqa: BLE001 (of foreign code: the net says if it is one)
-                    self._warn_of(way.entry.engine, f"{way.entry.engine} failed with {error!r}")
+                    said = str(error).partition("\n")[0]  # traces of C++ follow
+                    failed = f"{way.entry.engine} failed with {type(error).__name__}: {said}"
+                    self._warn_of(way.entry.engine, failed)
                     break
                 finally:
                     way.lock.release()

@@ -1,6 +1,6 @@
 """Other arguments of the same form: fresh values like those of an example, and hostile ones."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -49,19 +49,45 @@ def hostile_tensors(
 
 def hostile_indices(call: NetCall, seed: int) -> Iterator[tuple[int, list[torch.Tensor]]]:
     """Fresh tensors with one whole number each that is hardly an index of anything."""
-    if not any(_may_index(tensor) for tensor in call.tensors()):
+    if not any(may_index(tensor) for tensor in call.tensors()):
         return
     for value in HOSTILE_INDICES:
         generator = torch.Generator().manual_seed(seed)
         tensors = fresh_tensors(call, seed)
         for tensor in tensors:
-            if _may_index(tensor):
+            if may_index(tensor):
                 place = int(torch.randint(tensor.numel(), (), generator=generator))
                 tensor[_index(tensor, place)] = min(value, torch.iinfo(tensor.dtype).max)
         yield value, tensors
 
 
-def _may_index(tensor: torch.Tensor) -> bool:
+def drawn_within(
+    call: NetCall, bounds: Sequence[tuple[int, int] | None], seed: int
+) -> list[torch.Tensor]:
+    """Fresh tensors whose whole numbers are drawn within bounds, both of which occur: in the same
+    places of all tensors, or, with an odd seed, one's smallest where the next has its largest.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    tensors = fresh_tensors(call, seed)
+    place = int(torch.randint(2**31, (), generator=generator))
+    for number, (tensor, ends) in enumerate(zip(tensors, bounds, strict=True)):
+        if ends is not None:
+            numbers = torch.randint(ends[0], ends[1] + 1, (tensor.numel(),), generator=generator)
+            first = place % tensor.numel()
+            numbers[first - 1], numbers[first] = ends if number * seed % 2 == 0 else ends[::-1]
+            tensor.copy_(numbers.reshape(tensor.shape))
+    return tensors
+
+
+def with_number(tensors: list[torch.Tensor], number: int, value: int) -> list[torch.Tensor]:
+    """Tensors of which one, by its number, holds a value in its first place."""
+    tensor = tensors[number]
+    tensor[(0,) * tensor.ndim] = min(value, torch.iinfo(tensor.dtype).max)
+    return tensors
+
+
+def may_index(tensor: torch.Tensor) -> bool:
+    """Whether a tensor holds whole numbers of which torch takes indices."""
     return tensor.dtype in (torch.int32, torch.int64) and bool(tensor.numel())
 
 

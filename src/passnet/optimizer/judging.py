@@ -21,6 +21,7 @@ from passnet.judge.settings import JudgeSettings
 from passnet.judge.trial import Trial
 from passnet.optimizer.library import RangeKey
 from passnet.suite.suite import SuiteGraph, Task
+from passnet.train.author import program_of_name
 
 LEAST_EVALUATIONS = 4
 """A search with fewer cannot find anything."""
@@ -58,9 +59,10 @@ def check_authors(names: tuple[str, ...]) -> None:
         InputError: there is none of a name.
     """
     for name in names:
-        if name not in AUTHORS:
+        if name not in AUTHORS and program_of_name(name) is None:
             raise InputError(
-                f"there is no author {name!r}; there are library, {', '.join(AUTHORS)}"
+                f"there is no author {name!r}; there are library, {', '.join(AUTHORS)}, "
+                f"trained:FOLDER"
                 f"{did_you_mean(name, ['library', *AUTHORS])}"
             )
 
@@ -82,8 +84,11 @@ def let_author_write(
     Of several states the best is judged once more, so that its time is not the luckiest one.
     """
     session = Session(range_task(key), evaluator, first_op=key.num_layouts, is_strided=True)
-    module, name = AUTHORS[author].split(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
+    function: Callable[..., Any] | None = program_of_name(author)
+    if function is None:
+        module, name = AUTHORS[author].split(":")
+        function = getattr(import_module(module), name)
+    assert function is not None, "authors were checked"
     try:
         if author == "search":
             function(session, budget=most_evaluations)

@@ -21,13 +21,12 @@ from passnet.bench.environment import describe_environment
 from passnet.errors import EngineError, InputError, PassnetError, boundary
 from passnet.jobs.cache import cache_folder
 from passnet.optimizer.agreement import EagerComparison
-from passnet.optimizer.blocks import block_times, op_blocks
+from passnet.optimizer.blocks import block_times
 from passnet.optimizer.engines import ENGINES, build_entry_of, checked_as_asked, load_entry_of
 from passnet.optimizer.entry import Entry, leaf_in_words
 from passnet.optimizer.fast_net import FastNet
-from passnet.optimizer.graph_engine import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.interleaved import CallTimes, time_calls
-from passnet.optimizer.kept_passes import KEPT_FOLDER, keep_passes, read_kept_passes
+from passnet.optimizer.kept_passes import KEPT_FOLDER, read_kept_passes
 from passnet.optimizer.net_call import NetCall, name_of
 from passnet.optimizer.other_runtimes import RUNTIMES, is_installed
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
@@ -37,11 +36,8 @@ from passnet.optimizer.record import (
     EngineRecord,
     FormRecord,
     OptimizedRecord,
-    PlaceRecord,
-    RangeRecord,
     RangesRecord,
 )
-from passnet.passes.library import shipped_library
 from passnet.records.serialise import make_folder, read_json, write_json, write_text
 
 ENGINE_FILE = "engine.json"
@@ -55,7 +51,7 @@ FROZEN = ("compile_frozen",)
 in, which are compared at each call if they may change (other runtimes only where they are
 installed), and what is tried only if they may not."""
 
-PAGE_FILE, RANGES_FILE = "report.html", "ranges.json"
+PAGE_FILE = "report.html"
 
 Progress = Callable[[EngineRecord], None]
 
@@ -285,10 +281,10 @@ def _optimize_form(
             records[name] = EngineRecord(name, "untried", "the budget was spent")
         else:
             if name in WITH_PASSES and considered is None:
-                considered = _choose_passes(call, folder, settings, deadline)
+                considered = _considered(call, folder, settings, deadline)
             records[name], entry = _tried(name, call, folder / name, comparison, settings.freeze)
             if entry is not None:
-                entries[name] = checked_as_asked(entry, settings.freeze, records[name].bound)
+                entries[name] = checked_as_asked(entry, settings.freeze, records[name])
         records[name] = replace(records[name], says=records[name].says or ENGINES[name].says)
         if progress is not None:
             progress(records[name])
@@ -327,80 +323,23 @@ def _instead(chosen: str, entries: Mapping[str, Entry], ms: Mapping[str, float])
     """The fastest way that runs what the chosen one does not because of the values of weights or
     arguments: one that holds for any; "" where the chosen one does too, or eager torch is best.
     """
-    if chosen == "eager" or not (entries[chosen].compares or entries[chosen].bound is not None):
+    if chosen == "eager" or not (entries[chosen].compares or entries[chosen].is_bounded):
         return ""
-    for_any = [
-        name for name, entry in entries.items() if not entry.is_frozen and entry.bound is None
-    ]
+    for_any = [name for name, entry in entries.items() if not (entry.is_frozen or entry.is_bounded)]
     best = min(for_any, key=ms.__getitem__)
     return "" if best == "eager" else best
 
 
-def _choose_passes(
+def _considered(
     call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
 ) -> RangesRecord:
-    """Choose passes for the ranges of a net, and put their folders where ways look for them."""
-    from passnet.optimizer.library import PassLibrary
-    from passnet.optimizer.pass_choice import TRAJECTORIES, choose_passes
+    from passnet.optimizer.chosen_passes import passes_of_form
 
-    authors = (*settings.authors, *([settings.asked.name] if settings.asked else []))
-    file = folder / RANGES_FILE
-    if file.is_file():  # of a run that goes on
-        kept = read_json(file, RangesRecord)
-        if kept.authors == authors:
-            return kept
-    for name in WITH_PASSES:
-        shutil.rmtree(folder / name, ignore_errors=True)
-    graphs = captured_graphs(call)
-    if not graphs:
-        return RangesRecord(authors)  # the ways say why there is none
-    library = PassLibrary(Path(settings.library) if settings.library else cache_folder("library"))
+    library = Path(settings.library) if settings.library else cache_folder("library")
     seconds = max(deadline - time.monotonic(), 1.0)
-    choice = choose_passes(
-        [captured for captured, _ in graphs],
-        library,
-        settings.authors,
-        seconds,
-        torch.get_num_threads(),
-        shipped=shipped_library(),
-        llm=settings.asked,
-        trajectories=folder / TRAJECTORIES,
+    return passes_of_form(
+        call, folder, WITH_PASSES, library, settings.authors, settings.asked, seconds
     )
-    home = folder / CHOSEN_FOLDER
-    shutil.rmtree(home, ignore_errors=True)
-    make_folder(home)
-    for number, path in enumerate(choice.folders):
-        shutil.copytree(path, home / f"{number:03}")
-    keep_passes(
-        library, {each.digest for each in choice.results if each.digest}, folder / KEPT_FOLDER
-    )
-    chosen = {(each.result.digest, each.place) for each in choice.chosen}
-    ranges = tuple(
-        RangeRecord(
-            result.ops,
-            len(result.places),
-            sum((result.digest, place) in chosen for place in result.places),
-            result.author,
-            result.status,
-            result.eager_ms,
-            result.pass_ms,
-            result.saved_ms,
-            result.speedup,
-            result.speedup_low,
-            result.speedup_high,
-            result.error,
-            result.digest,
-            tuple(
-                PlaceRecord(place.graph, place.start, place.stop, (result.digest, place) in chosen)
-                for place in result.places
-            ),
-        )
-        for result in choice.results
-    )
-    blocks = tuple(op_blocks(call.net, fx_graph) for _, fx_graph in graphs)
-    record = RangesRecord(authors, ranges, blocks)
-    write_json(file, record)
-    return record
 
 
 def _tried(
@@ -428,7 +367,7 @@ def _tried(
     status = "wrong" if found.wrong else "ok"
     record = EngineRecord(
         name, status, found.wrong, seconds, None, None, found.error, found.eager_error,
-        bound=found.bound, says=entry.says,
+        bound=found.bound, index_bounds=found.index_bounds, says=entry.says,
     )  # fmt: skip
     write_json(file, record)
     return record, None if found.wrong else entry

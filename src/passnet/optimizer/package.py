@@ -68,11 +68,11 @@ def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
         names = [name for name in (form.chosen, form.instead) if name]
         if not has_values:
             names = [name for name in names if not ENGINES[name].is_frozen]
-        bounds = {engine.engine: engine.bound for engine in form.engines}
+        records = {engine.engine: engine for engine in form.engines}
         loaded: Entry | None = None
         for name in reversed(names):
             entry = _loaded(name, call, home / name, folder)
-            entry = checked_as_asked(entry, record.freeze, bounds[name])
+            entry = checked_as_asked(entry, record.freeze, records[name])
             loaded = replace(entry, instead=loaded)
         if loaded is not None:
             entries.append(loaded)

@@ -3,6 +3,7 @@
 from html import escape
 
 from passnet.optimizer.record import FormRecord
+from passnet.report.visible_text import visible
 
 
 def shown(text: str) -> str:
@@ -13,12 +14,7 @@ def shown(text: str) -> str:
         >>> shown("a < b \\u202e")
         'a &lt; b \\\\u202e'
     """
-    if not text.isprintable():
-        text = "".join(
-            letter if letter.isprintable() or letter in "\n\t" else f"\\u{ord(letter):04x}"
-            for letter in text
-        )
-    return escape(text)
+    return escape(visible(text))
 
 
 def in_ms(value: float | None) -> str:

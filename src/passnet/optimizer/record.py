@@ -31,6 +31,8 @@ class EngineRecord:
         compared_ms: where weights are folded in and will not change, what `ms` would be if they
             were compared at each call; None elsewhere.
         bound: the largest magnitude of floats in arguments for which it is right; None for any.
+        index_bounds: for each tensor argument the smallest and largest whole number for which it is
+            right, None where it may be any; empty where all may.
         speedup: over eager torch, as the returned net calls it; None where it was not timed.
         speedup_low: the lower bound of its 95 % interval.
         speedup_high: and the upper one.
@@ -47,6 +49,7 @@ class EngineRecord:
     eager_error: float | None = None
     compared_ms: float | None = None
     bound: float | None = None
+    index_bounds: tuple[tuple[int, int] | None, ...] = ()
     speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None

@@ -2,8 +2,10 @@
 original ops return, and where it has another form, the original ops stay.
 """
 
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -14,6 +16,21 @@ from passnet.passes.pattern import Pattern, as_module
 from passnet.passes.rewrite import Site
 
 _log = logging.getLogger("passnet")
+
+_noted: ContextVar[tuple[list[str | None], ...]] = ContextVar("_noted", default=())
+
+
+@contextlib.contextmanager
+def noting_first_calls() -> Iterator[list[str | None]]:
+    """What became of every replacement that is called for the first time inside: None where it is
+    used, and else why the original ops stay.
+    """
+    noted: list[str | None] = []
+    token = _noted.set((*_noted.get(), noted))
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
 
 
 def check_first_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> None:
@@ -42,6 +59,8 @@ def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[...,
             why = difference(outputs_of(result), original)
         except Exception as cause:  # noqa: BLE001 (boundary: whatever a replacement raises)
             why = f"{type(cause).__name__}: {cause}"
+        for noted in _noted.get():
+            noted.append(None if why is None else f"{name}: its replacement {why}")
         if why is None:
             chosen.append(lambda inputs, args: replacement(*args))
             return result

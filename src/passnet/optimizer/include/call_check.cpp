@@ -59,6 +59,7 @@ struct Leaf {
   uint64_t keys;
   std::vector<int64_t> sizes, strides;
   int64_t same_as;
+  int64_t least, most;  // whole numbers that it may hold
 };
 
 struct Dict {
@@ -328,7 +329,30 @@ bool is_within_bound(double bound, c10::TensorImpl* impl) {
   }
 }
 
+template <typename Whole>
+bool is_between(const void* data, int64_t count, int64_t least, int64_t most) {
+  const Whole* numbers = static_cast<const Whole*>(data);
+  uint64_t span = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
+  bool is_beyond = false;
+  for (int64_t i = 0; i < count; i++)
+    is_beyond |= static_cast<uint64_t>(numbers[i]) - static_cast<uint64_t>(least) > span;
+  return !is_beyond;
+}
+
+bool is_between_bounds(const Leaf& leaf, c10::TensorImpl* impl) {
+  if (leaf.least == INT64_MIN && leaf.most == INT64_MAX) return true;
+  const void* data = static_cast<const char*>(data_of(impl)) +
+                     impl->storage_offset() * static_cast<int64_t>(impl->itemsize());
+  return impl->dtype().toScalarType() == c10::kInt
+      ? is_between<int32_t>(data, impl->numel(), leaf.least, leaf.most)
+      : is_between<int64_t>(data, impl->numel(), leaf.least, leaf.most);
+}
+
 int misfit_of_values(Check& check, const std::vector<PyObject*>& given) {
+  for (size_t i = 0; i < given.size(); i++)
+    if (!check.leaves[i].constant &&
+        !is_between_bounds(check.leaves[i], unpack(given[i]).unsafeGetTensorImpl()))
+      return VALUES;
   if (check.bound >= 0)
     for (size_t i = 0; i < given.size(); i++)
       if (!check.leaves[i].constant &&
@@ -423,8 +447,9 @@ PyObject* make_check(PyObject*, PyObject* held) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(leaves); i++) {
       PyObject *value, *is_constant;
       Leaf leaf{};
-      long long same_as;
-      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(leaves, i), "OOL", &value, &is_constant, &same_as))
+      long long same_as, least, most;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(leaves, i), "OOL(LL)", &value, &is_constant, &same_as,
+                            &least, &most))
         return nullptr;
       if (is_constant == Py_True) {
         leaf.constant = value;
@@ -436,6 +461,8 @@ PyObject* make_check(PyObject*, PyObject* held) {
         leaf.sizes = impl->sizes().vec();
         leaf.strides = impl->strides().vec();
         leaf.same_as = same_as;
+        leaf.least = least;
+        leaf.most = most;
       }
       check->leaves.push_back(std::move(leaf));
     }

@@ -1,0 +1,83 @@
+"""Calls with indices in range may be run by what raises no error for others."""
+
+import torch
+
+from passnet.optimizer.agreement import Agreement, EagerComparison
+from passnet.optimizer.index_bounds import index_bounds
+from passnet.optimizer.net_call import NetCall
+
+IDS = torch.tensor([[3, 5, 11, 7]])
+
+
+class TokenNet(torch.nn.Module):
+    """Words, their kinds, and a mask, as a language model takes them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.kinds = torch.nn.Embedding(40, 8), torch.nn.Embedding(2, 8)
+        self.rest = torch.nn.Linear(8, 8)
+
+    def forward(self, ids: torch.Tensor, kinds: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        hidden = self.rest(self.words(ids) + self.kinds(kinds))
+        return hidden * mask[..., None].to(hidden.dtype)
+
+
+def token_call(**others: torch.Tensor) -> NetCall:
+    tensors = {"ids": IDS, "kinds": torch.zeros_like(IDS), "mask": torch.ones_like(IDS)} | others
+    return NetCall(TokenNet().eval(), tuple(tensors.values()), {})
+
+
+def agreement(call: NetCall, wrong_above: int = 40) -> Agreement:
+    """Of a way that wraps an index around instead of raising an error."""
+
+    def run(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        ids, kinds, mask = tensors
+        with torch.no_grad():
+            outputs = call.net(ids % 40, kinds % 2, mask)
+        return [outputs * (1 + (ids >= wrong_above).any())]
+
+    return EagerComparison(call).agreement(call.entry("folded", run, is_frozen=True))
+
+
+def test_bounds_are_the_rows_of_the_tables_that_an_argument_indexes() -> None:
+    assert agreement(token_call()).index_bounds == ((0, 39), (0, 1), (0, 1))
+
+
+def test_what_is_wrong_up_to_the_bounds_alone_is_wrong() -> None:
+    """39 is in no example, and drawn in every set within the bounds."""
+    found = agreement(token_call(), wrong_above=39)
+    assert found.wrong is not None and "up to their bounds" in found.wrong
+
+
+def test_what_raises_the_same_errors_needs_no_bounds() -> None:
+    call = token_call()
+
+    def run(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        with torch.no_grad():
+            return [call.net(*tensors)]
+
+    entry = call.entry("folded", run, is_frozen=True)
+    found = EagerComparison(call).agreement(entry)
+    assert found.wrong is None and not found.index_bounds
+
+
+def test_a_net_that_refuses_the_bounds_together_keeps_those_of_its_example() -> None:
+    class Sum(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = torch.nn.Embedding(40, 8)
+
+        def forward(self, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+            return self.words(ids + offsets)
+
+    call = NetCall(Sum().eval(), (IDS, IDS * 0), {})
+    comparison = EagerComparison(call)
+    bounds = index_bounds(call, lambda tensors: comparison.try_eager(tensors) is not None)
+    assert bounds == ((3, 11), (0, 0))
+
+
+def test_whole_numbers_that_cannot_be_looked_at_have_no_bounds() -> None:
+    strided = torch.cat([IDS, IDS]).t()[:, :1].t()[:, ::2]
+    call = token_call(ids=strided, kinds=strided * 0, mask=strided * 0 + 1)
+    found = agreement(call)
+    assert found.wrong is not None and not found.index_bounds
