@@ -7,7 +7,7 @@ PIP_ARGS ?=
 BIN := .venv/bin
 RUN := OMP_NUM_THREADS=1 $(BIN)
 
-.PHONY: demo test-quick test test-all lint bench gpu clean
+.PHONY: demo train-demo test-quick test test-all lint bench gpu clean
 
 # With torch fixed, no other package can replace it by a larger build.
 .venv/core: pyproject.toml
@@ -29,6 +29,21 @@ demo: .venv/core
 	$(BIN)/passnet bench run --suite demo-small --out runs/demo-small --seconds 0.2 --brief \
 	  --candidate eager --candidate inductor --candidate inductor@direct \
 	  --candidate examples/passes --candidate examples/passes@direct
+
+.venv/train: .venv/core
+	$(BIN)/pip install -q $(PIP_ARGS) -c .venv/constraints.txt -e '.[train]'
+	touch $@
+
+# An llm from nothing on the shipped training data, then reinforced, then judged on tasks that it has
+# not seen: on two cores, without a network, in less than an hour.
+train-demo: .venv/train
+	rm -rf runs/train
+	$(RUN)/passnet train sft training --out runs/train/untrained --untrained
+	$(RUN)/passnet train sft training --out runs/train/sft --copies 12
+	$(RUN)/passnet train rl training --from runs/train/sft --out runs/train/rl --steps 8
+	$(RUN)/passnet train evaluate --suite passbench-v0 --tasks 60 --data training --teacher \
+	  runs/train/untrained runs/train/sft runs/train/rl --out runs/train/evaluation \
+	  --figure runs/train/curves.svg
 
 # Much of what tests do is to wait for processes, hence one more process than the machine of the goal
 # has cores. Three tiers: in seconds, at each save; in at most five minutes on two quiet cores, for each change;

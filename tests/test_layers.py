@@ -23,7 +23,11 @@ ORDER = (
     "bench",
     "report",
     "agent",
+    "service",
+    "train",
     "optimizer",
+    "profiling",
+    "site",
     "cli",
 )
 ENTRY_POINTS = {"__init__"}
@@ -32,7 +36,7 @@ ENTRY_POINTS = {"__init__"}
 OWN_ARROWS = {"score": {"errors", "records", "score"}}
 """Folders that may import less than what comes before them."""
 
-WITHOUT_TORCH = ("judge/", "score/", "records/", "jobs/", "bench/", "report/", "cli/")
+WITHOUT_TORCH = ("judge/", "score/", "records/", "jobs/", "bench/", "report/", "cli/", "service/")
 WITH_TORCH = ("judge/worker/",)
 """Folders that do not import torch, but for those within them that run beside candidate code."""
 

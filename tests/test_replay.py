@@ -19,7 +19,7 @@ from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
 from tests.conftest import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"
-RUNS = ["demo", "passbench-v1"]
+RUNS = ["demo", "passbench-v0"]
 GROUPINGS = [f"--by={name}" for name in ("time", "ops", "dtype", "domain", "library")]
 
 

@@ -16,7 +16,11 @@ The folders are in the way of the data; each imports only from those before it:
     bench      runs of candidates over suites
     report     tables, figures, listings
     agent      authors of passes, llms or programs, and what is learned from them
+    service    the judge behind a port, for whoever trains an llm
+    train      llms that learn to write passes, with the judge as the reward
     optimizer  whole nets made faster
+    profiling  where default compilation loses, on subgraphs and nets
+    site       runs as pages
     cli        the commands
 """
 

@@ -65,6 +65,10 @@ class MeasureError(PassnetError):
     """The machine cannot be measured on: no lock, no clock, or too noisy."""
 
 
+class TrainingStoppedError(PassnetError):
+    """A monitor ended a training: what is learned is not what was meant, or nothing any more."""
+
+
 @contextmanager
 def boundary(error: type[PassnetError], what: str) -> Iterator[None]:
     """Re-raise whatever foreign code raises inside the block as `error`, with the cause attached.

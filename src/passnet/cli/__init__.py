@@ -14,10 +14,15 @@
     suite          `passnet suite make|list|show|check`
     passes         `passnet pass check`
     bench          `passnet bench run|score|show`
+    score          `passnet score sensitivity`
     optimize       `passnet optimize`
+    profile        `passnet profile`
     judge          `passnet judge audit|attack|doctor`
     agent          `passnet agent run|stats|export|harbor`
+    train          `passnet train data|sft|rl|evaluate`
     library        `passnet library list|show|verify|merge|export|remove`
+    report         `passnet report`
+    leaderboard    `passnet leaderboard add|verify`
 
 Errors of passnet end a command with one sentence and an exit code of `exits`.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,9 @@ def agent() -> None:
 @opt.option("--llm", "The llm that writes, as Inspect names it (openai/…, anthropic/…, hf/…); "
             "scripted plays a script of passnet, scripted/FILE one of your own.",
             metavar="PROVIDER/NAME")  # fmt: skip
-@opt.choice("--author", ["llm", "compiler", "search"], "Who writes the passes: an llm, which is "
-            "the default with --llm, or a program.")  # fmt: skip
+@opt.choice("--author", ["llm", "compiler", "search", "trained"], "Who writes the passes: an llm, "
+            "which is the default with --llm, a program, or a small llm of ours.")  # fmt: skip
+@opt.path("--checkpoint", "The folder of the llm, for the author trained.")
 @opt.out("The run folder")
 @opt.resume
 @opt.llm
@@ -44,9 +46,9 @@ def agent() -> None:
 @opt.held_out
 @opt.judging("strict", seed="the inputs and of the first attempt")
 @opt.json
-def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, out: Path, resume: bool,
-              jobs: int, executor: str, held_out: Suite | None, sandbox: Sandbox, as_json: bool,
-              **options: Any) -> None:  # fmt: skip
+def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, checkpoint: Path | None,
+              out: Path, resume: bool, jobs: int, executor: str, held_out: Suite | None,
+              sandbox: Sandbox, as_json: bool, **options: Any) -> None:  # fmt: skip
     """Let an author write passes for the tasks of a suite, and keep every attempt in a folder.
 
     An llm (--llm) works with tools over many turns; a compiler or a search (--author) writes by
@@ -58,6 +60,14 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, out: Pat
     from passnet.report.progress import progress
 
     settings = _settings(llm, author, sandbox, options)
+    program = None
+    if (author == "trained") != (checkpoint is not None):
+        raise InputError("--author trained and --checkpoint FOLDER go together")
+    if checkpoint is not None:
+        from passnet.train.author import trained_program
+
+        program = trained_program(checkpoint)
+        settings = replace(settings, checkpoint=str(checkpoint))
     print_notes(suite.notes, sandbox)
     total = len(suite.tasks) * settings.num_attempts
     with progress(f"writing passes for {suite.name}", total) as step:
@@ -70,6 +80,7 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, out: Pat
             held_out,
             lambda attempt: step(f"{attempt.task}: {attempt.ending}"),
             on_ray=executor == "ray",
+            program=program,
         )
     for attempt in attempts:
         for text in (attempt.error, attempt.untimed):

@@ -15,10 +15,15 @@ from passnet.cli.extract import extract
 from passnet.cli.graph import graph
 from passnet.cli.interruption import interruptible
 from passnet.cli.judge import judge_group
+from passnet.cli.leaderboard import leaderboard_group
 from passnet.cli.library import library_group
 from passnet.cli.optimize import optimize
 from passnet.cli.passes import pass_group
+from passnet.cli.profile import profile
+from passnet.cli.report import report
+from passnet.cli.score import score_group
 from passnet.cli.suite import suite_group
+from passnet.cli.train import train
 from passnet.errors import InputError, PassnetError, os_error_sentence
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -57,5 +62,6 @@ def main() -> None:
 
 
 for _command in (extract, dataset, graph, pass_group, suite_group, bench, judge_group, agent,
-                 optimize, library_group):  # fmt: skip
+                 optimize, library_group, train, profile, score_group, report,
+                 leaderboard_group):  # fmt: skip
     main.add_command(_command)

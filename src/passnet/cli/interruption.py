@@ -27,6 +27,7 @@ HOLDINGS = {
     "nets.jsonl": "captured nets",
     "graphs.jsonl": "mined graphs",
     "admissions.jsonl": "admissions",
+    "profiles.jsonl": "profiles",
 }
 """What a line is in the files of records that runs go on with."""
 

@@ -1,4 +1,4 @@
-"""`passnet judge`: the judge itself, put to the test."""
+"""`passnet judge`: the judge itself, put to the test, or at the service of others."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from passnet.judge.candidate import CallMode
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.report.tables import Table
+    from passnet.suite.suite import Suite
 
 
 @click.group("judge")
 def judge_group() -> None:
-    """Test the judge itself: whether it catches exploits and leaves honest passes alone."""
+    """Test the judge itself, or let it serve whoever trains an llm."""
 
 
 @judge_group.command("audit")
@@ -257,6 +258,76 @@ def _attack_table(rows: list[dict[str, Any]]) -> Table:
             row.get("filed") or "YES" if row["gained"] else "no",
         ))  # fmt: skip
     return table
+
+
+@judge_group.command("serve")
+@opt.out("The folder of the queue and the answers; what is there goes on.")
+@opt.option("--devices", "What to judge on, a judge for each: cpu:0, or cuda:0,cuda:1. Judges "
+            "compare side by side; while one measures, no other on that hardware runs.",
+            default="cpu:0", metavar="DEVICE,…")  # fmt: skip
+@opt.suites("--suite", "A suite whose tasks clients may name (repeatable); others send the graphs "
+            "of their tasks.", "suites")  # fmt: skip
+@opt.held_out
+@opt.number("--port", "The port to listen on; 0 takes a free one.", default=8321,
+            type=click.IntRange(0, 65535))  # fmt: skip
+@opt.option("--host", "The address to listen on; by default only this machine reaches it. There is "
+            "no TLS: put a proxy before it.", default="127.0.0.1")  # fmt: skip
+@opt.path("--token-file", "A file with the token that clients must bear; by default one is made in "
+          "the folder.")  # fmt: skip
+@opt.executor_name
+@opt.count("--max-waiting", "Submissions that wait at most; clients are told to come back.",
+           default=4096)  # fmt: skip
+@opt.amount("--item-timeout", "The most seconds for one submission, after which its judge is "
+            "started anew and the answer is a fault of the service.", "item_timeout_s",
+            default=300.0)  # fmt: skip
+@opt.choice("--call", ["compiled", "direct", "guarded"], "How passes are called.",
+            default="compiled")  # fmt: skip
+@opt.threads
+@opt.amount("--seconds", "Seconds to measure each candidate on each graph.", default=0.4)
+@opt.number("--seed", "Seed of the inputs.", default=0)
+@opt.self_tolerance
+@opt.sandbox
+@opt.rules("strict")
+@opt.strides
+@opt.count("--memory-mib", "The most memory of a worker, in MiB.", default=8192)
+@opt.amount("--compile-timeout", "The most seconds for loading a candidate and for its first call.",
+            "compile_timeout_s", default=60.0)  # fmt: skip
+@opt.amount("--call-timeout", "The most seconds for any later call.", "call_timeout_s",
+            default=10.0)  # fmt: skip
+def judge_serve(out: Path, devices: str, suites: tuple[str, ...], held_out: Suite | None, port: int,
+                host: str, token_file: Path | None, executor: str, max_waiting: int,
+                item_timeout_s: float, call: CallMode, sandbox: Sandbox,
+                **options: Any) -> None:  # fmt: skip
+    """Judge what clients submit over HTTP, until interrupted: the reward of a training run.
+
+    A kill loses nothing: what waited, waits on when the service is started again with the same
+    --out. What was answered once for the same task and files is answered from there.
+    """
+    from passnet.judge.protocol.messages import WorkerLimits
+    from passnet.service.server import ServicePlan, serve
+    from passnet.service.settings import ServiceLimits, ServiceSettings, parse_devices
+    from passnet.suite.suite import load_suite
+
+    judges = parse_devices(devices)
+    print_notes((), sandbox)
+    timeouts = opt.picked(options, ("compile_timeout_s", "call_timeout_s"))
+    limits = WorkerLimits(options["memory_mib"])
+    options["device"] = judges[0].kind
+    settings = ServiceSettings(opt.run_settings(sandbox, options, limits=limits, **timeouts), call)
+    plan = ServicePlan(
+        out=out,
+        devices=judges,
+        settings=settings,
+        suites={name: load_suite(name) for name in suites},
+        held_out=held_out,
+        limits=ServiceLimits(max_waiting=max_waiting, item_timeout_s=item_timeout_s),
+        host=host,
+        port=port,
+        token=None if token_file is None else token_file.read_text(encoding="utf-8").strip(),
+        on_ray=executor == "ray",
+    )
+    where = token_file or out / "token"
+    serve(plan, lambda url: click.echo(f"serving {url}, with the token in {where}"))
 
 
 @judge_group.command("doctor")

@@ -47,7 +47,8 @@ class TimeSpan(click.ParamType):
 @opt.option("--engine", "Try this way (repeatable); all that fit by default.", "engines",
             multiple=True, metavar="NAME")  # fmt: skip
 @opt.option("--author", "Let this author give passes for ranges of the net (repeatable): library, "
-            "compiler, search.", "authors", multiple=True, metavar="NAME")  # fmt: skip
+            "compiler, search, trained:FOLDER.", "authors", multiple=True,
+            metavar="NAME")  # fmt: skip
 @opt.option("--llm", "Let this llm write passes too, as Inspect names it (openai/…, anthropic/…).",
             metavar="PROVIDER/NAME")  # fmt: skip
 @opt.option("--base-url", "The OpenAI-compatible endpoint to ask, if not the provider's own.",

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passnet.cli import options as opt
-from passnet.cli.output import print_result
+from passnet.cli.output import print_notes, print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.jobs.executors import Executor
-    from passnet.suite.suite import Suite
+    from passnet.report.drawing import OpNote
+    from passnet.suite.suite import Suite, SuiteGraph
 
 svg_option = opt.path("--svg", "A folder to draw a picture of each graph in.")
 
@@ -56,21 +57,53 @@ def list_command(suite: Suite, as_json: bool) -> None:
 @suite_group.command("show")
 @opt.suite_argument
 @svg_option
-def show_command(suite: Suite, svg: Path | None) -> None:
+@opt.flag("--times", "With --svg, run the ops of each graph in eager torch, and show their times.")
+@opt.flag("--fusion", "With --svg, show what Inductor would fuse.")
+def show_command(suite: Suite, svg: Path | None, times: bool = False, fusion: bool = False) -> None:
     """Print the tasks of a suite: their ops, graphs and arguments; with --svg, draw the graphs."""
     from passnet.records.serialise import make_folder, write_text
+    from passnet.report.dot_layout import ABSENT, has_dot
     from passnet.report.drawing import draw
     from passnet.report.listing import list_task
 
     for task in suite.tasks:
         click.echo("\n".join([*list_task(task), ""]))
     if svg is None:
+        if times or fusion:
+            raise InputError("--times and --fusion are shown in drawings; give --svg FOLDER too")
         return
     make_folder(svg)
     graphs = [graph for task in suite.tasks for graph in task.graphs]
+    if not has_dot():
+        print_notes([ABSENT])
     for graph in graphs:
-        write_text(svg / f"{graph.name}.svg", draw(graph.graph, graph.name))
+        notes = _op_notes(graph, times, fusion)
+        write_text(svg / f"{graph.name}.svg", draw(graph.graph, graph.name, notes))
     click.echo(f"{len(graphs)} graphs are drawn in {svg}")
+
+
+def _op_notes(graph: SuiteGraph, times: bool, fusion: bool) -> list[OpNote]:
+    """What is drawn of each op beside the graph."""
+    if not (times or fusion):
+        return []
+    from passnet.graph.build import build
+    from passnet.graph.device import retarget
+    from passnet.mine.cost import torch_arguments
+    from passnet.mine.fusion import fusion_plan
+    from passnet.profiling.eager_ops import op_times
+    from passnet.report.drawing import OpNote
+
+    here = retarget(graph.graph, "cpu")
+    num_ops = len(here.program.ops)
+    all_ms: list[float | None] = [None] * num_ops
+    if times:
+        module = build(here.program, graph.name)
+        all_ms = [op.ms for op in op_times(module, torch_arguments(here, "fresh", 0))]
+    kernels: dict[int, int] = {}
+    if fusion:
+        for number, kernel in enumerate(fusion_plan(here, graph.name).kernels):
+            kernels |= {op: number for op in kernel.ops if op not in kernels}
+    return [OpNote(ms, kernels.get(op)) for op, ms in enumerate(all_ms)]
 
 
 @suite_group.command("check")

@@ -46,6 +46,35 @@ class _Actor:
         return self._work(item)
 
 
+class OpenActor:
+    """One actor with a device of its own, for work that comes as it comes; opened at its first.
+
+    Raises:
+        InputError: Ray is not installed, or no machine of the cluster has such a device.
+    """
+
+    def __init__(
+        self, open_worker: Callable[[], Callable[[Any], Any]], device: ActorDevice
+    ) -> None:
+        self._ray = ray_cluster(max(device.num_cpus, len(os.sched_getaffinity(0))))
+        _check_fit(self._ray, device)
+        kind = self._ray.remote(num_cpus=device.num_cpus, num_gpus=device.num_gpus)(_Actor)
+        self._actor = kind.remote(open_worker)
+
+    @property
+    def lost(self) -> type[Exception]:
+        """What is raised where the actor is gone, with its process or its machine."""
+        return self._ray.exceptions.RayActorError
+
+    def work(self, item: Any) -> Any:
+        """What can be awaited for what becomes of an item."""
+        return self._actor.work.remote(item)
+
+    def end(self) -> None:
+        """End its process at once."""
+        self._ray.kill(self._actor)
+
+
 def run_actors(
     items: Sequence[I],
     open_worker: Callable[[], Callable[[I], R]],
