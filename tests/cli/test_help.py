@@ -104,7 +104,7 @@ MISSPELT = {
     "a flag": (("bench", "run", "--candidate", "null@drect"), "; did you mean @direct?"),
     "another flag": (("bench", "run", "--candidate", "null@garded"), "; did you mean @guarded?"),
     "a library": (("extract", "--list", "tim/resnet18"), "; did you mean timm?"),
-    "a bare library": (("extract", "--list", "torchvison"), "; did you mean torchvision?"),
+    "a bare library": (("extract", "--list", "torchvison"), "; did you mean torchvision or"),
     "a library of --all": (("extract", "--list", "--all", "kornja"), "; did you mean kornia?"),
 }
 

@@ -142,8 +142,9 @@ def _answerer(folder: Path, plan: EvaluationPlan) -> Answerer:
 
 
 def _check_unseen(folder: Path, suite: Suite) -> None:
+    """By content: a suite that was renamed since is the same suite."""
     info = read_json(folder / INFO_FILE, TrainInfo)
-    if info.evaluation.get(suite.name) != suite.content_hash:
+    if suite.content_hash not in info.evaluation.values():
         names = ", ".join(info.evaluation) or "none"
         raise InputError(
             f"{folder}: was trained on data that was kept apart from {names}, not from this "

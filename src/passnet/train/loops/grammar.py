@@ -1,7 +1,7 @@
 """Which words may come next in an answer of the loops form, so that an llm says nothing that has no
 meaning for its prompt.
 
-It knows the syntax, the names that are known at a place, how many axes memory has, and that loops
+It knows the syntax, the names that are known at a place, how many axes memory has, and that indices
 stay inside of them; it does not know what is right. It is a coroutine: it yields the words that may
 come and is sent the one that came.
 """
@@ -13,7 +13,13 @@ from functools import cached_property
 from passnet.errors import CutError, GraphError, InputError
 from passnet.graph.spec import refs
 from passnet.mine.cut import cut_range, parent_of
-from passnet.train.loops.language import ARITY, CASTS, INDEX_CALLS, REDUCTIONS
+from passnet.train.loops.index_grammar import (
+    MAX_INDEX_DEPTH,
+    IndexBounds,
+    IndexGrammar,
+    IndexWords,
+)
+from passnet.train.loops.language import ARITY, CASTS, REDUCTIONS
 from passnet.train.loops.prompt import Prompt
 from passnet.train.loops.symbols import LARGEST_PLAIN
 from passnet.train.loops.teacher import value_names
@@ -22,14 +28,10 @@ DONE = ""
 """Said instead of a word where an answer may end."""
 
 MAX_EXPR_DEPTH = 24
-MAX_INDEX_DEPTH = 6
 MAX_LOCALS = 24
 
 Words = Generator[frozenset[str], str, None]
 Answered = Generator[frozenset[str], str, str]
-IndexBounds = tuple[int, int] | None
-"""The smallest and largest value of an index; None where it is not known."""
-IndexWords = Generator[frozenset[str], str, IndexBounds]
 
 
 @dataclass
@@ -159,17 +161,9 @@ class AnswerGrammar:
     def _constant_call(self, name: str, depth: int) -> Generator[frozenset[str], str, int]:
         left = yield from self._constant(depth + 1)
         if name == "//":
-            return left // (yield from self._divisor())
+            return left // (yield from IndexGrammar({}, self._wholes, self._sizes).divisor())
         right = yield from self._constant(depth + 1)
         return left + right if name == "+" else left * right
-
-    def _divisor(self, depth: int = 0) -> Generator[frozenset[str], str, int]:
-        """A number above zero, or a product of such."""
-        word = yield frozenset((*self._sizes, *(("*",) * (depth < MAX_INDEX_DEPTH))))
-        if word in self._sizes:
-            return self._sizes[word]
-        left = yield from self._divisor(depth + 1)
-        return left * (yield from self._divisor(depth + 1))
 
     def _loops(self, nest: _Nest, letter: str) -> Words:
         number = 0
@@ -243,7 +237,7 @@ class AnswerGrammar:
             yield from self._expr(nest)
             nest.scopes[-1].add(word)
 
-    def _expr(self, nest: _Nest, depth: int = 0) -> Words:
+    def _expr(self, nest: _Nest, depth: int = 0, is_masked: bool = False) -> Words:
         known = {name for scope in nest.scopes for name in scope}
         leaves = {*self._readable, *known, *self._numbers, "at"}
         word = yield frozenset(leaves | ARITY.keys() if depth < MAX_EXPR_DEPTH else leaves)
@@ -252,43 +246,22 @@ class AnswerGrammar:
             yield from self._index(nest, None)
             yield frozenset(("]",))
         elif word in ARITY:
-            for _ in range(ARITY[word]):
-                yield from self._expr(nest, depth + 1)
+            for place in range(ARITY[word]):
+                may_leave = is_masked or (word == "masked" and place == 1)
+                yield from self._expr(nest, depth + 1, may_leave)
         elif word not in known and word in self._readable:
-            yield from self._index_list(nest, self._readable[word])
+            yield from self._index_list(nest, self._readable[word], is_masked)
 
-    def _index_list(self, nest: _Nest, shape: tuple[int, ...]) -> Words:
+    def _index_list(self, nest: _Nest, shape: tuple[int, ...], is_masked: bool = False) -> Words:
+        """An index for each axis; of what is masked, only those inside are read."""
         yield frozenset(("[",))
         for size in shape:
-            yield from self._index(nest, size)
+            yield from self._index(nest, None if is_masked else size)
         yield frozenset(("]",))
 
-    def _index(self, nest: _Nest, size: int | None, depth: int = 0) -> IndexWords:
-        """An index; as one word it stays inside of an axis of some size."""
-        words: dict[str, IndexBounds] = dict(nest.variables)
-        words |= {word: (number, number) for word, number in self._wholes.items()}
-        fitting = [
-            word
-            for word, bounds in words.items()
-            if size is None or (bounds is not None and bounds[0] >= 0 and bounds[1] < size)
-        ]
-        is_deep = depth >= MAX_INDEX_DEPTH
-        word = yield frozenset(fitting if is_deep or size == 1 else (*fitting, *INDEX_CALLS))
-        if word not in INDEX_CALLS:
-            return words.get(word)
-        left = yield from self._index(nest, None, depth + 1)
-        if word in ("//", "%"):
-            divisor = yield from self._divisor()
-            if word == "%":
-                return (0, divisor - 1)
-            return left and (left[0] // divisor, left[1] // divisor)
-        right = yield from self._index(nest, None, depth + 1)
-        if left is None or right is None:
-            return None
-        if word == "+":
-            return (left[0] + right[0], left[1] + right[1])
-        ends = [a * b for a in left for b in right]
-        return (min(ends), max(ends))
+    def _index(self, nest: _Nest, size: int | None) -> IndexWords:
+        """An index that stays inside of an axis of some size; any where the size is None."""
+        return IndexGrammar(nest.variables, self._wholes, self._sizes).words(size)
 
 
 def first_misfit(grammar: AnswerGrammar, answer: str) -> tuple[int, str, frozenset[str]] | None:
