@@ -6,7 +6,7 @@ import pytest
 from passnet.errors import InputError
 from passnet.records.serialise import read_json
 from passnet.suite.suite import load_suite
-from passnet.train.build import write_rows
+from passnet.train.build import read_training, write_rows
 from passnet.train.checkpoint import (
     CARD_FILE,
     INFO_FILE,
@@ -19,7 +19,7 @@ from passnet.train.evaluate import prompt_of
 from passnet.train.loops.grammar import AnswerGrammar, first_misfit
 from passnet.train.policy import open_policy
 from passnet.train.sft import run_sft
-from passnet.train.training_rows import first_structures, read_training
+from passnet.train.training_rows import first_structures
 
 SHIPPED = Path(__file__).parents[2] / "training"
 

@@ -18,12 +18,14 @@ from passnet.train.build import (
     check_apart,
     data_run,
     kept_rows,
+    known_rows,
     merge_rows,
     mine_rows,
+    read_training,
 )
 from passnet.train.examples import TrainingRow
 from passnet.train.nearest import nearest_answer
-from passnet.train.training_rows import TextPair, first_structures, pairs_of, read_training
+from passnet.train.training_rows import TextPair, first_structures, pairs_of
 
 PROMPT = "sizes N0 e9\na0 : float32 N0\nt0 : float32 N0 = mul a0 F0\nreturn ( t0 )\nanswer"
 LOOPS = "range t0 t0\nfor i0 N0 :\n  put t0 [ i0 ] mul a0 [ i0 ] F0\nend"
@@ -104,6 +106,24 @@ def test_mining_that_was_stopped_goes_on_and_repeats_nothing(tmp_path: Path) -> 
     assert manifest.verdicts == {"not judged": manifest.num_rows}
     assert read_training(tmp_path / "data")[1]
     assert merge_rows([tmp_path], tmp_path / "judged", info.settings, keys).num_rows == 0
+
+
+def test_what_other_data_has_is_taken_in_and_not_made_again(tmp_path: Path) -> None:
+    [task] = [task for task in load_suite("demo").tasks if task.name == "gelu_tanh"]
+    keys = read_suite_keys(["demo-small"])
+    info = DataInfo(SCHEMA_VERSION, "captures", keys.hashes, DataSettings(max_windows=3))
+    rows = [captured(task.graphs[0])]
+    mine_rows(rows, tmp_path / "first", info, keys, False, print)
+    data = merge_rows([tmp_path / "first"], tmp_path / "data", info.settings, keys, True)
+    known = {row.structure for row in known_rows(tmp_path / "data")}
+    assert len(known) == data.num_structures > 0
+    mine_rows(rows, tmp_path / "second", info, keys, False, print, passed_over=known)
+    assert known_rows(tmp_path / "second") == []
+    folders = [tmp_path / "second", tmp_path / "data"]
+    again = merge_rows(folders, tmp_path / "both", info.settings, keys, True)
+    assert again.shards == data.shards
+    with pytest.raises(InputError, match=r"training\.json"):
+        known_rows(tmp_path)
 
 
 def test_renaming_changes_names_in_prompt_and_answer_alike() -> None:

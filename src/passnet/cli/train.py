@@ -34,7 +34,8 @@ def _shard(_: click.Context, __: click.Parameter, text: str) -> tuple[int, int]:
            default=8)  # fmt: skip
 @opt.option("--shard", "The part of the captured graphs to work on, as 1/4.", callback=_shard,
             default="1/1", metavar="K/N")  # fmt: skip
-@opt.path("--with", "The folder of another part, whose rows are taken in too (repeatable).",
+@opt.path("--with", "The folder of another part, or training data, whose rows are taken in too and "
+          "not made again (repeatable).",
           "others", multiple=True)  # fmt: skip
 @opt.count("--minutes", "After how many minutes to stop; --resume goes on.")
 @opt.flag("--unjudged", "Write rows that were not judged yet, too.", "has_unjudged")
@@ -51,7 +52,14 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
     from passnet.records.serialise import SCHEMA_VERSION
     from passnet.report.progress import progress
     from passnet.suite.suite_keys import read_suite_keys
-    from passnet.train.build import DataInfo, DataSettings, captured_graphs, merge_rows, mine_rows
+    from passnet.train.build import (
+        DataInfo,
+        DataSettings,
+        captured_graphs,
+        known_rows,
+        merge_rows,
+        mine_rows,
+    )
     from passnet.train.judge_rows import deadline, judge_rows
 
     keys = read_suite_keys(evaluation)
@@ -60,7 +68,8 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
     rows = captured_graphs(captures, shard)
     is_over = deadline(minutes)
     with progress("mining graphs", len(rows)) as step:
-        mine_rows(rows, out, info, keys, resume, step, is_over)
+        known = {row.structure for other in others for row in known_rows(other)}
+        mine_rows(rows, out, info, keys, resume, step, is_over, known)
     if not skips_judge:
         judge_rows(out, info, is_over)
     manifest = merge_rows([out, *others], out, settings, keys, has_unjudged)

@@ -22,8 +22,8 @@ from passnet.graph.spec import Graph, main_float
 from passnet.graph.syntax import gc_paused
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.mine.dtypes import in_dtype
-from passnet.records.parquet import Shard, write_shards
-from passnet.records.serialise import SCHEMA_VERSION, write_json
+from passnet.records.parquet import Shard, check_shards, write_shards
+from passnet.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.train.examples import TRAINING, JudgeVerdict, TrainingRow, make_row, time_limit
 from passnet.train.mining import windows
 
@@ -220,6 +220,40 @@ def _draw(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def read_training(folder: Path) -> tuple[TrainingManifest, list[TrainingRow]]:
+    """Training data with its manifest.
+
+    Raises:
+        InputError: there is none, or a file is not the one described.
+    """
+    manifest = read_json(folder / MANIFEST_FILE, TrainingManifest)
+    files = check_shards(folder, manifest.shards, MANIFEST_FILE)
+    rows = [row for file in files for row in TRAINING.read(file)]
+    if not rows:
+        raise InputError(f"{folder}: holds no row to learn from")
+    return manifest, rows
+
+
+def known_rows(folder: Path) -> list[TrainingRow]:
+    """The rows of a run, with what the judge has said of them; or of written training data.
+
+    Raises:
+        InputError: the folder holds neither.
+    """
+    if not (folder / MADE_FILE).exists():
+        return read_training(folder)[1]
+    rows = [row for made in data_run(folder).records().values() for row in made.rows]
+    verdicts = verdict_run(folder).records()
+    judged = []
+    for row in rows:
+        verdict = verdicts.get(row_key(row))
+        if verdict is not None:
+            judge_s = round(verdict.judge_s, 3)
+            row = replace(row, verdict=verdict.verdict, status=verdict.status, judge_s=judge_s)
+        judged.append(row)
+    return judged
+
+
 def merge_rows(
     folders: Sequence[Path],
     out: Path,
@@ -227,24 +261,11 @@ def merge_rows(
     evaluation: SuiteKeys,
     has_unjudged: bool = False,
 ) -> TrainingManifest:
-    """The training data of some runs as Parquet files with a manifest, in `out`.
+    """The training data of some runs, or data that is there, as files with a manifest in `out`.
 
     Rows that were not judged are left out, but with `has_unjudged`.
     """
-    rows: list[TrainingRow] = []
-    for folder in folders:
-        verdicts = verdict_run(folder).records()
-        for made in data_run(folder).records().values():
-            for row in made.rows:
-                verdict = verdicts.get(row_key(row))
-                if verdict is not None:
-                    row = replace(
-                        row,
-                        verdict=verdict.verdict,
-                        status=verdict.status,
-                        judge_s=round(verdict.judge_s, 3),
-                    )
-                rows.append(row)
+    rows = [row for folder in folders for row in known_rows(folder)]
     judged = [row for row in rows if has_unjudged or row.verdict != "not judged"]
     kept, left_out = kept_rows(judged, settings, evaluation)
     left_out["not judged"] = len(rows) - len(judged)
@@ -280,9 +301,12 @@ def mine_rows(
     resume: bool,
     step: Callable[[str], None],
     until: Callable[[], bool] = lambda: False,
+    passed_over: Iterable[str] = (),
 ) -> int:
     """Make rows of captured graphs, one graph after another, until there are enough structures or
     `until` says so; the number of structures that there are.
+
+    Structures of `passed_over` are known from elsewhere: no row is made of them.
     """
     run = data_run(out)
     complaint = f"{out}: was begun with other settings; choose another --out"
@@ -290,6 +314,7 @@ def mine_rows(
         records = run.records()
         known = {row.structure for made in records.values() for row in made.rows}
         num_structures = len(known)
+        known.update(passed_over)
         with run.recorder(len(records)) as record:
             for row in rows:
                 if num_structures >= info.settings.num_structures or until():

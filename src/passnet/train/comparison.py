@@ -11,7 +11,7 @@ from passnet.report.progress import progress
 from passnet.report.tables import Table
 from passnet.suite.suite import Suite
 from passnet.suite.suite_keys import read_suite_keys
-from passnet.train.build import check_apart
+from passnet.train.build import check_apart, read_training
 from passnet.train.checkpoint import INFO_FILE, TrainInfo
 from passnet.train.evaluate import (
     NEAREST,
@@ -31,7 +31,7 @@ from passnet.train.judging import AnswerJudge
 from passnet.train.loops.prompt import Prompt
 from passnet.train.nearest import nearest_answer
 from passnet.train.policy import open_policy
-from passnet.train.training_rows import pairs_of, read_training
+from passnet.train.training_rows import pairs_of
 
 TEMPERATURE = 0.7
 

@@ -12,6 +12,7 @@ from passnet.errors import GraphError, InputError, MeasureError
 from passnet.graph.files import graph_from_row
 from passnet.judge.settings import TimingPlan
 from passnet.records.serialise import SCHEMA_VERSION, LineWriter, read_json
+from passnet.train.build import read_training
 from passnet.train.checkpoint import INFO_FILE, TrainInfo, keep_llm, load_llm, require_trl
 from passnet.train.examples import TrainingRow
 from passnet.train.judging import QUICK_TIMING, AnswerJudge, JudgedAnswer
@@ -23,7 +24,7 @@ from passnet.train.reward import trial_reward
 from passnet.train.sample_log import SampleLog, monitor_callback
 from passnet.train.samples import sample_of
 from passnet.train.sft import CURVE_FILE, curve_callback
-from passnet.train.training_rows import read_training, split_rows_to_watch
+from passnet.train.training_rows import split_rows_to_watch
 
 ROLLOUTS_FILE = "rollouts.jsonl"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from passnet.errors import InputError
 from passnet.records.serialise import SCHEMA_VERSION
+from passnet.train.build import read_training
 from passnet.train.checkpoint import (
     INFO_FILE,
     SftSettings,
@@ -23,7 +24,6 @@ from passnet.train.training_rows import (
     TextPair,
     first_structures,
     pairs_of,
-    read_training,
     split_rows_to_watch,
 )
 

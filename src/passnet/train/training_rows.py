@@ -1,17 +1,12 @@
-"""Training data read back: rows to learn from, as texts, and those to watch the loss on."""
+"""Rows of training data as texts to learn from, and those to watch the loss on."""
 
 import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from passnet.errors import InputError
-from passnet.records.parquet import check_shards
-from passnet.records.serialise import read_json
 from passnet.train.augment import renamed
-from passnet.train.build import MANIFEST_FILE, TrainingManifest
-from passnet.train.examples import TRAINING, TrainingRow
+from passnet.train.examples import TrainingRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +15,6 @@ class TextPair:
 
     prompt: str
     answer: str
-
-
-def read_training(folder: Path) -> tuple[TrainingManifest, list[TrainingRow]]:
-    """Training data with its manifest.
-
-    Raises:
-        InputError: there is none, or a file is not the one described.
-    """
-    manifest = read_json(folder / MANIFEST_FILE, TrainingManifest)
-    files = check_shards(folder, manifest.shards, MANIFEST_FILE)
-    rows = [row for file in files for row in TRAINING.read(file)]
-    if not rows:
-        raise InputError(f"{folder}: holds no row to learn from")
-    return manifest, rows
 
 
 def split_rows_to_watch(
