@@ -1,8 +1,8 @@
 """Answers of llms and baselines judged on tasks that none has seen, and compared task by task."""
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from statistics import geometric_mean
@@ -130,19 +130,24 @@ def evaluate_system(
     judge: AnswerJudge,
     step: Callable[[str], None],
 ) -> list[AnswerRecord]:
-    """The records of a system on some graphs, made or found in `out`."""
+    """The records of a system on some graphs, made or found in `out`.
+
+    Where nothing is timed, an answer that another system gave to the same graph is not judged
+    again.
+    """
     run = evaluation_run(out)
     complaint = f"{out}: holds another evaluation; choose another --out"
     with run.begin(info, True, unchanged(complaint)):
         records = run.records()
+        known = {} if info.is_timed else {(r.graph, r.answer): r for r in records.values()}
         missing = [graph for graph in graphs if (name, graph.name) not in records]
         prompts = [(graph, prompt_of(graph)) for graph in missing]
-        known = [prompt for _, prompt in prompts if prompt is not None]
-        answers = iter(answerer(known))
+        asked = [prompt for _, prompt in prompts if prompt is not None]
+        answers = iter(answerer(asked))
         with run.recorder(len(records)) as record:
             for graph, prompt in prompts:
                 texts = next(answers) if prompt is not None else [""]
-                made = _judged(name, graph, prompt, texts, judge)
+                made = _judged(name, graph, prompt, texts, judge, known)
                 record(made)
                 records[made.key] = made
                 step(f"{name}: {made.verdict}")
@@ -150,11 +155,25 @@ def evaluate_system(
 
 
 def _judged(
-    name: str, graph: SuiteGraph, prompt: Prompt | None, texts: Sequence[str], judge: AnswerJudge
+    name: str,
+    graph: SuiteGraph,
+    prompt: Prompt | None,
+    texts: Sequence[str],
+    judge: AnswerJudge,
+    known: Mapping[tuple[str, str], AnswerRecord],
 ) -> AnswerRecord:
-    """The record of the first answer that is correct, or else of the first."""
+    """The record of the first answer that is correct, or else of the first; of answers that are
+    `known`, with what is known of them.
+    """
     first: AnswerRecord | None = None
     for text in dict.fromkeys(texts):
+        same = known.get((graph.name, text)) if text else None
+        if same is not None:
+            record = replace(same, system=name, num_samples=len(texts))
+            if record.is_correct:
+                return record
+            first = first or record
+            continue
         judged: JudgedAnswer | None = None
         error: str | None = "the graph has no prompt" if prompt is None else "there is no answer"
         if prompt is not None and text:
