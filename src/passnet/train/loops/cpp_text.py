@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from passnet.agent.authors.cpp_source import CPP_TYPES, ENTRY
 from passnet.errors import InputError
 from passnet.train.loops.language import (
+    BOOLEAN_CALLS,
+    LOW_FLOATS,
+    UNARY,
     Call,
     Expr,
     Index,
@@ -25,8 +28,6 @@ from passnet.train.loops.language import (
     Reduce,
 )
 from passnet.train.loops.symbols import Symbols
-
-LOW_FLOATS = ("bfloat16", "float16")
 
 PRELUDE = """\
 #include "inductor_kernel.h"
@@ -52,39 +53,7 @@ inline int64_t picked(int64_t index, int64_t size) {
 }
 """
 
-_FUNCTIONS = [
-    "exp",
-    "exp2",
-    "expm1",
-    "sqrt",
-    "cos",
-    "sin",
-    "lgamma",
-    "erf",
-    "cosh",
-    "sinh",
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "erfc",
-    "log10",
-    "log2",
-    "log1p",
-    "tan",
-    "tanh",
-    "log",
-    "isinf",
-    "isnan",
-    "floor",
-    "trunc",
-    "ceil",
-    "signbit",
-    "abs",
-]
-_FORMS = {name: f"inductor::{name}({{}})" for name in _FUNCTIONS} | {
+_FORMS = {name: f"inductor::{name}({{}})" for name in UNARY} | {
     "relu": "largest({}, 0)",
     "rsqrt": "(1 / inductor::sqrt({}))",
     "sigmoid": "(1 / (1 + inductor::exp(-{})))",
@@ -125,24 +94,7 @@ _FORMS = {name: f"inductor::{name}({{}})" for name in _FUNCTIONS} | {
     "where": "({} ? {} : {})",
     "masked": "({} ? {} : {})",
 }
-_BOOLEAN = frozenset(
-    [
-        "eq",
-        "ne",
-        "lt",
-        "gt",
-        "le",
-        "ge",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "logical_not",
-        "isinf",
-        "isnan",
-        "signbit",
-    ]
-)
-_REAL = frozenset(_FUNCTIONS) | {"rsqrt", "sigmoid", "truediv", "reciprocal", "pow", "round"}
+_REAL = (UNARY - {"relu", "logical_not", "bitwise_not", "sign", "neg"}) | {"truediv", "pow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +295,7 @@ class _CppWriter:
         if name == "mod" and dtype in ("float32", "float64"):
             a, b = texts
             return f"({a} - {b} * inductor::floor({a} / {b}))", dtype
-        return _FORMS[name].format(*texts), "bool" if name in _BOOLEAN else dtype
+        return _FORMS[name].format(*texts), "bool" if name in BOOLEAN_CALLS else dtype
 
     def _word(self, word: str) -> tuple[str, str]:
         for scope in reversed(self._scopes):

@@ -115,7 +115,26 @@ CASTS = frozenset(
         "bool",
     ]
 )
+LOW_FLOATS = ("bfloat16", "float16")
 TERNARY = frozenset(("where", "masked"))
+BOOLEAN_CALLS = frozenset(
+    [
+        "eq",
+        "ne",
+        "lt",
+        "gt",
+        "le",
+        "ge",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "logical_not",
+        "isinf",
+        "isnan",
+        "signbit",
+    ]
+)
+"""Calls that give true or false, whatever the dtypes of their arguments."""
 ARITY = {
     **dict.fromkeys(UNARY | CASTS, 1),
     **dict.fromkeys(BINARY, 2),

@@ -17,6 +17,8 @@ from passnet.train.loops.indices import Bounds, axis_indices, index_words
 from passnet.train.loops.inductor_loops import InductorLoops, LoopNode, LoopValue
 from passnet.train.loops.language import (
     ARITY,
+    BOOLEAN_CALLS,
+    LOW_FLOATS,
     Call,
     Expr,
     Index,
@@ -37,23 +39,7 @@ from passnet.train.loops.symbols import LARGEST_PLAIN, Symbols
 MAX_VALUES = 600
 """Values of a nest beyond which it is not written down."""
 
-LOW_FLOATS = ("bfloat16", "float16")
 FLOATS = (*LOW_FLOATS, "float32", "float64")
-_COMPARISONS = frozenset(
-    [
-        "eq",
-        "ne",
-        "lt",
-        "gt",
-        "le",
-        "ge",
-        "logical_and",
-        "logical_or",
-        "logical_not",
-        "isinf",
-        "isnan",
-    ]
-)
 _RENAMED = {"remainder": "mod", "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor"}
 
 LoopSizes = tuple[int, ...]
@@ -412,7 +398,7 @@ def _reduced(kind: str) -> str:
 
 
 def _result_dtype(name: str, args: Sequence[_Node]) -> str:
-    if name in _COMPARISONS:
+    if name in BOOLEAN_CALLS:
         return "bool"
     dtypes = [arg.dtype for arg in (args[1:] if name == "where" else args)]
     if "float64" in dtypes:
