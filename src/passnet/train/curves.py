@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from passnet.records.serialise import read_lines
+from passnet.records.serialise import read_json, read_lines
+from passnet.train.checkpoint import INFO_FILE, TrainInfo
 from passnet.train.evaluate import SystemSummary
 from passnet.train.sft import CURVE_FILE
 
@@ -31,15 +33,36 @@ def read_curve(folder: Path) -> list[CurvePoint]:
     ]
 
 
+def learning_curve(
+    runs: Sequence[Path], systems: Sequence[SystemSummary]
+) -> list[tuple[int, SystemSummary]]:
+    """Fine-tuned llms by the number of structures that they learned from; the last of each number.
+
+    Nothing where they do not differ in it.
+    """
+    figures = {each.system: each for each in systems}
+    infos = {folder.name: read_json(folder / INFO_FILE, TrainInfo) for folder in runs}
+    points = {
+        info.num_structures: figures[name]
+        for name, info in infos.items()
+        if info.stage == "sft" and name in figures
+    }
+    return sorted(points.items()) if len(points) > 1 else []
+
+
 def draw_training(runs: Sequence[Path], systems: Sequence[SystemSummary], file: Path) -> None:
     """Draw the curves of some runs, and the figures of some systems, in a file."""
     from matplotlib.figure import Figure
 
     curves = {folder: read_curve(folder) for folder in runs}
     reinforced = [f for f, points in curves.items() if any(p.reward is not None for p in points)]
-    figure = Figure(figsize=(12 if reinforced else 8, 3.6), layout="constrained")
-    losses, shares, *others = figure.subplots(1, 3 if reinforced else 2)
-    rewards = others[0] if others else losses
+    by_structures = learning_curve(runs, systems)
+    num_axes = 2 + bool(reinforced) + bool(by_structures)
+    figure = Figure(figsize=(4 * num_axes, 3.6), layout="constrained")
+    losses, shares, *others = figure.subplots(1, num_axes)
+    rewards = others[0] if reinforced else losses
+    if by_structures:
+        _draw_learning_curve(others[-1], by_structures)
     for folder, points in curves.items():
         is_reward_run = folder in reinforced
         for axes, name in ((losses, "loss"), (losses, "eval_loss"), (rewards, "reward")):
@@ -63,3 +86,14 @@ def draw_training(runs: Sequence[Path], systems: Sequence[SystemSummary], file: 
     shares.set(xlabel="correct, %", xlim=(0, 100))
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file)
+
+
+def _draw_learning_curve(axes: Any, points: Sequence[tuple[int, SystemSummary]]) -> None:
+    numbers = [number for number, _ in points]
+    middles = [100 * each.correct for _, each in points]
+    lows = [100 * (each.correct - each.correct_low) for _, each in points]
+    highs = [100 * (each.correct_high - each.correct) for _, each in points]
+    axes.errorbar(numbers, middles, yerr=[lows, highs], marker="o", capsize=3)
+    axes.set(xlabel="structures learned from", ylabel="correct, %", xscale="log", ylim=(0, None))
+    axes.set_xticks(numbers, [f"{number:,}" for number in numbers], rotation=45)
+    axes.minorticks_off()

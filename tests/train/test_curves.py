@@ -1,0 +1,49 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from passnet.records.serialise import SCHEMA_VERSION, write_json
+from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
+from passnet.train.curves import draw_training, learning_curve
+from passnet.train.evaluate import SystemSummary
+from passnet.train.sft import CURVE_FILE
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Path]:
+    folders = []
+    for name, stage, num in (("small", "sft", 500), ("large", "sft", 4000), ("rl", "rl", 4000)):
+        folder = tmp_path / name
+        folder.mkdir()
+        info = TrainInfo(SCHEMA_VERSION, stage, 1, num, num, (), {}, SftSettings(), 1.0)
+        write_json(folder / INFO_FILE, info)
+        rows = [{"step": n, "loss": 1 / n, "eval_loss": 2 / n} for n in (10, 20)]
+        if stage == "rl":
+            rows = [{"step": n, "reward": n / 20} for n in (1, 2)]
+        (folder / CURVE_FILE).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        folders.append(folder)
+    return folders
+
+
+def figures(*names: str) -> list[SystemSummary]:
+    return [
+        SystemSummary(name, 10, 10, n / 10, n / 20, n / 5, None, None, 0)
+        for n, name in enumerate(names, 1)
+    ]
+
+
+def test_a_learning_curve_is_of_llms_that_differ_in_structures(runs: list[Path]) -> None:
+    systems = figures("teacher", "small", "large", "rl")
+    points = learning_curve(runs, systems)
+    assert [(number, each.system) for number, each in points] == [(500, "small"), (4000, "large")]
+    assert learning_curve(runs[1:], systems) == []
+
+
+def test_the_figure_names_what_it_shows(runs: list[Path], tmp_path: Path) -> None:
+    draw_training(runs, figures("teacher", "small", "large", "rl"), tmp_path / "all.svg")
+    draw_training(runs[:1], figures("small"), tmp_path / "one.svg")
+    whole, one = ((tmp_path / name).read_text() for name in ("all.svg", "one.svg"))
+    for label in ("structures learned from", "correct, %", "loss of a word", "reward"):
+        assert f"<!-- {label} -->" in whole
+    assert "structures learned from" not in one and "<!-- reward -->" not in one
