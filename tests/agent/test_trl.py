@@ -1,42 +1,24 @@
 """TRL's trainer reads the chats that are exported; skipped where TRL is not installed."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passnet.agent.training_data import write_chats
-from passnet.extract.torchvision_ops import import_torchvision
 from tests.agent.attempts import ATTEMPT, different, load_rows, selection
+from tests.agent.byte_tokenizer import byte_tokenizer
 
 pytest.importorskip("trl", reason="TRL is not installed (pip install trl)")
 pytestmark = pytest.mark.slow
 
-MARKS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
 UNTRAINED = -100
 
 
 @pytest.fixture
 def tokenizer() -> Any:
     """One token a byte, with the chat template with which TRL trains Qwen 3."""
-    with suppress(ImportError):
-        import_torchvision()  # transformers imports it where it is there
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-    from trl import chat_template_utils
-
-    letters = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *MARKS]
-    plain = Tokenizer(models.BPE({letter: number for number, letter in enumerate(letters)}, []))
-    plain.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    plain.decoder = decoders.ByteLevel()
-    plain.add_special_tokens(list(MARKS))
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=plain, eos_token="<|im_end|>", pad_token="<|endoftext|>"
-    )
-    folder = Path(chat_template_utils.__file__).parent / "chat_templates"
-    tokenizer.chat_template = (folder / "qwen3_training.jinja").read_text(encoding="utf-8")
-    return tokenizer
+    return byte_tokenizer("qwen3_training.jinja")
 
 
 @pytest.fixture

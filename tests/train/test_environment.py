@@ -2,9 +2,7 @@
 
 import asyncio
 import pickle
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -21,6 +19,7 @@ from passnet.train.sample_log import SampleLog
 from passnet.train.samples import SAMPLES_FILE, Sample
 from passnet.train.service_evaluator import ServiceEvaluator
 from recipes.gpu.train import GpuRecipe, train
+from tests.agent.byte_tokenizer import byte_tokenizer
 from tests.judge.folders import small_graph
 from tests.service.running import LIST, kernel, serving
 
@@ -68,30 +67,12 @@ def test_rows_have_the_task_and_what_the_llm_is_told():
     assert "in_0 + in_1" in row["prompt"][1]["content"]
 
 
-MARKS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
-
-
 def tiny_llm():
     """A random llm with one token a byte, and the chat template of Qwen 3."""
-    from passnet.extract.torchvision_ops import import_torchvision
-
-    with suppress(ImportError):
-        import_torchvision()  # transformers imports it where it is there
+    tokenizer = byte_tokenizer("qwen3.jinja")
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
-    from trl import chat_template_utils
+    from transformers import Qwen3Config, Qwen3ForCausalLM
 
-    letters = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *MARKS]
-    plain = Tokenizer(models.BPE({letter: number for number, letter in enumerate(letters)}, []))
-    plain.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    plain.decoder = decoders.ByteLevel()
-    plain.add_special_tokens(list(MARKS))
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=plain, eos_token="<|im_end|>", pad_token="<|endoftext|>"
-    )
-    folder = Path(chat_template_utils.__file__).parent / "chat_templates"
-    tokenizer.chat_template = (folder / "qwen3.jinja").read_text(encoding="utf-8")
     torch.manual_seed(0)
     config = Qwen3Config(
         vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=1,
