@@ -6,8 +6,8 @@ import pytest
 from passnet.records.serialise import SCHEMA_VERSION, write_json
 from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
 from passnet.train.curves import draw_training, learning_curve
-from passnet.train.evaluate import SystemSummary
 from passnet.train.sft import CURVE_FILE
+from passnet.train.summaries import SystemSummary
 
 
 @pytest.fixture

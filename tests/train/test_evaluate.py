@@ -10,13 +10,12 @@ from passnet.train.evaluate import (
     EvaluationInfo,
     chosen_graphs,
     evaluate_system,
-    paired_difference,
     prompt_of,
-    summary,
     teacher_answers,
 )
 from passnet.train.judging import JudgedAnswer
 from passnet.train.rl import _filled, _reward
+from passnet.train.summaries import log_scores, paired_gain, summary
 
 
 def record(system: str, number: int, is_correct: bool) -> AnswerRecord:
@@ -28,10 +27,31 @@ def record(system: str, number: int, is_correct: bool) -> AnswerRecord:
 def test_systems_are_compared_task_by_task() -> None:
     good = [record("a", n, True) for n in range(40)]
     bad = [record("b", n, n % 2 == 0) for n in range(40)]
-    gain, low, high = paired_difference(good, bad)
-    assert gain == 0.5 and 0.3 < low < 0.5 < high < 0.7
-    assert paired_difference(good, good) == (0, 0, 0)
+    gain = paired_gain("a", good, "b", bad)
+    assert gain.gain == 0.5 and 0.3 < gain.low < 0.5 < gain.high < 0.7
+    assert gain.score_ratio is None, "nothing was timed"
+    same = paired_gain("a", good, "a", good)
+    assert (same.gain, same.low, same.high) == (0, 0, 0)
     assert summary("b", bad).correct == 0.5
+
+
+def timed(system: str, number: int, speedup: float, verdict: str = "correct") -> AnswerRecord:
+    status = "unstable" if verdict == "not judged" else "ok"
+    smallest_t = -10 if verdict == "correct" else None
+    return AnswerRecord(system, f"task{number}", f"graph{number}", "", 1, verdict, status,
+                        smallest_t, speedup, 0.9 * speedup, (), None, 0.0)  # fmt: skip
+
+
+def test_scores_are_compared_task_by_task_without_what_the_judge_could_not_say() -> None:
+    fast = [timed("a", n, 2.0) for n in range(30)]
+    wrong = [timed("b", n, 1.0, "wrong") for n in range(29)] + [timed("b", 29, 1.0, "not judged")]
+    figures = summary("a", fast)
+    assert figures.score == pytest.approx((2.0, 2.0, 2.0)) and figures.faster == 1.0
+    assert summary("b", wrong).not_judged == 1 and "task29" not in log_scores(wrong)
+    score, low, high = summary("b", wrong).score or (0.0, 0.0, 0.0)
+    assert 0.1 < low == pytest.approx(score) == high < 0.4, "errors are tolerated at large t only"
+    ratio = paired_gain("a", fast, "b", wrong).score_ratio
+    assert ratio == pytest.approx((2.0 / score, 2.0 / score, 2.0 / score))
 
 
 def test_what_the_judge_cannot_say_moves_nothing() -> None:

@@ -6,7 +6,7 @@ examples           a row of training data, made by a teacher
 judging            the judge over rows and answers: correct or not, or timed shortly
 build              training data mined, answered, balanced and kept apart from evaluation
 judge_rows         the rows of a run judged one by one
-training_rows      training data read back, as texts
+training_rows      rows of training data as texts
 augment            a row under other names
 tokenizer          a token for each word
 checkpoint         llms as they are kept, with a model card
@@ -16,6 +16,7 @@ policy             an llm that answers prompts
 nearest            the nearest neighbour as a baseline
 evaluate           the answers of a system judged on tasks that it has not seen
 comparison         several systems on the same tasks
+summaries          their figures: how often correct, AS, and one beside the other
 curves             the figure of a training
 author             a trained llm as author of passes
 reward             what the judge's trials of an answer are worth

@@ -19,18 +19,22 @@ from passnet.train.evaluate import (
     Answerer,
     AnswerRecord,
     EvaluationInfo,
-    SystemSummary,
     chosen_graphs,
     evaluate_system,
-    evaluation_table,
-    paired_difference,
-    summary,
     teacher_answers,
 )
 from passnet.train.judging import AnswerJudge
 from passnet.train.loops.prompt import Prompt
 from passnet.train.nearest import nearest_answer
 from passnet.train.policy import open_policy
+from passnet.train.summaries import (
+    PairedGain,
+    SystemSummary,
+    gain_table,
+    paired_gain,
+    summary,
+    summary_table,
+)
 from passnet.train.training_rows import pairs_of
 
 TEMPERATURE = 0.7
@@ -52,17 +56,6 @@ class EvaluationPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedGain:
-    """How much more often the first system is correct than the other, with its interval."""
-
-    system: str
-    other: str
-    gain: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class SystemComparison:
     """The figures of all systems, and of each beside the one before it."""
 
@@ -72,11 +65,7 @@ class SystemComparison:
 
     def tables(self) -> list[Table]:
         """As tables for the terminal."""
-        gains = Table("Beside each other", ("system", "beside", "correct, points more", "95 %"))
-        for gain in self.gains:
-            interval = f"{100 * gain.low:+.1f} – {100 * gain.high:+.1f}"
-            gains.rows.append((gain.system, gain.other, f"{100 * gain.gain:+.1f}", interval))
-        return [evaluation_table(self.systems), gains]
+        return [summary_table(self.systems), gain_table(self.gains)]
 
 
 def compare(
@@ -121,9 +110,7 @@ def compare(
             records[name] = evaluate_system(name, answerer, graphs, out, info, judge, step)
     ordered = list(records)
     pairs_of_systems = [(a, b) for n, a in enumerate(ordered) for b in ordered[:n]]
-    gains = tuple(
-        PairedGain(a, b, *paired_difference(records[a], records[b])) for a, b in pairs_of_systems
-    )
+    gains = tuple(paired_gain(a, records[a], b, records[b]) for a, b in pairs_of_systems)
     summaries = tuple(summary(name, part) for name, part in records.items())
     return SystemComparison(suite.name, summaries, gains)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from passnet.records.serialise import read_json, read_lines
 from passnet.train.checkpoint import INFO_FILE, TrainInfo
-from passnet.train.evaluate import SystemSummary
 from passnet.train.sft import CURVE_FILE
+from passnet.train.summaries import SystemSummary
 
 
 @dataclass(frozen=True)

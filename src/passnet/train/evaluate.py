@@ -5,13 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from statistics import geometric_mean
 
 from passnet.agent.files import Files
 from passnet.errors import GraphError, InputError, MeasureError, PassnetError
 from passnet.jobs.run_folder import RunFolder, unchanged
-from passnet.report.tables import Table
-from passnet.score.es import Score, aggregate, es_by_t
 from passnet.suite.suite import Suite, SuiteGraph
 from passnet.train.examples import time_limit, whole_or_ranges
 from passnet.train.judging import AnswerJudge, JudgedAnswer
@@ -19,7 +16,6 @@ from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.language import print_answer
 from passnet.train.loops.prompt import Prompt, loops_prompt
 
-NUM_RESAMPLES = 2000
 TEACHER, NEAREST, EAGER = "teacher", "nearest neighbour", "eager"
 
 Answerer = Callable[[Sequence[Prompt]], list[list[str]]]
@@ -68,14 +64,6 @@ class AnswerRecord:
     def is_correct(self) -> bool:
         """Whether the judge found it correct."""
         return self.verdict == "correct"
-
-    @property
-    def log_score(self) -> float:
-        """The logarithm of its AS as a task of one graph."""
-        from math import log
-
-        score = Score(self.status, self.smallest_t, self.speedup)  # type: ignore[arg-type]
-        return log(aggregate(es_by_t([score])))
 
 
 def chosen_graphs(
@@ -203,107 +191,3 @@ def _judged(
         first = first or record
     assert first is not None, "there is one answer at least"
     return first
-
-
-@dataclass(frozen=True, slots=True)
-class SystemSummary:
-    """How a system did: shares with their 95 % intervals over tasks, and AS where it was timed."""
-
-    system: str
-    num_graphs: int
-    num_tasks: int
-    correct: float
-    correct_low: float
-    correct_high: float
-    faster: float | None
-    score: float | None
-    findings: int
-
-
-def summary(name: str, records: Sequence[AnswerRecord], seed: int = 0) -> SystemSummary:
-    """The figures of a system."""
-    low, high = bootstrap(records, lambda part: _mean([r.is_correct for r in part]), seed)
-    timed = [record for record in records if record.speedup is not None]
-    return SystemSummary(
-        name,
-        len(records),
-        len({record.task for record in records}),
-        _mean([record.is_correct for record in records]),
-        low,
-        high,
-        _mean([r.is_correct and (r.speedup_low or 0) > 1 for r in records]) if timed else None,
-        geometric_mean(_task_scores(records)) if timed else None,
-        sum(bool(record.findings) for record in records),
-    )
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _task_scores(records: Sequence[AnswerRecord]) -> list[float]:
-    by_task: dict[str, list[Score]] = {}
-    for record in records:
-        score = Score(record.status, record.smallest_t, record.speedup)  # type: ignore[arg-type]
-        by_task.setdefault(record.task, []).append(score)
-    return [aggregate(es_by_t(scores)) for scores in by_task.values()]
-
-
-def bootstrap(
-    records: Sequence[AnswerRecord],
-    figure: Callable[[Sequence[AnswerRecord]], float],
-    seed: int = 0,
-) -> tuple[float, float]:
-    """The 95 % interval of a figure over the choice of tasks."""
-    draw = random.Random(seed)  # noqa: S311 (no secret)
-    by_task: dict[str, list[AnswerRecord]] = {}
-    for record in records:
-        by_task.setdefault(record.task, []).append(record)
-    tasks = list(by_task.values())
-    figures = sorted(
-        figure([record for part in draw.choices(tasks, k=len(tasks)) for record in part])
-        for _ in range(NUM_RESAMPLES)
-    )
-    return figures[int(0.025 * NUM_RESAMPLES)], figures[int(0.975 * NUM_RESAMPLES) - 1]
-
-
-def paired_difference(
-    one: Sequence[AnswerRecord], other: Sequence[AnswerRecord], seed: int = 0
-) -> tuple[float, float, float]:
-    """How much more often the first is correct than the other on the same graphs, with its 95 %
-    interval over tasks.
-
-    Raises:
-        InputError: they have no graph in common.
-    """
-    theirs = {record.graph: record for record in other}
-    pairs = [(record, theirs[record.graph]) for record in one if record.graph in theirs]
-    if not pairs:
-        raise InputError("the two systems have no graph in common")
-    gains = {a.graph: float(a.is_correct) - float(b.is_correct) for a, b in pairs}
-
-    def figure(part: Sequence[AnswerRecord]) -> float:
-        return _mean([gains[record.graph] for record in part])
-
-    records = [record for record, _ in pairs]
-    return figure(records), *bootstrap(records, figure, seed)
-
-
-def evaluation_table(summaries: Sequence[SystemSummary]) -> Table:
-    """One row a system."""
-    table = Table(
-        "Tasks of evaluation, never learned from",
-        ("system", "graphs", "correct %", "95 % interval", "faster %", "AS", "cheats"),
-        note="correct: by the strict rules, at t = -5. The interval is over tasks.",
-    )
-    for each in summaries:
-        table.rows.append((
-            each.system,
-            str(each.num_graphs),
-            f"{100 * each.correct:.1f}",
-            f"{100 * each.correct_low:.1f} – {100 * each.correct_high:.1f}",
-            "–" if each.faster is None else f"{100 * each.faster:.1f}",
-            "–" if each.score is None else f"{each.score:.3f}",
-            str(each.findings),
-        ))  # fmt: skip
-    return table

@@ -4,6 +4,7 @@ language        an answer as a tree, printed and parsed
 symbols         the numbers of a graph as symbols
 prompt          the prompt of a graph
 grammar         which words may come next in an answer
+index_grammar   which may come next in an index, so that it stays inside of its axis
 indices         addresses as an index for each axis
 inductor_loops  the loops that Inductor decides on, as data
 range_writer    these loops in the language

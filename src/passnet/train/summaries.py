@@ -1,0 +1,167 @@
+"""The figures of systems that answered the same tasks: how often each is correct, and its AS."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+from passnet.errors import InputError
+from passnet.report.tables import Table
+from passnet.score.es import Score, aggregate, es_by_t
+from passnet.train.evaluate import AnswerRecord
+
+NUM_RESAMPLES = 2000
+
+FigureInterval = tuple[float, float, float]
+"""A figure, and its 95 % interval over the choice of tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSummary:
+    """How a system did: shares with their 95 % intervals over tasks, and AS where it was timed.
+
+    `not_judged` counts graphs on which the judge could not say; they are in no AS, and not correct.
+    """
+
+    system: str
+    num_graphs: int
+    num_tasks: int
+    correct: float
+    correct_low: float
+    correct_high: float
+    faster: float | None
+    score: FigureInterval | None
+    findings: int
+    not_judged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PairedGain:
+    """How much more often the first system is correct than the other, with its interval; and its
+    AS divided by the other's, where both were timed.
+    """
+
+    system: str
+    other: str
+    gain: float
+    low: float
+    high: float
+    score_ratio: FigureInterval | None = None
+
+
+def summary(name: str, records: Sequence[AnswerRecord], seed: int = 0) -> SystemSummary:
+    """The figures of a system."""
+    share, low, high = bootstrap([(r.task, float(r.is_correct)) for r in records], seed)
+    is_timed = any(record.speedup is not None for record in records)
+    return SystemSummary(
+        name,
+        len(records),
+        len({record.task for record in records}),
+        share,
+        low,
+        high,
+        _mean([r.is_correct and (r.speedup_low or 0) > 1 for r in records]) if is_timed else None,
+        _exponential(bootstrap(list(log_scores(records).items()), seed)) if is_timed else None,
+        sum(bool(record.findings) for record in records),
+        sum(record.verdict == "not judged" for record in records),
+    )
+
+
+def paired_gain(
+    name: str,
+    one: Sequence[AnswerRecord],
+    other_name: str,
+    other: Sequence[AnswerRecord],
+    seed: int = 0,
+) -> PairedGain:
+    """The first system beside the other, on the graphs that both have.
+
+    Raises:
+        InputError: they have no graph in common.
+    """
+    theirs = {record.graph: record for record in other}
+    pairs = [(record, theirs[record.graph]) for record in one if record.graph in theirs]
+    if not pairs:
+        raise InputError("the two systems have no graph in common")
+    gains = [(a.task, float(a.is_correct) - float(b.is_correct)) for a, b in pairs]
+    ratio = None
+    if all(any(each.speedup is not None for each in part) for part in (one, other)):
+        scores, their_scores = log_scores(one), log_scores(other)
+        tasks = [task for task in scores if task in their_scores]
+        ratio = _exponential(bootstrap([(t, scores[t] - their_scores[t]) for t in tasks], seed))
+    return PairedGain(name, other_name, *bootstrap(gains, seed), ratio)
+
+
+def log_scores(records: Sequence[AnswerRecord]) -> dict[str, float]:
+    """The logarithm of the AS of each task, over its graphs that the judge could score."""
+    by_task: dict[str, list[Score]] = {}
+    for record in records:
+        if record.verdict != "not judged":
+            score = Score(record.status, record.smallest_t, record.speedup)  # type: ignore[arg-type]
+            by_task.setdefault(record.task, []).append(score)
+    return {task: log(aggregate(es_by_t(scores))) for task, scores in by_task.items()}
+
+
+def bootstrap(values: Sequence[tuple[str, float]], seed: int = 0) -> FigureInterval:
+    """The mean of values, each with its task, and the 95 % interval over the choice of tasks."""
+    draw = random.Random(seed)  # noqa: S311 (no secret)
+    by_task: dict[str, list[float]] = {}
+    for task, value in values:
+        by_task.setdefault(task, []).append(value)
+    tasks = list(by_task.values())
+    means = sorted(
+        _mean([value for part in draw.choices(tasks, k=len(tasks)) for value in part])
+        for _ in range(NUM_RESAMPLES)
+    )
+    low, high = means[int(0.025 * NUM_RESAMPLES)], means[int(0.975 * NUM_RESAMPLES) - 1]
+    return _mean([value for _, value in values]), low, high
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _exponential(figures: FigureInterval) -> FigureInterval:
+    middle, low, high = figures
+    return exp(middle), exp(low), exp(high)
+
+
+def summary_table(summaries: Sequence[SystemSummary]) -> Table:
+    """One row a system."""
+    table = Table(
+        "Tasks of evaluation, never learned from",
+        ("system", "graphs", "correct %", "95 % interval", "faster %", "AS", "its interval",
+         "cheats", "not judged"),
+        note="correct: by the strict rules, at t = -5. Intervals are over tasks.",
+    )  # fmt: skip
+    for each in summaries:
+        score, low, high = each.score or (None, None, None)
+        table.rows.append((
+            each.system,
+            str(each.num_graphs),
+            f"{100 * each.correct:.1f}",
+            f"{100 * each.correct_low:.1f} – {100 * each.correct_high:.1f}",
+            "–" if each.faster is None else f"{100 * each.faster:.1f}",
+            "–" if score is None else f"{score:.3f}",
+            "–" if score is None else f"{low:.3f} – {high:.3f}",
+            str(each.findings),
+            str(each.not_judged),
+        ))  # fmt: skip
+    return table
+
+
+def gain_table(gains: Sequence[PairedGain]) -> Table:
+    """One row a pair of systems."""
+    columns = ("system", "beside", "correct, points more", "95 %", "AS divided", "its 95 %")
+    table = Table("Beside each other", columns)
+    for gain in gains:
+        ratio, low, high = gain.score_ratio or (None, None, None)
+        table.rows.append((
+            gain.system,
+            gain.other,
+            f"{100 * gain.gain:+.1f}",
+            f"{100 * gain.low:+.1f} – {100 * gain.high:+.1f}",
+            "–" if ratio is None else f"{ratio:.2f}",
+            "–" if ratio is None else f"{low:.2f} – {high:.2f}",
+        ))  # fmt: skip
+    return table
