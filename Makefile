@@ -46,7 +46,7 @@ train-demo: .venv/train
 	  --figure runs/train/curves.svg
 
 # Much of what tests do is to wait for processes, hence one more process than the machine of the goal
-# has cores. Three tiers: in seconds, at each save; in at most five minutes on two quiet cores, for each change;
+# has cores. Three tiers: in seconds, at each save; in some seven minutes on two cores, for each change;
 # and everything, those marked slow too.
 QUICK := tests/test_layers.py tests/test_replay.py tests/records tests/score tests/report \
   tests/graph/test_parse.py tests/graph/test_roundtrip.py tests/graph/test_meta_files.py \

@@ -7,7 +7,10 @@ grammar         which words may come next in an answer
 index_grammar   which may come next in an index, so that it stays inside of its axis
 indices         addresses as an index for each axis
 inductor_loops  the loops that Inductor decides on, as data
-range_writer    these loops in the language
+range_memory    what the memory of a range is called, and how it lies
+nest_values     what these loops compute, phase by phase
+nest_printer    a nest in the language
+range_writer    a range as nests
 teacher         what the compiler author would answer
 cpp_text        nests as C++
 expand          an answer as a pass folder

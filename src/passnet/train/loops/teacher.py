@@ -14,7 +14,8 @@ from passnet.mine.cut import cut_range, inferred_specs, parent_of
 from passnet.train.loops.inductor_loops import inductor_loops
 from passnet.train.loops.language import FusedRange
 from passnet.train.loops.prompt import Prompt
-from passnet.train.loops.range_writer import RangeWriter
+from passnet.train.loops.range_memory import RangeMemory
+from passnet.train.loops.range_writer import written_nests
 
 
 def teacher_answer(
@@ -54,8 +55,8 @@ def _fused_range(
         op_names = [names.get(op.output or "") for op in steps.program.ops]
         outputs = [names[name] for arg in cut.program.outputs for name in refs(arg)]
         arguments = {spec.name: names[spec.name] for spec in cut.tensors}
-        writer = RangeWriter(prompt.symbols, loops, arguments, outputs, op_names)
-        memory, nests = writer.write()
+        named = RangeMemory(prompt.symbols, loops, arguments, outputs, op_names)
+        memory, nests = written_nests(loops, named)
     except (CutError, GraphError, InputError) as cause:
         raise AuthorError(f"{where}{list(span)}: {cause}") from cause
     first, last = (prompt.names[ops[number].output or ""] for number in (span[0], span[1] - 1))
