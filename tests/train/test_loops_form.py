@@ -71,6 +71,24 @@ def test_printing_and_parsing_an_answer_are_inverse() -> None:
     assert print_answer(tree).split() == ANSWER.split()
 
 
+RESIZE = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x):
+        y = torch.nn.functional.interpolate(x, size=(9, 9), mode="bilinear")
+        z = torch.relu(y)
+        return (z,)
+"""
+
+
+def test_the_teacher_says_the_same_each_time() -> None:
+    small = Graph(parse_program(RESIZE, "resize"), (TensorSpec("x", (1, 3, 5, 5), "float32"),))
+    answers = {print_answer(whole_or_ranges(loops_prompt(small), "resize")) for _ in range(6)}
+    assert len(answers) == 1
+    assert "pick p1" in answers.pop(), "it reads where values say"
+
+
 def test_what_the_teacher_says_can_be_parsed_and_expanded() -> None:
     prompt = loops_prompt(graph())
     answer = print_answer(whole_or_ranges(prompt, "norm"))
