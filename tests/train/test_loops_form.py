@@ -11,6 +11,7 @@ from passnet.train.examples import whole_or_ranges
 from passnet.train.loops.expand import answer_sources, expand_answer
 from passnet.train.loops.language import parse_answer, print_answer
 from passnet.train.loops.prompt import loops_prompt
+from passnet.train.rl import share_of_answer
 
 NORM = """
 import torch
@@ -129,6 +130,13 @@ def test_the_expander_decides_nothing_about_what_is_fused() -> None:
     """
     [source] = answer_sources(loops_prompt(graph()), shorter)
     assert source.num_ops == 1
+
+
+def test_an_answer_is_worth_more_the_more_of_the_graph_it_replaces() -> None:
+    prompt = loops_prompt(graph())
+    first = ANSWER.replace("range t0 t1", "range t0 t0")
+    assert share_of_answer(prompt, ANSWER) == 1
+    assert 0 < share_of_answer(prompt, first) < 1
 
 
 @pytest.mark.slow

@@ -26,8 +26,8 @@ def graph_text(graph: SuiteGraph, number: int, total: int) -> str:
     program, tensors = graph.graph.program, graph.graph.tensors
     single = Graph(single_assignment(program), tensors)
     specs = inferred_specs(single)
-    parent, results = parent_of(single.program, specs), infer_shapes(single)
-    sizes = {name: math.prod(spec.shape) * DTYPE_BYTES[spec.dtype] for name, spec in specs.items()}
+    results, sizes = infer_shapes(single), _sizes(specs)
+    costs = _op_costs(single, specs, results)
     try:
         kernels: Sequence[frozenset[int]] = [kernel.ops for kernel in fusion_plan(single).kernels]
         plan = f"Inductor would make {len(kernels)} kernels"
@@ -38,22 +38,17 @@ def graph_text(graph: SuiteGraph, number: int, total: int) -> str:
         *(f"  {spec.name}: {_shape_text(spec)}" for spec in tensors),
         "op | KiB | floor us | Inductor's kernel | statement   # makes",
     ]
-    op_times_us = []
-    for index, op in enumerate(single.program.ops):
-        num_bytes = 0  # of what may be a view
-        if not may_alias(op.target):
-            num_bytes = sum(sizes.get(name, 0) for name in set(op_refs(op)))
-            num_bytes += sum(map(_num_bytes, results[index]))
-        op_times_us.append(_least_us(num_bytes, _num_flops(parent, index)))
+    for index, (op, (num_bytes, time_us)) in enumerate(zip(single.program.ops, costs, strict=True)):
         own = ",".join(str(kernel) for kernel, ops in enumerate(kernels) if index in ops)
         makes = ", ".join(map(_shape_text, results[index]))
         lines.append(
-            f"{index} | {num_bytes / 1024:.1f} | {op_times_us[-1]:.1f} | {own or '–'} | "
+            f"{index} | {num_bytes / 1024:.1f} | {time_us:.1f} | {own or '–'} | "
             f"{render_statement(op)}   # {makes}"
         )
     lines.append(f"returns {', '.join(getattr(arg, 'name', str(arg)) for arg in program.outputs)}")
+    op_by_op_us = sum(time_us for _, time_us in costs)
     lines.append(
-        f"{plan}; op by op at least {sum(op_times_us):.1f} us, in one kernel at least "
+        f"{plan}; op by op at least {op_by_op_us:.1f} us, in one kernel at least "
         f"{_one_kernel_us(single, sizes):.1f} us to read the arguments and write the results"
     )
     return "\n".join(lines)
@@ -67,9 +62,38 @@ def one_kernel_us(graph: Graph) -> float:
         GraphError: its shapes cannot be inferred.
     """
     single = Graph(single_assignment(graph.program), graph.tensors)
+    return _one_kernel_us(single, _sizes(inferred_specs(single)))
+
+
+def op_times_us(graph: Graph) -> list[float]:
+    """The least microseconds of each op alone, on one thread of this machine.
+
+    Raises:
+        GraphError: its shapes cannot be inferred.
+    """
+    single = Graph(single_assignment(graph.program), graph.tensors)
     specs = inferred_specs(single)
-    sizes = {name: math.prod(spec.shape) * DTYPE_BYTES[spec.dtype] for name, spec in specs.items()}
-    return _one_kernel_us(single, sizes)
+    return [time_us for _, time_us in _op_costs(single, specs, infer_shapes(single))]
+
+
+def _op_costs(
+    single: Graph, specs: Mapping[str, TensorSpec], results: Sequence[Sequence[ValueShape]]
+) -> list[tuple[int, float]]:
+    """The bytes that each op reads and writes, none where it may be a view, and its least time."""
+    parent, sizes = parent_of(single.program, specs), _sizes(specs)
+    costs = []
+    for index, op in enumerate(single.program.ops):
+        num_bytes = 0
+        if not may_alias(op.target):
+            num_bytes = sum(sizes.get(name, 0) for name in set(op_refs(op)))
+            num_bytes += sum(map(_num_bytes, results[index]))
+        costs.append((num_bytes, _least_us(num_bytes, _num_flops(parent, index))))
+    return costs
+
+
+def _sizes(specs: Mapping[str, TensorSpec]) -> dict[str, int]:
+    """The bytes of each tensor."""
+    return {name: math.prod(spec.shape) * DTYPE_BYTES[spec.dtype] for name, spec in specs.items()}
 
 
 def _one_kernel_us(single: Graph, sizes: Mapping[str, int]) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from passnet.agent.graph_text import op_times_us
 from passnet.errors import GraphError, InputError, MeasureError
 from passnet.graph.files import graph_from_row
 from passnet.judge.settings import TimingPlan
@@ -17,10 +18,11 @@ from passnet.train.checkpoint import INFO_FILE, TrainInfo, keep_llm, load_llm, r
 from passnet.train.examples import TrainingRow
 from passnet.train.judging import QUICK_TIMING, AnswerJudge, JudgedAnswer
 from passnet.train.loops.expand import expand_answer
+from passnet.train.loops.language import parse_answer
 from passnet.train.loops.prompt import Prompt, loops_prompt
 from passnet.train.monitors import MonitorLimits
 from passnet.train.policy import keep_to_grammar
-from passnet.train.reward import trial_reward
+from passnet.train.reward import replaced_share, trial_reward
 from passnet.train.sample_log import SampleLog, monitor_callback
 from passnet.train.samples import sample_of
 from passnet.train.sft import CURVE_FILE, curve_callback
@@ -80,7 +82,7 @@ class JudgeReward:
         self._settings = settings
         self._log = log
         self._path = out / ROLLOUTS_FILE
-        self._known: dict[tuple[str, str], JudgedAnswer | None] = {}
+        self._known: dict[tuple[str, str], tuple[JudgedAnswer | None, float]] = {}
         self._num_calls = 0
         self._stack = ExitStack()
         self.__name__ = "judged"
@@ -110,8 +112,8 @@ class JudgeReward:
         self._num_calls += 1
         rewards = []
         for text, code, specs, name in zip(completions, program, tensors, full, strict=True):
-            judged = self._judged(text, code, specs, name)
-            reward = _reward(judged, progress)
+            judged, replaced = self._judged(text, code, specs, name)
+            reward = _reward(judged, progress, replaced)
             rewards.append(reward)
             trials = [judged.trial] if judged and judged.trial else []
             num_words = len(text.split())
@@ -133,28 +135,52 @@ class JudgeReward:
             )
         return _filled(rewards, full)
 
-    def _judged(self, text: str, program: str, tensors: str, name: str) -> JudgedAnswer | None:
-        """What the judge says; None where the text is no folder."""
+    def _judged(
+        self, text: str, program: str, tensors: str, name: str
+    ) -> tuple[JudgedAnswer | None, float]:
+        """What the judge says, None where the text is no folder; and the share of the graph's least
+        time that the answer replaces.
+        """
         key = (name, text)
         if key not in self._known:
             graph = graph_from_row(program, tensors, name[:16])
             try:
-                files = expand_answer(loops_prompt(graph), text)
-                self._known[key] = self._judge.judge(graph, files)
+                prompt = loops_prompt(graph)
+                files = expand_answer(prompt, text)
+                share = share_of_answer(prompt, text)
+                self._known[key] = self._judge.judge(graph, files), share
             except (InputError, GraphError, RecursionError):
-                self._known[key] = None
+                self._known[key] = None, 0.0
             except MeasureError:
-                return JudgedAnswer("not judged", "judge failed", 0.0)
+                return JudgedAnswer("not judged", "judge failed", 0.0), 0.0
         return self._known[key]
 
 
-def _reward(judged: JudgedAnswer | None, progress: float) -> float | None:
+def share_of_answer(prompt: Prompt, text: str) -> float:
+    """The share of the least time of a graph's ops that an answer replaces.
+
+    Raises:
+        InputError: the text is no answer to the prompt.
+        GraphError: shapes cannot be inferred.
+    """
+    numbers = {
+        prompt.names[op.output]: number
+        for number, op in enumerate(prompt.graph.program.ops)
+        if op.output is not None
+    }
+    replaced: set[int] = set()
+    for fused in parse_answer(text):
+        replaced.update(range(numbers[fused.first], numbers[fused.last] + 1))
+    return replaced_share(op_times_us(prompt.graph), replaced)
+
+
+def _reward(judged: JudgedAnswer | None, progress: float, replaced: float = 0.0) -> float | None:
     """What an answer earns; nothing where it is no folder, None where the judge cannot say."""
     if judged is not None and judged.verdict == "not judged":
         return None
     if judged is None or judged.trial is None:
         return 0.0
-    return trial_reward(judged.trial, progress=progress)
+    return trial_reward(judged.trial, progress=progress, replaced=replaced)
 
 
 def _filled(rewards: Sequence[float | None], groups: Sequence[str]) -> list[float]:
