@@ -39,9 +39,9 @@ demo: .venv/core
 train-demo: .venv/train
 	rm -rf runs/train
 	$(RUN)/passnet train sft training --out runs/train/untrained --untrained
-	$(RUN)/passnet train sft training --out runs/train/sft --copies 12
+	$(RUN)/passnet train sft training --out runs/train/sft --structures 5000 --copies 8
 	$(RUN)/passnet train rl training --from runs/train/sft --out runs/train/rl --steps 8
-	$(RUN)/passnet train evaluate --suite passbench-v0 --tasks 60 --data training --teacher \
+	$(RUN)/passnet train evaluate --suite passbench-v1 --tasks 60 --data training --teacher \
 	  runs/train/untrained runs/train/sft runs/train/rl --out runs/train/evaluation \
 	  --figure runs/train/curves.svg
 
