@@ -87,6 +87,13 @@ def test_nan_agrees_with_nan_only_and_infinity_with_itself_only() -> None:
         assert smallest_t(actual, expected, "float32") is None, (place, value)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_signalling_nan_is_compared_without_a_word() -> None:
+    bits = np.array([0x7F800001, 0], np.uint32)  # what memory that was never written may hold
+    assert smallest_t(bits.view(np.float32), np.zeros(2, np.float32), "float32") is None
+    assert smallest_t(bits.view(np.float32), bits.view(np.float32), "float32") == LEVELS[0]
+
+
 def test_integers_and_bools_are_equal_or_not() -> None:
     numbers = np.array([1, 2, 3], np.int64)
     assert smallest_t(numbers, numbers.copy(), "int64") == -10

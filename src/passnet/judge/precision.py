@@ -79,8 +79,8 @@ def relative_error(actual: Array, exact: Array) -> float:
         >>> round(relative_error(np.array([1.1, 2.0]), np.array([1.0, 2.0])), 4)
         0.0447
     """
-    actual, exact = actual.astype(np.float64), exact.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaN, too
+        actual, exact = actual.astype(np.float64), exact.astype(np.float64)
         wrong = actual - exact
         finite = np.isfinite(wrong)
         wrong, right = wrong[finite], exact[finite]

@@ -74,9 +74,9 @@ def _chunk_level(
     actual: Array, expected: Array, dtype: str, levels: list[tuple[float, float]], index: int
 ) -> int | None:
     wide = np.complex128 if dtype in REAL_PART else np.float64
-    a = from_storage(actual, dtype).astype(wide)
-    e = from_storage(expected, dtype).astype(wide)
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaN, too
+        a = from_storage(actual, dtype).astype(wide)
+        e = from_storage(expected, dtype).astype(wide)
         error = np.abs(a - e)
         size = np.abs(e)
         same = (a == e) | (np.isnan(a) & np.isnan(e))
