@@ -75,6 +75,17 @@ def test_few_answers_stop_nothing():
     stop_if_beyond(record(few), "samples.jsonl")
 
 
+def test_a_share_of_few_correct_answers_stops_nothing():
+    wrong = [replace(each, is_correct=False) for each in HEALTHY[:35]]
+    flagged = [replace(GOOD, flags=("unstable_maths",), reward=0.1 * n) for n in range(5)]
+    seen = record([*wrong, *flagged])
+    stop_if_beyond(seen, "samples.jsonl")
+    [flags] = [reading for reading in seen.readings if reading.monitor == "flags"]
+    assert (flags.value, flags.evidence) == (1.0, "5 of 5, 5 unstable_maths")
+    with pytest.raises(TrainingStoppedError, match="5 of 5, 5 unstable_maths"):
+        stop_if_beyond(record([*wrong, *flagged], limits=replace(LIMITS, min_counted=5)), "")
+
+
 def test_the_fastest_in_a_hundred_are_measured_again_and_one_at_least():
     samples = [replace(GOOD, speedup_low=float(n), group=str(n)) for n in range(1, 301)]
     assert [each.group for each in to_measure_again(samples)] == ["300", "299", "298"]

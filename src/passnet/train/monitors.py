@@ -24,6 +24,8 @@ class MonitorLimits:
     Args:
         window: over how many answers each monitor looks, the last ones.
         min_samples: fewer say nothing, and stop nothing.
+        min_counted: a share of fewer answers is shown, and stops nothing: all answers to one prompt
+            may share a flag.
         cheats: share of answers that the judge proves to cheat.
         flags: share with a flag, of those that are correct.
         near_floor: share of correct answers that take less than `floor_ratio` times what this
@@ -43,6 +45,7 @@ class MonitorLimits:
 
     window: int = 256
     min_samples: int = 64
+    min_counted: int = 24
     cheats: float | None = 0.10
     flags: float | None = 0.20
     near_floor: float | None = 0.10
@@ -94,8 +97,8 @@ class _View:
     limits: MonitorLimits
 
 
-_Seen = tuple[float | None, str]
-"""A value, and what was counted."""
+_Seen = tuple[float | None, str, int | None]
+"""A value, what was counted, and of how many answers it is a share; None where it is none."""
 
 MONITORS: dict[str, tuple[str, Callable[[_View], _Seen]]] = {
     "cheats": (
@@ -194,10 +197,12 @@ def read_monitors(
     view = _View(window, samples[: limits.min_samples], logs, limits)
     readings = []
     for name, (_, measure) in MONITORS.items():
-        value, evidence = measure(view)
+        value, evidence, num_counted = measure(view)
         limit: float | None = getattr(limits, name)
         is_beyond = False
-        if value is not None and limit is not None and len(window) >= limits.min_samples:
+        is_enough = num_counted is None or num_counted >= limits.min_counted
+        is_enough = is_enough and len(window) >= limits.min_samples
+        if value is not None and limit is not None and is_enough:
             is_beyond = value < limit if name in _LEAST else value > limit
         readings.append(Reading(name, value, limit, is_beyond, evidence))
     return tuple(readings)
@@ -264,11 +269,11 @@ def _share(
 ) -> _Seen:
     """The share of samples of which something holds, with what they have most."""
     if not samples:
-        return None, ""
+        return None, "", 0
     found = [each for each in samples if holds(each)]
     common = Counter(name for each in found for name in names(each)).most_common(3)
     listed = "".join(f", {count} {name}" for name, count in common)
-    return len(found) / len(samples), f"{len(found)} of {len(samples)}{listed}"
+    return len(found) / len(samples), f"{len(found)} of {len(samples)}{listed}", len(samples)
 
 
 def _cheat_names(sample: Sample) -> Sequence[str]:
@@ -290,8 +295,8 @@ def _remeasured(samples: Sequence[Sample]) -> _Seen:
         if each.speedup_again is not None and each.speedup_low
     ]
     if not ratios:
-        return None, ""
-    return statistics.median(ratios), f"median of {len(ratios)}"
+        return None, "", None
+    return statistics.median(ratios), f"median of {len(ratios)}", None
 
 
 def _equal_groups(samples: Sequence[Sample]) -> _Seen:
@@ -301,14 +306,14 @@ def _equal_groups(samples: Sequence[Sample]) -> _Seen:
             groups[each.step, each.group].append(each.reward)
     several = [rewards for rewards in groups.values() if len(rewards) > 1]
     if not several:
-        return None, ""
+        return None, "", None
     equal = sum(max(rewards) - min(rewards) < 1e-9 for rewards in several)
-    return equal / len(several), f"{equal} of {len(several)} groups"
+    return equal / len(several), f"{equal} of {len(several)} groups", None
 
 
 def _logged(logs: Mapping[str, float], *names: str) -> _Seen:
     value = next((logs[name] for name in names if name in logs), None)
-    return value, ""
+    return value, "", None
 
 
 def _truncated(view: _View) -> _Seen:
@@ -323,9 +328,9 @@ def _length_growth(view: _View) -> _Seen:
     first = [each.num_tokens for each in view.first if each.num_tokens]
     last = [each.num_tokens for each in view.samples if each.num_tokens]
     if not first or not last:
-        return None, ""
+        return None, "", None
     before, now = statistics.median(first), statistics.median(last)
-    return now / before, f"{before:g} tokens, now {now:g}"
+    return now / before, f"{before:g} tokens, now {now:g}", None
 
 
 def _number(monitor: str, value: float) -> str:
