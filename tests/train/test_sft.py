@@ -16,6 +16,7 @@ from passnet.train.checkpoint import (
     TrainInfo,
 )
 from passnet.train.evaluate import prompt_of
+from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.grammar import AnswerGrammar, first_misfit
 from passnet.train.policy import open_policy
 from passnet.train.sft import run_sft
@@ -66,3 +67,17 @@ def test_an_llm_is_fine_tuned_kept_and_answers(folder: Path, tmp_path: Path) -> 
         assert misfit is None or is_cut_off, (answer, misfit)
     [[free]] = policy.answers([prompt], max_words=40, is_free=True)
     assert first_misfit(grammar, free) is not None, "an llm that knows nothing says nonsense"
+
+
+def test_the_shipped_llm_answers_what_the_judge_can_read() -> None:
+    if not (SHIPPED / "llm").exists():
+        pytest.skip("no llm beside the package")
+    pytest.importorskip("transformers", reason="needs passnet[train]")
+    info = read_json(SHIPPED / "llm" / INFO_FILE, TrainInfo)
+    manifest, _ = read_training(SHIPPED)
+    assert info.data == tuple(shard.sha256 for shard in manifest.shards), "it learned from these"
+    [task] = [task for task in load_suite("demo").tasks if task.name == "gelu_tanh"]
+    prompt = prompt_of(task.graphs[0])
+    assert prompt is not None
+    [[answer]] = open_policy(SHIPPED / "llm").answers([prompt])
+    assert expand_answer(prompt, answer)

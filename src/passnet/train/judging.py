@@ -46,7 +46,7 @@ class AnswerJudge:
     """Judges pass folders one after the other, in processes that stay."""
 
     timing: TimingPlan | None = None
-    sandbox: str = "none"
+    sandbox: str = "auto"
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> "AnswerJudge":
