@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +46,15 @@ def timed(system: str, number: int, speedup: float, verdict: str = "correct") ->
 def test_scores_are_compared_task_by_task_without_what_the_judge_could_not_say() -> None:
     fast = [timed("a", n, 2.0) for n in range(30)]
     wrong = [timed("b", n, 1.0, "wrong") for n in range(29)] + [timed("b", 29, 1.0, "not judged")]
-    figures = summary("a", fast)
+    figures = summary("a", fast, True)
     assert figures.score == pytest.approx((2.0, 2.0, 2.0)) and figures.faster == 1.0
-    assert summary("b", wrong).not_judged == 1 and "task29" not in log_scores(wrong)
-    score, low, high = summary("b", wrong).score or (0.0, 0.0, 0.0)
+    assert summary("b", wrong, True).not_judged == 1 and "task29" not in log_scores(wrong)
+    score, low, high = summary("b", wrong, True).score or (0.0, 0.0, 0.0)
     assert 0.1 < low == pytest.approx(score) == high < 0.4, "errors are tolerated at large t only"
-    ratio = paired_gain("a", fast, "b", wrong).score_ratio
+    ratio = paired_gain("a", fast, "b", wrong, True).score_ratio
     assert ratio == pytest.approx((2.0 / score, 2.0 / score, 2.0 / score))
+    unread = [replace(each, status="compile_error", speedup=None) for each in wrong[:29]]
+    assert (summary("c", unread, True).score or (1.0,))[0] < score, "nothing of it was timed"
 
 
 def test_what_the_judge_cannot_say_moves_nothing() -> None:

@@ -110,8 +110,10 @@ def compare(
             records[name] = evaluate_system(name, answerer, graphs, out, info, judge, step)
     ordered = list(records)
     pairs_of_systems = [(a, b) for n, a in enumerate(ordered) for b in ordered[:n]]
-    gains = tuple(paired_gain(a, records[a], b, records[b]) for a, b in pairs_of_systems)
-    summaries = tuple(summary(name, part) for name, part in records.items())
+    gains = tuple(
+        paired_gain(a, records[a], b, records[b], plan.is_timed) for a, b in pairs_of_systems
+    )
+    summaries = tuple(summary(name, part, plan.is_timed) for name, part in records.items())
     return SystemComparison(suite.name, summaries, gains)
 
 

@@ -63,13 +63,14 @@ def draw_training(runs: Sequence[Path], systems: Sequence[SystemSummary], file: 
     rewards = others[0] if reinforced else losses
     if by_structures:
         _draw_learning_curve(others[-1], by_structures)
-    for folder, points in curves.items():
+    for number, (folder, points) in enumerate(curves.items()):
         is_reward_run = folder in reinforced
         for axes, name in ((losses, "loss"), (losses, "eval_loss"), (rewards, "reward")):
             known = [(p.step, getattr(p, name)) for p in points if getattr(p, name) is not None]
             if known and (name == "reward" or not is_reward_run):
                 label = f"{folder.name}{', held out' if name == 'eval_loss' else ''}"
-                axes.plot(*zip(*known, strict=True), label=label)
+                style = {"ls": "--", "lw": 2} if name == "eval_loss" else {"lw": 0.7}
+                axes.plot(*zip(*known, strict=True), label=label, color=f"C{number}", **style)
     if reinforced:
         rewards.set(xlabel="step", ylabel="reward")
     losses.set(xlabel="step", ylabel="loss of a word", yscale="log")

@@ -49,10 +49,11 @@ class PairedGain:
     score_ratio: FigureInterval | None = None
 
 
-def summary(name: str, records: Sequence[AnswerRecord], seed: int = 0) -> SystemSummary:
-    """The figures of a system."""
+def summary(
+    name: str, records: Sequence[AnswerRecord], is_timed: bool = False, seed: int = 0
+) -> SystemSummary:
+    """The figures of a system; with AS where answers were timed, if only right ones were."""
     share, low, high = bootstrap([(r.task, float(r.is_correct)) for r in records], seed)
-    is_timed = any(record.speedup is not None for record in records)
     return SystemSummary(
         name,
         len(records),
@@ -72,9 +73,11 @@ def paired_gain(
     one: Sequence[AnswerRecord],
     other_name: str,
     other: Sequence[AnswerRecord],
+    is_timed: bool = False,
     seed: int = 0,
 ) -> PairedGain:
-    """The first system beside the other, on the graphs that both have.
+    """The first system beside the other, on the graphs that both have; with AS where answers were
+    timed.
 
     Raises:
         InputError: they have no graph in common.
@@ -85,7 +88,7 @@ def paired_gain(
         raise InputError("the two systems have no graph in common")
     gains = [(a.task, float(a.is_correct) - float(b.is_correct)) for a, b in pairs]
     ratio = None
-    if all(any(each.speedup is not None for each in part) for part in (one, other)):
+    if is_timed:
         scores, their_scores = log_scores(one), log_scores(other)
         tasks = [task for task in scores if task in their_scores]
         ratio = _exponential(bootstrap([(t, scores[t] - their_scores[t]) for t in tasks], seed))
