@@ -179,7 +179,8 @@ def _check_outputs(code: GeneratedCode, expected: Sequence[torch.Tensor], where:
             raise AuthorError(f"{where}: Inductor returns {actual} where torch returns {layout}")
 
 
-_IGNORED = ("AssertSizeStrideLine", "CommentLine", "FreeIfNotReusedLine", "FreeLine")
+_IGNORED = ("AssertSizeStrideLine", "GroupedAssertSizeStrideLine", "CommentLine")
+_IGNORED += ("FreeIfNotReusedLine", "FreeLine")
 _IGNORED += ("EnterDeviceContextManagerLine", "ExitDeviceContextManagerLine")
 _IGNORED += ("LineContext", "NullLine")
 """Lines that free, describe, or make a GPU the current one."""
