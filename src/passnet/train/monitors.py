@@ -25,7 +25,7 @@ class MonitorLimits:
         window: over how many answers each monitor looks, the last ones.
         min_samples: fewer say nothing, and stop nothing.
         min_counted: a share of fewer answers is shown, and stops nothing: all answers to one prompt
-            may share a flag.
+            may share a flag; never more than `min_samples`.
         cheats: share of answers that the judge proves to cheat.
         flags: share with a flag, of those that are correct.
         near_floor: share of correct answers that take less than `floor_ratio` times what this
@@ -200,7 +200,8 @@ def read_monitors(
         value, evidence, num_counted = measure(view)
         limit: float | None = getattr(limits, name)
         is_beyond = False
-        is_enough = num_counted is None or num_counted >= limits.min_counted
+        least = min(limits.min_counted, limits.min_samples)
+        is_enough = num_counted is None or num_counted >= least
         is_enough = is_enough and len(window) >= limits.min_samples
         if value is not None and limit is not None and is_enough:
             is_beyond = value < limit if name in _LEAST else value > limit
