@@ -131,7 +131,7 @@ def evaluate_system(
         missing = [graph for graph in graphs if (name, graph.name) not in records]
         prompts = [(graph, prompt_of(graph)) for graph in missing]
         asked = [prompt for _, prompt in prompts if prompt is not None]
-        answers = iter(answerer(asked))
+        answers = iter(answerer(asked) if asked else ())
         with run.recorder(len(records)) as record:
             for graph, prompt in prompts:
                 texts = next(answers) if prompt is not None else [""]

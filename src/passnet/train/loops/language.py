@@ -69,14 +69,8 @@ UNARY = frozenset(
         "reciprocal",
     ]
 )
-BINARY = frozenset(
+COMPARISONS = frozenset(
     [
-        "add",
-        "sub",
-        "mul",
-        "truediv",
-        "minimum",
-        "maximum",
         "eq",
         "ne",
         "lt",
@@ -86,6 +80,16 @@ BINARY = frozenset(
         "logical_and",
         "logical_or",
         "logical_xor",
+    ]
+)
+BINARY = COMPARISONS | frozenset(
+    [
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "minimum",
+        "maximum",
         "bitwise_and",
         "bitwise_or",
         "bitwise_xor",
@@ -117,23 +121,7 @@ CASTS = frozenset(
 )
 LOW_FLOATS = ("bfloat16", "float16")
 TERNARY = frozenset(("where", "masked"))
-BOOLEAN_CALLS = frozenset(
-    [
-        "eq",
-        "ne",
-        "lt",
-        "gt",
-        "le",
-        "ge",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "logical_not",
-        "isinf",
-        "isnan",
-        "signbit",
-    ]
-)
+BOOLEAN_CALLS = COMPARISONS | {"logical_not", "isinf", "isnan", "signbit"}
 """Calls that give true or false, whatever the dtypes of their arguments."""
 ARITY = {
     **dict.fromkeys(UNARY | CASTS, 1),

@@ -61,7 +61,8 @@ class NestPrinter:
         index_of = self._memory.symbols.index_of
         return tuple((f"{letter}{n}", index_of(size)) for n, size in enumerate(sizes))
 
-    def _fresh(self, letter: str) -> str:
+    def fresh(self, letter: str) -> str:
+        """A name that no other value of the nest has."""
         self._num_named[letter] += 1
         return f"{letter}{self._num_named[letter] - 1}"
 
@@ -82,7 +83,7 @@ class NestPrinter:
 
     def name_result(self, buffer: str, op: str | None) -> str:
         """A new name for such a value."""
-        name = op if op is not None and op not in self._taken else self._fresh("s")
+        name = op if op is not None and op not in self._taken else self.fresh("s")
         self._taken.add(name)
         self._results[buffer] = name
         return name
@@ -90,10 +91,6 @@ class NestPrinter:
     def is_taken(self, name: str) -> bool:
         """Whether a name means something between the inner loops."""
         return name in self._taken
-
-    def fresh(self, letter: str) -> str:
-        """A name that no other value of the nest has."""
-        return self._fresh(letter)
 
 
 class _PhasePrinter:
