@@ -5,6 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 from passnet.profiling.draw import draw_items, shares
 from passnet.profiling.moves import is_move, loop_nests, moves_only, moving_part
@@ -132,3 +133,17 @@ def test_the_parts_of_a_real_call_add_up_and_a_second_run_goes_on(tmp_path: Path
         progress=lambda record: seen.append(record.name),
     )  # fmt: skip
     assert {record.name for record in again} == set(seen) == {item.name for item in items[:2]}
+
+
+def test_a_graph_of_which_inductor_leaves_no_op_is_profiled_too() -> None:
+    from passnet.profiling.measure import profiled_call
+
+    def broken(value: torch.Tensor) -> torch.Tensor:
+        value = value.contiguous()
+        torch._dynamo.graph_break()
+        return value + 1
+
+    with profiled_call(broken, (torch.ones(4, 4),), {}) as call:
+        assert [len(graph.inductor) for graph in call.layers.called()] == [0, 1]
+        assert call.num_graphs == 2
+        assert call.num_calls_of("generated") == 1

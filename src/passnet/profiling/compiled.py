@@ -14,6 +14,7 @@ import torch
 import torch._dynamo
 from torch._dynamo.output_graph import OutputGraph
 from torch._inductor.compile_fx import compile_fx, compile_fx_inner
+from torch._inductor.output_code import CompiledFxGraph
 
 DYNAMO_NAME = "__compiled_fn"
 """What the names of the globals begin with by which Dynamo's bytecode calls compiled graphs."""
@@ -77,7 +78,8 @@ def compiling(function: Callable[..., Any]) -> Iterator[CompiledLayers]:
 
         def inner(*args: Any, **kwargs: Any) -> Any:
             code = compile_fx_inner(*args, **kwargs)
-            made.append(code)
+            if isinstance(code, CompiledFxGraph):  # a graph without ops is run as it is
+                made.append(code)
             return code
 
         compiled: Any = compile_fx(module, inputs, inner_compile=inner)
