@@ -1,10 +1,11 @@
 """Whole nets by every way to run them: eager, torch.compile, AOTInductor, frozen, `optimize`.
 
 Run it with `python -m benchmarks.optimize [RECORDS [THREADS [NUM_NETS]]]`. Nets are drawn from
-those of `captures/` by a rule that was written down before the first measurement, see `drawn`; each
-is optimised in a process of its own, with freezing, and what `optimize` would have returned without
-is the fastest of the same ways with folded weights compared at each call. What is done is kept in
-the file RECORDS and not done again; a run that is interrupted prints the tables of what there is.
+those of `captures/` by a rule that was written down before the first measurement (`draw_nets`);
+each is optimised in a process of its own, with freezing, and what `optimize` would have returned
+without is the fastest of the same ways with folded weights compared at each call. What is done is
+kept in the file RECORDS and not done again; a run that is interrupted prints the tables of what
+there is.
 
 Building takes most of the time and need not be quiet: `python -m benchmarks.optimize build RECORDS`
 does that alone, into the folder of the name of RECORDS, from where the other goes on.
@@ -20,11 +21,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 
 from passnet.extract.catalog import build_entry, names_of
 from passnet.extract.net import input_values
+from passnet.extract.sampling import draw_nets
 from passnet.extract.store import GRAPHS
 from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
 from passnet.optimizer.record import EngineRecord, OptimizedRecord
@@ -34,13 +35,6 @@ from passnet.report.tables import Table, markdown, print_table
 
 LIBRARIES = ("timm", "torchvision", "transformers")
 """The libraries whose nets are drawn; those that are not installed give none."""
-
-SIZES = (60, 150, 400, 1500)
-"""Classes of nets by the ops of their graphs: up to so many. Larger ones are not drawn: building
-all ways takes tens of minutes."""
-
-MAX_ELEMENTS = 40_000_000
-"""The most elements of arguments, weights most of all, of a net that is drawn."""
 
 SEED = 20261123
 NUM_NETS = 40
@@ -60,38 +54,10 @@ FROZEN_RIVALS = (*RIVALS, "compile_autotune", "aot_frozen", *OTHERS)
 
 
 def drawn(count: int = NUM_NETS) -> list[str]:
-    """The nets to measure: of each library and class of size, in turn, the next one of an order
-    that is drawn with `SEED`, until there are enough; entries that are captured in evaluation, by
-    one graph or several, whose domains take turns within a class.
-    """
-    ops: dict[str, int] = defaultdict(int)
-    elements: dict[str, int] = defaultdict(int)
-    domains: dict[str, str] = {}
+    """The nets to measure."""
     known = {name for library in LIBRARIES for name in names_of(library)}
-    for path in sorted(Path("captures").glob("*.parquet")):
-        for row in GRAPHS.read(path):
-            for source in row.sources:
-                if source.entry in known and not source.train and source.part == "forward":
-                    ops[source.entry] += len(row.op_sequence)
-                    elements[source.entry] += sum(
-                        math.prod(spec["shape"]) for spec in json.loads(row.tensors)
-                    )
-                    domains[source.entry] = row.domain
-    strata: dict[tuple[int, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    random = np.random.default_rng(SEED)
-    for entry in random.permutation(sorted(ops)).tolist():
-        size = next((number for number, most in enumerate(SIZES) if ops[entry] <= most), None)
-        if size is not None and elements[entry] <= MAX_ELEMENTS:
-            strata[size, entry.split("/")[0]][domains[entry]].append(entry)
-    chosen: list[str] = []
-    while len(chosen) < count and any(map(any, (each.values() for each in strata.values()))):
-        for stratum in sorted(strata):
-            by_domain = strata[stratum]
-            domain = next((name for name in sorted(by_domain) if by_domain[name]), None)
-            if domain is not None and len(chosen) < count:
-                chosen.append(by_domain[domain].pop())
-                by_domain[domain] = by_domain.pop(domain)  # the next domain has its turn
-    return chosen
+    rows = (row for path in sorted(Path("captures").glob("*.parquet")) for row in GRAPHS.read(path))
+    return draw_nets(rows, known, count, SEED)
 
 
 class BuiltError(Exception):

@@ -1,8 +1,9 @@
 """A part of a set has something of every kind, each structure once, and fits its size."""
 
 import random
+from dataclasses import replace
 
-from passnet.extract.sampling import stratified_sample
+from passnet.extract.sampling import SIZES, draw_nets, stratified_sample
 from tests.extract.test_store import row
 
 
@@ -34,3 +35,20 @@ def test_the_order_of_rows_makes_no_difference():
     shuffled = rows()
     random.Random(1).shuffle(shuffled)
     assert stratified_sample(shuffled, 90) == stratified_sample(rows(), 90)
+
+
+def test_nets_are_drawn_by_library_and_size_in_turn_and_none_that_is_too_large():
+    short = [row(f"s{lib}{k}", f"{lib}/s{k}") for lib, most in (("a", 30), ("b", 2))
+             for k in range(most)]  # fmt: skip
+    long = [replace(row(f"l{k}", f"a/l{k}"), op_sequence=("x",) * SIZES[0]) for k in range(3)]
+    long = [replace(each, op_sequence=(*each.op_sequence, "x")) for each in long]
+    huge = replace(row("h", "a/huge"), op_sequence=("x",) * (SIZES[-1] + 1))
+    graphs = [*short, *long, huge]
+    known = {source.entry for each in graphs for source in each.sources} - {"a/s0"}
+    drawn = draw_nets(graphs, known, 9, 0)
+    assert [sum(name.startswith(start) for name in drawn) for start in ("a/s", "a/l", "b/")] == [
+        4, 3, 2]  # fmt: skip
+    assert drawn == draw_nets(graphs[::-1], known, 9, 0)
+    every = draw_nets(graphs, known, 1000, 0)
+    assert set(every) == known - {"a/huge"}
+    assert len(every) == len(set(every))

@@ -6,9 +6,10 @@ from click.testing import CliRunner
 
 from passnet.cli.commands import main
 from passnet.errors import InputError
+from passnet.jobs.process import JobOutcome
 from passnet.profiling.page import draw_study, study_page
 from passnet.profiling.record import ProfileInfo, ProfileItem, ProfileSettings
-from passnet.profiling.run import in_shard, profile_folder, read_profiles
+from passnet.profiling.run import in_shard, profile_folder, profile_items, read_profiles
 from passnet.profiling.slow_suite import slow_suite
 from passnet.profiling.study import study
 from passnet.profiling.tables import study_tables
@@ -88,6 +89,31 @@ def test_runs_are_shown_together_and_a_measured_item_counts(tmp_path: Path) -> N
     done = CliRunner().invoke(main, ["profile", str(first), "--page", str(tmp_path / "page.md")])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "page.md").read_text().startswith("# Where torch.compile loses")
+
+
+def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) -> None:
+    known = {record.name: record for record in (LOST, WON, UNSTABLE)}
+    items = [ProfileItem(name, "subgraph") for name in known]
+    asked: list[str] = []
+
+    def told(names, work, num_workers):  # noqa: ANN001, ANN202 (an executor)
+        asked.extend(names)
+        return iter([JobOutcome(known[name]) for name in names])
+
+    parts = [tmp_path / "one", tmp_path / "two"]
+    for number, part in enumerate(parts, 1):
+        profile_items(items, ProfileSettings(), part, executor=told, shard=(number, 2))
+    assert sorted(asked) == sorted(known)
+    asked.clear()
+    whole = profile_items(items, ProfileSettings(), tmp_path / "all", executor=told, taken=parts)
+    assert {record.name: record for record in whole} == known
+    assert profile_folder(tmp_path / "all").records() == known
+    assert not asked
+    profile_items(items, ProfileSettings(), tmp_path / "all", executor=told, resume=True,
+                  retry=True, taken=parts)  # fmt: skip
+    assert asked == ["unstable"]
+    with pytest.raises(InputError, match="no part of this run"):
+        profile_items(items, ProfileSettings(seed=1), tmp_path / "b", executor=told, taken=parts)
 
 
 @pytest.mark.parametrize(

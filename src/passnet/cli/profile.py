@@ -37,8 +37,10 @@ def _part(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int,
           "which are such folders.")  # fmt: skip
 @opt.count("--limit", "The most items; subgraphs are drawn stratified, nets by chance.")
 @opt.number("--seed", "Seed of what is drawn, and of inputs.", default=0)
-@opt.option("--shard", "Work only on this part of the items, such as 2/8.", metavar="NUMBER/TOTAL",
-            callback=_part)  # fmt: skip
+@opt.option("--shard", "Work only on this part of the items, such as 2/8; --with puts parts "
+            "together.", metavar="NUMBER/TOTAL", callback=_part)  # fmt: skip
+@opt.path("--with", "A folder of another part of the same profiles; what it has measured is taken "
+          "over (repeatable).", "taken", multiple=True)  # fmt: skip
 @opt.option("--jobs", "Items to work on at a time; they may disturb each other.",
             type=click.IntRange(1, opt.MAX_JOBS), default=1)  # fmt: skip
 @opt.threads
@@ -56,17 +58,18 @@ def _part(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int,
 @opt.count("--tasks", "With --make-suite, the most tasks.", default=30)
 @opt.json
 def profile(words: tuple[str, ...], out: Path | None, limit: int | None, seed: int,
-            shard: tuple[int, int], jobs: int, threads: int, seconds: float, attempts: int,
+            shard: tuple[int, int], taken: tuple[Path, ...], jobs: int, threads: int,
+            seconds: float, attempts: int,
             timeout: float, memory: int, executor: Executor, resume: bool, retry: bool,
             page: Path | None, suite_path: Path | None, tasks: int,
             as_json: bool) -> None:  # fmt: skip
     """Measure where the time of compiled calls goes, and where torch.compile loses to eager torch.
 
-    WHAT is a folder of a dataset, a suite, or nets of the catalog (LIBRARY/NET, with wildcards), or
-    a function of your own (path/to/file.py:function). Each is run by eager torch, by
-    torch.compile from end to end, and by its compiled graph called directly, in turns, in a process
-    of its own. Without --out, WHAT are folders of earlier runs, whose tables are printed together.
-    Exits with 1 if nothing could be measured.
+    WHAT is a folder of a dataset, a suite, or nets: of the catalog (LIBRARY/NET, with wildcards),
+    drawn from a folder of captured graphs, or a function of your own (path/to/file.py:function).
+    Each is run by eager torch, by torch.compile from end to end, and by its compiled graph called
+    directly, in turns, in a process of its own. Without --out, WHAT are folders of earlier runs,
+    whose tables are printed together. Exits with 1 if nothing could be measured.
     """
     from passnet.profiling.draw import draw_items
     from passnet.profiling.record import ProfileSettings
@@ -84,7 +87,7 @@ def profile(words: tuple[str, ...], out: Path | None, limit: int | None, seed: i
     with progress("profiling", total) as step:
         records = profile_items(
             items, settings, out, jobs, resume, retry, executor, shard,
-            lambda record: step(f"{record.name}: {record.cause or record.status}"),
+            lambda record: step(f"{record.name}: {record.cause or record.status}"), taken,
         )  # fmt: skip
     _report(records, [out], page, as_json)
     if suite_path is not None:

@@ -1,4 +1,5 @@
-"""What is profiled: subgraphs drawn from a dataset or a suite, stratified, and nets by name.
+"""What is profiled: subgraphs drawn from a dataset or a suite, stratified, and nets, by name or
+drawn from a set of captured graphs.
 
 Strata are library, domain, number of ops and dtype. Each is drawn from in proportion to its rows,
 and at least once while there are items left to draw; within one, the rows lie evenly between the
@@ -7,9 +8,11 @@ smallest and the largest arguments.
 
 import hashlib
 import random
+import sys
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +20,10 @@ from typing import TypeVar
 from passnet.dataset.query import Dataset
 from passnet.dataset.store import MANIFEST_FILE, SubgraphRow, main_dtype
 from passnet.errors import InputError
+from passnet.extract import store as captured
+from passnet.extract.catalog import LIBRARIES, names_of
 from passnet.extract.entry_selection import resolve
+from passnet.extract.sampling import draw_nets
 from passnet.graph.canonical import op_sequence
 from passnet.graph.render import render_program
 from passnet.graph.spec import TensorSpec
@@ -46,7 +52,8 @@ ROWS_A_QUESTION = 500
 
 
 def draw_items(words: Sequence[str], limit: int | None, seed: int) -> list[ProfileItem]:
-    """The items that words mean: each a folder of a dataset, a suite, or nets of the catalog.
+    """The items that words mean: each a folder of a dataset, a suite, a set of captured graphs, of
+    which nets are drawn whose libraries are installed, or nets of the catalog.
 
     `limit` is the most items of all together; each dataset or suite gives its share.
 
@@ -67,11 +74,26 @@ def _items_of(word: str, limit: int | None, seed: int) -> list[ProfileItem]:
     path = Path(word)
     if (path / MANIFEST_FILE).is_file():
         return _of_dataset(path, limit, seed)
+    if (path / captured.MANIFEST_FILE).is_file():
+        return [_net(name) for name in _of_captures(path, limit, seed)]
     if path.is_dir() or path.suffix == ".parquet" or word in shipped_suites():
         return _of_suite(load_suite(word), limit, seed)
     names = resolve([word])
     chosen = names if limit is None else random.Random(seed).sample(names, min(limit, len(names)))
     return [_net(name) for name in names if name in set(chosen)]
+
+
+def _of_captures(folder: Path, limit: int | None, seed: int) -> list[str]:
+    known: set[str] = set()
+    for library in LIBRARIES:
+        with suppress(InputError):  # it is not installed
+            known.update(names_of(library))
+    _, files = captured.read_set(folder)
+    rows = (row for file in files for row in captured.GRAPHS.read(file))
+    names = draw_nets(rows, known, sys.maxsize if limit is None else limit, seed)
+    if not names:
+        raise InputError(f"{folder}: has no nets of libraries that are installed; install some")
+    return names
 
 
 def _net(name: str) -> ProfileItem:

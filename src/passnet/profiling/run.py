@@ -28,16 +28,18 @@ def profile_items(
     executor: Executor = run_local,
     shard: tuple[int, int] = (1, 1),
     progress: Callable[[ProfileRecord], None] | None = None,
+    taken: Sequence[Path] = (),
 ) -> list[ProfileRecord]:
     """Profile items into a folder, and give the records that it then has.
 
     With `resume` it goes on with what `out` holds, and with `retry` does those again that failed or
     are unstable. `shard` is the part to work on, from (1, n) to (n, n); `progress` is called with
-    each of its records. `num_workers` are worked on at a time, and may disturb each other.
+    each of its records. `num_workers` are worked on at a time, and may disturb each other. What the
+    folders of other parts, `taken`, have measured is taken over.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off, or one of other items or settings;
-            another process works in it; or it cannot be written to.
+        InputError: `out` holds a run and `resume` is off; it or one of `taken` has other items or
+            settings; another process works in `out`; or it cannot be written to.
     """
     run = profile_folder(out)
     names = "\n".join(sorted(item.name for item in items))
@@ -50,15 +52,30 @@ def profile_items(
     )
 
     def continued(begun: ProfileInfo, info: ProfileInfo) -> ProfileInfo:
-        if (begun.settings, begun.items_hash) != (info.settings, info.items_hash):
+        if not _is_same_run(begun, info):
             raise InputError(
                 f"{out}: profiles other items, or with other settings; choose another --out, or "
                 "give those"
             )
         return begun
 
+    others = {}
+    for folder in taken:
+        other = profile_folder(folder)
+        if not _is_same_run(other.read_info(), info):
+            raise InputError(
+                f"{folder}: profiles other items, or with other settings, so it is no part of "
+                "this run"
+            )
+        others |= other.records()
     with run.begin(info, resume, continued):
         records = run.records()
+        with run.recorder(len(records)) as keep:
+            for name, record in others.items():
+                is_better = record.status == "ok" and records.get(name, record).status != "ok"
+                if name not in records or is_better:
+                    records[name] = record
+                    keep(record)
         done = {name for name, record in records.items() if record.status == "ok" or not retry}
         by_name = {item.name: item for item in items}
         here = [name for name in by_name if in_shard(name, shard)]
@@ -72,6 +89,10 @@ def profile_items(
             if progress is not None:
                 progress(record)
         return list(records.values())
+
+
+def _is_same_run(one: ProfileInfo, other: ProfileInfo) -> bool:
+    return (one.settings, one.items_hash) == (other.settings, other.items_hash)
 
 
 def in_shard(name: str, shard: tuple[int, int]) -> bool:
