@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from passnet.jobs.run_folder import unchanged
 from passnet.suite.suite import load_suite
 from passnet.train.evaluate import (
     AnswerRecord,
     EvaluationInfo,
     chosen_graphs,
     evaluate_system,
+    evaluation_run,
     prompt_of,
     teacher_answers,
 )
@@ -87,3 +89,16 @@ def test_the_same_answer_is_judged_once_unless_it_is_timed(is_timed: bool, tmp_p
         [made] = evaluate_system(name, lambda _: [[answer]], graphs, tmp_path, info, judge, print)
         assert made.system == name and made.answer == answer and made.is_correct
     assert judge.num_judged == (2 if is_timed else 1)
+
+
+def test_what_the_judge_could_not_say_is_asked_again(tmp_path: Path) -> None:
+    graphs = [g for g in chosen_graphs(load_suite("demo"), 1, None) if g.task == "gelu_tanh"]
+    [answer] = teacher_answers([prompt for prompt in map(prompt_of, graphs) if prompt is not None])
+    info = EvaluationInfo("demo", "hash", tuple(g.name for g in graphs), False)
+    run = evaluation_run(tmp_path)
+    busy = replace(record("one", 0, False), graph=graphs[0].name, verdict="not judged")
+    with run.begin(info, False, unchanged("")), run.recorder(0) as put:
+        put(busy)
+    judge: Any = CountingJudge()
+    [made] = evaluate_system("one", lambda _: [answer], graphs, tmp_path, info, judge, print)
+    assert made.is_correct and judge.num_judged == 1

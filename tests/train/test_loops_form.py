@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from passnet.agent.authors.cpp_source import ENTRY
+from passnet.agent.graph_text import op_times_us
 from passnet.errors import InputError
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
@@ -135,8 +136,9 @@ def test_the_expander_decides_nothing_about_what_is_fused() -> None:
 def test_an_answer_is_worth_more_the_more_of_the_graph_it_replaces() -> None:
     prompt = loops_prompt(graph())
     first = ANSWER.replace("range t0 t1", "range t0 t0")
-    assert share_of_answer(prompt, ANSWER) == 1
-    assert 0 < share_of_answer(prompt, first) < 1
+    least_us = op_times_us(prompt.graph)
+    assert share_of_answer(prompt, ANSWER, least_us) == 1
+    assert 0 < share_of_answer(prompt, first, least_us) < 1
 
 
 @pytest.mark.slow

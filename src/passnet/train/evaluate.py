@@ -121,12 +121,12 @@ def evaluate_system(
     """The records of a system on some graphs, made or found in `out`.
 
     Where nothing is timed, an answer that another system gave to the same graph is not judged
-    again.
+    again. What the judge could not say is asked again.
     """
     run = evaluation_run(out)
     complaint = f"{out}: holds another evaluation; choose another --out"
     with run.begin(info, True, unchanged(complaint)):
-        records = run.records()
+        records = {key: each for key, each in run.records().items() if each.verdict != "not judged"}
         known = {} if info.is_timed else {(r.graph, r.answer): r for r in records.values()}
         missing = [graph for graph in graphs if (name, graph.name) not in records]
         prompts = [(graph, prompt_of(graph)) for graph in missing]

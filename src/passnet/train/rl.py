@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from passnet.agent.graph_text import op_times_us
 from passnet.errors import GraphError, InputError, MeasureError
 from passnet.graph.files import graph_from_row
+from passnet.graph.spec import Graph
 from passnet.judge.settings import TimingPlan
 from passnet.records.serialise import SCHEMA_VERSION, LineWriter, read_json
 from passnet.train.build import read_training
@@ -29,6 +31,9 @@ from passnet.train.sft import CURVE_FILE, curve_callback
 from passnet.train.training_rows import split_rows_to_watch
 
 ROLLOUTS_FILE = "rollouts.jsonl"
+
+NUM_SUBJECTS = 512
+"""So many subgraphs are kept with their prompts: each is asked for once an answer."""
 
 LIMITS = MonitorLimits(least_entropy=0.001)
 """Most words of an answer in loops follow from those before it, and leave little to choose."""
@@ -143,12 +148,11 @@ class JudgeReward:
         """
         key = (name, text)
         if key not in self._known:
-            graph = graph_from_row(program, tensors, name[:16])
+            subject = _subject(program, tensors, name)
             try:
-                prompt = loops_prompt(graph)
-                files = expand_answer(prompt, text)
-                share = share_of_answer(prompt, text)
-                self._known[key] = self._judge.judge(graph, files), share
+                files = expand_answer(subject.prompt, text)
+                share = share_of_answer(subject.prompt, text, subject.least_us)
+                self._known[key] = self._judge.judge(subject.graph, files), share
             except (InputError, GraphError, RecursionError):
                 self._known[key] = None, 0.0
             except MeasureError:
@@ -156,12 +160,11 @@ class JudgeReward:
         return self._known[key]
 
 
-def share_of_answer(prompt: Prompt, text: str) -> float:
-    """The share of the least time of a graph's ops that an answer replaces.
+def share_of_answer(prompt: Prompt, text: str, least_us: Sequence[float]) -> float:
+    """The share of the least time of a graph's ops, `least_us`, that an answer replaces.
 
     Raises:
         InputError: the text is no answer to the prompt.
-        GraphError: shapes cannot be inferred.
     """
     numbers = {
         prompt.names[op.output]: number
@@ -171,7 +174,7 @@ def share_of_answer(prompt: Prompt, text: str) -> float:
     replaced: set[int] = set()
     for fused in parse_answer(text):
         replaced.update(range(numbers[fused.first], numbers[fused.last] + 1))
-    return replaced_share(op_times_us(prompt.graph), replaced)
+    return replaced_share(least_us, replaced)
 
 
 def _reward(judged: JudgedAnswer | None, progress: float, replaced: float = 0.0) -> float | None:
@@ -227,7 +230,7 @@ def run_rl(
     llm, tokenizer = load_llm(start)
     if not settings.is_free:
         texts = [row.prompt + "\n" for row in rows]
-        keep_to_grammar(llm, tokenizer, texts, lambda number: _prompt_of(rows[number]))
+        keep_to_grammar(llm, tokenizer, texts, lambda number: _subject_of(rows[number]).prompt)
     out.mkdir(parents=True, exist_ok=True)
     states = out / "states"
     config = GRPOConfig(
@@ -277,8 +280,38 @@ def run_rl(
     return info
 
 
-def _prompt_of(row: TrainingRow) -> Prompt:
-    return loops_prompt(graph_from_row(row.program, row.tensors, row.full[:16]))
+@dataclass(frozen=True)
+class _Subject:
+    """A subgraph that answers are asked for, with the least time of each op of its prompt."""
+
+    graph: Graph
+
+    @cached_property
+    def prompt(self) -> Prompt:
+        """What is asked.
+
+        Raises:
+            GraphError, InputError: it cannot be.
+        """
+        return loops_prompt(self.graph)
+
+    @cached_property
+    def least_us(self) -> list[float]:
+        """Microseconds of each op alone.
+
+        Raises:
+            GraphError: shapes cannot be inferred.
+        """
+        return op_times_us(self.prompt.graph)
+
+
+@lru_cache(NUM_SUBJECTS)
+def _subject(program: str, tensors: str, full: str) -> _Subject:
+    return _Subject(graph_from_row(program, tensors, full[:16]))
+
+
+def _subject_of(row: TrainingRow) -> _Subject:
+    return _subject(row.program, row.tensors, row.full)
 
 
 def _prompt_row(row: TrainingRow) -> dict[str, str]:
