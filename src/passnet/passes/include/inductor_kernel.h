@@ -46,24 +46,13 @@ struct BFloat16 {
   operator float() const { return passnet::as_float(uint32_t(x) << 16); }
 };
 
-#ifdef __FLT16_MAX__
 struct Half {
   static constexpr char passnet_letter = 'e';
   uint16_t x;
   Half() = default;
-  Half(float value) {
-    _Float16 half = _Float16(value);
-    std::memcpy(&x, &half, 2);
-  }
-  operator float() const {
-    _Float16 half;
-    std::memcpy(&half, &x, 2);
-    return float(half);
-  }
+  Half(float value) : x(passnet::f16_bits(value)) {}
+  operator float() const { return passnet::f16_value(x); }
 };
-#else
-struct Half;  // a kernel in float16 does not compile here
-#endif
 
 }  // namespace at
 

@@ -61,10 +61,7 @@ using Register = typename RegisterOf<L, Bytes>::type;
 
 template <typename To, typename From>
 INLINE To as(const From& value) {
-  static_assert(sizeof(To) == sizeof(From));
-  To result;
-  std::memcpy(&result, &value, sizeof(To));
-  return result;
+  return passnet::same_bits<To>(value);
 }
 
 // Some lanes of one value type as another's; bfloat16 to and from float is in `cast_all`.
@@ -73,7 +70,12 @@ struct Cast {
   using From = Register<typename LaneOf<S>::type, Count * sizeof(S)>;
   using To = Register<typename LaneOf<D>::type, Count * sizeof(D)>;
   static INLINE To apply(const From& from) {
-    if constexpr (is_low<S> || is_low<D>) {
+    using Bits = Register<uint32_t, Count * sizeof(uint32_t)>;
+    if constexpr (std::is_same_v<S, Half> && std::is_same_v<D, float>) {
+      return passnet::f16_values<To>(__builtin_convertvector(from, Bits));
+    } else if constexpr (std::is_same_v<S, float> && std::is_same_v<D, Half>) {
+      return __builtin_convertvector(passnet::f16_bits_of<Bits>(from), To);
+    } else if constexpr (is_low<S> || is_low<D>) {
       To to;
       for (int i = 0; i < Count; i++) {
         S value = as<S>(typename LaneOf<S>::type(from[i]));

@@ -15,17 +15,16 @@ struct bf16 {
   uint16_t bits;
 };
 
-static inline float as_float(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
+template <typename To, typename From>
+static inline To same_bits(const From& value) {
+  static_assert(sizeof(To) == sizeof(From));
+  To result;
+  std::memcpy(&result, &value, sizeof(To));
+  return result;
 }
 
-static inline uint32_t as_bits(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  return bits;
-}
+static inline float as_float(uint32_t bits) { return same_bits<float>(bits); }
+static inline uint32_t as_bits(float value) { return same_bits<uint32_t>(value); }
 
 static inline float load(const float* p) { return *p; }
 static inline float load(const bf16* p) { return as_float(uint32_t(p->bits) << 16); }
@@ -36,6 +35,31 @@ static inline uint16_t bf16_bits(float value) {
   uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
   return value == value ? uint16_t(rounded) : uint16_t(0x7FC0);
 }
+
+// Half precision to and from float by arithmetic on bits: a compiler vectorises it for processors
+// that convert one number at a time, too. Ties go to even; NaN stays NaN; numbers below 2^-14 have
+// units of 2^-24. F is float and U uint32_t, or both are vectors of these.
+template <typename F, typename U>
+static inline F f16_values(U bits) {
+  U sign = (bits & 0x8000u) << 16, rest = (bits & 0x7FFFu) << 13;
+  U tiny = same_bits<U>(same_bits<F>(rest + 0x38800000u) - 6.103515625e-05f);
+  U large = rest + (rest >= 0x0F800000u ? U{} + 0x70000000u : U{} + 0x38000000u);
+  return same_bits<F>(sign | (rest < 0x00800000u ? tiny : large));
+}
+
+template <typename U, typename F>
+static inline U f16_bits_of(F values) {
+  U bits = same_bits<U>(values), sign = (bits >> 16) & 0x8000u, rest = bits & 0x7FFFFFFFu;
+  U tiny = same_bits<U>(same_bits<F>(rest) + 0.5f) - 0x3F000000u;
+  U large = (rest + 0xFFFu + ((rest >> 13) & 1u) - 0x38000000u) >> 13;
+  U half = rest < 0x38800000u ? tiny : large;
+  half = rest >= 0x477FF000u ? U{} + 0x7C00u : half;
+  half = rest > 0x7F800000u ? U{} + 0x7E00u : half;
+  return sign | half;
+}
+
+static inline float f16_value(uint16_t bits) { return f16_values<float>(uint32_t(bits)); }
+static inline uint16_t f16_bits(float value) { return uint16_t(f16_bits_of<uint32_t>(value)); }
 
 static inline void store(float* p, float value) { *p = value; }
 static inline void store(bf16* p, float value) { p->bits = bf16_bits(value); }

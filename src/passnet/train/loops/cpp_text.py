@@ -3,7 +3,7 @@
 Values in low floats are held as float, and rounded where the answer says so or they are stored.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from passnet.agent.authors.cpp_source import CPP_TYPES, ENTRY
@@ -15,7 +15,6 @@ from passnet.train.loops.language import (
     Call,
     Expr,
     Index,
-    IndexCall,
     IndexValue,
     Inner,
     Let,
@@ -27,6 +26,7 @@ from passnet.train.loops.language import (
     Put,
     Reduce,
 )
+from passnet.train.loops.offsets import Offset, offset_of, words_of
 from passnet.train.loops.symbols import Symbols
 
 PRELUDE = """\
@@ -155,22 +155,54 @@ class _CppWriter:
         self._inputs = inputs
         self._symbols = symbols
         self._variables: list[str] = []
+        self._merged: set[str] = set()
         self._scopes: list[dict[str, str]] = []
         self.may_fail = False
 
     def nest(self, nest: Nest) -> Iterator[str]:
         """The lines of a nest."""
-        self._variables, self._scopes = [], [{}]
+        self._variables, self._merged, self._scopes = [], set(), [{}]
         yield "  {"
         has_inner = any(isinstance(step, Inner) for step in nest.steps)
-        yield from self._heads(nest.loops, None if has_inner else nest.steps)
+        loops = nest.loops if has_inner else self._merged_loops(nest.loops, nest.steps)
+        yield from self._heads(loops, None if has_inner else nest.steps)
         for step in nest.steps:
             if isinstance(step, Inner):
                 yield from self._inner(step)
             else:
                 yield from self._step(step)
-        yield "}" * len(nest.loops)
+        yield "}" * len(loops)
         yield "  }"
+
+    def _merged_loops(self, loops: tuple[Loop, ...], steps: Sequence[LoopStep]) -> tuple[Loop, ...]:
+        """Loops, with the innermost one going on where the next round of those around it begins,
+        wherever all that `steps` read and put allows it. It is longer then, to be vectorised.
+        """
+        self._merged = set()
+        own = [name for name, _ in loops]
+        names = {name for step in steps for name in _names_of(step)}
+        if len({*own, *names, *self._variables}) < len(own) + len(names) + len(self._variables):
+            return loops  # which is an error, and told where names are declared
+        run_time = {*own, *names}
+
+        def number(word: str) -> int | None:
+            return None if word in run_time else self._word_number(word)
+
+        offsets = [self._offset(each.memory, each.index, number) for each in _accesses(steps)]
+        values = {word for index in _index_values(steps) for word in words_of(index)}
+        merged = list(loops)
+        while len(merged) > 1:
+            (outer, count), (inner, size) = merged[-2:]
+            length = self._number(size)
+            goes_on = all(
+                (step := each.times(inner)) is not None and each.times(outer) == step * length
+                for each in offsets
+            )
+            if not goes_on or {outer, inner} & values:
+                break
+            merged[-2:] = [(inner, str(self._number(count) * length))]
+            self._merged.add(outer)
+        return tuple(merged)
 
     def _heads(
         self, loops: Sequence[Loop], steps: Sequence[LoopStep] | None, pragma: str | None = None
@@ -187,6 +219,7 @@ class _CppWriter:
             yield f"for (int64_t {name} = 0; {name} < {count}; {name}++) {{"
 
     def _inner(self, inner: Inner) -> Iterator[str]:
+        inner = Inner(self._merged_loops(inner.loops, inner.steps), inner.steps)
         reductions = [step for step in inner.steps if isinstance(step, Reduce)]
         num_variables = len(self._variables)
         accumulators = _Accumulators()
@@ -316,31 +349,34 @@ class _CppWriter:
         return self._memory[memory]
 
     def _element(self, memory: str, index: Sequence[Index]) -> str:
+        return f"{memory}_at[{self._offset(memory, index, self._word_number).text()}]"
+
+    def _offset(
+        self, memory: str, index: Sequence[Index], number: Callable[[str], int | None]
+    ) -> Offset:
+        """Where an element of memory lies."""
         layout = self._layout(memory)
         if len(index) != len(layout.shape):
             raise InputError(
                 f"{memory} has {len(layout.shape)} axes, and an index of {len(index)} parts"
             )
-        terms = [
-            f"({self._index(part)}) * {step}" if step != 1 else f"({self._index(part)})"
+        parts = [
+            offset_of(part, number) * step
             for part, step, size in zip(index, layout.stride, layout.shape, strict=True)
             if size != 1
         ]
-        return f"{memory}_at[{' + '.join(terms) or '0'}]"
+        return sum(parts, Offset())
 
     def _index(self, index: Index) -> str:
-        if isinstance(index, IndexCall):
-            left, right = self._index(index.left), self._index(index.right)
-            if index.name in ("+", "*"):
-                return f"({left} {index.name} {right})"
-            if self._number(index.right) <= 0:
-                raise InputError(f"an index is divided by {right}")
-            return f"{'quotient' if index.name == '//' else 'rest'}({left}, {right})"
-        if index in self._variables:
-            return index
-        if any(scope.get(index) == "int64" for scope in self._scopes):
-            return index
-        return str(self._number(index))
+        return offset_of(index, self._word_number).text()
+
+    def _word_number(self, word: str) -> int | None:
+        """The number that a word of an index is; None where it is known at run time only."""
+        if word in self._merged:
+            return 0  # the innermost loop goes on for it
+        if word in self._variables or any(scope.get(word) == "int64" for scope in self._scopes):
+            return None
+        return self._symbols.whole_value(word)
 
     def _number(self, index: Index) -> int:
         """The number that an index without variables is."""
@@ -357,6 +393,38 @@ class _CppWriter:
             case "//":
                 return left // right
         return left % right
+
+
+def _names_of(step: LoopStep) -> tuple[str, ...]:
+    """The names that a step gives to values."""
+    match step:
+        case Let(name, _) | Pick(name, _, _):
+            return (name,)
+        case Reduce(_, names, _):
+            return names
+    return ()
+
+
+def _accesses(steps: Sequence[LoopStep]) -> Iterator[MemoryRead | Put]:
+    """All that some steps read and put."""
+    for step in steps:
+        if isinstance(step, Put):
+            yield step
+    yield from (each for each in _expressions(steps) if isinstance(each, MemoryRead))
+
+
+def _index_values(steps: Sequence[LoopStep]) -> Iterator[Index]:
+    """All indices that are values in some steps."""
+    yield from (each.index for each in _expressions(steps) if isinstance(each, IndexValue))
+
+
+def _expressions(steps: Sequence[LoopStep]) -> Iterator[Expr]:
+    """The values of steps, and all that they are made of."""
+    left = [step.value for step in steps if not isinstance(step, Inner)]
+    while left:
+        value = left.pop()
+        yield value
+        left += value.args if isinstance(value, Call) else ()
 
 
 class _Accumulators:
