@@ -136,3 +136,35 @@ def test_inner_loops_of_the_same_names_go_on_each_for_itself() -> None:
     text, (x, w, y) = expanded(answer, (5, 6, 7), (5, 6, 7))
     assert text.count("for (int64_t") == 4
     assert torch.equal(y, x * w)
+
+
+EMBEDDING = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x, w):
+        y = torch.nn.functional.embedding(x, w)
+        return (y,)
+"""
+
+
+def test_an_index_is_looked_up_once_for_a_row_unless_the_row_is_empty() -> None:
+    def source(width: int):  # noqa: ANN202
+        specs = (TensorSpec("x", (5,), "int64"), TensorSpec("w", (9, width), "float32"))
+        graph = Graph(parse_program(EMBEDDING, "embedding"), specs)
+        answer = f"""
+        range t0 t0
+        for i0 5 i1 {"N1" if width else 0} :
+          pick p0 N0 a0 [ i0 ]
+          put t0 [ i0 i1 ] a1 [ p0 i1 ]
+        end
+        """
+        [made] = answer_sources(loops_prompt(graph), answer)
+        return made.text
+
+    text = source(40)
+    assert text.index("picked(a0_at") < text.index("omp simd") < text.index("i1 = 0")
+    x, w, y = torch.tensor([8, 0, -1, 3, 3]), torch.randn(9, 40), torch.empty(5, 40)
+    cpp.kernel(text, ENTRY)(x, w, y)
+    assert torch.equal(y, w[x])
+    assert "omp simd" not in source(0)

@@ -12,6 +12,10 @@ nest_values     what these loops compute, phase by phase
 nest_printer    a nest in the language
 range_writer    a range as nests
 teacher         what the compiler author would answer
+offsets         addresses as sums, with little division
+steps           what steps name, read and put
+cpp_calls       calls as C++
+accumulators    reductions as C++
 cpp_text        nests as C++
 expand          an answer as a pass folder
 """
