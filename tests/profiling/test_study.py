@@ -14,6 +14,8 @@ from passnet.profiling.slow_suite import slow_suite
 from passnet.profiling.study import study
 from passnet.profiling.tables import study_tables
 from passnet.records.serialise import write_json
+from passnet.report.study_page import read_study_page
+from passnet.site.build import build_site, read_parts
 from passnet.suite.suite import load_suite
 from tests.profiling.records import LOST, SLOW_KERNELS, UNSTABLE, WON
 
@@ -28,6 +30,9 @@ def test_slower_calls_are_told_apart_by_what_makes_them_slow() -> None:
     assert found.little_gain.value == pytest.approx(1 / 3)
     assert found.by_dispatch_at_least.value == pytest.approx(1 / 2)
     assert found.slower_weighted.value == pytest.approx(4 / 5)
+    assert found.slower_direct.value == pytest.approx(1 / 3)
+    assert found.by_dynamo.value == pytest.approx(1 / 2)
+    assert found.geomean_direct == pytest.approx((1 * 0.5 * 5) ** (1 / 3))
 
 
 def test_what_is_unstable_is_counted_by_cause_and_in_no_share() -> None:
@@ -59,6 +64,19 @@ def test_the_page_and_the_figure_say_what_the_study_says(tmp_path: Path) -> None
     draw_study(found, tmp_path / "study.svg")
     assert (tmp_path / "study.svg").read_text().startswith("<?xml")
     assert all(len(row) == len(table.heads) for table in study_tables(found) for row in table.rows)
+
+
+def test_profiles_become_a_page_of_a_site(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "mine", RECORDS)
+    parts = read_parts([run], None, [], None)
+    build_site(parts, tmp_path / "site", "Site")
+    page = read_study_page(run)
+    assert "66.7 % of 3 subgraphs are slower" in page.finding
+    assert "33.3 % when their compiled graph is called directly" in page.finding
+    assert [table.title for table in page.tables] == [t.title for t in study_tables(study(RECORDS))]
+    [shown] = [path for path in (tmp_path / "site" / "studies").glob("*.html")
+               if path.name != "index.html"]  # fmt: skip
+    assert "66.7 % of 3 subgraphs are slower" in shown.read_text()
 
 
 def test_each_item_is_in_one_part() -> None:

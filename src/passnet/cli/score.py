@@ -23,9 +23,10 @@ def score_group() -> None:
             multiple=True, metavar="NAME")  # fmt: skip
 @opt.number("--seed", "Seed of the resampling.", default=0)
 @opt.path("--svg", "A file to draw the figure in.")
+@opt.path("--study", "A folder to write it to as a study, for `passnet report`.")
 @opt.json
 def sensitivity_command(paths: tuple[Path, ...], names: tuple[str, ...], seed: int,
-                        svg: Path | None, as_json: bool) -> None:  # fmt: skip
+                        svg: Path | None, study: Path | None, as_json: bool) -> None:  # fmt: skip
     """Score the trials in PATHS, run folders or JSON-lines files, under other rules of the metric.
 
     Varied, each alone, are b, p, the weights of the levels, the tolerances, what a correct output
@@ -33,7 +34,11 @@ def sensitivity_command(paths: tuple[Path, ...], names: tuple[str, ...], seed: i
     are demanded. Candidates of several runs are compared on the tasks that all have.
     """
     from passnet.bench.score_runs import candidates_of
-    from passnet.report.sensitivity import draw_sensitivity, sensitivity_table
+    from passnet.report.sensitivity import (
+        draw_sensitivity,
+        sensitivity_table,
+        write_sensitivity,
+    )
     from passnet.score.sensitivity import sensitivity
 
     candidates = candidates_of(paths)
@@ -49,3 +54,6 @@ def sensitivity_command(paths: tuple[Path, ...], names: tuple[str, ...], seed: i
     if svg is not None:
         draw_sensitivity(outcomes, svg)
         click.echo(f"written: {svg}", err=as_json)
+    if study is not None:
+        write_sensitivity(outcomes, study)
+        click.echo(f"written: {study}", err=as_json)

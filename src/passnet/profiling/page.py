@@ -1,4 +1,4 @@
-"""A study of profiles as a page of Markdown with its figure."""
+"""A study of profiles as a page of Markdown with its figure, and as one of a site."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 from passnet.bench.environment import Environment
 from passnet.errors import naming
 from passnet.profiling.record import PART_NAMES
-from passnet.profiling.study import PUBLISHED, GroupShare, Study
+from passnet.profiling.run import profile_folder, read_profiles
+from passnet.profiling.study import PUBLISHED, GroupShare, Study, study
 from passnet.profiling.tables import study_tables
+from passnet.report.study_page import StudyFigure, StudyPage, write_study_page
 from passnet.report.tables import markdown
 
 PART_COLOURS = {
@@ -23,13 +25,54 @@ PART_COLOURS = {
 FIGURE_GROUPS = ("time", "ops", "domain", "dtype", "library")
 
 
+FIGURE = "shares.svg"
+
+
+def write_profile_page(folder: Path) -> StudyPage:
+    """Write what the profiles in a folder say into it, as a study that `passnet report` shows.
+
+    Raises:
+        InputError: it holds no profiles, none was measured, or it cannot be written.
+    """
+    records = read_profiles([folder])
+    found = study(records)
+    draw_study(found, folder / FIGURE)
+    kinds = " and ".join(sorted({f"{record.kind}s" for record in records}))
+    parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in found.parts.items())
+    left_out = ", ".join(f"{cause} {count}" for cause, count in found.left_out.items())
+    environment = profile_folder(folder).read_info().environment
+    page = StudyPage(
+        title=f"Where torch.compile loses: {folder.resolve().name}",
+        finding=f"{_per_cent(found.slower.value)} of {found.num_measured:,} {kinds} are slower "
+        "under torch.compile than in eager torch from end to end (published: "
+        f"{100 * PUBLISHED['slower']:.0f} %), and {_per_cent(found.slower_direct.value)} when "
+        "their compiled graph is called directly.",
+        paragraphs=(
+            f"Mean shares of a compiled call: {parts}.",
+            f"Left out, of {found.num_items:,}: {left_out or 'none'}.",
+        ),
+        tables=tuple(study_tables(found)),
+        figures=(StudyFigure(FIGURE, "Share of slower calls by group, and parts of their time."),),
+        measured_on=_place(environment) if environment is not None else "",
+    )
+    write_study_page(folder, page)
+    return page
+
+
+def _per_cent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def _place(environment: Environment) -> str:
+    return (
+        f"{environment.cpu}, {environment.num_cpus} processors, torch {environment.torch}, "
+        f"{environment.compiler}"
+    )
+
+
 def study_page(found: Study, environments: Sequence[Environment], figure: str) -> str:
     """The text of the page; `figure` is the name of its figure's file."""
-    places = [
-        f"{each.cpu}, {each.num_cpus} processors, torch {each.torch}, {each.compiler}"
-        for each in environments
-    ]
-    where = "; ".join(dict.fromkeys(places)) or "no known machine"
+    where = "; ".join(dict.fromkeys(map(_place, environments))) or "no known machine"
     head = f"# Where torch.compile loses\n\nMeasured on {where}.\n"
     return f"{head}\n![shares of slower calls, and their parts]({figure})\n\n" + markdown(
         study_tables(found)

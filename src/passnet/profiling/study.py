@@ -87,6 +87,9 @@ class Study:
             eager's time, its dispatch included.
         little_gain: of all, those whose kernels are less than `LITTLE_GAIN` times as fast.
         strictly_slower: of all, those that are slower, and whose kernels are.
+        slower_direct: of all that are one graph, those that are slower even where Dynamo is passed
+            by and the compiled graph called directly.
+        by_dynamo: of the slower ones that are one graph, those that are not slower then.
         parts: the mean share of each part of a compiled call, over all.
         difference_us: the median difference of a compiled call from eager torch's, and of its
             parts, in microseconds, over the slower ones.
@@ -104,7 +107,10 @@ class Study:
     by_dispatch_at_least: Share
     little_gain: Share
     strictly_slower: Share
+    slower_direct: Share
+    by_dynamo: Share
     geomean_speedup: float
+    geomean_direct: float | None
     parts: Mapping[str, float]
     difference_us: Mapping[str, float]
     residue_low: float
@@ -129,6 +135,7 @@ def study(records: Sequence[ProfileRecord], num_sequences: int = 30, seed: int =
     slower = [record for record in measured if is_slower(record)]
     with_kernels = [record for record in measured if record.eager is not None]
     slower_kernels = [record for record in with_kernels if is_slower(record)]
+    direct = [record for record in measured if record.direct_ms]
     residues = sorted(record.residue_share or 0.0 for record in measured)
     return Study(
         len(records),
@@ -145,7 +152,14 @@ def study(records: Sequence[ProfileRecord], num_sequences: int = 30, seed: int =
             lambda record: is_slower(record) and not _is_by_dispatch(record),
             seed,
         ),
+        _share(direct, _is_slower_direct, seed),
+        _share(
+            [record for record in direct if is_slower(record)],
+            lambda record: not _is_slower_direct(record),
+            seed,
+        ),
         _geomean(measured),
+        geometric_mean(map(_direct_speedup, direct)) if direct else None,
         _mean_parts(measured),
         _median_differences(slower),
         _quantile(residues, 0.05),
@@ -164,6 +178,14 @@ def is_slower(record: ProfileRecord) -> bool:
 def is_surely_slower(record: ProfileRecord) -> bool:
     """Whether that is sure, and more than `MARGIN`."""
     return record.speedup_high is not None and record.speedup_high < 1 / (1 + MARGIN)
+
+
+def _direct_speedup(record: ProfileRecord) -> float:
+    return (record.eager_ms or 0.0) / (record.direct_ms or 1.0)
+
+
+def _is_slower_direct(record: ProfileRecord) -> bool:
+    return _direct_speedup(record) < 1
 
 
 def kernel_speedup(record: ProfileRecord) -> float:

@@ -51,9 +51,11 @@ def shares_table(found: Study) -> Table:
         (f"kernels less than {LITTLE_GAIN:g} times as fast", found.little_gain,
          PUBLISHED["little_gain"]),
         ("slower, and so are the kernels", found.strictly_slower, PUBLISHED["strictly_slower"]),
+        ("slower even without Dynamo, called directly", found.slower_direct, None),
+        ("of the slower: not slower without Dynamo", found.by_dynamo, None),
     ]  # fmt: skip
     return Table(
-        "Where torch.compile loses",
+        "How often torch.compile loses",
         ("", "share %", "95 % interval", "of", "published %"),
         [
             (text, _per_cent(share.value), _interval(share), str(share.num_of),
@@ -61,7 +63,8 @@ def shares_table(found: Study) -> Table:
             for text, share, published in rows
         ],
         f"{found.num_measured} of {found.num_items} items measured; geometric mean of the speedup "
-        f"{found.geomean_speedup:.3f}; rank correlation of the speedup with the number of ops "
+        f"{found.geomean_speedup:.3f}, called directly {_number(found.geomean_direct)}; rank "
+        "correlation of the speedup with the number of ops "
         f"{_signed(found.size_correlation)} (published: 0.013). The published shares are of 9,526 "
         "subgraphs on a GPU.",
     )  # fmt: skip
@@ -156,6 +159,10 @@ def items_table(records: Sequence[ProfileRecord]) -> Table:
 
 def _per_cent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _signed_per_cent(share: float) -> str:

@@ -4,12 +4,44 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passnet.errors import naming
+from passnet.records.serialise import make_folder
+from passnet.report.study_page import StudyFigure, StudyPage, write_study_page
 from passnet.report.styles import line_style, plain_log_axis
 from passnet.report.tables import Table
 from passnet.score.interval import Interval
 from passnet.score.sensitivity import RuleOutcome
 
 ROW_INCHES = 0.3
+FIGURE = "sensitivity.svg"
+
+
+def write_sensitivity(outcomes: Sequence[RuleOutcome], folder: Path) -> None:
+    """Write table and figure as a study that `passnet report` shows.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    make_folder(folder)
+    draw_sensitivity(outcomes, folder / FIGURE)
+    others = [each for each in outcomes[1:] if each.tau is not None]
+    finding = ""
+    if others:
+        least = min(others, key=lambda each: each.tau or 0.0)
+        finding = (
+            f"The order of {len(least.scores)} candidates is the published one under all "
+            f"{len(others)} other rules."
+            if least.tau == 1
+            else f"Of {len(others)} other rules the order of {len(least.scores)} candidates agrees "
+            f"least with the published one, tau {least.tau:+.2f}, under "
+            f"{least.rule.group}: {least.rule.name}."
+        )
+    page = StudyPage(
+        title="What the score depends on",
+        finding=finding,
+        tables=(sensitivity_table(outcomes),),
+        figures=(StudyFigure(FIGURE, "AS under each rule, with its 95 % interval over tasks."),),
+    )
+    write_study_page(folder, page)
 
 
 def sensitivity_table(outcomes: Sequence[RuleOutcome]) -> Table:

@@ -8,6 +8,8 @@ from pathlib import Path
 from passnet.agent.attempt import ATTEMPTS_FILE, Attempt, read_attempts
 from passnet.dataset.stats import Stats
 from passnet.errors import InputError
+from passnet.profiling.page import write_profile_page
+from passnet.profiling.run import RECORDS_FILE
 from passnet.records.atomic_folder import atomic_folder
 from passnet.records.serialise import SCHEMA_VERSION, write_json
 from passnet.report.study_page import STUDY_FILE
@@ -78,6 +80,9 @@ def read_parts(
         if (path / SAMPLES_FILE).is_file():
             write_run_page(path)  # a training that goes on, or was killed, has an older one
             studies.append(path)
+        elif (path / RECORDS_FILE).is_file():
+            write_profile_page(path)
+            studies.append(path)
         elif (path / STUDY_FILE).is_file():
             studies.append(path)
         elif is_run(path):
@@ -87,7 +92,8 @@ def read_parts(
         else:
             raise InputError(
                 f"{path}: no run, no run of an author, no training and no study; give a folder "
-                f"with trials.jsonl and run.json, {ATTEMPTS_FILE}, {SAMPLES_FILE} or {STUDY_FILE}"
+                f"with trials.jsonl and run.json, {ATTEMPTS_FILE}, {SAMPLES_FILE}, {RECORDS_FILE} "
+                f"or {STUDY_FILE}"
             )
     boards = boards_of(runs, [known.of_hash(run.info.suite_hash) for run in runs])
     parts = SiteParts(tuple(runs), tuple(boards), tuple(attempts), tuple(studies), stats)
