@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -147,3 +148,24 @@ def test_a_graph_of_which_inductor_leaves_no_op_is_profiled_too() -> None:
         assert [len(graph.inductor) for graph in call.layers.called()] == [0, 1]
         assert call.num_graphs == 2
         assert call.num_calls_of("generated") == 1
+
+
+def test_what_is_compiled_anew_at_each_call_is_not_measured() -> None:
+    from passnet.errors import MeasureError
+    from passnet.profiling.measure import profiled_call
+
+    calls = [0]
+
+    def restless(value: torch.Tensor) -> torch.Tensor:
+        calls[0] += 1
+        return value + calls[0]
+
+    many: Any = torch._dynamo.config
+    with (
+        many.patch(recompile_limit=100),
+        pytest.raises(MeasureError, match="^compiled anew at each call"),
+        profiled_call(restless, (torch.ones(4),), {}),
+    ):
+        pass
+    with profiled_call(restless, (torch.ones(4),), {}) as call:
+        assert call.num_graphs <= 1, "Dynamo gives up, and eager torch goes on"

@@ -60,8 +60,8 @@ class CompiledLayers:
     graphs: list[GraphLayers] = field(default_factory=list)
 
     def called(self) -> list[GraphLayers]:
-        """The graphs that Dynamo calls."""
-        return [graph for graph in self.graphs if graph.scope is not None]
+        """The graphs that Dynamo calls, without those that it has let go."""
+        return [graph for graph in self.graphs if graph.name in (graph.scope or ())]
 
 
 @contextmanager

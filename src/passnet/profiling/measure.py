@@ -32,7 +32,9 @@ from passnet.profiling.record import RESIDUE_SHARE, CallParts
 from passnet.profiling.rounds import PRECISE, RoundTimes, Way, run_rounds
 from passnet.profiling.timed_program import COUNT, KINDS, TimedProgram, timed_program
 
-WARM_CALLS = 3
+WARM_CALLS, MAX_WARM_CALLS = 3, 12
+"""Calls before anything is measured, and how many there are at most until no more is compiled."""
+
 MAX_CALL_S = 5.0
 """Calls that take longer are left out: convolutions in float16 can take half a minute on a CPU."""
 
@@ -111,8 +113,7 @@ def profiled_call(
             return layers.function(*args, **kwargs)
 
         with boundary(MeasureError, "torch.compile"):
-            for _ in range(WARM_CALLS):
-                compiled()
+            _warm_up(layers, compiled)
         compile_s = perf_counter() - start
         if not layers.called():
             raise MeasureError("nothing to compile: Dynamo finds no op")
@@ -125,6 +126,20 @@ def profiled_call(
                 call.programs.append(timed_program(generated, module, call.spent, clock))
         call.moving = moving_kernels(layers, compiled)
         yield call
+
+
+def _warm_up(layers: CompiledLayers, compiled: Callable[[], object]) -> None:
+    """Call a function until no more of it is compiled.
+
+    Raises:
+        MeasureError: it is compiled anew at each call.
+    """
+    for number in range(MAX_WARM_CALLS):
+        num_graphs = len(layers.graphs)
+        compiled()
+        if number + 1 >= WARM_CALLS and len(layers.graphs) == num_graphs:
+            return
+    raise MeasureError(f"compiled anew at each call: {len(layers.graphs)} graphs so far")
 
 
 def measure(call: ProfiledCall, seconds: float, cost: ClockCost) -> MeasuredCall:

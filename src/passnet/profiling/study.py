@@ -345,7 +345,9 @@ def ops_in_words(ops: Sequence[str]) -> str:
 
 GROUPINGS: Mapping[str, _Key] = {
     "time": lambda record: _in_range(record.eager_ms or 0.0, TIMES_MS, " ms"),
-    "ops": lambda record: _in_range(record.num_ops, LENGTHS, " ops"),
+    "ops": lambda record: (
+        _in_range(record.num_ops, LENGTHS, " ops") if record.num_ops else "a whole net"
+    ),
     "size": lambda record: _in_range(record.input_mib, MEBIBYTES, " MiB"),
     "domain": lambda record: record.domain or "unknown",
     "dtype": lambda record: record.dtype or "none",

@@ -61,6 +61,7 @@ def shares_table(found: Study) -> Table:
             (text, _per_cent(share.value), _interval(share), str(share.num_of),
              _per_cent(published))
             for text, share, published in rows
+            if share.num_of
         ],
         f"{found.num_measured} of {found.num_items} items measured; geometric mean of the speedup "
         f"{found.geomean_speedup:.3f}, called directly {_number(found.geomean_direct)}; rank "
