@@ -76,8 +76,12 @@ inline float rounded<bf16>(float value) {
   return as_float(uint32_t(bf16_bits(value)) << 16);
 }
 
-// e^x within 2 ulp for x in [-86.9, 88.7]; 0 below -87, infinity above 88.73, NaN for NaN.
-static inline float exp(float x) {
+// e^x is 2 * half * (1 + rest) for x in [-87.4, 89]: half a whole power of two, and a polynomial of
+// what remains. A half that would be denormal is 0.
+struct ExpParts {
+  float half, rest;
+};
+static inline ExpParts exp_parts(float x) {
   float clamped = x < -87.4f ? -87.4f : x;
   clamped = clamped > 89.0f ? 89.0f : clamped;
   float n = std::nearbyint(clamped * 1.44269504f);
@@ -89,10 +93,14 @@ static inline float exp(float x) {
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  // Times 2^(n-1), whose bits are 0 where the result would be denormal, and times 2, which makes
-  // infinity of what is too large.
-  return p * as_float(uint32_t(int32_t(n) + 126) << 23) * 2.0f;
+  return {as_float(uint32_t(int32_t(n) + 126) << 23), p * r * r + r};
+}
+
+// e^x within 2 ulp for x in [-86.9, 88.7]; 0 below -87, infinity above 88.73, NaN for NaN: what is
+// too large becomes infinity where it is doubled.
+static inline float exp(float x) {
+  ExpParts parts = exp_parts(x);
+  return (parts.rest + 1.0f) * parts.half * 2.0f;
 }
 
 static inline float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
