@@ -101,15 +101,15 @@ class _CppWriter:
         yield "  {"
         has_inner = any(isinstance(step, Inner) for step in nest.steps)
         loops = nest.loops if has_inner else self._merged_loops(nest.loops, nest.steps)
-        if has_inner:
-            yield from self._heads(loops)
-        else:
-            early, steps = self._early_steps(loops, nest.steps)
-            yield from self._heads(loops[:-1])
-            for step in early:
-                yield from self._step(step)
-            yield from self._heads(loops[-1:], _simd(steps))
-        for step in nest.steps if has_inner else steps:
+        early: Sequence[LoopStep] = []
+        steps: Sequence[LoopStep] = nest.steps
+        if not has_inner:
+            early, steps = self._early_steps(loops, steps)
+        yield from self._heads(loops[:-1])
+        for step in early:
+            yield from self._step(step)
+        yield from self._heads(loops[-1:], None if has_inner else _simd(steps))
+        for step in steps:
             if isinstance(step, Inner):
                 yield from self._inner(step)
             else:
