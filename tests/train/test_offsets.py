@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passnet.agent.authors.cpp_source import ENTRY
+from passnet.errors import InputError
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.passes import cpp
@@ -168,3 +169,15 @@ def test_an_index_is_looked_up_once_for_a_row_unless_the_row_is_empty() -> None:
     cpp.kernel(text, ENTRY)(x, w, y)
     assert torch.equal(y, w[x])
     assert "omp simd" not in source(0)
+
+
+def test_the_variable_of_a_merged_loop_means_nothing_after_it() -> None:
+    answer = """
+    range t0 t0
+    for i0 5 :
+      over r0 6 r1 7 : put t0 [ i0 r0 r1 ] mul a0 [ i0 r0 r1 ] a1 [ i0 r0 r1 ] done
+      put t0 [ i0 r0 0 ] 1.0
+    end
+    """
+    with pytest.raises(InputError, match="is no whole number or symbol"):
+        expanded(answer, (5, 6, 7), (5, 6, 7))

@@ -196,6 +196,7 @@ class _CppWriter:
         yield from accumulators.results()
         self._scopes[0].update(accumulators.dtypes)
         del self._variables[num_variables:]
+        self._merged.clear()  # as the loop's variables, these mean nothing after it
 
     def _count(self, inner: Inner) -> int:
         count = 1
