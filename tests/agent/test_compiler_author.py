@@ -141,6 +141,10 @@ using V = at::vec::Vectorized<float>;
     for (int64_t i = 0; i < n; i += V::size()) V::loadu(x + i).NAME().store(y + i); \\
   }
 FUNCTION(exp) FUNCTION(tanh) FUNCTION(erf) FUNCTION(sin) FUNCTION(cos)
+extern "C" void call_pow(const float* x, const float* y, float* z, int64_t n) {
+  for (int64_t i = 0; i < n; i += V::size())
+    V::loadu(x + i).pow(V::loadu(y + i)).store(z + i);
+}
 """
 
 
@@ -163,6 +167,36 @@ def test_functions_in_registers_are_right_for_every_kind_of_float(num_bytes: int
             places.clamp_(min=1.2e-38)
         error = ((actual.double() - exact)[known].abs() / places).max()
         assert error < 1.6, f"{name}: {error} units of the last place"
+
+
+@pytest.mark.parametrize("num_bytes", [64, 32])
+def test_powers_in_registers_are_right_for_every_kind_of_float(num_bytes: int) -> None:
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 2**32, (2, 2**18), dtype=np.uint32)
+    bases = np.exp(random.normal(0, 3, 2**20)).astype(np.float32)
+    exponents = random.normal(0, 8, 2**20).astype(np.float32)
+    near_1 = (1 + random.normal(0, 1e-3, 2**18)).astype(np.float32)
+    large = random.normal(0, 3e4, 2**18).astype(np.float32)
+    special = np.float32([0, -0.0, 1, -1, 2, -2, 0.5, 1e-45, 3e38, np.inf, -np.inf, np.nan])
+    pairs = np.stack(np.meshgrid(special, special)).reshape(2, -1)
+    whole = np.float32([random.integers(1, 40, 2**12), random.integers(-9, 9, 2**12)])
+    x, y = torch.from_numpy(
+        np.concatenate(
+            [bits.view(np.float32), [bases, exponents], [near_1, large], pairs, whole], axis=1
+        )
+    )
+    actual = torch.empty_like(x)
+    kernel = cpp.kernel(FUNCTIONS % num_bytes, "call_pow", "pppn")
+    kernel(x.data_ptr(), y.data_ptr(), actual.data_ptr(), x.numel())
+    exact = torch.pow(x.double(), y.double())
+    expected = exact.float()
+    assert torch.equal(actual.isnan(), expected.isnan())
+    assert torch.equal(actual[expected.isinf()], expected[expected.isinf()])
+    known = expected.isfinite()
+    places = torch.from_numpy(np.spacing(expected[known].abs().numpy())).double()
+    error = ((actual.double() - exact)[known].abs() / places).max()
+    assert error < 0.51, f"{error} units of the last place"
+    assert (actual != expected)[known].float().mean() < 1e-3
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])

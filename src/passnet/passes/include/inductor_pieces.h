@@ -1,4 +1,4 @@
-// exp, tanh, erf, sin and cos of a register of floats, for `inductor_vector.h`.
+// exp, tanh, erf, sin, cos and pow of a register of floats, for `inductor_vector.h`.
 //
 // With AVX-512, a table of 32 entries is two registers, and looking all lanes up in it is one
 // instruction. So the range of the first three is taken in 32 pieces, each with a polynomial of its
@@ -10,6 +10,10 @@
 namespace at::vec::pieces {
 
 using Floats = Register<float>;
+
+INLINE Floats magnitude_of(Floats x) {
+  return as<Floats>(as<Register<uint32_t>>(x) & 0x7FFFFFFFu);
+}
 
 // Makes a whole number of what is below 2^22, with its bits in the lowest places.
 constexpr float to_whole = 12582912.0f;
@@ -130,10 +134,6 @@ INLINE Floats with_sign_of(Floats magnitude, Floats x) {
   return as<Floats>(as<Words>(magnitude) | (as<Words>(x) & 0x80000000u));
 }
 
-INLINE Floats magnitude_of(Floats x) {
-  return as<Floats>(as<Register<uint32_t>>(x) & 0x7FFFFFFFu);
-}
-
 // Within 1.1 ulp, denormal results included. 2^(n/32) is looked up and shifted.
 INLINE Floats exp(Floats x) {
   Floats t = larger(-104.5f - Floats{}, smaller(89.0f - Floats{}, x));
@@ -196,5 +196,47 @@ INLINE Floats wave(Floats x) {
 }
 INLINE Floats sin(Floats x) { return wave<false>(x); }
 INLINE Floats cos(Floats x) { return wave<true>(x); }
+
+// x^y of doubles that were floats, for finite x > 0 and finite y, within 2e-10: 2^(y * log2(x)). The
+// logarithm of the mantissa, which lies around 1, is the series of 2 * atanh((m - 1) / (m + 1)).
+INLINE Register<double> power(Register<double> x, Register<double> y) {
+  using Longs = Register<int64_t>;
+  using Doubles = Register<double>;
+  Longs bits = as<Longs>(x), e = (bits - 0x3FE6A09E667F3BCD) >> 52;
+  Doubles m = as<Doubles>(bits - (e << 52)), s = (m - 1.0) / (m + 1.0), z = s * s;
+  Doubles p = z * 0.07692307692307693 + 0.09090909090909091;
+  p = p * z + 0.1111111111111111;
+  p = p * z + 0.14285714285714285;
+  p = p * z + 0.2;
+  p = p * z + 0.3333333333333333;
+  Doubles exponent = __builtin_convertvector(e, Doubles);
+  Doubles t = y * (exponent + (s + s * z * p) * 2.8853900817779268);
+  t = t > 200.0 ? Doubles{} + 200.0 : t < -200.0 ? Doubles{} - 200.0 : t;
+  Doubles n = t + 6755399441055744.0, f = (t - (n - 6755399441055744.0)) * 0.6931471805599453;
+  Doubles q = f * 2.48015873015873e-05 + 1.984126984126984e-04;
+  q = q * f + 1.388888888888889e-03;
+  q = q * f + 8.333333333333333e-03;
+  q = q * f + 4.1666666666666664e-02;
+  q = q * f + 0.16666666666666666;
+  q = q * f + 0.5;
+  q = q * f + 1.0;
+  return as<Doubles>(as<Longs>(q * f + 1.0) + (as<Longs>(n) << 52));
+}
+
+// Rounded from a double in all but a few of a million cases. Where a lane has no finite number, or
+// none above 0, all lanes are computed one by one.
+INLINE Floats pow(Floats x, Floats y) {
+  constexpr float largest = 3.4028235e38f;
+  if (!all_lanes((x > 0.0f) & (x <= largest) & (magnitude_of(y) <= largest))) {
+    for (size_t i = 0; i < PASSNET_VECTOR_BYTES / sizeof(float); i++) x[i] = std::pow(x[i], y[i]);
+    return x;
+  }
+  Register<double> bases[2], exponents[2];
+  cast_all<double, 2, float, 1>(&x, bases);
+  cast_all<double, 2, float, 1>(&y, exponents);
+  for (int i = 0; i < 2; i++) bases[i] = power(bases[i], exponents[i]);
+  cast_all<float, 1, double, 2>(bases, &x);
+  return x;
+}
 
 }  // namespace at::vec::pieces

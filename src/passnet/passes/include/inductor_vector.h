@@ -289,13 +289,21 @@ struct VectorizedN {
   INLINE VectorizedN NAME(const VectorizedN& other) const {               \
     return map(other, [](auto x, auto y) { return std::NAME(x, y); });    \
   }
-  FUNCTION(pow)
   FUNCTION(fmod)
   FUNCTION(atan2)
   FUNCTION(hypot)
   FUNCTION(copysign)
   FUNCTION(nextafter)
 #undef FUNCTION
+  INLINE VectorizedN pow(const VectorizedN& other) const {
+    if constexpr (std::is_same_v<T, float>) {
+      VectorizedN r;
+      for (int i = 0; i < N; i++) r.v[i] = pieces::pow(v[i], other.v[i]);
+      return r;
+    } else {
+      return map(other, [](auto x, auto y) { return std::pow(x, y); });
+    }
+  }
 };
 
 #define VECTOR_OPERATOR(OP)                                                                      \

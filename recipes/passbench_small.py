@@ -1,0 +1,47 @@
+"""A small form of a suite: the same tasks with a few graphs each, for a run of an hour instead of a day.
+
+Run it with `python recipes/passbench_small.py SUITE OUT [NUM_GRAPHS]`, by default two graphs a task:
+`python recipes/passbench_small.py passbench-v1 suites/passbench-v1-small.parquet`. Of each task dtypes
+take turns, in the order of a hash of the graphs' names, so that the graphs of a task differ in dtype
+where they can, and that nobody chose them.
+"""
+
+import hashlib
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from passnet.suite.balance import turns
+from passnet.suite.suite import SuiteGraph, Task, load_suite, make_suite, write_suite
+
+NUM_GRAPHS = 2
+
+
+def some_graphs(task: Task, num_graphs: int) -> list[SuiteGraph]:
+    """As many graphs of a task, of its dtypes in turn."""
+    groups: dict[str, list[SuiteGraph]] = {}
+    for item in sorted(task.graphs, key=lambda item: hashlib.sha256(item.name.encode()).digest()):
+        groups.setdefault(_dtype(item), []).append(item)
+    return turns(list(groups.values()))[:num_graphs]
+
+
+def _dtype(item: SuiteGraph) -> str:
+    """The dtype of most tensors of a graph."""
+    return Counter(spec.dtype for spec in item.graph.tensors).most_common(1)[0][0]
+
+
+def main(words: Iterable[str]) -> None:
+    """Make the suite and write it."""
+    name, out, *rest = words
+    num_graphs = int(rest[0]) if rest else NUM_GRAPHS
+    path = Path(out)
+    chosen = [item for task in load_suite(name).tasks for item in some_graphs(task, num_graphs)]
+    suite = make_suite(path.stem, chosen)
+    write_suite(path, suite)
+    print(f"{path.stem}: {len(suite.tasks)} tasks, {len(chosen)} graphs, {suite.content_hash}")
+    print(dict(Counter(_dtype(item) for item in chosen)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
