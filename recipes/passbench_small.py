@@ -1,9 +1,9 @@
-"""A small form of a suite: the same tasks with a few graphs each, for a run of an hour instead of a day.
+"""A small form of a suite: the same tasks with a few graphs each, to be judged in a few hours.
 
-Run it with `python recipes/passbench_small.py SUITE OUT [NUM_GRAPHS]`, by default two graphs a task:
-`python recipes/passbench_small.py passbench-v1 suites/passbench-v1-small.parquet`. Of each task dtypes
-take turns, in the order of a hash of the graphs' names, so that the graphs of a task differ in dtype
-where they can, and that nobody chose them.
+Run it with `python recipes/passbench_small.py SUITE OUT [NUM_GRAPHS]`, by default two graphs a
+task: `python recipes/passbench_small.py passbench-v1 suites/passbench-v1-small.parquet`. Of each
+task dtypes take turns, in the order of a hash of the graphs' names, so that the graphs of a task
+differ in dtype where they can, and that nobody chose them.
 """
 
 import hashlib
