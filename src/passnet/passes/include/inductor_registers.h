@@ -189,6 +189,13 @@ INLINE void cast_all(const Register<typename LaneOf<S>::type>* from,
   using DR = Register<typename LaneOf<D>::type>;
   if constexpr (std::is_same_v<S, BFloat16> && std::is_same_v<D, float>) {
     constexpr auto lanes = std::make_index_sequence<PASSNET_VECTOR_BYTES / 2>();
+    if constexpr (DN == 1) {  // of half a register, and nothing else is read
+      using Part = Register<uint16_t, PASSNET_VECTOR_BYTES / 2>;
+      constexpr auto first = std::make_index_sequence<PASSNET_VECTOR_BYTES / 4>();
+      Part part = part_of<Part, 0>(from[0], first);
+      to[0] = as<DR>(__builtin_convertvector(part, Register<uint32_t>) << 16);
+      return;
+    }
     for (int i = 0; i < DN; i++)
       to[i] = i >= 2 * SN ? DR{} : i % 2 ? widened<1>(from[i / 2], lanes)
                                          : widened<0>(from[i / 2], lanes);
@@ -217,6 +224,58 @@ INLINE void cast_all(const Register<typename LaneOf<S>::type>* from,
   }
 }
 
+#if PASSNET_VECTOR_BYTES == 64 && defined(__AVX512BW__)
+#define PASSNET_MASKED 1
+// Instructions for some lanes of a register, which a bit each names: of 1, 2, or 4 bytes, and two
+// bits for a lane of 8.
+template <typename L>
+constexpr int unit = sizeof(L) < 4 ? sizeof(L) : 4;
+
+template <typename L>
+INLINE uint64_t first_bits(int64_t count) {
+  return (uint64_t(1) << count * (sizeof(L) / unit<L>)) - 1;
+}
+
+template <typename L>
+INLINE uint64_t bits_of(const Register<L>& mask) {
+  if constexpr (unit<L> == 1) {
+    auto lanes = as<Register<char>>(mask);
+    return __builtin_ia32_ptestmb512(lanes, lanes, -1);
+  } else if constexpr (unit<L> == 2) {
+    auto lanes = as<Register<short>>(mask);
+    return __builtin_ia32_ptestmw512(lanes, lanes, -1);
+  } else {
+    auto lanes = as<Register<int>>(mask);
+    return __builtin_ia32_ptestmd512(lanes, lanes, -1);
+  }
+}
+
+template <typename L>
+INLINE Register<L> load_lanes(const void* p, uint64_t bits) {
+  if constexpr (unit<L> == 1)
+    return as<Register<L>>(__builtin_ia32_loaddquqi512_mask(static_cast<const char*>(p),
+                                                            Register<char>{}, bits));
+  else if constexpr (unit<L> == 2)
+    return as<Register<L>>(__builtin_ia32_loaddquhi512_mask(static_cast<const short*>(p),
+                                                            Register<short>{}, bits));
+  else
+    return as<Register<L>>(__builtin_ia32_loaddqusi512_mask(static_cast<const int*>(p),
+                                                            Register<int>{}, bits));
+}
+
+template <typename L>
+INLINE void store_lanes(const Register<L>& value, void* p, uint64_t bits) {
+  if constexpr (unit<L> == 1)
+    __builtin_ia32_storedquqi512_mask(static_cast<char*>(p), as<Register<char>>(value), bits);
+  else if constexpr (unit<L> == 2)
+    __builtin_ia32_storedquhi512_mask(static_cast<short*>(p), as<Register<short>>(value), bits);
+  else
+    __builtin_ia32_storedqusi512_mask(static_cast<int*>(p), as<Register<int>>(value), bits);
+}
+#endif
+
+// The first lanes of a register from memory, the rest 0; and to memory, where the rest stays. What
+// is written in parts and read as a whole waits for the memory, unlike a masked instruction.
 template <typename L>
 INLINE Register<L> load_register(const void* p, int64_t count) {
   constexpr int64_t width = PASSNET_VECTOR_BYTES / sizeof(L);
@@ -224,7 +283,11 @@ INLINE Register<L> load_register(const void* p, int64_t count) {
   if (count >= width)
     std::memcpy(&result, p, sizeof(result));
   else if (count > 0)
+#ifdef PASSNET_MASKED
+    result = load_lanes<L>(p, first_bits<L>(count));
+#else
     std::memcpy(&result, p, count * sizeof(L));
+#endif
   return result;
 }
 
@@ -234,7 +297,17 @@ INLINE void store_register(const Register<L>& value, void* p, int64_t count) {
   if (count >= width)
     std::memcpy(p, &value, sizeof(value));
   else if (count > 0)
+#ifdef PASSNET_MASKED
+    store_lanes<L>(value, p, first_bits<L>(count));
+#else
     std::memcpy(p, &value, count * sizeof(L));
+#endif
+}
+
+// A register of 0, 1, 2, ...
+template <typename L, size_t... I>
+INLINE Register<L> numbered(std::index_sequence<I...>) {
+  return Register<L>{L(I)...};
 }
 
 // The larger or smaller of two; the second one where one is NaN, and where they are equal. The
@@ -274,13 +347,20 @@ INLINE R combined(R value, const F& f) {
   }
 }
 
+// Whether no bit of a register of whole numbers is set.
+template <typename R>
+INLINE bool no_bits(const R& value) {
+#if PASSNET_VECTOR_BYTES == 64 && defined(__AVX512F__)
+  auto words = as<Register<int32_t>>(value);
+  return uint16_t(__builtin_ia32_ptestmd512(words, words, -1)) == 0;
+#endif
+  return combined(value, [](const auto& a, const auto& b) { return a | b; })[0] == 0;
+}
+
 // Whether all lanes of what a comparison of floats gives are set.
 template <typename R>
 INLINE bool all_lanes(const R& mask) {
-#if PASSNET_VECTOR_BYTES == 64 && defined(__AVX512F__)
-  return uint16_t(__builtin_ia32_ptestmd512(mask, mask, -1)) == 0xFFFF;
-#endif
-  return combined(mask, [](const auto& a, const auto& b) { return a & b; })[0] != 0;
+  return no_bits(~mask);
 }
 
 }  // namespace at::vec

@@ -63,11 +63,21 @@ struct VecMask {
   }
   template <typename U, int M>
   INLINE VectorizedN<U, M> loadu(const U* p) const {
+    if (all_masked()) return VectorizedN<U, M>::loadu(p, size());
+    VectorizedN<U, M> r;
+#ifdef PASSNET_MASKED
+    VecMask<U, M> mask = cast<U, M>();
+    using L = typename LaneOf<U>::type;
+    for (int i = 0; i < M; i++)
+      r.v[i] = load_lanes<L>(p + i * r.width, bits_of<int_of<U>>(mask.v[i]));
+#else
     __at_align__ lane bits[size()];
     __at_align__ U buffer[size()];
     std::memcpy(bits, v, sizeof(bits));
     for (int i = 0; i < size(); i++) buffer[i] = bits[i] ? p[i] : U(0);
-    return VectorizedN<U, M>::loadu(buffer, size());
+    r = VectorizedN<U, M>::loadu(buffer, size());
+#endif
+    return r;
   }
   template <typename U>
   INLINE void store(U* p, int64_t count = size()) const {
@@ -79,12 +89,12 @@ struct VecMask {
   INLINE bool all_masked() const {
     Register<lane> all = v[0];
     for (int i = 1; i < N; i++) all &= v[i];
-    return combined(all, [](const auto& a, const auto& b) { return a & b; })[0] != 0;
+    return no_bits(~all);
   }
   INLINE bool all_zero() const {
     Register<lane> any = v[0];
     for (int i = 1; i < N; i++) any |= v[i];
-    return combined(any, [](const auto& a, const auto& b) { return a | b; })[0] == 0;
+    return no_bits(any);
   }
   INLINE VecMask operator~() const {
     VecMask r;
@@ -195,7 +205,12 @@ struct VectorizedN {
   template <typename S>
   static INLINE VectorizedN arange(T base, S step) {
     VectorizedN r;
-    for (int i = 0; i < size(); i++) r.v[i / width][i % width] = as<lane>(T(base + i * step));
+    constexpr auto lanes = std::make_index_sequence<width>();
+    if constexpr (is_low<T>)
+      for (int i = 0; i < size(); i++) r.v[i / width][i % width] = as<lane>(T(base + i * step));
+    else
+      for (int i = 0; i < N; i++)
+        r.v[i] = (numbered<T>(lanes) + T(i * width)) * T(step) + base;
     return r;
   }
   template <typename F>
