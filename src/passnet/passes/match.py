@@ -1,7 +1,7 @@
 """Search for a pattern in a graph: every match, or the place where it came nearest to one."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
@@ -45,6 +45,12 @@ class Miss:
 _Nodes: TypeAlias = dict[torch.fx.Node, Any]
 """What nodes of a pattern stand for in the graph, as far as they are assigned."""
 
+_FREE_STEPS = 10_000
+_STEPS_A_CALL = 100
+"""Assignments that are tried from one place of a graph: some for any pattern, and more for each of
+its calls. Calls that can stand for each other have as many ways as they have orders, so that a
+pattern of a dozen equal branches that its guards refuse would be tried for hours."""
+
 _IN_ARGUMENTS = ("another argument", "another overload", "another number of arguments")
 """Reasons of a failure at a call that was found but does not agree."""
 
@@ -58,6 +64,7 @@ class _Search:
         self.guards = guards
         self.miss: Miss | None = None
         self.matched: set[torch.fx.Node] = set()
+        self.steps_left = 0
 
     def matches(self) -> Iterator[Match]:
         """The legal matches, each call of the graph in at most one of them."""
@@ -68,6 +75,7 @@ class _Search:
                 continue
             if not self._unify(start, anchor, node):
                 continue
+            self.steps_left = _FREE_STEPS + _STEPS_A_CALL * len(self.pattern.body)
             for nodes in self._complete(start):
                 match = make_match(self.pattern, nodes)
                 why = refusal(match, self.index) or self._uncovered(nodes)
@@ -112,6 +120,12 @@ class _Search:
             yield nodes
             return
         for node in self._candidates(nodes, pattern_node):
+            self.steps_left -= 1
+            if self.steps_left < 0:
+                if self.miss is not None and self.steps_left == -1:
+                    reason = f"{self.miss.reason}; and calls can stand for each other in more ways"
+                    self.miss = replace(self.miss, reason=f"{reason} than are tried")
+                return
             extended = dict(nodes)
             if self._unify(extended, pattern_node, node):
                 yield from self._complete(extended)
