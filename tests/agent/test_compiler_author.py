@@ -242,6 +242,18 @@ def test_a_batch_norm_is_that_of_eager_torch_bit_by_bit(dtype: str) -> None:
     assert torch.equal(result, build(program)(*inputs)[0])
 
 
+def test_a_batch_norm_of_rows_lies_in_memory_as_eager_torchs_does() -> None:
+    text = "torch.nn.functional.batch_norm(x, b, c, d, e, False, 0.1, 1e-05)"
+    lines = ("x = a.transpose(1, 2)", f"y = {text}", "z = y.transpose(1, 2)")
+    program = program_of(*lines, params="a, b, c, d, e", returns="(z,)")
+    shapes = {"a": (2, 9, 5), **dict.fromkeys("bcde", (5,))}
+    graph = Graph(program, specs(**{name: (shape, "float32") for name, shape in shapes.items()}))
+    inputs = [torch.rand(shape) for shape in shapes.values()]
+    (result,), (expected,) = run(graph, inputs), build(program)(*inputs)
+    assert result.stride() == expected.stride() == (45, 1, 9)
+    torch.testing.assert_close(result, expected)
+
+
 def test_a_folder_passes_the_strict_rules_and_goes_around_a_product(tmp_path: Path) -> None:
     files = folder_of(graph_of(LINEAR, (16, 16)))
     write_files(files, tmp_path)

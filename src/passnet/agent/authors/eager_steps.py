@@ -102,4 +102,8 @@ def _batch_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
     yield step("summands", "Tensor.view", value("summand"), per_channel)
     yield step("scaled", "operator.mul", value("x"), value("factors"))
     yield step("sum", "operator.add", value("scaled"), value("summands"))
-    yield Op(op.output, "Tensor.to", (value("sum"), TorchName(spec.dtype)))
+    if len(spec.shape) <= 3:  # eager torch's result is contiguous, whatever the argument is
+        yield step("rounded", "Tensor.to", value("sum"), TorchName(spec.dtype))
+        yield Op(op.output, "Tensor.contiguous", (value("rounded"),))
+    else:
+        yield Op(op.output, "Tensor.to", (value("sum"), TorchName(spec.dtype)))
