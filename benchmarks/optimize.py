@@ -1,11 +1,12 @@
 """Whole nets by every way to run them: eager, torch.compile, AOTInductor, frozen, `optimize`.
 
-Run it with `python -m benchmarks.optimize [RECORDS [THREADS [NUM_NETS]]]`. Nets are drawn from
-those of `captures/` by a rule that was written down before the first measurement (`draw_nets`);
-each is optimised in a process of its own, with freezing, and what `optimize` would have returned
-without is the fastest of the same ways with folded weights compared at each call. What is done is
-kept in the file RECORDS and not done again; a run that is interrupted prints the tables of what
-there is.
+Run it with `python -m benchmarks.optimize [RECORDS [THREADS [NUM_NETS [BATCH]]]]`. Nets are those
+that were drawn from `captures/` by a rule that was written down before the first measurement
+(`draw_nets`); captures have grown since, from which it would draw others, so that they are in
+`optimize_nets.txt`. BATCH repeats the inputs of those that name such an axis. Each net is optimised
+in a process of its own, with freezing, and what `optimize` would have returned without is the
+fastest of the same ways with folded weights compared at each call. What is done is kept in the file
+RECORDS and not done again; a run that is interrupted prints the tables of what there is.
 
 Building takes most of the time and need not be quiet: `python -m benchmarks.optimize build RECORDS`
 does that alone, into the folder of the name of RECORDS, from where the other goes on.
@@ -23,20 +24,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from passnet.extract.catalog import build_entry, names_of
+from passnet.extract.catalog import build_entry
 from passnet.extract.net import input_values
-from passnet.extract.sampling import draw_nets
-from passnet.extract.store import GRAPHS
+from passnet.extract.recapture import axis_sizes
 from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
 from passnet.optimizer.record import EngineRecord, OptimizedRecord
 from passnet.records.serialise import decode
 from passnet.report.progress import progress
 from passnet.report.tables import Table, markdown, print_table
 
-LIBRARIES = ("timm", "torchvision", "transformers")
-"""The libraries whose nets are drawn; those that are not installed give none."""
-
-SEED = 20261123
+NETS = Path(__file__).with_name("optimize_nets.txt")
 NUM_NETS = 40
 LIMIT_S = 400.0
 """Seconds that a net may take; what takes longer is recorded as that."""
@@ -55,9 +52,7 @@ FROZEN_RIVALS = (*RIVALS, "compile_autotune", "aot_frozen", *OTHERS)
 
 def drawn(count: int = NUM_NETS) -> list[str]:
     """The nets to measure."""
-    known = {name for library in LIBRARIES for name in names_of(library)}
-    rows = (row for path in sorted(Path("captures").glob("*.parquet")) for row in GRAPHS.read(path))
-    return draw_nets(rows, known, count, SEED)
+    return NETS.read_text(encoding="utf-8").split()[:count]
 
 
 class BuiltError(Exception):
@@ -78,14 +73,18 @@ def build(entry: str, folder: Path, threads: int) -> None:
         optimize_calls(net.module, [input_values(net)], settings, folder, True, told)
 
 
-def measure(entry: str, threads: int, folder: Path) -> dict[str, object]:
+def measure(entry: str, threads: int, folder: Path, batch: int = 0) -> dict[str, object]:
     """The records of one net, made in a process of its own; or why there are none."""
     command = [sys.executable, "-m", "passnet.cli", "optimize", entry, "--json", "--freeze",
                "--threads", str(threads), "--budget", f"{BUDGET_S:g}s", "--seconds", "1",
                "--out", str(folder), "--resume"]  # fmt: skip
     for engine in ENGINES:
         command += ["--engine", engine]
-    found: dict[str, object] = {"entry": entry, "threads": threads}
+    found: dict[str, object] = {"entry": entry, "threads": threads, "batch": batch or None}
+    if batch and "batch" not in axis_sizes(build_entry(entry)):
+        return {**found, "error": "its inputs name no batch"}
+    if batch:
+        command += ["--size", f"batch={batch}"]
     try:
         run = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -180,7 +179,7 @@ def build_all(records: Path, threads: int, count: int) -> None:
                 subprocess.run(command, timeout=LIMIT_S, check=False)
 
 
-def main(records: Path, threads: int, count: int) -> None:
+def main(records: Path, threads: int, count: int, batch: int) -> None:
     """Measure what is not yet measured, and print the tables."""
     done: dict[str, dict[str, object]] = {}
     if records.exists():
@@ -192,7 +191,7 @@ def main(records: Path, threads: int, count: int) -> None:
         with progress("optimising nets", len(chosen)) as step, records.open("a") as file:
             for entry in chosen:
                 if entry not in done:
-                    done[entry] = measure(entry, threads, folder_of(records, entry))
+                    done[entry] = measure(entry, threads, folder_of(records, entry), batch)
                     file.write(json.dumps(done[entry]) + "\n")
                     file.flush()
                 step(entry)
@@ -217,4 +216,5 @@ if __name__ == "__main__":
         Path(given[0] if given else "runs/optimize.jsonl"),
         int(given[1]) if len(given) > 1 else 1,
         int(given[2]) if len(given) > 2 else NUM_NETS,
+        int(given[3]) if len(given) > 3 else 0,
     )

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from passnet.cli.commands import main
-from passnet.cli.optimize import TimeSpan
+from passnet.cli.optimize import AxisSize, TimeSpan
 
 NET = """
 import torch
@@ -16,7 +16,7 @@ from passnet.extract.net import Net, NetInput
 
 
 def make():
-    return Net(torch.nn.Linear(4, 2), (NetInput(torch.ones(1, 4)),))
+    return Net(torch.nn.Linear(4, 2), (NetInput(torch.ones(1, 4), ("batch", "4")),))
 """
 
 
@@ -29,6 +29,23 @@ def test_durations(text: str, seconds: float) -> None:
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="write 90s, 10m or 1h"):
         TimeSpan().convert(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["", "8", "batch", "batch=0", "batch=-1", "batch=1.5", "=8"])
+def test_what_is_no_size_of_an_axis_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="write batch=8"):
+        AxisSize().convert(text, None, None)
+
+
+def test_the_inputs_may_have_another_batch(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    command = ["optimize", f"{tmp_path}/net.py:make", "--engine", "graph", "--seconds", "0.02"]
+    result = CliRunner().invoke(main, [*command, "--size", "batch=6", "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["forms"][0]["inputs"] == ["float32[6, 4]"]
+    result = CliRunner().invoke(main, [*command, "--size", "sequence=6"])
+    assert result.exit_code == 2
+    assert "no input has an axis sequence; name one of batch" in result.output
 
 
 def test_a_net_of_a_file_is_optimised_and_kept(tmp_path: Path) -> None:

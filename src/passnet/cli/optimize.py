@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,29 @@ class TimeSpan(click.ParamType):
         return seconds
 
 
+class AxisSize(click.ParamType):
+    """The size of a named axis, such as batch=8."""
+
+    name = "size"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """The axis and its size.
+
+        Raises:
+            click.BadParameter: it is no such text, or the size is 0.
+        """
+        found = re.fullmatch(r"(\w+)=(\d{1,9})", str(value))
+        if not found or not int(found[2]):
+            self.fail(f"{value!r} is no size of an axis; write batch=8.", param, ctx)
+        return found[1], int(found[2])
+
+
 @click.command()
 @click.argument("entry")
+@opt.option("--size", "Repeat the inputs along this axis up to this size (repeatable): batch=8.",
+            "sizes", multiple=True, type=AxisSize(), metavar="AXIS=N")  # fmt: skip
 @opt.path("--out", "A folder to keep the result in, for `passnet.load`.")
 @opt.option("--budget", "Begin no further way after this time.", type=TimeSpan(), default="10m")
 @opt.count("--threads", "Threads of torch.", default=1)
@@ -57,10 +79,10 @@ class TimeSpan(click.ParamType):
 @opt.amount("--seconds", "Time each way for about so long.", default=2.0)
 @opt.resume
 @opt.json
-def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: bool, finite: bool,
-             engines: tuple[str, ...], authors: tuple[str, ...], llm: str | None,
-             base_url: str | None, library: Path | None, seconds: float, resume: bool,
-             as_json: bool) -> None:  # fmt: skip
+def optimize(entry: str, sizes: tuple[tuple[str, int], ...], out: Path | None, budget: float,
+             threads: int, freeze: bool, finite: bool, engines: tuple[str, ...],
+             authors: tuple[str, ...], llm: str | None, base_url: str | None,
+             library: Path | None, seconds: float, resume: bool, as_json: bool) -> None:  # fmt: skip
     """Find the fastest way to run the net ENTRY that returns what eager torch does.
 
     ENTRY is LIBRARY/NET of the catalog, or a function of your own that returns a net and its inputs
@@ -72,6 +94,7 @@ def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: 
     from passnet.extract.catalog import build_entry
     from passnet.extract.entry_selection import resolve
     from passnet.extract.net import input_values
+    from passnet.extract.recapture import axis_sizes, resized_value
     from passnet.optimizer.optimize import PAGE_FILE, OptimizeSettings, optimize_calls
     from passnet.optimizer.record import EngineRecord
     from passnet.optimizer.tables import optimized_tables
@@ -88,12 +111,19 @@ def optimize(entry: str, out: Path | None, budget: float, threads: int, freeze: 
         raise InputError(f"{entry}: means {len(names)} nets; name one")
     tried = settings.tried()
     net = build_entry(names[0])
+    known = axis_sizes(net)
+    for axis, _ in sizes:
+        if axis not in known:
+            raise InputError(
+                f"{entry}: no input has an axis {axis}; name one of {', '.join(known) or 'none'}"
+            )
+    inputs = input_values(net, partial(resized_value, sizes=dict(sizes)))
     with progress(f"optimising {names[0]}", len(tried)) as step:
 
         def told(record: EngineRecord) -> None:
             step(f"{record.engine}: {record.status}")
 
-        optimized = optimize_calls(net.module, [input_values(net)], settings, out, resume, told)
+        optimized = optimize_calls(net.module, [inputs], settings, out, resume, told)
     if as_json:
         print_json(optimized.record)
     else:
