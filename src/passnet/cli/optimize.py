@@ -82,7 +82,8 @@ class AxisSize(click.ParamType):
 def optimize(entry: str, sizes: tuple[tuple[str, int], ...], out: Path | None, budget: float,
              threads: int, freeze: bool, finite: bool, engines: tuple[str, ...],
              authors: tuple[str, ...], llm: str | None, base_url: str | None,
-             library: Path | None, seconds: float, resume: bool, as_json: bool) -> None:  # fmt: skip
+             library: Path | None, seconds: float, resume: bool,
+             as_json: bool) -> None:  # fmt: skip
     """Find the fastest way to run the net ENTRY that returns what eager torch does.
 
     ENTRY is LIBRARY/NET of the catalog, or a function of your own that returns a net and its inputs
