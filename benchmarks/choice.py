@@ -3,10 +3,11 @@
 Run it with `python -m benchmarks.choice RUN CANDIDATE AGENT_RUN... > trials.jsonl`. RUN is a run
 folder of `passnet bench run`, in which CANDIDATE and `eager` were judged on all graphs; the
 AGENT_RUNs are the run folders of `passnet agent run` in which the passes of the candidate were
-written. A pass is chosen for a graph if the last measurement of its author, which is another one
-than that of RUN, has all of its interval above 1; then the graph's trial is that of the candidate.
-Else the graph is left alone, and its trial is that of `eager`, as `passnet.optimize` returns eager
-torch where nothing is faster. `passnet bench score trials.jsonl` scores what is printed.
+written. A pass is chosen for a graph if in the last measurement of its author, which is another one
+than that of RUN, it was right at t = -5 and has all of its interval above 1; then the graph's trial
+is that of the candidate. Else the graph is left alone, and its trial is that of `eager`, as
+`passnet.optimize` returns eager torch where nothing is faster. `passnet bench score trials.jsonl`
+scores what is printed.
 """
 
 import json
@@ -18,6 +19,7 @@ from pathlib import Path
 from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
 from passnet.bench.scores import Row, read_rows
 from passnet.records.serialise import read_lines
+from passnet.score.tolerance import CORRECT_AT
 
 EAGER = "eager"
 
@@ -31,7 +33,11 @@ def winning_graphs(folders: Iterable[Path]) -> set[str]:
         trial.graph
         for attempt in attempts
         for trial in attempt.judged
-        if trial.status == "ok" and trial.speedup_low is not None and trial.speedup_low > 1
+        if trial.status == "ok"
+        and trial.smallest_t is not None
+        and trial.smallest_t <= CORRECT_AT
+        and trial.speedup_low is not None
+        and trial.speedup_low > 1
     }
 
 
