@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from passnet.cli.commands import main
-from passnet.cli.optimize import AxisSize, TimeSpan
+from passnet.cli.optimize import InputSize, TimeSpan
 
 NET = """
 import torch
@@ -34,7 +34,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "8", "batch", "batch=0", "batch=-1", "batch=1.5", "=8"])
 def test_what_is_no_size_of_an_axis_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="write batch=8"):
-        AxisSize().convert(text, None, None)
+        InputSize().convert(text, None, None)
 
 
 def test_the_inputs_may_have_another_batch(tmp_path: Path) -> None:

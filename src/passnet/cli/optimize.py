@@ -36,7 +36,7 @@ class TimeSpan(click.ParamType):
         return seconds
 
 
-class AxisSize(click.ParamType):
+class InputSize(click.ParamType):
     """The size of a named axis, such as batch=8."""
 
     name = "size"
@@ -58,7 +58,7 @@ class AxisSize(click.ParamType):
 @click.command()
 @click.argument("entry")
 @opt.option("--size", "Repeat the inputs along this axis up to this size (repeatable): batch=8.",
-            "sizes", multiple=True, type=AxisSize(), metavar="AXIS=N")  # fmt: skip
+            "sizes", multiple=True, type=InputSize(), metavar="AXIS=N")  # fmt: skip
 @opt.path("--out", "A folder to keep the result in, for `passnet.load`.")
 @opt.option("--budget", "Begin no further way after this time.", type=TimeSpan(), default="10m")
 @opt.count("--threads", "Threads of torch.", default=1)
