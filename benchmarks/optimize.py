@@ -8,8 +8,8 @@ in a process of its own, with freezing, and what `optimize` would have returned 
 fastest of the same ways with folded weights compared at each call. What is done is kept in the file
 RECORDS and not done again; a run that is interrupted prints the tables of what there is.
 
-Building takes most of the time and need not be quiet: `python -m benchmarks.optimize build RECORDS`
-does that alone, into the folder of the name of RECORDS, from where the other goes on.
+Building takes most of the time and need not be quiet: the same with `build` before RECORDS does
+that alone, into the folder of the name of RECORDS, from where the other goes on.
 """
 
 import json
@@ -20,25 +20,28 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from passnet.extract.catalog import build_entry
 from passnet.extract.net import input_values
-from passnet.extract.recapture import axis_sizes
-from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+from passnet.extract.recapture import axis_sizes, resized_value
+from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.record import EngineRecord, OptimizedRecord
+from passnet.optimizer.settings import OptimizeSettings
 from passnet.records.serialise import decode
 from passnet.report.progress import progress
 from passnet.report.tables import Table, markdown, print_table
 
 NETS = Path(__file__).with_name("optimize_nets.txt")
 NUM_NETS = 40
-LIMIT_S = 400.0
+LIMIT_S = 800.0
 """Seconds that a net may take; what takes longer is recorded as that."""
 
-BUDGET_S = 300.0
+BUDGET_S = 600.0
+"""Seconds after which no further way of a net is built."""
 
 OTHERS = ("openvino_frozen", "onnxruntime_frozen")
 KEPT = ("aot", "aot_frozen", "script_frozen", "aot_autotune_frozen", *OTHERS)
@@ -59,7 +62,7 @@ class BuiltError(Exception):
     """Ends an optimisation before the first time is taken."""
 
 
-def build(entry: str, folder: Path, threads: int) -> None:
+def build(entry: str, folder: Path, threads: int, batch: int) -> None:
     """Build the ways of one net that are kept in its folder, and time none."""
 
     def told(record: EngineRecord) -> None:
@@ -68,9 +71,13 @@ def build(entry: str, folder: Path, threads: int) -> None:
             raise BuiltError
 
     net = build_entry(entry)
+    sizes = {"batch": batch} if batch else {}
+    if not sizes.keys() <= axis_sizes(net).keys():
+        return
+    inputs = input_values(net, partial(resized_value, sizes=sizes))
     settings = OptimizeSettings(freeze=True, budget_s=BUDGET_S, threads=threads, engines=KEPT)
     with suppress(BuiltError):
-        optimize_calls(net.module, [input_values(net)], settings, folder, True, told)
+        optimize_calls(net.module, [inputs], settings, folder, True, told)
 
 
 def measure(entry: str, threads: int, folder: Path, batch: int = 0) -> dict[str, object]:
@@ -168,13 +175,13 @@ def folder_of(records: Path, entry: str) -> Path:
     return records.with_suffix("") / entry.replace("/", "-")
 
 
-def build_all(records: Path, threads: int, count: int) -> None:
+def build_all(records: Path, threads: int, count: int, batch: int) -> None:
     """Build all nets that are not yet built, each in a process of its own."""
     for entry in drawn(count):
         folder = folder_of(records, entry)
         if not (folder / "form-0" / KEPT[-1] / "engine.json").exists():
-            command = [sys.executable, "-m", "benchmarks.optimize", "build", str(records),
-                       str(threads), entry]  # fmt: skip
+            command = [sys.executable, "-m", "benchmarks.optimize", "build-one", entry,
+                       str(folder), str(threads), str(batch)]  # fmt: skip
             with suppress(subprocess.TimeoutExpired):
                 subprocess.run(command, timeout=LIMIT_S, check=False)
 
@@ -204,17 +211,13 @@ def main(records: Path, threads: int, count: int, batch: int) -> None:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    if given[:1] == ["build"]:
-        records, threads, entries = Path(given[1]), int(given[2]), given[3:]
-        if not entries:
-            build_all(records, threads, NUM_NETS)
-        for entry in entries:
-            build(entry, folder_of(records, entry), threads)
-        sys.exit()
-    main(
-        Path(given[0] if given else "runs/optimize.jsonl"),
-        int(given[1]) if len(given) > 1 else 1,
-        int(given[2]) if len(given) > 2 else NUM_NETS,
-        int(given[3]) if len(given) > 3 else 0,
-    )
+    what, given = "measure", sys.argv[1:]
+    if given and given[0].startswith("build"):
+        what, *given = given
+    if what == "build-one":
+        entry, folder, threads, batch = given
+        build(entry, Path(folder), int(threads), int(batch))
+    else:
+        defaults = ("runs/optimize.jsonl", "1", str(NUM_NETS), "0")
+        records, *counts = (*given, *defaults[len(given) :])
+        (main if what == "measure" else build_all)(Path(records), *map(int, counts))

@@ -23,7 +23,8 @@ from benchmarks.cutting import graph_of
 from passnet.extract.store import GRAPHS, GraphRow
 from passnet.graph.build import build
 from passnet.mine.cost import torch_arguments
-from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+from passnet.optimizer.optimize import optimize_calls
+from passnet.optimizer.settings import OptimizeSettings
 from passnet.report.progress import progress
 from passnet.report.tables import Table, markdown, print_table
 

@@ -20,10 +20,11 @@ from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.optimizer.judging import range_evaluator
 from passnet.optimizer.library import PassLibrary
-from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.package import load
 from passnet.optimizer.pass_choice import PassChoice, choose_passes
 from passnet.optimizer.record import OptimizedRecord
+from passnet.optimizer.settings import OptimizeSettings
 from passnet.optimizer.tables import optimized_tables
 from passnet.passes.folder import LIST_FILE
 

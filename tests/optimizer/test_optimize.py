@@ -8,14 +8,14 @@ import torch
 
 import passnet
 from passnet.errors import InputError
-from passnet.optimizer import optimize as room
 from passnet.optimizer.chosen_passes import RANGES_FILE
 from passnet.optimizer.engines import ENGINES, Engine
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.net_call import NetCall
-from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.package import load
 from passnet.optimizer.record import RECORD_FILE, EngineRecord, RangeRecord, RangesRecord
+from passnet.optimizer.settings import OptimizeSettings
 from passnet.optimizer.tables import optimized_tables
 from passnet.records.serialise import read_json, write_json
 from tests.optimizer.nets import OpenLoop, block
@@ -46,9 +46,8 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         raise RuntimeError("not this net")
 
     ways = {"quick": quick, "wrong": wrong, "none": none}
-    engines = {**ENGINES, **{name: Engine(name, way, way) for name, way in ways.items()}}
-    monkeypatch.setattr("passnet.optimizer.engines.ENGINES", engines)
-    monkeypatch.setattr(room, "ENGINES", engines)
+    for name, way in ways.items():
+        monkeypatch.setitem(ENGINES, name, Engine(name, way, way))
     return built
 
 
@@ -82,10 +81,8 @@ def test_eager_torch_is_returned_where_nothing_is_faster() -> None:
     def waits(call: NetCall, folder: Path, engine: str) -> Entry:
         return call.entry(engine, lambda tensors: [slow_net(tensors[0])])
 
-    engines = {**ENGINES, "waits": Engine("waits", waits, waits)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("passnet.optimizer.engines.ENGINES", engines)
-        patch.setattr(room, "ENGINES", engines)
+        patch.setitem(ENGINES, "waits", Engine("waits", waits, waits))
         settings = OptimizeSettings(engines=("waits",), seconds=0.02)
         record = optimize_calls(torch.relu, [((torch.randn(4),), {})], settings).record
     assert record.forms[0].chosen == "eager"
@@ -203,14 +200,8 @@ def folding(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return call.entry(engine, run)
 
-    ways = {
-        "folded": Engine("folded", folded, folded, is_frozen=True),
-        "live": Engine("live", live, live),
-    }
-    engines = {**ENGINES, **ways}
-    for module in ("engines", "package"):
-        monkeypatch.setattr(f"passnet.optimizer.{module}.ENGINES", engines)
-    monkeypatch.setattr(room, "ENGINES", engines)
+    monkeypatch.setitem(ENGINES, "folded", Engine("folded", folded, folded, is_frozen=True))
+    monkeypatch.setitem(ENGINES, "live", Engine("live", live, live))
 
 
 FOLDED = OptimizeSettings(engines=("folded", "live"), seconds=0.05)

@@ -11,7 +11,8 @@ from passnet.optimizer.agreement import EagerComparison
 from passnet.optimizer.engines import build_entry_of, load_entry_of
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.net_call import NetCall
-from passnet.optimizer.optimize import OptimizeSettings, optimize_calls
+from passnet.optimizer.optimize import optimize_calls
+from passnet.optimizer.settings import OptimizeSettings
 from tests.optimizer.nets import block
 
 ENGINES = pytest.mark.parametrize(

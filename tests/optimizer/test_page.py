@@ -15,7 +15,7 @@ from passnet.optimizer.judging import judging_settings
 from passnet.optimizer.kept_passes import KeptPass, keep_passes, read_kept_passes
 from passnet.optimizer.library import PassLibrary
 from passnet.optimizer.net_call import NetCall
-from passnet.optimizer.optimize import PAGE_FILE, OptimizeSettings, optimize_calls
+from passnet.optimizer.optimize import PAGE_FILE, optimize_calls
 from passnet.optimizer.page import optimized_page
 from passnet.optimizer.record import (
     RECORD_FILE,
@@ -27,6 +27,7 @@ from passnet.optimizer.record import (
     RangeRecord,
 )
 from passnet.optimizer.replaced import net_blocks
+from passnet.optimizer.settings import OptimizeSettings
 from passnet.passes.hardware import this_hardware
 from passnet.records.serialise import decode, encode, read_json
 from tests.optimizer.libraries import HERE, folder, tanh_mul, trial

@@ -96,8 +96,9 @@ def optimize(entry: str, sizes: tuple[tuple[str, int], ...], out: Path | None, b
     from passnet.extract.entry_selection import resolve
     from passnet.extract.net import input_values
     from passnet.extract.recapture import axis_sizes, resized_value
-    from passnet.optimizer.optimize import PAGE_FILE, OptimizeSettings, optimize_calls
+    from passnet.optimizer.optimize import PAGE_FILE, optimize_calls
     from passnet.optimizer.record import EngineRecord
+    from passnet.optimizer.settings import OptimizeSettings
     from passnet.optimizer.tables import optimized_tables
     from passnet.report.progress import progress
 

@@ -1,6 +1,8 @@
 """Whole nets made faster: every way to run a net is built, checked, timed, and the best returned.
 
 optimize        the story: for each form of inputs all ways are tried, and the best is kept
+settings        how: the ways that are tried, for how long, and what is promised of the net
+form            all ways for one form of inputs: built, compared, timed, one chosen
 record          what an optimisation leaves behind, as data
 tables          tables of that
 page            an HTML page of that
