@@ -1,29 +1,36 @@
 """The compiler as author: what Inductor generates for the graphs of a task, as a pass folder.
 
 Every op that Inductor computes in a kernel of its own is replaced, in ranges as long as can be; ops
-that call a library stay. A graph that is nothing but a product is given to oneDNN, where the rules
-allow ops of torch. Nothing is tuned: this is what a compiler does for a graph, within the
-rules of passes, as a baseline for authors and a teacher of theirs.
+that call a library stay. Where the rules allow ops of torch, a graph that is nothing but a product
+is given to oneDNN, and one of nothing but calls of libraries and views is replaced by these calls.
+Nothing is tuned: this is what a compiler does for a graph, within the rules of passes, as a
+baseline for authors and a teacher of theirs.
 """
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 from passnet.agent.attempt import VariantResult
 from passnet.agent.authors.cpp_source import cpp_source
 from passnet.agent.authors.folder_text import RangeSource, pass_folder, pattern_text
 from passnet.agent.authors.language import device_of
 from passnet.agent.authors.launch_rules import BlockSizes
+from passnet.agent.authors.library_calls import LibraryForm, library_form, library_passes
 from passnet.agent.authors.lowered_ranges import GraphLowering, LoweredRange, Options, Span
 from passnet.agent.authors.products import product_folder
 from passnet.agent.authors.triton_source import triton_source
 from passnet.agent.files import Files
 from passnet.agent.session import Session
 from passnet.agent.tools import CheckMatch, Create, Delete, Evaluate, Submit
-from passnet.errors import ActionError, AuthorError
+from passnet.errors import ActionError, AuthorError, CutError, GraphError
 from passnet.graph.device import retarget
 from passnet.graph.spec import Graph
 from passnet.mine.schedule import TargetDevice
+from passnet.passes.folder import LIST_FILE
 
 ROUNDED: Options = (("emulate_precision_casts", True),)
 """Round between ops as eager torch does."""
@@ -126,6 +133,7 @@ class TaskCompiler:
         self.session = session
         self.graphs = session.task.graphs
         self.num_threads = settings.num_threads
+        self.calls_libraries = settings.judge.rules == "open" and self.device == "cpu"
         self.lowerings = [
             GraphLowering(
                 retarget(graph.graph, settings.judge.device),
@@ -168,7 +176,22 @@ class TaskCompiler:
         sources = [
             source for number, plan in enumerate(plans) for source in self.sources(number, plan)
         ]
-        return pass_folder(sources, self.session.is_strided) if sources else {}
+        files = pass_folder(sources, self.session.is_strided) if sources else {}
+        if not self.library_forms:
+            return files
+        passes = library_passes(self.library_forms)
+        names = [*json.loads(files.get(LIST_FILE, "[]")), *(Path(name).stem for name in passes)]
+        return {**files, **passes, LIST_FILE: json.dumps(names)}
+
+    @cached_property
+    def library_forms(self) -> list[LibraryForm]:
+        """The graphs of nothing but calls of libraries, where the rules allow to make them."""
+        forms = []
+        for lowering, graph in zip(self.lowerings, self.graphs, strict=True):
+            if self.calls_libraries and lowering.is_library_only:
+                with suppress(AuthorError, CutError, GraphError):
+                    forms.append(library_form(lowering.whole(), graph.name))
+        return forms
 
     def evaluate(self, plans: Sequence[CompilePlan]) -> bool:
         """Write the folder of some plans and have it judged; False where nothing is to be judged.
@@ -227,7 +250,10 @@ class TaskCompiler:
             for pattern in self._patterns(number):
                 before = self.dropped
                 self.dropped = before | {pattern}
-                is_left = all(self._patterns(graph) for graph in range(len(self.graphs)))
+                is_left = all(
+                    self._patterns(other) or self.lowerings[other].is_library_only
+                    for other in range(len(self.graphs))
+                )
                 if is_left and self.evaluate(self.plans) and len(self.failing()) < len(failing):
                     failing = self.failing()
                 else:

@@ -52,7 +52,7 @@ class GraphLowering:
 
     `refused` says why a span cannot be cut out, lowered or written. The device that kernels are
     generated for need not be there; `where` is named in errors. Ops before `first_op` are in none
-    of the largest spans.
+    of the largest spans. `is_library_only` says that all it computes is calls of libraries.
 
     Raises:
         AuthorError: its shapes cannot be inferred.
@@ -71,10 +71,12 @@ class GraphLowering:
         self._program = single.program
         self._parent: Parent = parent_of(single.program, specs)
         self._strides = value_strides(single, device)
+        plan = _plan(single, where, device)
+        self.is_library_only = plan is not None and first_op == 0 and _is_library_only(plan)
+        # without a plan, a part of it may be lowered yet
+        between = spans_between_libraries(plan) if plan else ((0, len(graph.program.ops)),)
         self._spans = tuple(
-            (max(start, first_op), stop)
-            for start, stop in _between_libraries(single, where, device)
-            if stop > first_op
+            (max(start, first_op), stop) for start, stop in between if stop > first_op
         )
         self._ranges: dict[tuple[Span, Options], LoweredRange | None] = {}
         self.refused: dict[Span, str] = {}
@@ -85,6 +87,14 @@ class GraphLowering:
         Ops that call a library are in none, nor are those that cannot be lowered.
         """
         return tuple(span for bounds in self._spans for span in self._cover(*bounds, options))
+
+    def whole(self) -> Graph:
+        """The graph without arguments that no op reads.
+
+        Raises:
+            CutError: it cannot be cut out.
+        """
+        return cut_range(self._parent, 0, len(self._program.ops))
 
     def lowered(self, span: Span, options: Options) -> LoweredRange | None:
         """The range of a span; None where it cannot be cut out or lowered."""
@@ -128,12 +138,18 @@ class GraphLowering:
         return LoweredRange(span, cut, code, tuple(parameter_orders(cut, self._program, span[0])))
 
 
-def _between_libraries(graph: Graph, where: str, device: TargetDevice) -> tuple[Span, ...]:
-    """The ranges of ops between those that Inductor leaves to a library."""
+def _plan(graph: Graph, where: str, device: TargetDevice) -> FusionPlan | None:
+    """What Inductor makes of a graph; None where that cannot be told."""
     try:
-        return spans_between_libraries(fusion_plan(graph, where, device))
+        return fusion_plan(graph, where, device)
     except FusionError:
-        return ((0, len(graph.program.ops)),)  # a part of it may be lowered yet
+        return None
+
+
+def _is_library_only(plan: FusionPlan) -> bool:
+    """Whether each op calls a library, or makes no kernel, as views do."""
+    calls = {op for kernel in plan.kernels if kernel.is_extern for op in kernel.ops}
+    return bool(calls) and all(calls.issuperset(kernel.ops) for kernel in plan.kernels)
 
 
 def spans_between_libraries(plan: FusionPlan) -> tuple[Span, ...]:
