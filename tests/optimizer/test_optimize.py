@@ -88,6 +88,21 @@ def test_eager_torch_is_returned_where_nothing_is_faster() -> None:
     assert record.forms[0].chosen == "eager"
 
 
+def test_a_net_that_draws_random_numbers_is_returned_as_it_was(tmp_path: Path) -> None:
+    def net(x: torch.Tensor) -> torch.Tensor:
+        return x + torch.rand_like(x)
+
+    settings = OptimizeSettings(engines=("compile",), seconds=0.02)
+    call = ((torch.zeros(64),), {})
+    optimized = optimize_calls(net, [call], settings, tmp_path / "net")
+    [form] = optimized.record.forms
+    eager, other = form.engines
+    assert form.chosen == "eager"
+    assert (eager.status, other.status) == ("wrong", "untried")
+    assert "does not return the same twice" in str(eager.reason)
+    assert 0 < float(optimized.net(torch.zeros(64)).max()) < 1
+
+
 def test_a_budget_that_is_spent_begins_nothing(stand_ins: dict[str, int]) -> None:
     settings = OptimizeSettings(engines=("quick",), seconds=0.02, budget_s=1e-9)
     record = optimize_calls(slow_net, [((torch.randn(4),), {})], settings).record

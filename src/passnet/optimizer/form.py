@@ -45,12 +45,18 @@ def optimize_form(
     for name in tried:
         is_asked = name in WITH_PASSES and considered is not None  # what took the time is used
         is_late = time.monotonic() > deadline and not is_asked
-        if name != "eager" and is_late:
-            records[name] = EngineRecord(name, "untried", "the budget was spent")
+        reason = "the budget was spent" if is_late else None
+        if name != "eager" and (reason := reason or records["eager"].reason):
+            records[name] = EngineRecord(name, "untried", reason)
         else:
             if name in WITH_PASSES and considered is None:
                 considered = _considered(call, folder, settings, deadline)
-            records[name], entry = _tried(name, call, folder / name, comparison, settings.freeze)
+            if name == "eager":
+                records[name], entry = _eager(call, folder / name, comparison)
+            else:
+                records[name], entry = _tried(
+                    name, call, folder / name, comparison, settings.freeze
+                )
             if entry is not None:
                 entries[name] = checked_as_asked(entry, settings.freeze, records[name])
         records[name] = replace(records[name], says=records[name].says or ENGINES[name].says)
@@ -139,6 +145,17 @@ def _tried(
     )  # fmt: skip
     write_json(file, record)
     return record, None if found.wrong else entry
+
+
+def _eager(call: NetCall, folder: Path, comparison: EagerComparison) -> tuple[EngineRecord, Entry]:
+    """Eager torch, which there is in any case; its record says where nothing can be compared with
+    it, as it does not return the same twice.
+    """
+    record, entry = _tried("eager", call, folder, comparison, False)
+    if entry is not None:
+        return record, entry
+    reason = f"the net does not return the same twice ({record.reason})"
+    return replace(record, reason=reason), build_entry_of("eager", call, folder, False)
 
 
 def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTimes:
