@@ -1,23 +1,30 @@
 """A graph in the steps in which eager torch computes it, where Inductor would take others.
 
 With `emulate_precision_casts` Inductor rounds to bfloat16 or float16 after every op, as eager torch
-does. Two ops it takes apart otherwise than eager torch, which shows where values cancel:
+does. Three ops it takes apart otherwise than eager torch, which shows where values cancel:
 
 - `pow(x, 3)` in a low dtype is two products, each rounded (on a CPU in float16 once, at the end);
 - a batch norm that is not in training is on a CPU one multiplication and one addition for each
-  value, in float32, with the channel's factor and summand computed before.
+  value, in float32, with the channel's factor and summand computed before;
+- an instance norm in a low dtype is on a CPU the same, with the mean and the inverse deviation
+  rounded, in bfloat16 the variance too.
 """
 
+import math
 from collections.abc import Iterator, Mapping
+
+import torch
 
 from passnet.graph.spec import Arg, Graph, Op, Program, Ref, Sequence, TensorSpec, TorchName
 from passnet.mine.schedule import TargetDevice
 
 LOW_FLOATS = ("bfloat16", "float16")
 POWERS = ("torch.pow", "Tensor.pow", "operator.pow")
+INSTANCE_NORMS = ("torch.nn.functional.instance_norm", "torch.instance_norm")
 BATCH_NORMS = ("torch.nn.functional.batch_norm", "torch.batch_norm")
 _BATCH_NORM_ARGS = ("input", "running_mean", "running_var", "weight", "bias", "training")
 _BATCH_NORM_ARGS += ("momentum", "eps")
+_INSTANCE_NORM_ARGS = (*_BATCH_NORM_ARGS[:5], "use_input_stats", *_BATCH_NORM_ARGS[6:])
 _DEFAULTS: dict[str, Arg] = {"weight": None, "bias": None, "training": False, "eps": 1e-5}
 
 
@@ -32,7 +39,7 @@ def in_eager_steps(
     for op in graph.program.ops:
         steps = _cube(op, specs, device)
         if device == "cpu":
-            steps = steps or list(_batch_norm(op, specs))
+            steps = steps or list(_batch_norm(op, specs)) or list(_instance_norm(op, specs))
         body += steps or [op]
     return Graph(Program(graph.program.params, tuple(body), graph.program.outputs), graph.tensors)
 
@@ -107,3 +114,70 @@ def _batch_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
         yield Op(op.output, "Tensor.contiguous", (value("rounded"),))
     else:
         yield Op(op.output, "Tensor.to", (value("sum"), TorchName(spec.dtype)))
+
+
+def _instance_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
+    """The steps of an instance norm in a low dtype; none if an op is something else.
+
+    Source: batch_norm_cpu_update_stats_template of torch 2.13; the results are those of eager
+    torch, bit by bit. In bfloat16 the variance is a quotient in bfloat16, in float16 it is not.
+    """
+    args = {**_DEFAULTS, "use_input_stats": True}
+    args |= {**dict(zip(_INSTANCE_NORM_ARGS, op.args, strict=False)), **dict(op.kwargs)}
+    value = args.get("input")
+    spec = specs.get(value.name) if isinstance(value, Ref) else None
+    if op.target not in INSTANCE_NORMS or spec is None or spec.dtype not in LOW_FLOATS:
+        return
+    states = (args.get("running_mean"), args.get("running_var"))
+    if states != (None, None) or args["use_input_stats"] is not True:
+        return
+    weights = [arg for arg in (args["weight"], args["bias"]) if isinstance(arg, Ref)]
+    if any(arg.name not in specs or specs[arg.name].dtype != spec.dtype for arg in weights):
+        return  # of mixed dtypes nothing is rounded before the end
+    assert op.output is not None, "an instance norm makes a value"
+    low, float32 = TorchName(spec.dtype), TorchName("float32")
+    axes = Sequence("tuple", tuple(range(2, len(spec.shape))))
+    count = math.prod(spec.shape[2:])
+
+    def step(name: str, target: str, *args: Arg) -> Op:
+        return Op(f"{op.output}_{name}", target, args)
+
+    def named(name: str) -> Ref:
+        return Ref(f"{op.output}_{name}")
+
+    yield step("x", "Tensor.to", value, float32)
+    yield step("mean", "Tensor.mean", named("x"), axes, True)
+    yield step("apart", "operator.sub", named("x"), named("mean"))
+    yield step("squares", "operator.mul", named("apart"), named("apart"))
+    yield step("total", "Tensor.sum", named("squares"), axes, True)
+    total = named("total")
+    if spec.dtype == "bfloat16":
+        yield step("total_low", "Tensor.to", total, low)
+        count_low = torch.tensor(float(count)).bfloat16().item()
+        yield step("var_low", "operator.truediv", named("total_low"), count_low)
+        yield step("var", "Tensor.to", named("var_low"), float32)
+    else:
+        yield step("var", "operator.truediv", total, float(count))
+    yield step("shifted", "operator.add", named("var"), args["eps"])
+    yield step("root", "torch.sqrt", named("shifted"))
+    yield step("inverse", "operator.truediv", 1.0, named("root"))
+    for name in ("mean", "inverse"):
+        yield step(f"{name}_low", "Tensor.to", named(name), low)
+        yield step(f"{name}_rounded", "Tensor.to", named(f"{name}_low"), float32)
+    per_channel = Sequence("tuple", (1, -1, *(1 for _ in spec.shape[2:])))
+    factor = named("inverse_rounded")
+    if args["weight"] is not None:
+        yield step("weight", "Tensor.to", args["weight"], float32)
+        yield step("weights", "Tensor.view", named("weight"), per_channel)
+        yield step("factor", "operator.mul", factor, named("weights"))
+        factor = named("factor")
+    yield step("moved", "operator.mul", named("mean_rounded"), factor)
+    if args["bias"] is not None:
+        yield step("bias", "Tensor.to", args["bias"], float32)
+        yield step("biases", "Tensor.view", named("bias"), per_channel)
+        yield step("summand", "operator.sub", named("biases"), named("moved"))
+    else:
+        yield step("summand", "operator.neg", named("moved"))
+    yield step("scaled", "operator.mul", named("x"), factor)
+    yield step("sum", "operator.add", named("scaled"), named("summand"))
+    yield Op(op.output, "Tensor.to", (named("sum"), low))
