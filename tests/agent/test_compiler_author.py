@@ -2,7 +2,7 @@
 calls a library.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,13 @@ import pytest
 import torch
 from torch.torch_version import TorchVersion
 
-from passnet.agent.authors.compiler import compiler_author
+from passnet.agent.attempt import VariantResult
+from passnet.agent.authors.compiler import (
+    CompilePlan,
+    TaskCompiler,
+    compile_plans,
+    compiler_author,
+)
 from passnet.agent.authors.cpp_source import ENTRY, cpp_source, fails_in_threads
 from passnet.agent.authors.eager_steps import in_eager_steps
 from passnet.agent.authors.folder_text import RangeSource, pass_folder
@@ -321,6 +327,32 @@ def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Evaluator)
 
 
 @pytest.mark.slow
+def test_where_no_plan_is_right_the_nearest_is_kept() -> None:
+    graph = SuiteGraph("silu", "low", graph_of(SILU, (4,), "bfloat16"))
+    plans = compile_plans(graph.graph)
+    reached = {plans[0]: -2, plans[1]: -4, plans[2]: None, plans[3]: -1}
+    tried: list[CompilePlan] = []
+
+    class Judged(TaskCompiler):
+        def __init__(self) -> None:  # no session: what its results would be is made up
+            self.device, self.graphs, self.lowerings = "cpu", (graph,), []
+            self.plans = [plans[0]]
+
+        def evaluate(self, plans: Sequence[CompilePlan]) -> bool:
+            tried.extend(plans)
+            return True
+
+        def results(self) -> list[VariantResult]:
+            t = reached[tried[-1]]
+            return [VariantResult("low", "ok", t, 1.0, 1.0, 1.0, None, {}, ())]
+
+        def _drop_wrong(self) -> None:
+            pass
+
+    Judged().make_correct()
+    assert tried == [*plans, plans[1]]
+
+
 def test_halves_that_are_found_exchanged_are_computed_right(bench: Evaluator) -> None:
     graphs = tuple(
         SuiteGraph(

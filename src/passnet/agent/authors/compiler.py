@@ -38,6 +38,9 @@ ROUNDED: Options = (("emulate_precision_casts", True),)
 SCALAR: Options = (("cpp.simdlen", 1),)
 """No vectors in the generated code: the C++ compiler vectorises loops itself."""
 
+NOT_AT_ALL = 99
+"""In the place of the smallest t of a result that is wrong at every t, or is none."""
+
 MAX_MEASURED = 3
 """How often a state is evaluated where the machine is too busy to measure all of its graphs."""
 
@@ -218,12 +221,14 @@ class TaskCompiler:
         ]
 
     def make_correct(self) -> None:
-        """Evaluate, and give the graphs that fail their next plan, until none does.
+        """Evaluate, and give the graphs that fail their next plan, until none does. Those for which
+        none is right have in the end the one that was nearest to it.
 
         Raises:
             AuthorError: there is nothing to compile.
         """
         next_plans = [list(compile_plans(graph.graph, self.device)[1:]) for graph in self.graphs]
+        reached: list[dict[CompilePlan, int]] = [{} for _ in self.graphs]
         num_measured = 0
         while True:
             if not self.evaluate(self.plans):
@@ -233,9 +238,17 @@ class TaskCompiler:
                     f"its own, so there is nothing to write{f' ({reasons[-1]})' if reasons else ''}"
                 )
             num_measured += 1
-            changed = [number for number in self.failing() if next_plans[number]]
-            for number in changed:
-                self.plans[number] = next_plans[number].pop(0)
+            for number, result in enumerate(self.results()):
+                level = NOT_AT_ALL if result.smallest_t is None else result.smallest_t
+                reached[number].setdefault(self.plans[number], level)
+            changed = []
+            for number in self.failing():
+                levels = reached[number]
+                nearest = min(levels, key=levels.__getitem__)
+                plan = next_plans[number].pop(0) if next_plans[number] else nearest
+                if plan != self.plans[number]:
+                    self.plans[number] = plan
+                    changed.append(number)
             is_busy = any(result.status == "unstable" for result in self.results())
             if changed:
                 num_measured = 0
