@@ -282,6 +282,25 @@ def test_a_batch_norm_of_rows_lies_in_memory_as_eager_torchs_does() -> None:
     torch.testing.assert_close(result, expected)
 
 
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_what_is_interpolated_lies_in_memory_as_eager_torchs_does(batch: int, mode: str) -> None:
+    corners = ", align_corners=False" if mode == "bilinear" else ""
+    program = program_of(
+        "x = a.transpose(1, 2)",
+        f"y = x.reshape({batch}, 3, 4, 5)",
+        f"z = torch.nn.functional.interpolate(y, size=(8, 10), mode={mode!r}{corners})",
+        params="a", returns="(z,)",
+    )  # fmt: skip
+    graph = graph_of(program, (batch, 20, 3))
+    lowering = GraphLowering(graph, "graph")
+    [span] = lowering.largest(())
+    lowered = lowering.lowered(span, ())
+    assert lowered is not None
+    [(_, layout)] = lowered.code.outputs
+    assert layout.stride == build(program)(torch.randn(batch, 20, 3))[0].stride()
+
+
 def test_a_folder_passes_the_strict_rules_and_goes_around_a_product(tmp_path: Path) -> None:
     files = folder_of(graph_of(LINEAR, (16, 16)))
     write_files(files, tmp_path)

@@ -4,6 +4,7 @@
     search           begins with what the compiler writes, varies it, and keeps what is faster
     lowered_ranges   ranges of a graph's ops that generated kernels can compute
     products         products of matrices by oneDNN's op
+    library_calls    calls of libraries, without what is around them
     eager_steps      ops in the steps in which eager torch computes them
     inductor_code    the code that Inductor generates for a graph, as data
     parameter_order  in which orders a pattern may get its arguments

@@ -1,13 +1,16 @@
 """A graph in the steps in which eager torch computes it, where Inductor would take others.
 
 With `emulate_precision_casts` Inductor rounds to bfloat16 or float16 after every op, as eager torch
-does. Three ops it takes apart otherwise than eager torch, which shows where values cancel:
+does. Some ops it takes apart otherwise than eager torch, which shows where values cancel:
 
 - `pow(x, 3)` in a low dtype is two products, each rounded (on a CPU in float16 once, at the end);
 - a batch norm that is not in training is on a CPU one multiplication and one addition for each
   value, in float32, with the channel's factor and summand computed before;
 - an instance norm in a low dtype is on a CPU the same, with the mean and the inverse deviation
   rounded, in bfloat16 the variance too.
+
+And what is interpolated of one image lies in memory as eager torch's C++ finds that the image lies,
+where torch's Python looks past the stride of an axis of size 1.
 """
 
 import math
@@ -20,6 +23,7 @@ from passnet.mine.schedule import TargetDevice
 
 LOW_FLOATS = ("bfloat16", "float16")
 POWERS = ("torch.pow", "Tensor.pow", "operator.pow")
+INTERPOLATION = "torch.nn.functional.interpolate"
 INSTANCE_NORMS = ("torch.nn.functional.instance_norm", "torch.instance_norm")
 BATCH_NORMS = ("torch.nn.functional.batch_norm", "torch.batch_norm")
 _BATCH_NORM_ARGS = ("input", "running_mean", "running_var", "weight", "bias", "training")
@@ -29,17 +33,22 @@ _DEFAULTS: dict[str, Arg] = {"weight": None, "bias": None, "training": False, "e
 
 
 def in_eager_steps(
-    graph: Graph, specs: Mapping[str, TensorSpec], device: TargetDevice = "cpu"
+    graph: Graph,
+    specs: Mapping[str, TensorSpec],
+    device: TargetDevice = "cpu",
+    strides: Mapping[str, tuple[int, ...]] = {},
 ) -> Graph:
     """A graph that computes the same values as another, in the steps of eager torch on a device.
 
-    `specs` are those of the values of the graph, which is in single-assignment form.
+    `specs` are those of the values of the graph, which is in single-assignment form; `strides` how
+    values lie in memory, as far as that is known.
     """
     body: list[Op] = []
     for op in graph.program.ops:
         steps = _cube(op, specs, device)
         if device == "cpu":
             steps = steps or list(_batch_norm(op, specs)) or list(_instance_norm(op, specs))
+            steps = steps or list(_interpolation(op, specs, strides))
         body += steps or [op]
     return Graph(Program(graph.program.params, tuple(body), graph.program.outputs), graph.tensors)
 
@@ -181,3 +190,33 @@ def _instance_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
     yield step("scaled", "operator.mul", named("x"), factor)
     yield step("sum", "operator.add", named("scaled"), named("summand"))
     yield Op(op.output, "Tensor.to", (named("sum"), low))
+
+
+def _interpolation(
+    op: Op, specs: Mapping[str, TensorSpec], strides: Mapping[str, tuple[int, ...]]
+) -> Iterator[Op]:
+    """An interpolation whose result is contiguous; none where it is not, or that is not known."""
+    value = op.args[0] if op.target == INTERPOLATION and op.args else None
+    if not isinstance(value, Ref) or value.name not in strides or op.output is None:
+        return
+    shape = specs[value.name].shape
+    if len(shape) in (4, 5) and not _lies_channels_last(shape, strides[value.name]):
+        yield Op(f"{op.output}_laid", op.target, op.args, op.kwargs)
+        yield Op(op.output, "Tensor.contiguous", (Ref(f"{op.output}_laid"),))
+
+
+def _lies_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether eager torch takes images of these strides for channels last.
+
+    Source: is_channels_last_strides_2d_s4 and is_channels_last_strides_3d_s5 of torch 2.13.
+    """
+    least = 0
+    if strides[1] == 0:
+        return False
+    for axis in (1, *range(len(shape) - 1, 1, -1), 0):
+        if shape[axis] == 0 or strides[axis] < least:
+            return False
+        if axis == 0 and least == strides[1]:
+            return False
+        least = strides[axis] * max(shape[axis], 1)
+    return True

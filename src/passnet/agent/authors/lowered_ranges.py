@@ -1,6 +1,6 @@
 """Ranges of a graph's ops that generated kernels can compute, cut out and lowered."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ import torch
 import torch.fx
 
 from passnet.agent.authors.cpp_source import fails_in_threads
-from passnet.agent.authors.eager_steps import in_eager_steps
+from passnet.agent.authors.eager_steps import INTERPOLATION, in_eager_steps
 from passnet.agent.authors.inductor_code import GeneratedCode, generate
 from passnet.agent.authors.parameter_order import ParameterOrder, parameter_orders
 from passnet.agent.authors.triton_source import triton_source
@@ -17,7 +17,7 @@ from passnet.errors import AuthorError, CutError, FusionError, GraphError, PassE
 from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.fake import fake_input, restored_state
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, Program
 from passnet.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.fusion import FusionPlan, fusion_plan
 from passnet.mine.schedule import TargetDevice
@@ -128,7 +128,10 @@ class GraphLowering:
             for spec in cut.tensors
             if spec.original_name in self._strides
         }
-        steps = in_eager_steps(cut, inferred_specs(cut), self._device)
+        lies = dict(strides)
+        if any(op.target == INTERPOLATION for op in cut.program.ops):
+            lies |= _strides_by_cpp(cut, strides)
+        steps = in_eager_steps(cut, inferred_specs(cut), self._device, lies)
         code = generate(steps, strides, dict(options), where, self._device)
         if self._device == "cuda":
             triton_source(code)  # refuses what uses a function that we have not
@@ -171,18 +174,7 @@ def value_strides(
 
     `given` are those of arguments that are not contiguous.
     """
-    names = [op.output for op in graph.program.ops]
     strides: dict[str, tuple[int, ...]] = {}
-
-    class Recorder(torch.fx.Interpreter):
-        def run_node(self, n: torch.fx.Node) -> Any:
-            value = super().run_node(n)
-            if "custom" in n.meta and isinstance(value, torch.Tensor):
-                name = names[n.meta["custom"]["op"]]
-                if name is not None:
-                    strides[name] = tuple(value.stride())
-            return value
-
     annotations = {param.name: param.annotation for param in graph.program.params}
     program = retarget(graph, device, None if device == "cpu" else 0).program
     answering = answering_for_gpu() if device == "cuda" else nullcontext()
@@ -197,5 +189,43 @@ def value_strides(
                 if given and spec.name in given:
                     dtype = inputs[number].dtype
                     inputs[number] = torch.empty_strided(spec.shape, given[spec.name], dtype=dtype)
-        Recorder(build(program)).run(*inputs)
+        _record_strides(strides, program, inputs)
     return strides
+
+
+def _strides_by_cpp(
+    graph: Graph, given: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """The same by torch's C++ alone, of tensors without memory: fake tensors run Python in places,
+    which gives axes of size 1 other strides.
+    """
+    strides: dict[str, tuple[int, ...]] = {}
+    with suppress(AuthorError), boundary(AuthorError, "cannot run without memory"), torch.no_grad():
+        inputs = [
+            torch.empty(spec.shape, dtype=getattr(torch, spec.dtype), device="meta")
+            if spec.name not in given
+            else torch.empty_strided(
+                spec.shape, given[spec.name], dtype=getattr(torch, spec.dtype), device="meta"
+            )
+            for spec in graph.tensors
+        ]
+        _record_strides(strides, graph.program, inputs)
+    return strides
+
+
+def _record_strides(
+    strides: dict[str, tuple[int, ...]], program: Program, inputs: Sequence[Any]
+) -> None:
+    """Note the strides of what each op of a program makes of some inputs, by name."""
+    names = [op.output for op in program.ops]
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, n: torch.fx.Node) -> Any:
+            value = super().run_node(n)
+            if "custom" in n.meta and isinstance(value, torch.Tensor):
+                name = names[n.meta["custom"]["op"]]
+                if name is not None:
+                    strides[name] = tuple(value.stride())
+            return value
+
+    Recorder(build(program)).run(*inputs)
