@@ -71,6 +71,34 @@ def test_a_way_that_folds_a_weight_in_is_found_and_weights_are_put_back() -> Non
     assert versions == [weight._version for weight in call.weights.values()]
 
 
+def test_what_a_net_makes_of_a_rounding_is_no_error_of_a_way() -> None:
+    class Cancels(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(4096))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return rest(x * self.weight, (x * self.weight).sum(-1))
+
+    def rest(weighed: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+        return (total.double() - 0.9999 * weighed.double().sum(-1)).to(total.dtype)
+
+    def other_order(tensors: list[torch.Tensor]) -> Sequence[torch.Tensor]:
+        weighed = tensors[0] * net.weight
+        return [rest(weighed, weighed.view(-1, 64, 64).sum(1).sum(-1))]
+
+    def lower(tensors: list[torch.Tensor]) -> Sequence[torch.Tensor]:
+        weighed = (tensors[0] * net.weight).bfloat16().float()
+        return [rest(tensors[0] * net.weight, weighed.sum(-1))]
+
+    net = Cancels().eval()
+    call = NetCall(net, (torch.arange(3 * 4096.0).view(3, 4096) % 17,), {})  # its sums are exact
+    with torch.no_grad():
+        comparison = EagerComparison(call)
+        assert comparison.agreement(call.entry("reads", other_order)).wrong is None
+        assert "off by" in str(comparison.agreement(call.entry("lower", lower)).wrong)
+
+
 def test_weights_that_others_read_or_that_overlap_stay_as_they_are() -> None:
     net = torch.nn.Linear(4, 4).eval()
     net.weight = torch.nn.Parameter(torch.ones(1, 4).expand(4, 4), requires_grad=False)

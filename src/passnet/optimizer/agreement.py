@@ -30,6 +30,10 @@ NUM_EXACT, MAX_EXACT_S = 2, 0.1
 """The first so many sets are compared beside float64, the others beside eager torch alone; so are
 all of a net whose call takes longer than this, in seconds."""
 
+MAX_DOUBT_S = 1.0
+"""And of a net whose call takes no longer than this the others too, where they would be wrong: what
+one net makes of a rounding is another's error."""
+
 LARGE = 1024.0
 """So many times the largest magnitude in the example (or one) is what a way that is right for
 finite arguments alone may be given; that nothing overflows there is looked at."""
@@ -106,19 +110,38 @@ class EagerComparison:
         """The outputs in float64 for the first sets; none where the net does not run in it, or
         takes too long: without oneDNN a convolution in float64 is tens of times as slow.
         """
-        if self._eager_s > MAX_EXACT_S:
-            return []
+        return self._in_float64(self._sets[:NUM_EXACT]) if self._eager_s <= MAX_EXACT_S else []
+
+    def _in_float64(self, sets: Sequence[list[torch.Tensor]]) -> list[list[torch.Tensor]]:
+        """The outputs for some sets of a copy of the net in float64; none where it does not run."""
         try:
             net = copy.deepcopy(self._call.net).double()
             return [
                 [output.clone() for output in self._call.eager_outputs(leaves, net)]
                 for leaves in (
-                    self._call.filled([_in_float64(each) for each in tensors])
-                    for tensors in self._sets[:NUM_EXACT]
+                    self._call.filled([_in_float64(each) for each in tensors]) for tensors in sets
                 )
             ]
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
             return []
+
+    def _compared(
+        self,
+        entry: Entry,
+        tensors: list[torch.Tensor],
+        given: list[torch.Tensor],
+        expected: Sequence[torch.Tensor],
+        exact: Sequence[torch.Tensor] | None,
+    ) -> Agreement:
+        """How near the outputs of a way for `given` are, which has the values of `tensors`; where
+        they would be wrong beside eager torch alone, beside float64 too.
+        """
+        outputs = entry.run(given)
+        found = compare_outputs(outputs, expected, exact, entry.is_frozen)
+        if found.wrong and exact is None and self._eager_s <= MAX_DOUBT_S:
+            for exact in self._in_float64([tensors]):
+                found = compare_outputs(outputs, expected, exact, entry.is_frozen)
+        return found
 
     def agreement(self, entry: Entry) -> Agreement:
         """How near the outputs of a way are."""
@@ -126,7 +149,7 @@ class EagerComparison:
         for number, (tensors, expected) in enumerate(zip(self._sets, self._expected, strict=True)):
             given = [tensor.clone() for tensor in tensors]
             exact = self._exact[number] if number < len(self._exact) else None
-            found = compare_outputs(entry.run(list(given)), expected, exact, entry.is_frozen)
+            found = self._compared(entry, tensors, list(given), expected, exact)
             error = max(error, found.error)
             if eager_error is not None and found.eager_error is not None:
                 eager_error = max(eager_error, found.eager_error)
@@ -159,7 +182,7 @@ class EagerComparison:
             expected = self.try_eager(tensors)
             if expected is None:
                 return None
-            wrong = compare_outputs(entry.run(list(tensors)), expected, None, False).wrong
+            wrong = self._compared(entry, tensors, list(tensors), expected, None).wrong
         return wrong and f"when its weights are updated, {wrong}"
 
     def _hostile_difference(self, entry: Entry, finite: bool) -> str | None:
