@@ -99,6 +99,25 @@ def test_what_a_net_makes_of_a_rounding_is_no_error_of_a_way() -> None:
         assert "off by" in str(comparison.agreement(call.entry("lower", lower)).wrong)
 
 
+def test_a_float64_far_from_eager_torch_makes_nothing_right() -> None:
+    right = torch.full((4,), 1.0)
+    far = right.double() + torch.tensor([1.0, -1.0, 1.0, -1.0])
+    found = compare_outputs([right + 0.5], [right], [far], False)
+    assert "off by 5.0e-01, eager torch by 0.0e+00" in str(found.wrong)
+    assert found.eager_error is not None and found.eager_error > 0.5
+    assert compare_outputs([right.clone()], [right], [far], False).wrong is None
+
+
+def test_a_little_noise_is_not_the_same_twice() -> None:
+    def noisy(x: torch.Tensor) -> torch.Tensor:
+        return x + 2e-4 * torch.rand_like(x)
+
+    comparison = EagerComparison(NetCall(noisy, (torch.ones(64),), {}))
+    assert "off by" in str(comparison.repeated())
+    same = EagerComparison(NetCall(relu_net, (torch.randn(4, 4),), {}))
+    assert same.repeated() is None
+
+
 def test_weights_that_others_read_or_that_overlap_stay_as_they_are() -> None:
     net = torch.nn.Linear(4, 4).eval()
     net.weight = torch.nn.Parameter(torch.ones(1, 4).expand(4, 4), requires_grad=False)

@@ -152,10 +152,12 @@ def _eager(call: NetCall, folder: Path, comparison: EagerComparison) -> tuple[En
     it, as it does not return the same twice.
     """
     record, entry = _tried("eager", call, folder, comparison, False)
-    if entry is not None:
+    wrong = record.reason if entry is None else comparison.repeated()
+    if entry is not None and wrong is None:
         return record, entry
-    reason = f"the net does not return the same twice ({record.reason})"
-    return replace(record, reason=reason), build_entry_of("eager", call, folder, False)
+    reason = f"the net does not return the same twice ({wrong})"
+    record = replace(record, status="wrong", reason=reason)
+    return record, build_entry_of("eager", call, folder, False)
 
 
 def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTimes:
