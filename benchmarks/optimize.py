@@ -80,22 +80,32 @@ def build(entry: str, folder: Path, threads: int, batch: int) -> None:
         optimize_calls(net.module, [inputs], settings, folder, True, told)
 
 
-def measure(entry: str, threads: int, folder: Path, batch: int = 0) -> dict[str, object]:
+def measure(
+    entry: str,
+    threads: int,
+    folder: Path,
+    batch: int = 0,
+    engines: Sequence[str] = ENGINES,
+    authors: Sequence[str] = (),
+    limit_s: float = LIMIT_S,
+) -> dict[str, object]:
     """The records of one net, made in a process of its own; or why there are none."""
     command = [sys.executable, "-m", "passnet.cli", "optimize", entry, "--json", "--freeze",
                "--threads", str(threads), "--budget", f"{BUDGET_S:g}s", "--seconds", "1",
                "--out", str(folder), "--resume"]  # fmt: skip
-    for engine in ENGINES:
+    for engine in engines:
         command += ["--engine", engine]
+    for author in authors:
+        command += ["--author", author]
     found: dict[str, object] = {"entry": entry, "threads": threads, "batch": batch or None}
     if batch and "batch" not in axis_sizes(build_entry(entry)):
         return {**found, "error": "its inputs name no batch"}
     if batch:
         command += ["--size", f"batch={batch}"]
     try:
-        run = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
+        run = subprocess.run(command, capture_output=True, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
-        return {**found, "error": f"not done in {LIMIT_S:g} s"}
+        return {**found, "error": f"not done in {limit_s:g} s"}
     lines = run.stderr.decode(errors="replace").strip().splitlines() or ["no word"]
     start = run.stdout.find(b"{")
     if run.returncode or start < 0:
