@@ -9,7 +9,8 @@ fastest of the same ways with folded weights compared at each call. What is done
 RECORDS and not done again; a run that is interrupted prints the tables of what there is.
 
 Building takes most of the time and need not be quiet: the same with `build` before RECORDS does
-that alone, into the folder of the name of RECORDS, from where the other goes on.
+that alone, into the folder of the name of RECORDS, from where the other goes on; of what cannot be
+kept there, as `torch.compile`, the kernels are in Inductor's own cache.
 """
 
 import json
@@ -44,10 +45,9 @@ BUDGET_S = 600.0
 """Seconds after which no further way of a net is built."""
 
 OTHERS = ("openvino_frozen", "onnxruntime_frozen")
-KEPT = ("aot", "aot_frozen", "script_frozen", "aot_autotune_frozen", *OTHERS)
-ENGINES = ("compile", "graph", *KEPT, "compile_autotune")
-"""Other runtimes than torch, the ways that are found again in the folder where they were built, and
-all that are measured."""
+ENGINES = ("compile", "graph", "aot", "aot_frozen", "script_frozen", "aot_autotune_frozen", *OTHERS,
+           "compile_autotune")  # fmt: skip
+"""Other runtimes than torch, and all ways that are measured."""
 
 RIVALS = ("eager", "compile", "aot")
 FROZEN_RIVALS = (*RIVALS, "compile_autotune", "aot_frozen", *OTHERS)
@@ -63,11 +63,11 @@ class BuiltError(Exception):
 
 
 def build(entry: str, folder: Path, threads: int, batch: int) -> None:
-    """Build the ways of one net that are kept in its folder, and time none."""
+    """Build the ways of one net into its folder, and time none."""
 
     def told(record: EngineRecord) -> None:
         print(f"{entry}: {record.engine} {record.status} in {record.build_s:.0f} s", flush=True)
-        if record.engine == KEPT[-1]:
+        if record.engine == ENGINES[-1]:
             raise BuiltError
 
     net = build_entry(entry)
@@ -75,7 +75,7 @@ def build(entry: str, folder: Path, threads: int, batch: int) -> None:
     if not sizes.keys() <= axis_sizes(net).keys():
         return
     inputs = input_values(net, partial(resized_value, sizes=sizes))
-    settings = OptimizeSettings(freeze=True, budget_s=BUDGET_S, threads=threads, engines=KEPT)
+    settings = OptimizeSettings(freeze=True, budget_s=BUDGET_S, threads=threads, engines=ENGINES)
     with suppress(BuiltError):
         optimize_calls(net.module, [inputs], settings, folder, True, told)
 

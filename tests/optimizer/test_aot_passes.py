@@ -123,6 +123,7 @@ def test_a_package_with_passes_calls_their_kernels_and_reads_weights_as_they_are
     write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS)
     entry = build_entry_of("aot_passes", call, tmp_path / "aot_passes")
     torch.testing.assert_close(list(entry.run(call.tensors())), tripled(call))
+    assert entry.plain is None  # it takes the tensors alone, and the net one of them by name
     with torch.no_grad():
         call.net.linear.weight.add_(1.0)  # type: ignore[operator,union-attr]
     torch.testing.assert_close(list(entry.run(call.tensors())), tripled(call))

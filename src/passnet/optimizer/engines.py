@@ -136,10 +136,10 @@ def _build_aot(
     torch._inductor.aoti_compile_and_package(
         program, package_path=str(folder / PACKAGE_FILE), inductor_configs=configs
     )
-    return _load_aot(call, folder, engine)
+    return _load_aot(call, folder, engine, with_passes)
 
 
-def _load_aot(call: NetCall, folder: Path, engine: str) -> Entry:
+def _load_aot(call: NetCall, folder: Path, engine: str, with_passes: bool = False) -> Entry:
     package = folder / PACKAGE_FILE
     if not package.is_file():
         raise EngineError(f"{package} is missing; optimise the net again")
@@ -158,7 +158,8 @@ def _load_aot(call: NetCall, folder: Path, engine: str) -> Entry:
         # it reads the net's own memory, so that weights that are updated in place are right
         model.load_constants(held, check_full_update=True, user_managed=True)
     loader: Any = model.loader  # type: ignore[attr-defined]
-    return call.entry(engine, loader.boxed_run, is_frozen, model)
+    plain = None if with_passes else model  # one with passes takes the tensors alone
+    return call.entry(engine, loader.boxed_run, is_frozen, plain)
 
 
 def _constant_names(model: Any) -> list[str]:
@@ -184,7 +185,8 @@ def _load_script(call: NetCall, folder: Path, engine: str) -> Entry:
 
 def _aot(says: str, with_passes: bool = False, **options: Any) -> Engine:
     build = partial(_build_aot, options=options, with_passes=with_passes)
-    return Engine(says, build, _load_aot, bool(options.get("freezing")))
+    load = partial(_load_aot, with_passes=with_passes)
+    return Engine(says, build, load, bool(options.get("freezing")))
 
 
 def _compile(says: str, mode: str | None = None, **options: Any) -> Engine:
