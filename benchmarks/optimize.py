@@ -189,7 +189,7 @@ def build_all(records: Path, threads: int, count: int, batch: int) -> None:
     """Build all nets that are not yet built, each in a process of its own."""
     for entry in drawn(count):
         folder = folder_of(records, entry)
-        if not (folder / "form-0" / KEPT[-1] / "engine.json").exists():
+        if not (folder / "form-0" / ENGINES[-1] / "engine.json").exists():
             command = [sys.executable, "-m", "benchmarks.optimize", "build-one", entry,
                        str(folder), str(threads), str(batch)]  # fmt: skip
             with suppress(subprocess.TimeoutExpired):
