@@ -132,7 +132,7 @@ def _table(
                                *("–" for _ in table.heads[2:])))  # fmt: skip
             continue
         [form] = decode(json.dumps(record["record"]), OptimizedRecord).forms
-        usable = {engine.engine: _returned_ms(engine, is_frozen) for engine in form.engines}
+        usable = {engine.engine: returned_ms(engine, is_frozen) for engine in form.engines}
         fastest = {name: ms for name, ms in usable.items() if ms is not None}
         chosen = min(fastest, key=fastest.__getitem__)
         own = fastest[chosen]
@@ -167,7 +167,7 @@ def _table(
     return table
 
 
-def _returned_ms(engine: EngineRecord, is_frozen: bool) -> float | None:
+def returned_ms(engine: EngineRecord, is_frozen: bool) -> float | None:
     """Milliseconds of the returned net if this were the way."""
     if engine.engine == "eager":
         return engine.plain_ms
