@@ -1,7 +1,7 @@
-"""What is left to gain in whole nets: their times beside those that their products would take alone.
+"""What is left to gain in whole nets: their times beside those of their products alone.
 
-Run it with `python -m benchmarks.optimize_bounds RECORDS`, the records of `benchmarks.optimize`, on
-the machine and with the threads of those. Of each net the floating-point operations of products,
+Run it with `python -m benchmarks.optimize_bounds RECORDS`, the records of `benchmarks.optimize`,
+on the machine and with the threads of those. Of each net the floating-point operations of products,
 convolutions and attention are counted, and divided by the rate of the fastest product of two
 matrices of float32 (the best of some sizes). A net that does all of them at that rate, and all else
 in no time, is as many times as fast as eager torch as the column `bound` says. An algorithm that
