@@ -1,5 +1,12 @@
 """Calls with indices in range may be run by what raises no error for others."""
 
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
 import torch
 
 from passnet.optimizer.agreement import Agreement, EagerComparison
@@ -47,6 +54,68 @@ def test_what_is_wrong_up_to_the_bounds_alone_is_wrong() -> None:
     """39 is in no example, and drawn in every set within the bounds."""
     found = agreement(token_call(), wrong_above=39)
     assert found.wrong is not None and "up to their bounds" in found.wrong
+
+
+def test_what_may_end_the_process_is_asked_for_indices_in_range_alone() -> None:
+    call = token_call()
+
+    def run(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        ids, kinds, _ = tensors
+        assert ids.min() >= 0 and ids.max() < 40 and kinds.min() >= 0 and kinds.max() < 2
+        with torch.no_grad():
+            return [call.net(*tensors)]
+
+    entry = replace(call.entry("compiled", run), ends_process=True)
+    found = EagerComparison(call).agreement(entry)
+    assert found.wrong is None and found.index_bounds == ((0, 39), (0, 1), (0, 1))
+    found = EagerComparison(call, finite=True).agreement(entry)
+    assert found.wrong is None and not found.index_bounds
+
+
+def test_what_may_end_the_process_for_floats_is_wrong_or_bounded() -> None:
+    for refused, is_bounded in (("nan", True), ("1024", False)):
+
+        def function(x: torch.Tensor, refused: str = refused) -> torch.Tensor:
+            bad = x.isfinite().logical_not() if refused == "nan" else x.abs() > 500
+            if bad.any():
+                raise IndexError
+            return x + 1
+
+        call = NetCall(function, (torch.ones(8),), {})
+        run = lambda tensors: [tensors[0] + 1]  # noqa: E731
+        entry = replace(call.entry("compiled", run), ends_process=True)
+        found = EagerComparison(call).agreement(entry)
+        assert (found.bound is not None) == is_bounded
+        assert (found.wrong is None) == is_bounded
+
+
+IN_TWO_THREADS = """
+import sys, torch, passnet
+net = torch.nn.Sequential(torch.nn.Embedding(40, 64), torch.nn.ReLU()).eval()
+ids = torch.randint(40, (8, 256))
+fast = passnet.optimize(
+    net, ids, threads=2, engines=("compile", "aot", "graph"), seconds=0.02, out=sys.argv[1]
+)
+torch.set_num_threads(2)
+assert torch.equal(fast(ids), net(ids))
+for index in (-1, 40):
+    try:
+        fast(torch.where(ids == ids[0, 0], index, ids))
+    except IndexError:
+        print("raised")
+"""
+
+
+@pytest.mark.xdist_group("inductor")
+def test_an_index_out_of_range_ends_no_process_of_several_threads(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", IN_TWO_THREADS, str(tmp_path / "net")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == ["raised"] * 2
+    engines = json.loads((tmp_path / "net" / "optimized.json").read_text())["forms"][0]["engines"]
+    bounds = {engine["engine"]: engine["index_bounds"] for engine in engines}
+    assert bounds["compile"] == bounds["aot"] == [[0, 39]]
+    assert not bounds["graph"]
 
 
 def test_what_raises_the_same_errors_needs_no_bounds() -> None:

@@ -46,6 +46,9 @@ FOLDED = 4.0
 is folded into a convolution rounds its weights once more."""
 
 
+_ENDS = "it may end the process, where eager torch raises an error"
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """How near a way comes: the largest relative error of an output, and eager torch's own beside
@@ -172,13 +175,14 @@ class EagerComparison:
         if wrong := self._hostile_difference(entry, finite=True):
             return Agreement(error, eager_error, wrong)
         bounds: tuple[tuple[int, int] | None, ...] = ()
+        can_be_refused = entry.is_frozen or entry.ends_process
         if wrong := self._index_difference(entry):
-            bounds = self._index_bounds if entry.is_frozen else ()
+            bounds = self._index_bounds if can_be_refused else ()
             wrong = self._difference_within(entry) if bounds else wrong
             if wrong:
                 return Agreement(error, eager_error, wrong)
         wrong = self._hostile_difference(entry, finite=False)
-        if wrong and not (entry.is_frozen and self._can_be_bounded):
+        if wrong and not (can_be_refused and self._can_be_bounded):
             return Agreement(error, eager_error, wrong)
         return Agreement(error, eager_error, None, self._bound if wrong else None, bounds)
 
@@ -196,11 +200,15 @@ class EagerComparison:
 
     def _hostile_difference(self, entry: Entry, finite: bool) -> str | None:
         """Where a way loses or makes values that are not finite, of arguments that are finite or of
-        others; None where it does neither.
+        others; None where it does neither. It is not asked where eager torch raises an error.
         """
         for (value, tensors), expected in zip(self._hostile, self._expected_hostile, strict=True):
-            if expected is None or math.isfinite(value) != finite:
-                continue  # eager torch refuses such arguments, or they are of the other kind
+            if math.isfinite(value) != finite:
+                continue
+            if expected is None:
+                if entry.ends_process:
+                    return f"with {value:g} in its arguments {_ENDS}"
+                continue
             outputs = entry.run(list(tensors))
             for index, (output, right) in enumerate(zip(outputs, expected, strict=True)):
                 if right.is_floating_point() and not torch.equal(
@@ -211,11 +219,13 @@ class EagerComparison:
 
     def _index_difference(self, entry: Entry) -> str | None:
         """Where a way returns something for an index of which eager torch raises an error, or the
-        other way, or other whole numbers.
+        other way, or other whole numbers, or may end the process.
         """
         for (value, tensors), expected in zip(
             self._indices, self._expected_of_indices, strict=True
         ):
+            if expected is None and entry.ends_process:
+                return f"with {value} among its whole numbers {_ENDS}"
             try:
                 outputs = entry.run(list(tensors))
             except Exception:  # noqa: BLE001 (boundary: foreign code may raise anything)

@@ -49,12 +49,15 @@ Builder = Callable[[NetCall, Path, str], Entry]
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A way to run a net: how it is built, how it is had back from its folder, and what it is."""
+    """A way to run a net: how it is built, how it is had back from its folder, what it is, whether
+    it folds the values of weights in, and whether Inductor writes its loops.
+    """
 
     says: str
     build: Builder
     load: Builder
     is_frozen: bool = False
+    is_inductor: bool = False
 
 
 def build_entry_of(engine: str, call: NetCall, folder: Path, freeze: bool = False) -> Entry:
@@ -74,7 +77,10 @@ def build_entry_of(engine: str, call: NetCall, folder: Path, freeze: bool = Fals
             "they will not change"
         )
     with boundary(EngineError, engine), torch.no_grad(), torch._inductor.config.patch(QUIET):
-        return ENGINES[engine].build(call, folder, engine)
+        entry = ENGINES[engine].build(call, folder, engine)
+    # what is thrown in a loop that threads share, as for an index out of range, ends the process
+    is_shared = ENGINES[engine].is_inductor and call.is_on_cpu and torch.get_num_threads() > 1
+    return replace(entry, ends_process=is_shared)
 
 
 def load_entry_of(engine: str, call: NetCall, folder: Path) -> Entry:
@@ -186,17 +192,18 @@ def _load_script(call: NetCall, folder: Path, engine: str) -> Entry:
 def _aot(says: str, with_passes: bool = False, **options: Any) -> Engine:
     build = partial(_build_aot, options=options, with_passes=with_passes)
     load = partial(_load_aot, with_passes=with_passes)
-    return Engine(says, build, load, bool(options.get("freezing")))
+    return Engine(says, build, load, bool(options.get("freezing")), is_inductor=True)
 
 
 def _compile(says: str, mode: str | None = None, **options: Any) -> Engine:
     build = partial(_compiled, options=options, mode=mode)
-    return Engine(says, build, build, bool(options.get("freezing")))
+    return Engine(says, build, build, bool(options.get("freezing")), is_inductor=True)
 
 
 def _passes(says: str, residual: Residual) -> Engine:
     build = partial(build_with_passes, residual=residual)
-    return Engine(says, build, partial(load_with_passes, residual=residual))
+    load = partial(load_with_passes, residual=residual)
+    return Engine(says, build, load, is_inductor=residual == "inductor")
 
 
 ENGINES: Mapping[str, Engine] = {

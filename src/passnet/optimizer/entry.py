@@ -30,6 +30,7 @@ class Entry:
             None where it may be any; empty where all may.
         instead: the way for calls that fit but for the values of weights or arguments.
         says: what it is, where that is not what its engine is for other nets.
+        ends_process: whether it may end the process where eager torch raises an error.
     """
 
     engine: str
@@ -45,6 +46,7 @@ class Entry:
     index_bounds: tuple[tuple[int, int] | None, ...] = ()
     instead: "Entry | None" = None
     says: str = ""
+    ends_process: bool = False
 
     @property
     def is_bounded(self) -> bool:
