@@ -58,6 +58,10 @@ SPARE_TASKS = 1.3
 and how many more tasks than the suite has are, as some of them turn out too small or cannot tell
 wrong programs."""
 
+LONG_CLASSICAL = 0.25
+"""Share of tasks with six ops and more among repeated patterns: the draw has patterns for 84 tasks
+if two in five are to be so long."""
+
 PLANS = {
     "passbench-v1": AssemblyPlan(
         SelectionPlan(
@@ -83,7 +87,9 @@ PLANS = {
             levels_a_bucket=LEVELS,
         ),
         max_gflops=0.3,
-        shares=Shares({}, max_short=0.0, fills=True),
+        shares=Shares(
+            {}, max_short=0.0, min_long=LONG_CLASSICAL, fills=True, least_graphs=LEAST_CAPTURED
+        ),
     ),
     "passbench-v1-single": AssemblyPlan(
         SelectionPlan("single", 100, min_graphs=4, max_graphs=8, max_mib=16.0),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 from benchmarks.folding import UNLIMITED, coverage
 from passnet.errors import InputError
+from passnet.mine import repeats
 from passnet.mine.folding import (
     FoldingPlan,
     Range,
@@ -14,7 +15,7 @@ from passnet.mine.folding import (
     fold,
     ranges,
 )
-from passnet.mine.repeats import disjoint
+from passnet.mine.repeats import disjoint, repeated_windows
 
 TOKENS = st.lists(st.integers(0, 3), max_size=24)
 CORPUS = st.lists(TOKENS, min_size=1, max_size=4).filter(any)
@@ -204,3 +205,24 @@ def test_ranges_name_their_sequence():
     folded = fold([[9], [1, 2, 3, 4], [1, 2, 3, 4]], UNLIMITED)
     [first, second] = ranges(folded, FoldingPlan())
     assert (first, second.sequence) == (Range(1, 0, 4, first.symbol), 2)
+
+
+@given(TOKENS.filter(bool), LENGTHS)
+def test_repeats_are_the_same_where_pairs_have_no_room_for_an_index(tokens, longest):
+    tokens = np.array(tokens)
+    lengths = None if longest is None else np.full(len(tokens), longest)
+    packed = repeated_windows(tokens, lengths)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repeats, "TOKENS_WITH_INDEX", 0)
+        sorted_by_index = repeated_windows(tokens, lengths)
+    for name in ("order", "low", "high", "length", "first", "last"):
+        np.testing.assert_array_equal(getattr(sorted_by_index, name), getattr(packed, name))
+
+
+@pytest.mark.slow
+def test_more_tokens_than_three_numbers_of_21_bits_can_name_are_folded():
+    tokens = np.tile(np.arange(700), 3200)  # as many as our captured graphs have, and some more
+    assert len(tokens) > repeats.TOKENS_WITH_INDEX
+    found = repeated_windows(tokens, np.full(len(tokens), 4))
+    assert set(found.length.tolist()) == {2, 3, 4}
+    assert (found.high - found.low).max() == 3200

@@ -2,8 +2,8 @@
 
 All of it is array arithmetic. A suffix array is made by doubling (Manber and Myers, 1990): ranks of
 prefixes of length k give those of length 2 k by one sort of pairs, which are packed into one 64-bit
-integer together with their index. The ranks of every doubling are kept, as they give the common
-prefix of any two suffixes in as many steps.
+integer, together with their index where there is room for it. The ranks of every doubling are kept,
+as they give the common prefix of any two suffixes in as many steps.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,12 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
-MAX_TOKENS = 1 << 21
-"""Three numbers of 21 bits fit into 63."""
+MAX_TOKENS = (1 << 31) - 1
+"""Two ranks of 31 bits fit into 63."""
+
+TOKENS_WITH_INDEX = (1 << 21) - 1
+"""The most tokens of which a pair of ranks and an index, of 21 bits each, fit into 63. Beyond, the
+pairs are sorted by their indices; two million tokens take half as long again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,14 @@ def _suffixes(tokens: Ints, longest: int | None) -> tuple[Ints, Ints]:
     while True:
         behind = np.zeros(size, np.int64)
         behind[: max(size - width, 0)] = rank[width:]
-        packed = (rank << (2 * bits)) | (behind << bits) | indices
-        packed.sort()
-        order = packed & mask
-        pair = packed >> bits
+        pair = (rank << bits) | behind
+        if size <= TOKENS_WITH_INDEX:
+            packed = (pair << bits) | indices
+            packed.sort()
+            order, pair = packed & mask, packed >> bits
+        else:
+            order = np.argsort(pair, kind="stable")
+            pair = pair[order]
         new = np.empty(size, np.int64)
         new[order] = np.cumsum(np.concatenate(([1], pair[1:] != pair[:-1])))
         if new[order[-1]] == size:
