@@ -1,4 +1,4 @@
-"""PassBench v1: 200 tasks of fusible subgraphs, 100 each of classical and single-op subgraphs, and
+"""PassBench v1: 200 tasks of fusible subgraphs, 80 of classical and 100 of single-op subgraphs, and
 what is held out of each: other sizes and dtypes of the same tasks.
 
 Run it with `python recipes/passbench_v1.py captures FOLDER`; it needs `pip install
@@ -58,10 +58,6 @@ SPARE_TASKS = 1.3
 and how many more tasks than the suite has are, as some of them turn out too small or cannot tell
 wrong programs."""
 
-LONG_CLASSICAL = 0.25
-"""Share of tasks with six ops and more among repeated patterns: the draw has patterns for 84 tasks
-if two in five are to be so long."""
-
 PLANS = {
     "passbench-v1": AssemblyPlan(
         SelectionPlan(
@@ -79,7 +75,7 @@ PLANS = {
     "passbench-v1-classical": AssemblyPlan(
         SelectionPlan(
             "classical",
-            100,
+            80,
             min_graphs=5,
             max_graphs=12,
             min_ops=4,
@@ -87,9 +83,7 @@ PLANS = {
             levels_a_bucket=LEVELS,
         ),
         max_gflops=0.3,
-        shares=Shares(
-            {}, max_short=0.0, min_long=LONG_CLASSICAL, fills=True, least_graphs=LEAST_CAPTURED
-        ),
+        shares=Shares({}, max_short=0.0, fills=True, least_graphs=LEAST_CAPTURED),
     ),
     "passbench-v1-single": AssemblyPlan(
         SelectionPlan("single", 100, min_graphs=4, max_graphs=8, max_mib=16.0),
