@@ -3,11 +3,15 @@
 Run it with `make bench BENCH=calls`. All ways return a tensor that was made before, so that nothing
 but the call itself is timed; each gets its turn in every round. Hot: in a loop of its own. Cold:
 one call after 64 MiB of other memory were read, the worst that a call finds after a large net.
+
+A second table is of folded weights that may change: the check with the kernel telling which pages
+were written, and with all bytes summed.
 """
 
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,10 +22,13 @@ from passnet.optimizer.call_check import call_form, python_check
 from passnet.optimizer.compiled_check import compiled_check
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.fast_net import FastNet
-from passnet.optimizer.net_state import weights_by_name
+from passnet.optimizer.net_call import weights_of
 from passnet.report.tables import Table, print_table
 
 NUM_WEIGHTS = (10, 300)
+FOLDED = ((1, 4), (40, 1), (400, 1), (100, 4))
+"""How many weights are folded in, and of how many MiB each."""
+
 NUM_ROUNDS = 9
 ROUND_S = 0.02
 NUM_COLD = 60
@@ -70,12 +77,53 @@ def calls_table() -> Table:
     return table
 
 
+def folded_table() -> Table:
+    """One row for each number and size of folded weights."""
+    table = Table(
+        "The check of folded weights that may change",
+        (
+            "weights",
+            "MiB",
+            "watched MiB",
+            "watched us",
+            "summed us",
+            "cold: watched us",
+            "summed us",
+        ),
+        note="Watched MiB: of which the kernel tells whether they were written.",
+    )
+    memory, x = torch.zeros(MEMORY_FLOATS), torch.randn(3, 4)
+    for num_weights, mib in FOLDED:
+        net = torch.nn.Module()
+        for number in range(num_weights):
+            net.register_buffer(f"weight_{number}", torch.randn(mib * 2**18))
+        leaves, args_spec = tree_flatten(((x,), {}))
+        entry = Entry(
+            "empty", args_spec, tuple(leaves), lambda tensors: tensors, tree_flatten(x)[1],
+            weights_of(net), is_frozen=True, compares=True,
+        )  # fmt: skip
+        form = call_form(net, entry)
+        checks: list[Any] = [compiled_check(form), compiled_check(form, is_to_watch=False)]
+        calls = [partial(check, (x,), {}) for check in checks]
+        hot: list[list[float]] = [[], []]
+        for _ in range(NUM_ROUNDS):
+            for times, call in zip(hot, calls, strict=True):
+                times.append(_hot_us(call))
+        figures = [*map(statistics.median, hot), *(_cold_us(call, memory) for call in calls)]
+        watched = checks[0].__self__.num_watched_bytes() / 2**20
+        table.rows.append((
+            str(num_weights), str(num_weights * mib), f"{watched:.1f}",
+            *(f"{figure:.1f}" for figure in figures),
+        ))  # fmt: skip
+    return table
+
+
 def _ways(net: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[str, Callable[[], Any]]:
     args, out = tuple(inputs), torch.zeros(3, 4)
     leaves, args_spec = tree_flatten((args, {}))
     entry = Entry(
         "empty", args_spec, tuple(leaves), lambda tensors: (out,), tree_flatten(out)[1],
-        weights_by_name(net),
+        weights_of(net),
     )  # fmt: skip
     form, fast = call_form(net, entry), FastNet(net, [entry])
     in_cpp, in_python = compiled_check(form), python_check(form)
@@ -121,4 +169,5 @@ def _cold_us(call: Callable[[], Any], memory: torch.Tensor) -> float:
 
 
 if __name__ == "__main__":
-    print_table(Console(width=100), calls_table())
+    for each in (calls_table(), folded_table()):
+        print_table(Console(width=100), each)

@@ -25,7 +25,8 @@ from passnet.optimizer.call_check import (
 from passnet.passes import cpp
 
 _NAME = "passnet_call_check"
-_SOURCE = Path(__file__).parent / "include" / "call_check.cpp"
+_INCLUDE = Path(__file__).parent / "include"
+_WATCH = "memory_watch.h"
 _ANY = (-(2**63), 2**63 - 1)
 _LETTERS = {tuple: "T", list: "L", dict: "D"}
 
@@ -41,8 +42,13 @@ def call_check(form: CallForm) -> CallCheck:
         return python_check(form)
 
 
-def compiled_check(form: CallForm) -> CallCheck:
+def compiled_check(form: CallForm, is_to_watch: bool = True) -> CallCheck:
     """The check of a form in C++.
+
+    Args:
+        form: what a call must be like.
+        is_to_watch: whether the kernel is asked which pages of folded weights were written, as far
+            as it can tell (`include/memory_watch.h`); if not, all bytes are summed at each call.
 
     Raises:
         PassError: there is no compiler or no header of Python, or Python is newer than 3.12.
@@ -56,7 +62,7 @@ def compiled_check(form: CallForm) -> CallCheck:
     rest = (
         leaves, dicts, weights, form.ignored_keys, form.is_frozen, net_state.is_same,
         partial(misfit_of_modules, form), tuple(each.contents for each in form.storages),
-        -1.0 if form.bound is None else form.bound,
+        -1.0 if form.bound is None else form.bound, is_to_watch,
     )  # fmt: skip
     nodes = _nodes(form.args_spec)
     if nodes is not None:
@@ -98,7 +104,10 @@ def _extension() -> Any:
         "-ltorch_python", "-ltorch_cpu", "-lc10",
         f'-DVERSIONS="{torch.__version__} {sys.hexversion}"',
     )  # fmt: skip
-    path = cpp.build(_SOURCE.read_text(encoding="utf-8"), flags)
+    # in one text, by which it is known whether it was built
+    watch = (_INCLUDE / _WATCH).read_text(encoding="utf-8")
+    text = (_INCLUDE / "call_check.cpp").read_text(encoding="utf-8")
+    path = cpp.build(text.replace(f'#include "{_WATCH}"', watch), flags)
     with boundary(PassError, f"loading {path}"):
         spec = spec_from_file_location(_NAME, path, loader=ExtensionFileLoader(_NAME, str(path)))
         assert spec is not None and spec.loader is not None

@@ -20,6 +20,8 @@
 #include <memory>
 #include <vector>
 
+#include "memory_watch.h"
+
 extern "C" {
 extern PyObject* THPVariableClass;
 extern PyObject* ParameterClass;
@@ -114,12 +116,52 @@ Sums sums_of(const void* storage, size_t count) {
   return sums;
 }
 
-// A storage, how many bytes it has, and what they came to when its values were folded in.
+// A part of a storage, and what its bytes came to when the values of weights were folded in. Where
+// the kernel watches its pages, they are summed only after one of them was written.
 struct Bytes {
-  c10::TensorImpl* impl;
+  const char* data;
   size_t count;
   Sums sums;
+  std::shared_ptr<passnet::Region> region;
+  uint64_t num_writes;     // of the region, when the bytes were last summed
+  bool is_to_sum = false;  // whatever the region says
+
+  bool are_other() {
+    uint64_t now;
+    if (region && passnet::Watch::of_process().num_writes(*region, now)) {
+      if (now == num_writes && !is_to_sum) return false;
+      num_writes = now;
+    }
+    is_to_sum = sums_of(data, count) != sums;
+    return is_to_sum;
+  }
 };
+
+// Summing fewer bytes takes no longer than the kernel takes to answer.
+constexpr size_t WATCHED_FROM = 65536;
+
+// The parts of a storage: the pages that are its alone, watched where they can be, and its ends.
+void add_parts(const char* data, size_t count, bool is_to_watch, std::vector<Bytes>& parts) {
+  auto add = [&](const char* from, const char* to, std::shared_ptr<passnet::Region> region) {
+    size_t length = to - from;
+    if (!length) return;
+    uint64_t writes = region ? region->num_writes : 0;  // from now on, so that they count
+    parts.push_back({from, length, sums_of(from, length), std::move(region), writes});
+  };
+  const char* end = data + count;
+  uintptr_t address = reinterpret_cast<uintptr_t>(data);
+  uintptr_t first = (address + passnet::PAGE - 1) / passnet::PAGE * passnet::PAGE;
+  uintptr_t last = (address + count) / passnet::PAGE * passnet::PAGE;
+  std::shared_ptr<passnet::Region> region;
+  if (is_to_watch && first < last && last - first >= WATCHED_FROM)
+    region = passnet::Watch::of_process().region(first, last);
+  if (!region) return add(data, end, nullptr);
+  const char* middle = data + (first - address);
+  const char* rest = data + (last - address);
+  add(data, middle, nullptr);
+  add(middle, rest, region);
+  add(rest, end, nullptr);
+}
 
 const void* data_of(c10::TensorImpl* impl) {
   return impl->has_storage()
@@ -152,6 +194,7 @@ struct Check {
   std::vector<Dict> dicts;
   std::vector<Weight> weights;
   std::vector<Bytes> bytes;
+  uint64_t num_updates = 0;  // of weights, when they were last looked at
   uint64_t ignored_keys;
   caffe2::TypeMeta default_dtype;
   bool is_frozen;
@@ -348,6 +391,13 @@ bool is_between_bounds(const Leaf& leaf, c10::TensorImpl* impl) {
       : is_between<int64_t>(data, impl->numel(), leaf.least, leaf.most);
 }
 
+// How often torch counted an update of a weight.
+uint64_t num_updates(const std::vector<Weight>& weights) {
+  uint64_t updates = 0;
+  for (const Weight& weight : weights) updates += weight.impl->version_counter().current_version();
+  return updates;
+}
+
 int misfit_of_values(Check& check, const std::vector<PyObject*>& given) {
   for (size_t i = 0; i < given.size(); i++)
     if (!check.leaves[i].constant &&
@@ -361,8 +411,14 @@ int misfit_of_values(Check& check, const std::vector<PyObject*>& given) {
   if (check.is_frozen)
     for (const Weight& weight : check.weights)
       if (weight.impl->version_counter().current_version() != weight.version) return FROZEN;
+  if (!check.bytes.empty()) {
+    uint64_t updates = num_updates(check.weights);
+    if (updates != check.num_updates)  // a copy that a card makes later may pass the kernel by
+      for (Bytes& bytes : check.bytes) bytes.is_to_sum = true;
+    check.num_updates = updates;
+  }
   for (Bytes& bytes : check.bytes)
-    if (sums_of(data_of(bytes.impl), bytes.count) != bytes.sums) {
+    if (bytes.are_other()) {
       std::swap(bytes, check.bytes.front());  // the next call finds it at once
       return FROZEN;
     }
@@ -401,6 +457,14 @@ PyObject* tensors_or_misfit(PyObject* self, PyObject* const* arguments, Py_ssize
   }
 }
 
+// Of how many bytes of weights the kernel tells whether they were written.
+PyObject* num_watched_bytes(PyObject* self, PyObject*) {
+  size_t count = 0;
+  for (const Bytes& bytes : reinterpret_cast<CheckObject*>(self)->check->bytes)
+    if (bytes.region && bytes.region->is_watched) count += bytes.count;
+  return PyLong_FromSize_t(count);
+}
+
 void destroy(PyObject* self) {
   PyObject_GC_UnTrack(self);
   Check* check = reinterpret_cast<CheckObject*>(self)->check;
@@ -419,20 +483,21 @@ PyMethodDef methods[] = {
     {"tensors_or_misfit",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensors_or_misfit)),
      METH_FASTCALL, nullptr},
+    {"num_watched_bytes", num_watched_bytes, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyTypeObject check_type = {PyVarObject_HEAD_INIT(nullptr, 0) "passnet_call_check.Check"};
 
 // check(args, kwargs, leaves, dicts, weights, ignored_keys, is_frozen, is_same, look_at_net, bytes,
-// bound); see compiled_check.py
+// bound, is_to_watch); see compiled_check.py
 PyObject* make_check(PyObject*, PyObject* held) {
   PyObject *args, *kwargs, *leaves, *dicts, *weights, *is_same, *look_at_net, *bytes;
   unsigned long long ignored_keys;
-  int is_frozen;
+  int is_frozen, is_to_watch;
   double bound;
-  if (!PyArg_ParseTuple(held, "OOO!O!O!KpOOO!d", &args, &kwargs, &PyTuple_Type, &leaves,
+  if (!PyArg_ParseTuple(held, "OOO!O!O!KpOOO!dp", &args, &kwargs, &PyTuple_Type, &leaves,
                         &PyTuple_Type, &dicts, &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
-                        &is_same, &look_at_net, &PyTuple_Type, &bytes, &bound))
+                        &is_same, &look_at_net, &PyTuple_Type, &bytes, &bound, &is_to_watch))
     return nullptr;
   try {
     auto check = std::make_unique<Check>();
@@ -476,9 +541,9 @@ PyObject* make_check(PyObject*, PyObject* held) {
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(bytes); i++) {
       c10::TensorImpl* impl = unpack(PyTuple_GET_ITEM(bytes, i)).unsafeGetTensorImpl();
-      size_t count = impl->numel();
-      check->bytes.push_back({impl, count, sums_of(data_of(impl), count)});
+      add_parts(static_cast<const char*>(data_of(impl)), impl->numel(), is_to_watch, check->bytes);
     }
+    if (!check->bytes.empty()) check->num_updates = num_updates(check->weights);
     check->held = Py_NewRef(held);
     auto* self = PyObject_GC_New(CheckObject, &check_type);
     if (!self) {
