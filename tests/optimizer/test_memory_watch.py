@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from passnet.optimizer import compiled_check
 from passnet.optimizer.call_check import Misfit, call_form
+from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.net_call import weights_of
 from tests.optimizer.hand_made import entry_of
 
@@ -41,8 +42,7 @@ def check_of(net, is_to_watch=True):
     return compiled_check.compiled_check(call_form(net, entry), is_to_watch)
 
 
-def num_watched(check):
-    return check.__self__.num_watched_bytes()
+num_watched = compiled_check.num_watched_bytes
 
 
 def fits(check):
@@ -212,6 +212,12 @@ def test_what_torch_counts_is_seen_where_the_kernel_saw_nothing(net):
     net.large.mul_(1)
     protect_anew(net.large.data_ptr() // PAGE * PAGE, page + 100 * PAGE)
     assert not fits(check)
+
+
+def test_a_net_tells_how_much_of_its_weights_is_watched(net):
+    fast = FastNet(net, [entry_of(net, X, is_frozen=True, compares=True)])
+    share = num_watched(check_of(net)) / (4 * NUM_FLOATS + 12)
+    assert f"(weights compared, {share:.0%} of their bytes watched by the kernel)" in repr(fast)
 
 
 def test_weights_of_a_watched_net_are_those_of_the_net(net):

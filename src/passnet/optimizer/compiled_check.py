@@ -81,6 +81,12 @@ def compiled_check(form: CallForm, is_to_watch: bool = True) -> CallCheck:
     return check_flat
 
 
+def num_watched_bytes(check: CallCheck) -> int:
+    """Of how many bytes of folded weights the kernel tells whether they were written."""
+    counted = getattr(getattr(check, "__self__", None), "num_watched_bytes", None)
+    return counted() if counted else 0
+
+
 def _nodes(spec: TreeSpec) -> Any:
     """How a value is nested, as the C++ takes it; None where it is not of tuples, lists, dicts."""
     letter = _LETTERS.get(spec.type)

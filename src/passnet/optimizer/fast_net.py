@@ -22,7 +22,7 @@ from passnet.optimizer.call_check import (
     call_form,
     find_misfit,
 )
-from passnet.optimizer.compiled_check import call_check
+from passnet.optimizer.compiled_check import call_check, num_watched_bytes
 from passnet.optimizer.entry import Entry, leaf_in_words
 from passnet.optimizer.net_call import as_module
 from passnet.optimizer.net_state import is_moved
@@ -193,7 +193,7 @@ class FastNet(torch.nn.Module):
         )
 
     def __repr__(self) -> str:
-        entries = [f"  {each.engine}: {_inputs_in_words(each)}\n" for each in self.entries]
+        entries = [f"  {way.entry.engine}: {_in_words(way)}\n" for way in self._ways]
         return f"FastNet with {len(entries)} entries:\n{''.join(entries)}of {self.original_net!r}"
 
     # From here on, all is the net's.
@@ -270,8 +270,15 @@ def _unflatten(spec: TreeSpec) -> Callable[[Sequence[Any]], Any]:
     return partial(tree_unflatten, treespec=spec)
 
 
-def _inputs_in_words(entry: Entry) -> str:
-    words = ", ".join(map(leaf_in_words, entry.leaves))
-    if not entry.is_frozen:
+def _in_words(way: _Way) -> str:
+    """The form of the inputs of a way, and how it is known that folded weights are as they were."""
+    words = ", ".join(map(leaf_in_words, way.entry.leaves))
+    if not way.entry.is_frozen:
         return words
-    return f"{words} ({'weights compared' if entry.compares else 'frozen'})"
+    if not way.entry.compares:
+        return f"{words} (frozen)"
+    share = num_watched_bytes(way.check) / max(
+        1, sum(s.contents.numel() for s in way.form.storages)
+    )
+    watched = f", {share:.0%} of their bytes watched by the kernel" if share else ""
+    return f"{words} (weights compared{watched})"
