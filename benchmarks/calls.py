@@ -26,7 +26,7 @@ from passnet.optimizer.net_call import weights_of
 from passnet.report.tables import Table, print_table
 
 NUM_WEIGHTS = (10, 300)
-FOLDED = ((1, 4), (40, 1), (400, 1), (100, 4))
+FOLDED = ((1, 4), (25, 4), (100, 1), (400, 1))
 """How many weights are folded in, and of how many MiB each."""
 
 NUM_ROUNDS = 9
