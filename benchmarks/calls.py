@@ -19,7 +19,7 @@ from rich.console import Console
 from torch.utils._pytree import tree_flatten
 
 from passnet.optimizer.call_check import call_form, python_check
-from passnet.optimizer.compiled_check import compiled_check
+from passnet.optimizer.compiled_check import compiled_check, num_watched_bytes
 from passnet.optimizer.entry import Entry
 from passnet.optimizer.fast_net import FastNet
 from passnet.optimizer.net_call import weights_of
@@ -81,15 +81,7 @@ def folded_table() -> Table:
     """One row for each number and size of folded weights."""
     table = Table(
         "The check of folded weights that may change",
-        (
-            "weights",
-            "MiB",
-            "watched MiB",
-            "watched us",
-            "summed us",
-            "cold: watched us",
-            "summed us",
-        ),
+        ("weights", "MiB", "watched MiB", "watched us", "summed us", "cold: watched", "summed"),
         note="Watched MiB: of which the kernel tells whether they were written.",
     )
     memory, x = torch.zeros(MEMORY_FLOATS), torch.randn(3, 4)
@@ -103,14 +95,14 @@ def folded_table() -> Table:
             weights_of(net), is_frozen=True, compares=True,
         )  # fmt: skip
         form = call_form(net, entry)
-        checks: list[Any] = [compiled_check(form), compiled_check(form, is_to_watch=False)]
+        checks = [compiled_check(form), compiled_check(form, is_to_watch=False)]
         calls = [partial(check, (x,), {}) for check in checks]
         hot: list[list[float]] = [[], []]
         for _ in range(NUM_ROUNDS):
             for times, call in zip(hot, calls, strict=True):
                 times.append(_hot_us(call))
         figures = [*map(statistics.median, hot), *(_cold_us(call, memory) for call in calls)]
-        watched = checks[0].__self__.num_watched_bytes() / 2**20
+        watched = num_watched_bytes(checks[0]) / 2**20
         table.rows.append((
             str(num_weights), str(num_weights * mib), f"{watched:.1f}",
             *(f"{figure:.1f}" for figure in figures),

@@ -4,9 +4,9 @@ Run it with `python -m benchmarks.optimize_bounds RECORDS`, the records of `benc
 on the machine and with the threads of those. Of each net the floating-point operations of products,
 convolutions and attention are counted, and divided by the rate of the fastest product of two
 matrices of float32 (the best of some sizes, by eager torch and by oneDNN with a matrix packed). A
-net that does all of them at that rate, and all else
-in no time, is as many times as fast as eager torch as the column `bound` says. An algorithm that
-needs fewer operations (Winograd's, for convolutions of 3 x 3) can be faster than that.
+net that does all of them at that rate, and all else in no time, is as many times as fast as eager
+torch as the column `bound` says. An algorithm that needs fewer operations (Winograd's, for
+convolutions of 3 x 3) can be faster than that.
 """
 
 import json

@@ -29,10 +29,9 @@ from passnet.records.serialise import decode
 from passnet.report.tables import Table, markdown, print_table
 
 NUM_CALLS = 20
-PRODUCTS = (
-    "Convolution", "Conv", "FullyConnected", "MatMul", "Gemm", "Deconvolution", "Attention", "MHA",
-)  # fmt: skip
-"""What the names of kinds of products contain."""
+PRODUCTS = ("Conv", "FullyConnected", "MatMul", "Gemm", "Deconvolution", "Attention", "MHA")
+CONVERSION = "Convert"
+"""What the names of kinds of products contain, and the kind that is none of them."""
 
 NUM_KINDS = 3
 """How many kinds of other operations are named."""
@@ -92,6 +91,11 @@ WAYS: Mapping[str, Callable[[Path, int], dict[str, float]]] = {
 }
 
 
+def is_product(kind: str) -> bool:
+    """Whether a kind of operation is a convolution, a product of matrices, or attention."""
+    return kind != CONVERSION and any(name in kind for name in PRODUCTS)
+
+
 def row(record: Mapping[str, Any], records: Path, rate: float) -> tuple[Any, ...] | None:
     """What a net's time goes to, or None where another way than these is the fastest."""
     entry, batch = str(record["entry"]), record.get("batch")
@@ -101,9 +105,8 @@ def row(record: Mapping[str, Any], records: Path, rate: float) -> tuple[Any, ...
         return None
     parts = WAYS[form.chosen](folder, int(record["threads"]))
     whole = sum(parts.values())
-    products = sum(us for kind, us in parts.items() if any(map(kind.__contains__, PRODUCTS)))
-    others = Counter({k: us for k, us in parts.items() if not any(map(k.__contains__, PRODUCTS))})
-    share, own_ms = products / whole, form.ms
+    others = Counter({kind: us for kind, us in parts.items() if not is_product(kind)})
+    share, own_ms = 1 - others.total() / whole, form.ms
     count = operations(entry, int(batch) if batch else None)
     reached = count / rate / (share * own_ms / 1e3) if share else math.nan
     named = ", ".join(f"{k} {100 * us / whole:.0f}" for k, us in others.most_common(NUM_KINDS))

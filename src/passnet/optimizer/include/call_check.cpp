@@ -412,6 +412,7 @@ int misfit_of_values(Check& check, const std::vector<PyObject*>& given) {
     for (const Weight& weight : check.weights)
       if (weight.impl->version_counter().current_version() != weight.version) return FROZEN;
   if (!check.bytes.empty()) {
+    passnet::Watch::of_process().after_fork();
     uint64_t updates = num_updates(check.weights);
     if (updates != check.num_updates)  // a copy that a card makes later may pass the kernel by
       for (Bytes& bytes : check.bytes) bytes.is_to_sum = true;

@@ -65,19 +65,28 @@ class Watch {
   }
 
   // A number that is another one after pages of the region were written; false where that cannot be
-  // told any more.
+  // told any more. `after_fork` was called before.
   bool num_writes(Region& region, uint64_t& number) {
-    after_fork();
     if (region.is_watched) {
       int found = scan(region, SCAN_REFUSES_OTHERS);
       if (found > 0 && scan(region, SCAN_REFUSES_OTHERS | SCAN_PROTECTS) < 0) found = -1;
       if (found > 0) count_write(region);
-      if (found < 0) {  // mapped anew, or this process is a child of that which watched it
+      if (found < 0)  // mapped anew, or this process is a child of that which watched it
         region.is_watched = is_open() && is_private(region.begin, region.end) && protect(region);
-      }
     }
     number = region.num_writes;
     return region.is_watched;
+  }
+
+  // In a child of a fork nothing is watched, and the files are still those of its parent. To ask who
+  // one is takes a fifth as long as to ask about a region, so it is done once for all regions.
+  void after_fork() {
+    pid_t pid = getpid();
+    if (pid == pid_) return;
+    pid_ = pid;
+    close_one(faults_);
+    close_one(pages_);
+    is_tried_ = false;
   }
 
  private:
@@ -91,16 +100,6 @@ class Watch {
     if (faults_ >= 0 && ioctl(faults_, UFFDIO_API, &api)) close_one(faults_);
     if (faults_ >= 0) pages_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     return faults_ >= 0 && pages_ >= 0;
-  }
-
-  // In a child of a fork nothing is watched, and the files are still those of its parent.
-  void after_fork() {
-    pid_t pid = getpid();
-    if (pid == pid_) return;
-    pid_ = pid;
-    close_one(faults_);
-    close_one(pages_);
-    is_tried_ = false;
   }
 
   static void close_one(int& file) {
