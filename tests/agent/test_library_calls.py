@@ -10,6 +10,7 @@ import torch
 from passnet.agent.authors.compiler import compiler_author
 from passnet.agent.authors.library_calls import library_form, library_passes
 from passnet.agent.authors.lowered_ranges import GraphLowering
+from passnet.agent.authors.search import search_author
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import write_files
 from passnet.agent.session import Session
@@ -126,3 +127,10 @@ def test_the_compiler_writes_these_calls_where_the_rules_allow_them(bench: Evalu
     strict = replace(bench.settings, judge=replace(bench.settings.judge, rules="strict"))
     with Evaluator(strict, "direct") as other, pytest.raises(AuthorError, match="nothing to write"):
         compiler_author(Session(task, other))
+
+
+def test_the_search_has_nothing_to_vary_in_calls_of_libraries(bench: Evaluator) -> None:
+    session = Session(Task("heads", (SuiteGraph("heads", "small", heads(5)),)), bench)
+    search_author(session)
+    assert session.is_submitted and len(session.evaluations) == 1
+    assert {"Library0.py", LIST_FILE} == set(session.files)

@@ -97,8 +97,9 @@ def test_large_products_of_a_net_are_ranges() -> None:
 
 
 @pytest.mark.slow
-def test_the_compiler_writes_a_product_that_the_judge_finds_right() -> None:
+@pytest.mark.parametrize("author", ["compiler", "search"])
+def test_programs_write_a_product_that_the_judge_finds_right(author: str) -> None:
     with range_evaluator(judging_settings()) as evaluator:
-        judged = let_author_write(evaluator, range_key(graph_with(LINEAR, SHAPES), 0), "compiler")
+        judged = let_author_write(evaluator, range_key(graph_with(LINEAR, SHAPES), 0), author)
     assert judged.trial is not None and judged.trial.status in ("ok", "unstable")
     assert "_linear_pointwise" in judged.files["Product0.py"] and not judged.trial.findings

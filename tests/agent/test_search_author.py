@@ -1,13 +1,19 @@
 """The search as author: it begins with what the compiler writes, and keeps what is best."""
 
+from pathlib import Path
+
 import pytest
 
+from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
 from passnet.agent.authors.lowered_ranges import GraphLowering
-from passnet.agent.authors.search import OPTIONS, search_author
+from passnet.agent.authors.search import BUDGET, OPTIONS, search_author
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.session import Session
+from passnet.cli.options import attempt_limits
+from passnet.records.serialise import read_lines
 from passnet.suite.suite import SuiteGraph, Task
 from tests.agent.test_compiler_author import settings
+from tests.bench.runs import passnet, write_small_suite
 from tests.graph.programs import graph_of, program_of
 
 pytestmark = [pytest.mark.xdist_group("agent"), pytest.mark.slow]
@@ -39,6 +45,21 @@ def test_a_search_stays_within_its_budget_and_submits_its_best() -> None:
     assert [evaluation.turn for evaluation in session.evaluations] == list(
         range(1, len(scores) + 1)
     )
+
+
+def test_a_run_of_the_search_takes_the_turns_that_it_is_given(tmp_path: Path) -> None:
+    suite, out = write_small_suite(tmp_path / "small.parquet", 1), tmp_path / "out"
+    words = ["agent", "run", "--suite", suite, "--task", "add_relu", "--author", "search", "--out",
+             out, "--turns", 2, "--seconds", 0.01, "--self-tolerance", 1e9]  # fmt: skip
+    assert passnet(*words).returncode == 0
+    (attempt,) = read_lines(out / ATTEMPTS_FILE, Attempt)
+    assert attempt.settings.limits.turns == 2 and len(attempt.evaluations) == 2
+
+
+def test_turns_that_are_not_given_are_those_of_the_author() -> None:
+    options = {"turns": None, "tokens": None, "max_seconds": None, "cost": None}
+    assert attempt_limits(options, "search").turns == BUDGET
+    assert attempt_limits(options).turns == 50
 
 
 def test_every_setting_that_is_tried_is_known_to_inductor() -> None:

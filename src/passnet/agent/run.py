@@ -235,6 +235,8 @@ def _let_program(
     if author is None:
         module, function = AUTHORS[settings.author].split(":")
         author = getattr(import_module(module), function)
+        if settings.author == "search":
+            author = partial(author, budget=settings.limits.turns)
     assert author is not None, "a program that is none of the authors is given"
     session = new_session(task, settings, held_out)
     with session.evaluator:

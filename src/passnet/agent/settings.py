@@ -15,7 +15,7 @@ class AgentLimits:
     """What an attempt may take; None is no limit.
 
     Args:
-        turns: times that the llm speaks (50 as published); evaluations of an author that is none.
+        turns: times that the llm speaks (50 as published), or evaluations of the search.
         tokens: of input and output together.
         seconds: of the attempt as a whole.
         cost: in dollars, where the provider's prices are known.

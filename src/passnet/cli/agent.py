@@ -109,7 +109,7 @@ def _settings(
         author=author,
         llm=opt.llm_settings(llm, options) if llm else None,
         run=opt.run_settings(sandbox, options),
-        limits=opt.attempt_limits(options),
+        limits=opt.attempt_limits(options, author),
         **opt.picked(options, attempt),
     )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from passnet.agent.settings import AgentLimits, LlmSettings
+    from passnet.agent.settings import AgentLimits, AuthorName, LlmSettings
     from passnet.bench.run import RunSettings
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.suite.suite import Suite
@@ -218,7 +218,8 @@ def llm(command: Command) -> Command:
                default=3),
         count("--answer-timeout", "The most seconds to wait for an answer of the llm, before the "
               "request counts as failed.", "timeout_s", default=600),
-        count("--turns", "The most answers of an llm, or evaluations by a program.", default=50),
+        count("--turns", "The most answers of an llm, 50 if not given, or evaluations by the "
+              "search, 12 if not given."),
         count("--tokens", "The most tokens of an attempt, in and out; no limit if not given."),
         count("--time", "The most seconds of an attempt; no limit if not given.", "max_seconds"),
         amount("--cost", "The most US dollars of an attempt; no limit if not given."),
@@ -240,11 +241,17 @@ def llm_settings(name: str, options: dict[str, Any]) -> LlmSettings:
     return LlmSettings(name, **picked(options, names))
 
 
-def attempt_limits(options: dict[str, Any]) -> AgentLimits:
-    """What an attempt may take, from the options of `llm`."""
+def attempt_limits(options: dict[str, Any], author: AuthorName = "llm") -> AgentLimits:
+    """What an attempt of an author may take, from the options of `llm`."""
     from passnet.agent.settings import AgentLimits
 
-    return AgentLimits(*(options[name] for name in ("turns", "tokens", "max_seconds", "cost")))
+    turns = options["turns"]
+    if turns is None and author == "search":
+        from passnet.agent.authors.search import BUDGET
+
+        turns = BUDGET
+    turns = AgentLimits.turns if turns is None else turns
+    return AgentLimits(turns, *(options[name] for name in ("tokens", "max_seconds", "cost")))
 
 
 def picked(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -70,14 +70,22 @@ def compiler_author(session: Session, seed: int = 0) -> None:
         AuthorError: Inductor computes no op of the task in a kernel of its own, or there is no
             language for the task's device.
     """
-    judge = session.evaluator.settings.judge
-    is_open = judge.rules == "open" and judge.device == "cpu"
-    files = product_folder([graph.graph for graph in session.task.graphs]) if is_open else {}
+    files = product_files(session)
     if files:
         evaluate_files(session, files)
     else:
         TaskCompiler(session).make_correct()
     session.act(Submit())
+
+
+def product_files(session: Session) -> Files:
+    """The folder that gives the graphs of a task to oneDNN, where each is nothing but a product
+    and the rules allow ops of torch; else none.
+    """
+    judge = session.evaluator.settings.judge
+    if judge.rules != "open" or judge.device != "cpu":
+        return {}
+    return product_folder([graph.graph for graph in session.task.graphs])
 
 
 def compile_plans(graph: Graph, device: TargetDevice = "cpu") -> tuple[CompilePlan, ...]:

@@ -15,7 +15,12 @@ from math import exp, log
 from statistics import median
 from typing import TypeAlias
 
-from passnet.agent.authors.compiler import CompilePlan, TaskCompiler
+from passnet.agent.authors.compiler import (
+    CompilePlan,
+    TaskCompiler,
+    evaluate_files,
+    product_files,
+)
 from passnet.agent.authors.lowered_ranges import Options
 from passnet.agent.session import Session
 from passnet.agent.tools import Submit
@@ -99,12 +104,18 @@ class Move:
 def search_author(session: Session, seed: int = 0, budget: int = BUDGET) -> None:
     """Write what Inductor generates, improve it, and submit.
 
+    Products that are given to oneDNN are submitted as they are: nothing of them can be varied.
+
     The seed is that of the order of moves, and of where ranges are divided; the budget that of
     evaluations, besides those that it takes to be correct.
 
     Raises:
         AuthorError: as the compiler.
     """
+    if files := product_files(session):
+        evaluate_files(session, files)
+        session.act(Submit())
+        return
     search = _Search(TaskCompiler(session), random.Random(seed))
     search.begin()
     for move in search.moves():
@@ -232,6 +243,8 @@ def _with_blocks(blocks: tuple[tuple[str, int], ...], plan: CompilePlan) -> Comp
 def _with_spans(position: float, kind: float, keeps_end: bool, plan: CompilePlan) -> CompilePlan:
     """A span divided, shortened or left out, as three draws say, the same for all graphs."""
     spans = list(plan.spans or ())
+    if not spans:  # a graph of nothing but calls of libraries
+        return plan
     longest = max(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
     start, stop = spans[longest]
     if len(spans) > 1 and kind < 0.3:

@@ -1,0 +1,43 @@
+"""The pass folders that searches began with, beside which their own can be judged.
+
+Run it with `python -m benchmarks.search_start OUT AGENT_RUN...`. The AGENT_RUNs are run folders of
+`passnet agent run --author search`, whose attempts begin with what `compiler` writes. Of each
+attempt the first state that is right on every graph of its task is written to OUT/TASK, or the best
+one where none is; `passnet bench run --candidate OUT` judges them.
+"""
+
+import sys
+from pathlib import Path
+
+from passnet.agent.attempt import ATTEMPTS_FILE, Attempt, Evaluation
+from passnet.agent.files import write_files
+from passnet.records.serialise import read_lines
+
+
+def first_right(attempt: Attempt) -> Evaluation | None:
+    """The state with which the moves of a search began; None where nothing was written."""
+    for evaluation in attempt.evaluations:
+        if evaluation.is_passing:
+            return evaluation
+    return max(attempt.evaluations, key=lambda each: each.score or 0.0, default=None)
+
+
+def main(out: str, *authored: str) -> None:
+    """Write the folders."""
+    num_written = num_first = 0
+    for run in authored:
+        for attempt in read_lines(Path(run) / ATTEMPTS_FILE, Attempt):
+            state = first_right(attempt)
+            if state is None:
+                print(f"{attempt.task}: nothing was written ({attempt.error})", file=sys.stderr)
+                continue
+            folder = Path(out) / attempt.task
+            folder.mkdir(parents=True)
+            write_files(state.files, folder)
+            num_written += 1
+            num_first += state is attempt.evaluations[0]
+    print(f"{num_written} folders, {num_first} of them the first that was evaluated")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
