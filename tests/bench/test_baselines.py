@@ -61,3 +61,29 @@ def test_the_page_says_what_the_records_give(scores: list[CandidateScore]) -> No
             for share in ("slower", "faster")
         )
         assert line.endswith(f" {100 * slower:.1f} | {100 * faster:.1f} |")
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "end"),
+    [
+        ("passbench-v1-small", "## A small form", "### The search"),
+        ("passbench-v1-small-search", "### The search", "## What it stands for"),
+    ],
+)
+def test_the_tables_of_the_small_form_say_what_the_records_give(
+    name: str, start: str, end: str
+) -> None:
+    folder = ROOT / "baselines" / name
+    suite = load_suite("passbench-v1-small")
+    assert read_json(folder / RUN_FILE, BenchRunInfo).suite_hash == suite.content_hash
+    page = (ROOT / "docs" / "passbench.md").read_text(encoding="utf-8")
+    section = page[page.index(start) : page.index(end)]
+    rows = [*read_rows(folder), *read_rows(folder / "choice.jsonl")]
+    for item in score_rows(rows):
+        label = "what a library would choose" if item.candidate == "choice" else item.candidate
+        [line] = re.findall(rf"^\| `?{re.escape(label)}(?:`| ).*\|$", section, re.MULTILINE)
+        low, high = item.intervals["both"].low, item.intervals["both"].high
+        correct = 100 * item.suite.columns.subgraph_correct
+        for text in (f"{item.suite.score:.3f}", f"{low:.3f} – {high:.3f}", f"{correct:.1f}"):
+            assert f" {text} " in line, (text, line)
+        assert item.num_trials == sum(len(task.graphs) for task in suite.tasks)

@@ -71,9 +71,9 @@ def run_agent(
     Inspect's logs under `logs`. With `resume` a run goes on with what `out` holds; attempts that
     ended in an error are made again. An llm makes `num_workers` attempts at a time, but nothing
     else runs while one is timed. `held_out` are shapes of the same tasks that no author sees;
-    `progress` is told about every attempt. With `on_ray` a program makes its attempts on a Ray
-    cluster, `num_workers` at a time, each with processors or a GPU of its own. `program` is the
-    author where it is none of `AUTHORS`.
+    `progress` is told about every attempt, first about those found finished. With `on_ray` a
+    program makes its attempts on a Ray cluster, `num_workers` at a time, each with processors or a
+    GPU of its own. `program` is the author where it is none of `AUTHORS`.
 
     Raises:
         InputError: `out` holds a run and `resume` is off, or another run; this machine lacks the
@@ -107,6 +107,8 @@ def run_agent(
         record = stack.enter_context(run.recorder(len(attempts)))
         for attempt in attempts.values():  # a full disk may have kept them out
             _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
+            if progress is not None:
+                progress(attempt)
         refusals: list[OSError | InputError] = []
 
         def keep(attempt: Attempt) -> None:
