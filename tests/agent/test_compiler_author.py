@@ -346,6 +346,17 @@ def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Evaluator)
 
 
 @pytest.mark.slow
+def test_a_pass_that_copies_leaves_alone_what_eager_torch_does_not_copy(bench: Evaluator) -> None:
+    program = program_of("x = torch.matmul(a, b)", "y = x.view(4, 16, 2, 8)",
+                         "z = y.transpose(1, 2)", "u = c.reshape(8, 16, 8)",
+                         "v = z.reshape(8, 16, 8)", params="a, b, c", returns="(u, v)")  # fmt: skip
+    given = specs(a=((4, 16, 16), "float32"), b=((16, 16), "float32"), c=((4, 2, 16, 8), "float32"))
+    session = Session(Task("heads", (SuiteGraph("heads", "heads", Graph(program, given)),)), bench)
+    compiler_author(session)
+    (result,) = session.evaluations[-1].variants
+    assert result.is_correct and result.matches == {"Fused0": 1}, result.error
+
+
 def test_where_no_plan_is_right_the_nearest_is_kept() -> None:
     graph = SuiteGraph("silu", "low", graph_of(SILU, (4,), "bfloat16"))
     plans = compile_plans(graph.graph)

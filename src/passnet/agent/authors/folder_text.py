@@ -17,6 +17,7 @@ from passnet.agent.authors.lowered_ranges import LoweredRange
 from passnet.agent.authors.parameter_order import ParameterOrder
 from passnet.agent.files import MAX_FILE_CHARACTERS, Files
 from passnet.errors import AuthorError
+from passnet.graph.effects import may_alias
 from passnet.graph.render import render_statement
 from passnet.graph.spec import Graph, refs
 from passnet.passes.folder import LIST_FILE
@@ -106,7 +107,8 @@ def pass_folder(sources: Sequence[RangeSource], is_strided: bool = False) -> Fil
     """The pass folder that replaces some ranges, larger ones first.
 
     With `is_strided` a pass is only for arguments with the strides that its kernels were made for;
-    without, others are copied.
+    without, others are copied. A pass of nothing but reshaping and the like is for these strides
+    alone in any case: at others eager torch may return a view of the argument.
 
     Raises:
         AuthorError: a source is too long for a file.
@@ -172,7 +174,8 @@ def _pass_text(
         f"    ({key}): {_strides(source.lowered, order)},"
         for key, (source, order) in by_key.items()
     ]
-    guard = STRIDED_GUARD if is_strided else GUARD
+    ops = sources[0].lowered.cut.program.ops
+    guard = STRIDED_GUARD if is_strided or all(may_alias(op.target) for op in ops) else GUARD
     return PASS.format(
         guard=guard.format(params=", ".join(params), strides="\n".join(strides)),
         num_ops=sources[0].num_ops,
