@@ -1,12 +1,17 @@
 """The search as author: it begins with what the compiler writes, and keeps what is best."""
 
+import random
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
-from passnet.agent.authors.lowered_ranges import GraphLowering
-from passnet.agent.authors.search import BUDGET, OPTIONS, search_author
+from passnet.agent.authors.compiler import CompilePlan, TaskCompiler
+from passnet.agent.authors.lowered_ranges import GraphLowering, Span
+from passnet.agent.authors.search import BUDGET, OPTIONS, _Search, search_author
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.session import Session
 from passnet.cli.options import attempt_limits
@@ -60,6 +65,54 @@ def test_turns_that_are_not_given_are_those_of_the_author() -> None:
     options = {"turns": None, "tokens": None, "max_seconds": None, "cost": None}
     assert attempt_limits(options, "search").turns == BUDGET
     assert attempt_limits(options).turns == 50
+
+
+class SpanTimes:
+    """A compiler whose graphs all have the speedup that is given for their spans."""
+
+    device, num_threads, graphs = "cpu", 1, TASK.graphs
+
+    def __init__(self, speedups: dict[tuple[Span, ...], float]) -> None:
+        self.speedups = speedups
+        self.plans = [CompilePlan(spans=((0, 3),)) for _ in self.graphs]
+        self.evaluated: list[tuple[Span, ...]] = []
+
+    def sources(self, number: int, plan: CompilePlan) -> list[SimpleNamespace]:
+        return [
+            SimpleNamespace(lowered=SimpleNamespace(span=span), text="")
+            for span in plan.spans or ()
+        ]
+
+    def evaluate(self, plans: list[CompilePlan]) -> bool:
+        self.evaluated.append(plans[0].spans or ())
+        return True
+
+    def results(self) -> list[SimpleNamespace]:
+        speedup = self.speedups[self.evaluated[-1]]
+        return [SimpleNamespace(is_correct=True, speedup=speedup) for _ in self.graphs]
+
+
+@pytest.mark.parametrize(
+    ("speedups", "kept", "num_tried"),
+    [
+        ({((0, 3),): 0.2, ((0, 2),): 1.5}, ((0, 2),), 1),
+        ({((0, 3),): 0.2, ((0, 2),): 0.1, ((1, 3),): 0.9}, ((1, 3),), 2),
+        ({((0, 3),): 0.2, ((0, 2),): 0.4, ((1, 2),): 0.3}, ((0, 2),), 2),
+        ({((0, 3),): 1.1}, ((0, 3),), 0),
+    ],
+    ids=["last", "first", "both", "faster"],
+)
+def test_graphs_that_are_slower_leave_an_op_to_torch(
+    speedups: dict[tuple[Span, ...], float], kept: tuple[Span, ...], num_tried: int
+) -> None:
+    compiler = SpanTimes(speedups)
+    search = _Search(cast("TaskCompiler", compiler), random.Random(0))
+    compiler.evaluate(compiler.plans)
+    search._record_speedups(compiler.plans)
+    for move in islice(search.moves(), 2):
+        search.try_move(move)
+    assert [plan.spans for plan in compiler.plans] == [kept, kept]
+    assert len(compiler.evaluated) == 1 + num_tried
 
 
 def test_every_setting_that_is_tried_is_known_to_inductor() -> None:

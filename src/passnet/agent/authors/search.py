@@ -4,7 +4,9 @@ A move changes how the kernels of some graphs are made: tiling, fusion, rounding
 width, threads and flags of the C++ compiler, for CUDA blocks, warps and how a reduction goes over
 its rows; or where the ranges of ops that are replaced begin and end. It is tried on all graphs of
 the task at once and kept for each graph by itself; a change of ranges is kept for all graphs with
-the same program, since patterns do not see shapes.
+the same program, since patterns do not see shapes. First of all, graphs that are slower than in
+eager torch leave their last op to it, or their first: some ops (padding by reflection,
+interpolation) lose more than the rest of a range wins.
 """
 
 import random
@@ -21,7 +23,7 @@ from passnet.agent.authors.compiler import (
     evaluate_files,
     product_files,
 )
-from passnet.agent.authors.lowered_ranges import Options
+from passnet.agent.authors.lowered_ranges import Options, Span
 from passnet.agent.session import Session
 from passnet.agent.tools import Submit
 from passnet.graph.render import render_program
@@ -95,10 +97,13 @@ Change: TypeAlias = Callable[[CompilePlan], CompilePlan]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A change, and whether graphs with the same program must make it together."""
+    """A change, whether graphs with the same program must make it together, and whether only those
+    make it that are slower than in eager torch.
+    """
 
     change: Change
     is_shared: bool = False
+    is_for_slower: bool = False
 
 
 def search_author(session: Session, seed: int = 0, budget: int = BUDGET) -> None:
@@ -150,7 +155,11 @@ class _Search:
         self._record_speedups(compiler.plans)
 
     def moves(self) -> Iterator[Move]:
-        """All settings in a drawn order, and between them ranges divided, shortened, left out."""
+        """An op left out of ranges that lose; then all settings in a drawn order, and between them
+        ranges divided, shortened, left out.
+        """
+        for change in (_without_last_op, _without_first_op):
+            yield Move(change, is_shared=True, is_for_slower=True)
         moves = moves_for(self.compiler.device, self.compiler.num_threads > 1)
         self.draw.shuffle(moves)
         for _ in range(NUM_ROUNDS):
@@ -166,7 +175,12 @@ class _Search:
         """Try a move on all graphs, and keep it where it is faster."""
         compiler = self.compiler
         before = list(compiler.plans)
-        after = [self._valid(number, move.change(plan), plan) for number, plan in enumerate(before)]
+        after = list(before)
+        for numbers in self._groups(move.is_shared):
+            if not move.is_for_slower or self._gain(numbers, self.folder_key(before)) < 0:
+                for number in numbers:
+                    plan = before[number]
+                    after[number] = self._valid(number, move.change(plan), plan)
         if self.folder_key(after) in self.evaluated or not compiler.evaluate(after):
             return
         self._record_speedups(after)
@@ -205,6 +219,12 @@ class _Search:
             groups.setdefault(program or number, []).append(number)
         return list(groups.values())
 
+    def _gain(self, numbers: list[int], key: FolderKey) -> float:
+        """The mean logarithm of the speedups of some graphs that could be measured; 0 of none."""
+        found = [self.speedups.get((number, key[number])) for number in numbers]
+        gains = [log(median(speedups)) for speedups in found if speedups]
+        return sum(gains) / len(gains) if gains else 0.0
+
     def _is_better(self, numbers: Sequence[int], before: FolderKey, after: FolderKey) -> bool:
         """Whether some graphs are all correct and faster on the whole than they were."""
         gains = []
@@ -238,6 +258,22 @@ def _with_pragma(pragma: str, plan: CompilePlan) -> CompilePlan:
 
 def _with_blocks(blocks: tuple[tuple[str, int], ...], plan: CompilePlan) -> CompilePlan:
     return replace(plan, blocks=replace(plan.blocks, **dict(blocks)))
+
+
+def _without_last_op(plan: CompilePlan) -> CompilePlan:
+    *spans, (start, stop) = plan.spans or ((0, 0),)
+    return _with_left([*spans, (start, stop - 1)], plan)
+
+
+def _without_first_op(plan: CompilePlan) -> CompilePlan:
+    (start, stop), *spans = plan.spans or ((0, 0),)
+    return _with_left([(start + 1, stop), *spans], plan)
+
+
+def _with_left(spans: list[Span], plan: CompilePlan) -> CompilePlan:
+    """The spans that hold an op; the plan as it is where none does."""
+    left = tuple((start, stop) for start, stop in spans if start < stop)
+    return replace(plan, spans=left) if left else plan
 
 
 def _with_spans(position: float, kind: float, keeps_end: bool, plan: CompilePlan) -> CompilePlan:
