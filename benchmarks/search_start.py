@@ -31,9 +31,7 @@ def main(out: str, *authored: str) -> None:
             if state is None:
                 print(f"{attempt.task}: nothing was written ({attempt.error})", file=sys.stderr)
                 continue
-            folder = Path(out) / attempt.task
-            folder.mkdir(parents=True)
-            write_files(state.files, folder)
+            write_files(state.files, Path(out) / attempt.task)
             num_written += 1
             num_first += state is attempt.evaluations[0]
     print(f"{num_written} folders, {num_first} of them the first that was evaluated")

@@ -357,6 +357,7 @@ def test_a_pass_that_copies_leaves_alone_what_eager_torch_does_not_copy(bench: E
     assert result.is_correct and result.matches == {"Fused0": 1}, result.error
 
 
+@pytest.mark.slow
 def test_where_no_plan_is_right_the_nearest_is_kept() -> None:
     graph = SuiteGraph("silu", "low", graph_of(SILU, (4,), "bfloat16"))
     plans = compile_plans(graph.graph)

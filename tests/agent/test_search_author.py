@@ -11,9 +11,10 @@ import pytest
 from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
 from passnet.agent.authors.compiler import CompilePlan, TaskCompiler
 from passnet.agent.authors.lowered_ranges import GraphLowering, Span
-from passnet.agent.authors.search import BUDGET, OPTIONS, _Search, search_author
+from passnet.agent.authors.search import OPTIONS, _Search, search_author
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.session import Session
+from passnet.agent.settings import SEARCH_TURNS
 from passnet.cli.options import attempt_limits
 from passnet.records.serialise import read_lines
 from passnet.suite.suite import SuiteGraph, Task
@@ -63,7 +64,7 @@ def test_a_run_of_the_search_takes_the_turns_that_it_is_given(tmp_path: Path) ->
 
 def test_turns_that_are_not_given_are_those_of_the_author() -> None:
     options = {"turns": None, "tokens": None, "max_seconds": None, "cost": None}
-    assert attempt_limits(options, "search").turns == BUDGET
+    assert attempt_limits(options, "search").turns == SEARCH_TURNS
     assert attempt_limits(options).turns == 50
 
 

@@ -44,6 +44,13 @@ AUTHORS = {
 """The authors that are programs, imported on use."""
 
 
+def program_author(name: str, most_evaluations: int) -> Author:
+    """The author of that name in `AUTHORS`; the search makes so many evaluations at most."""
+    module, function = AUTHORS[name].split(":")
+    author: Callable[..., None] = getattr(import_module(module), function)
+    return partial(author, budget=most_evaluations) if name == "search" else author
+
+
 @dataclass(frozen=True)
 class AgentRun:
     """What a run was begun with."""
@@ -233,13 +240,7 @@ def _let_program(
 ) -> Attempt:
     """An attempt of an author that is a program: its task and number."""
     task, number = item
-    author = program
-    if author is None:
-        module, function = AUTHORS[settings.author].split(":")
-        author = getattr(import_module(module), function)
-        if settings.author == "search":
-            author = partial(author, budget=settings.limits.turns)
-    assert author is not None, "a program that is none of the authors is given"
+    author = program or program_author(settings.author, settings.limits.turns)
     session = new_session(task, settings, held_out)
     with session.evaluator:
         try:

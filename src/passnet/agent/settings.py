@@ -7,6 +7,9 @@ from passnet.bench.run import RunSettings
 from passnet.judge.candidate import CallMode
 from passnet.judge.settings import JudgeSettings
 
+SEARCH_TURNS = 12
+"""Evaluations of a search that is given no other number."""
+
 AuthorName: TypeAlias = Literal["llm", "compiler", "search", "trained"]
 
 

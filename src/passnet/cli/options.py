@@ -243,14 +243,9 @@ def llm_settings(name: str, options: dict[str, Any]) -> LlmSettings:
 
 def attempt_limits(options: dict[str, Any], author: AuthorName = "llm") -> AgentLimits:
     """What an attempt of an author may take, from the options of `llm`."""
-    from passnet.agent.settings import AgentLimits
+    from passnet.agent.settings import SEARCH_TURNS, AgentLimits
 
-    turns = options["turns"]
-    if turns is None and author == "search":
-        from passnet.agent.authors.search import BUDGET
-
-        turns = BUDGET
-    turns = AgentLimits.turns if turns is None else turns
+    turns = options["turns"] or (SEARCH_TURNS if author == "search" else AgentLimits.turns)
     return AgentLimits(turns, *(options[name] for name in ("tokens", "max_seconds", "cost")))
 
 

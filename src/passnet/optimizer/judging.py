@@ -4,16 +4,14 @@ The judge sees a range as the only graph of a task. It calls the rewritten graph
 guards of torch.compile cost is no part of a range.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
-from passnet.agent.authors.search import BUDGET
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import Files
-from passnet.agent.run import AUTHORS
+from passnet.agent.run import AUTHORS, program_author
 from passnet.agent.session import Session
+from passnet.agent.settings import SEARCH_TURNS
 from passnet.bench.run import RunSettings
 from passnet.errors import AuthorError, GraphError, InputError, MeasureError, did_you_mean
 from passnet.judge.processes.sandbox import find_sandbox
@@ -77,23 +75,16 @@ def judge_files(evaluator: Evaluator, key: RangeKey, files: Mapping[str, str]) -
 
 
 def let_author_write(
-    evaluator: Evaluator, key: RangeKey, author: str, most_evaluations: int = BUDGET
+    evaluator: Evaluator, key: RangeKey, author: str, most_evaluations: int = SEARCH_TURNS
 ) -> JudgedPass:
     """What an author, a program, writes for a range, judged.
 
     Of several states the best is judged once more, so that its time is not the luckiest one.
     """
     session = Session(range_task(key), evaluator, first_op=key.num_layouts, is_strided=True)
-    function: Callable[..., Any] | None = program_of_name(author)
-    if function is None:
-        module, name = AUTHORS[author].split(":")
-        function = getattr(import_module(module), name)
-    assert function is not None, "authors were checked"
+    program = program_of_name(author) or program_author(author, most_evaluations)
     try:
-        if author == "search":
-            function(session, budget=most_evaluations)
-        else:
-            function(session)
+        program(session, 0)
         error = None
     except (AuthorError, GraphError, MeasureError) as cause:
         error = str(cause)

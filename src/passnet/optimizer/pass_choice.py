@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from passnet import __version__
-from passnet.agent.authors.search import BUDGET
 from passnet.agent.evaluator import Evaluator
-from passnet.agent.settings import LlmSettings
+from passnet.agent.settings import SEARCH_TURNS, LlmSettings
 from passnet.bench.run import RunSettings
 from passnet.extract.capture import CapturedGraph
 from passnet.optimizer.judging import (
@@ -266,7 +265,7 @@ class _Choosing:
             if (name, author) in self.tried or (author == "search" and name in hopeless):
                 continue
             left_s = self.deadline - time.monotonic()
-            evaluations = min(BUDGET, int(left_s / self.evaluation_s.get(name, EVALUATION_S)))
+            evaluations = min(SEARCH_TURNS, int(left_s / self.evaluation_s.get(name, EVALUATION_S)))
             if left_s <= 0 or (author == "search" and evaluations < LEAST_EVALUATIONS):
                 self.untried.add(name)
                 continue

@@ -25,13 +25,11 @@ from passnet.agent.authors.compiler import (
 )
 from passnet.agent.authors.lowered_ranges import Options, Span
 from passnet.agent.session import Session
+from passnet.agent.settings import SEARCH_TURNS
 from passnet.agent.tools import Submit
 from passnet.graph.render import render_program
 from passnet.mine.cut import single_assignment
 from passnet.mine.schedule import TargetDevice
-
-BUDGET = 12
-"""Evaluations of a search."""
 
 NUM_ROUNDS = 3
 """How often every setting is tried: what gains may change with the ranges."""
@@ -106,7 +104,7 @@ class Move:
     is_for_slower: bool = False
 
 
-def search_author(session: Session, seed: int = 0, budget: int = BUDGET) -> None:
+def search_author(session: Session, seed: int = 0, budget: int = SEARCH_TURNS) -> None:
     """Write what Inductor generates, improve it, and submit.
 
     Products that are given to oneDNN are submitted as they are: nothing of them can be varied.
@@ -175,16 +173,15 @@ class _Search:
         """Try a move on all graphs, and keep it where it is faster."""
         compiler = self.compiler
         before = list(compiler.plans)
-        after = list(before)
+        key, after = self.folder_key(before), list(before)
         for numbers in self._groups(move.is_shared):
-            if not move.is_for_slower or self._gain(numbers, self.folder_key(before)) < 0:
+            if not move.is_for_slower or self._gain(numbers, key) < 0:
                 for number in numbers:
-                    plan = before[number]
-                    after[number] = self._valid(number, move.change(plan), plan)
+                    after[number] = self._changed(number, move.change)
         if self.folder_key(after) in self.evaluated or not compiler.evaluate(after):
             return
         self._record_speedups(after)
-        keys = self.folder_key(before), self.folder_key(after)
+        keys = key, self.folder_key(after)
         for numbers in self._groups(move.is_shared):
             if self._is_better(numbers, *keys):
                 for number in numbers:
@@ -198,8 +195,14 @@ class _Search:
             for ranges in sources
         )
 
-    def _valid(self, number: int, plan: CompilePlan, before: CompilePlan) -> CompilePlan:
-        """A plan, or the one before where not all of its ranges can be made."""
+    def _changed(self, number: int, change: Change) -> CompilePlan:
+        """The plan of a graph after a change; as it was where it has no range (nothing but calls of
+        libraries), or not all of its new ones can be made.
+        """
+        before = self.compiler.plans[number]
+        if not before.spans:
+            return before
+        plan = change(before)
         sources = self.compiler.sources(number, plan)
         return plan if sources and len(sources) == len(plan.spans or ()) else before
 
@@ -261,12 +264,12 @@ def _with_blocks(blocks: tuple[tuple[str, int], ...], plan: CompilePlan) -> Comp
 
 
 def _without_last_op(plan: CompilePlan) -> CompilePlan:
-    *spans, (start, stop) = plan.spans or ((0, 0),)
+    *spans, (start, stop) = plan.spans or ()
     return _with_left([*spans, (start, stop - 1)], plan)
 
 
 def _without_first_op(plan: CompilePlan) -> CompilePlan:
-    (start, stop), *spans = plan.spans or ((0, 0),)
+    (start, stop), *spans = plan.spans or ()
     return _with_left([(start + 1, stop), *spans], plan)
 
 
@@ -279,8 +282,6 @@ def _with_left(spans: list[Span], plan: CompilePlan) -> CompilePlan:
 def _with_spans(position: float, kind: float, keeps_end: bool, plan: CompilePlan) -> CompilePlan:
     """A span divided, shortened or left out, as three draws say, the same for all graphs."""
     spans = list(plan.spans or ())
-    if not spans:  # a graph of nothing but calls of libraries
-        return plan
     longest = max(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
     start, stop = spans[longest]
     if len(spans) > 1 and kind < 0.3:
