@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -65,6 +66,22 @@ def test_what_a_process_runs_while_it_should_stand_still_is_seen() -> None:
         assert 10 * MS <= still.ran_meanwhile_ns() < 20 * MS, (
             "it is not forgotten, nor is a run in it"
         )
+
+
+def test_a_long_wait_asks_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question takes the processor from a worker that shares it with the judge."""
+    pauses: list[float] = []
+
+    def pause(seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
+        pauses.append(seconds)
+        sleep(seconds)
+
+    with stopping("while True:\n    stop()\n    time.sleep(0.6)\n") as (_, still):
+        monkeypatch.setattr(time, "sleep", pause)
+        spent = still.run(lambda: None)
+    assert spent.wall_ns >= 600 * MS
+    assert pauses[0] < 0.0001, "short calls are seen to end at once"
+    assert len(pauses) < 300 and max(pauses) <= 0.005
 
 
 def test_what_all_threads_ran_counts() -> None:

@@ -29,9 +29,15 @@ _LAST_PID = "root/proc/loadavg"
 """Files of a process in /proc (proc(5)); the last one, as it sees it itself, names the process or
 thread that was last started in its namespace."""
 
-_POLL_S = 0.00002
-_LONG_POLL_S = 0.0005
-_POLLS_BETWEEN_LOOKS = 64
+_SHORTEST_PAUSE_S = 0.00002
+_LONGEST_PAUSE_S = 0.005
+_SHARE_PAUSED = 1 / 16
+"""How long the judge pauses before it asks again, of what it has waited: often enough to see a
+short call end, and seldom enough in a long one that a worker which shares a processor with the
+judge is let run. Every time the judge wakes up it takes the worker's place; asked twice a
+millisecond, and beside a third program, workers were kept waiting for seconds."""
+
+_LOOK_EVERY_S = 0.02
 _WORD = 8
 _STACK_BYTES = 4096
 """How much of the stack is read: the frames from the stop up to the interpreter's loop."""
@@ -122,20 +128,29 @@ class Standstill:
             os.close(fd)
         self._files = {}
 
-    def await_stop(self, look: Callable[[], None], eager_polls: int = 0) -> None:
+    def await_stop(
+        self,
+        look: Callable[[], None],
+        eager_polls: int = 0,
+        shortest_pause_s: float = _SHORTEST_PAUSE_S,
+    ) -> None:
         """Wait until all its threads stand still. `look` is called now and then, and raises where
-        there is nothing to wait for; the first `eager_polls` are without a pause.
+        there is nothing to wait for; the first `eager_polls` questions are without a pause.
 
         Raises:
             GoneError: it has ended.
         """
+        start = looked = time.perf_counter()
         polls = 0
         while not self._is_still():
             polls += 1
-            if polls % _POLLS_BETWEEN_LOOKS == 0:
+            now = time.perf_counter()
+            if now - looked > _LOOK_EVERY_S:
                 look()
+                looked = now
             if polls > eager_polls:
-                time.sleep(_POLL_S if polls < _POLLS_BETWEEN_LOOKS else _LONG_POLL_S)
+                pause_s = (now - start) * _SHARE_PAUSED
+                time.sleep(min(max(pause_s, shortest_pause_s), _LONGEST_PAUSE_S))
         self._settle()
 
     def ran_meanwhile_ns(self) -> int:

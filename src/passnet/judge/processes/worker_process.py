@@ -45,6 +45,10 @@ from passnet.score.status import Status
 
 START_TIMEOUT_S = 180.0
 FORK_TIMEOUT_S = 30.0
+BIRTH_PAUSE_S = 0.002
+"""How long to pause before asking again whether a new worker has stopped, which takes it some
+milliseconds."""
+
 LOG_TAIL_BYTES = 600
 NUM_OPEN_ATTEMPTS = 200
 _ALWAYS_COUNTS = 0.2
@@ -355,7 +359,7 @@ class Worker:
     def await_birth(self) -> None:
         """Wait until it stands still for the first time, see where, and let it go."""
         with suppress(GoneError), closing(self.standstill()) as still:
-            still.await_stop(lambda: None)
+            still.await_stop(lambda: None, shortest_pause_s=BIRTH_PAUSE_S)
             self.birth = still.place()
             still.release()
 
