@@ -65,6 +65,12 @@ def test_an_llm_is_fine_tuned_kept_and_answers(folder: Path, tmp_path: Path) -> 
         misfit = first_misfit(grammar, answer)
         is_cut_off = misfit is not None and misfit[0] == len(answer.split())
         assert misfit is None or is_cut_off, (answer, misfit)
+    [ranked] = policy.ranked([prompt], 4)
+    assert 1 <= len(ranked) <= 4 and policy.answers([prompt])[0][0] in ranked
+    likelihoods = policy.log_likelihoods(prompt, ranked)
+    assert likelihoods == sorted(likelihoods, reverse=True) and max(likelihoods) < 0
+    alone = [policy.log_likelihoods(prompt, [answer])[0] for answer in ranked]
+    assert likelihoods == pytest.approx(alone, rel=1e-3), "a longer answer beside it changes none"
     [[free]] = policy.answers([prompt], max_words=40, is_free=True)
     assert first_misfit(grammar, free) is not None, "an llm that knows nothing says nonsense"
 

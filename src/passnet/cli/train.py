@@ -121,8 +121,10 @@ def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: 
 @opt.flag("--teacher", "Evaluate the compiler author too.", "has_teacher")
 @opt.count("--tasks", "So many tasks, drawn.", "num_tasks")
 @opt.count("--graphs", "Graphs of each task, drawn.", "per_task", default=1)
-@opt.count("--samples", "Answers that are drawn for each graph, of which the first that is correct "
-           "counts; one is the likeliest answer.", "num_samples", default=1)  # fmt: skip
+@opt.count("--draw", "Answers that an llm gives to each graph, of which the likeliest is judged.",
+           "num_drawn", default=1)  # fmt: skip
+@opt.count("--samples", "Judge so many of them, the likeliest first; the first that is correct "
+           "counts.", "num_samples", default=1)  # fmt: skip
 @opt.flag("--timed", "Time the answers too.", "is_timed")
 @opt.flag("--free", "Let llms say any word, not only those that the grammar allows.", "is_free")
 @opt.path("--figure", "A file to draw the curves of training and the figures in, NAME.svg or "
@@ -130,9 +132,9 @@ def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: 
 @opt.number("--seed", "The seed of what is drawn.", default=0)
 @opt.json
 def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: Path | None,
-                   has_teacher: bool, num_tasks: int | None, per_task: int, num_samples: int,
-                   is_timed: bool, is_free: bool, figure: Path | None, seed: int,
-                   as_json: bool) -> None:  # fmt: skip
+                   has_teacher: bool, num_tasks: int | None, per_task: int, num_drawn: int,
+                   num_samples: int, is_timed: bool, is_free: bool, figure: Path | None,
+                   seed: int, as_json: bool) -> None:  # fmt: skip
     """Judge what llms answer for tasks of a suite, beside a teacher and the nearest neighbour.
 
     CHECKPOINTS are folders of `passnet train sft` or `rl`.
@@ -140,7 +142,7 @@ def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: P
     from passnet.train.comparison import EvaluationPlan, compare
     from passnet.train.curves import draw_training
 
-    plan = EvaluationPlan(num_tasks, per_task, num_samples, is_timed, seed, is_free)
+    plan = EvaluationPlan(num_tasks, per_task, num_samples, is_timed, seed, is_free, num_drawn)
     comparison = compare(suite, checkpoints, out, plan, data, has_teacher)
     if figure is not None:
         draw_training(checkpoints, comparison.systems, figure)

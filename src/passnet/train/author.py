@@ -19,8 +19,9 @@ from passnet.train.policy import Policy, open_policy
 TRAINED = "trained"
 """The name of this author; with a checkpoint `trained:FOLDER`."""
 
-NUM_SAMPLES = 4
-TEMPERATURE = 0.7
+NUM_DRAWN = 8
+NUM_TRIED = 4
+"""Answers that an llm gives to a prompt, and how many of them, the likeliest, are tried at most."""
 
 
 def trained_program(checkpoint: Path) -> Callable[..., None]:
@@ -64,12 +65,8 @@ def trained_author(session: Session, seed: int = 0, *, checkpoint: Path) -> None
     if not by_text:
         raise AuthorError(f"task {session.task.name}: the loops form has no prompt for it")
     different = list(by_text.values())
-    likeliest = policy.answers(different)
-    drawn = policy.answers(different, NUM_SAMPLES - 1, TEMPERATURE, seed)
-    answers = {
-        text: list(dict.fromkeys([*first, *others]))
-        for text, first, others in zip(by_text, likeliest, drawn, strict=True)
-    }
+    ranked = policy.ranked(different, NUM_DRAWN, seed)
+    answers = {text: given[:NUM_TRIED] for text, given in zip(by_text, ranked, strict=True)}
     writer = _AnswerWriter(session, prompts, answers)
     if not writer.evaluate():
         raise AuthorError(

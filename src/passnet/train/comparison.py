@@ -37,12 +37,11 @@ from passnet.train.summaries import (
 )
 from passnet.train.training_rows import pairs_of
 
-TEMPERATURE = 0.7
-
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """What is evaluated: so many tasks and graphs of each, and how many answers to each.
+    """What is evaluated: so many tasks and graphs of each. Of `num_drawn` answers to each the
+    `num_samples` likeliest are judged.
 
     Their words are those that the grammar allows, unless `is_free`.
     """
@@ -53,6 +52,7 @@ class EvaluationPlan:
     is_timed: bool = False
     seed: int = 0
     is_free: bool = False
+    num_drawn: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,9 @@ def compare(
     graphs = chosen_graphs(suite, plan.per_task, plan.num_tasks, plan.seed)
     names = tuple(graph.name for graph in graphs)
     info = EvaluationInfo(
-        suite.name, suite.content_hash, names, plan.is_timed, plan.num_samples, plan.is_free
-    )
+        suite.name, suite.content_hash, names, plan.is_timed, plan.num_samples, plan.is_free,
+        plan.num_drawn,
+    )  # fmt: skip
     records: dict[str, list[AnswerRecord]] = {}
     timing = TimingPlan() if plan.is_timed else None
     with (
@@ -119,13 +120,9 @@ def compare(
 
 def _answerer(folder: Path, plan: EvaluationPlan) -> Answerer:
     def answer(prompts: Sequence[Prompt]) -> list[list[str]]:
-        policy = open_policy(folder)
-        likeliest = policy.answers(prompts, is_free=plan.is_free)
-        if plan.num_samples == 1:
-            return likeliest
-        count = plan.num_samples - 1
-        drawn = policy.answers(prompts, count, TEMPERATURE, plan.seed, is_free=plan.is_free)
-        return [first + others for first, others in zip(likeliest, drawn, strict=True)]
+        count = max(plan.num_drawn, plan.num_samples)
+        ranked = open_policy(folder).ranked(prompts, count, plan.seed, is_free=plan.is_free)
+        return [answers[: plan.num_samples] for answers in ranked]
 
     return answer
 

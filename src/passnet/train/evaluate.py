@@ -32,6 +32,7 @@ class EvaluationInfo:
     is_timed: bool
     num_samples: int = 1
     is_free: bool = False
+    num_drawn: int = 1
 
 
 @dataclass(frozen=True, slots=True)

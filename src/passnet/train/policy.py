@@ -13,6 +13,8 @@ from passnet.train.tokenizer import words_of
 
 BATCH = 8
 MAX_NEW_WORDS = 320
+TEMPERATURE = 1.0
+"""At which answers are drawn that stand beside the likeliest."""
 
 
 @dataclass
@@ -71,6 +73,53 @@ class Policy:
                 rows = new[place * per_prompt : (place + 1) * per_prompt]
                 answers[number] = [words_of(self.tokenizer, row.tolist()) for row in rows]
         return answers
+
+    def ranked(
+        self,
+        prompts: Sequence[Prompt],
+        num_answers: int,
+        seed: int = 0,
+        temperature: float = TEMPERATURE,
+        is_free: bool = False,
+    ) -> list[list[str]]:
+        """The different ones of so many answers to each prompt, the likeliest first.
+
+        One is made of the likeliest words, which need not be the likeliest answer; the others are
+        drawn at a temperature.
+        """
+        answers = self.answers(prompts, is_free=is_free)
+        if num_answers > 1:
+            drawn = self.answers(prompts, num_answers - 1, temperature, seed, is_free=is_free)
+            answers = [first + others for first, others in zip(answers, drawn, strict=True)]
+        ranked = []
+        for prompt, given in zip(prompts, answers, strict=True):
+            different = list(dict.fromkeys(given))
+            likelihoods = [0.0] * len(different)
+            if len(different) > 1:
+                likelihoods = self.log_likelihoods(prompt, different)
+            order = sorted(range(len(different)), key=lambda number: -likelihoods[number])
+            ranked.append([different[number] for number in order])
+        return ranked
+
+    def log_likelihoods(self, prompt: Prompt, answers: Sequence[str]) -> list[float]:
+        """How likely the llm finds each of some answers to a prompt, as natural logarithms."""
+        import torch
+
+        end = self.tokenizer.eos_token_id
+        asked = self.tokenizer(prompt.text + "\n")["input_ids"]
+        rows = [[*asked, *self.tokenizer(answer)["input_ids"], end] for answer in answers]
+        width = max(map(len, rows))
+        if width > self.llm.config.max_position_embeddings:
+            return [0.0] * len(answers)
+        pad = self.tokenizer.pad_token_id
+        words = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+        with torch.no_grad():
+            logits = self.llm(input_ids=words).logits  # what comes after a word changes nothing
+        of_words = logits[:, :-1].log_softmax(-1).gather(2, words[:, 1:, None])[..., 0]
+        return [
+            float(of_words[number, len(asked) - 1 : len(row) - 1].sum())
+            for number, row in enumerate(rows)
+        ]
 
 
 def keep_to_grammar(
