@@ -1,3 +1,6 @@
+import subprocess
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -65,6 +68,27 @@ def test_an_answer_in_symbols_holds_for_other_sizes() -> None:
     assert loops_prompt(graph(12, 40)).text == loops_prompt(graph(13, 50)).text
     actual, expected = results(graph(13, 50), ANSWER)
     torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_loops_are_vectorised_in_each_dtype(dtype: str, tmp_path: Path) -> None:
+    shape = (64, 512)
+    program = parse_program(NORM.replace("softmax(y, dim=-1)", "relu(y)"), "sum")
+    specs = (TensorSpec("x", shape, dtype), TensorSpec("w", shape, dtype))
+    cast = "" if dtype == "float32" else f"{dtype} "
+    answer = (
+        f"range t0 t1 for i0 N0 i1 N1 : t0 = {cast}add a0 [ i0 i1 ] a1 [ i0 i1 ]"
+        f" put t0 [ i0 i1 ] t0 put t1 [ i0 i1 ] {cast}relu t0 end"
+    )
+    [source] = answer_sources(loops_prompt(Graph(program, specs)), answer)
+    file = tmp_path / "loops.cpp"
+    file.write_text(source.text)
+    out = str(tmp_path / "loops.so")
+    told = ("-fopt-info-vec-optimized", f"-I{cpp.INCLUDE}", str(file), "-o", out)
+    compiled = subprocess.run(
+        ["g++", *cpp.FLAGS, *told], capture_output=True, text=True, check=True
+    )
+    assert "loops.cpp" in compiled.stderr and "loop vectorized" in compiled.stderr
 
 
 def test_printing_and_parsing_an_answer_are_inverse() -> None:

@@ -46,12 +46,13 @@ struct BFloat16 {
   operator float() const { return passnet::as_float(uint32_t(x) << 16); }
 };
 
-// One by one, as loops over it are seldom vectorised; passnet::f16_bits is what vectorises.
+// One by one by an instruction, which a compiler does not vectorise. Who writes plain loops for a
+// compiler to vectorise defines PASSNET_HALF_IN_LOOPS before: arithmetic on bits is vectorised.
 struct Half {
   static constexpr char passnet_letter = 'e';
   uint16_t x;
   Half() = default;
-#ifdef __F16C__
+#if defined(__F16C__) && !defined(PASSNET_HALF_IN_LOOPS)
   typedef short Words __attribute__((vector_size(16)));
   typedef float Floats __attribute__((vector_size(16)));
   Half(float value) : x(uint16_t(__builtin_ia32_vcvtps2ph(Floats{value}, 0)[0])) {}

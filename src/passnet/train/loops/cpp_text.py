@@ -64,7 +64,8 @@ def cpp_of_nests(
     types = {name: CPP_TYPES[layout.dtype] for name, layout in memory.items()}
     params = [f"const {types[name]}* __restrict__ {name}_at" for name in inputs]
     params += [f"{types[name]}* __restrict__ {name}_at" for name in outputs]
-    lines = [PRELUDE]
+    # where an index is looked up, loops are not vectorised, and the instruction is faster
+    lines = [PRELUDE] if writer.may_fail else ["#define PASSNET_HALF_IN_LOOPS", PRELUDE]
     result = "const char*" if writer.may_fail else "void"
     lines.append(f'extern "C" {result} {ENTRY}({", ".join(params)}) {{')
     lines += ["try {"] * writer.may_fail
