@@ -93,18 +93,21 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
 @opt.count("--layers", "Its number of layers.", "num_layers", default=4)
 @opt.count("--structures", "Learn from so many structures only.", "num_structures")
 @opt.number("--seed", "The seed of weights, names and order.", default=0)
-@opt.flag("--float32", "Compute in float32 instead of bfloat16.", "is_float32")
+@opt.flag("--float32", "Compute in float32 also where the processor has bfloat16.", "is_float32")
 @opt.flag("--untrained", "Only write the untrained llm, to compare with.", "is_untrained")
 def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: int,
               num_layers: int, is_float32: bool, is_untrained: bool, has_same_names: bool,
               **options: Any) -> None:  # fmt: skip
     """Fine-tune a small llm on the training data in FOLDER, with TRL."""
-    from passnet.train.checkpoint import LlmShape, SftSettings
+    from passnet.train.checkpoint import LlmShape, SftSettings, has_bfloat16
     from passnet.train.sft import run_sft
 
     shape = LlmShape(width, num_layers, max(1, width // 48))
     settings = SftSettings(
-        shape=shape, is_bfloat16=not is_float32, is_renamed=not has_same_names, **options
+        shape=shape,
+        is_bfloat16=has_bfloat16() and not is_float32,
+        is_renamed=not has_same_names,
+        **options,
     )
     info = run_sft(folder, out, settings, start, resume, is_untrained)
     click.echo(
@@ -123,6 +126,8 @@ def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: 
 @opt.count("--graphs", "Graphs of each task, drawn.", "per_task", default=1)
 @opt.count("--draw", "Answers that an llm gives to each graph, of which the likeliest is judged.",
            "num_drawn", default=1)  # fmt: skip
+@opt.flag("--check", "Run the loops of these answers with torch first, and pass over what is shown "
+          "to be wrong.", "is_checked")  # fmt: skip
 @opt.count("--samples", "Judge so many of them, the likeliest first; the first that is correct "
            "counts.", "num_samples", default=1)  # fmt: skip
 @opt.flag("--timed", "Time the answers too.", "is_timed")
@@ -133,8 +138,8 @@ def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: 
 @opt.json
 def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: Path | None,
                    has_teacher: bool, num_tasks: int | None, per_task: int, num_drawn: int,
-                   num_samples: int, is_timed: bool, is_free: bool, figure: Path | None,
-                   seed: int, as_json: bool) -> None:  # fmt: skip
+                   num_samples: int, is_timed: bool, is_free: bool, is_checked: bool,
+                   figure: Path | None, seed: int, as_json: bool) -> None:  # fmt: skip
     """Judge what llms answer for tasks of a suite, beside a teacher and the nearest neighbour.
 
     CHECKPOINTS are folders of `passnet train sft` or `rl`.
@@ -142,7 +147,9 @@ def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: P
     from passnet.train.comparison import EvaluationPlan, compare
     from passnet.train.curves import draw_training
 
-    plan = EvaluationPlan(num_tasks, per_task, num_samples, is_timed, seed, is_free, num_drawn)
+    plan = EvaluationPlan(
+        num_tasks, per_task, num_samples, is_timed, seed, is_free, num_drawn, is_checked
+    )
     comparison = compare(suite, checkpoints, out, plan, data, has_teacher)
     if figure is not None:
         draw_training(checkpoints, comparison.systems, figure)

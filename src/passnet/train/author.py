@@ -1,6 +1,7 @@
 """A trained llm as author of passes: it answers the prompt of each graph in the loops form.
 
-An answer takes a fraction of a second, so several are drawn; the judge tells which is right.
+An answer takes a fraction of a second, so several are drawn. Those are passed over that a run of
+their loops shows to be wrong; of the others the judge tells which is right.
 """
 
 from collections.abc import Callable
@@ -14,14 +15,16 @@ from passnet.agent.tools import Submit
 from passnet.errors import AuthorError, GraphError, InputError
 from passnet.train.loops.expand import answer_sources
 from passnet.train.loops.prompt import Prompt, loops_prompt
+from passnet.train.loops.run_answer import not_shown_wrong
 from passnet.train.policy import Policy, open_policy
 
 TRAINED = "trained"
 """The name of this author; with a checkpoint `trained:FOLDER`."""
 
-NUM_DRAWN = 8
-NUM_TRIED = 4
-"""Answers that an llm gives to a prompt, and how many of them, the likeliest, are tried at most."""
+NUM_DRAWN = 16
+NUM_TRIED = 3
+"""Answers that an llm gives to a prompt, and how many of them, the likeliest that are not shown to
+be wrong, are tried at most."""
 
 
 def trained_program(checkpoint: Path) -> Callable[..., None]:
@@ -66,7 +69,10 @@ def trained_author(session: Session, seed: int = 0, *, checkpoint: Path) -> None
         raise AuthorError(f"task {session.task.name}: the loops form has no prompt for it")
     different = list(by_text.values())
     ranked = policy.ranked(different, NUM_DRAWN, seed)
-    answers = {text: given[:NUM_TRIED] for text, given in zip(by_text, ranked, strict=True)}
+    answers = {
+        text: not_shown_wrong(prompt, given)[:NUM_TRIED]
+        for (text, prompt), given in zip(by_text.items(), ranked, strict=True)
+    }
     writer = _AnswerWriter(session, prompts, answers)
     if not writer.evaluate():
         raise AuthorError(

@@ -39,6 +39,7 @@ class SftSettings:
         is_renamed: every second copy of a row has other names; otherwise all are as it stands.
         max_words: rows with more words, of prompt and answer, are left out.
         num_structures: learn from so many structures only; None for all.
+        is_bfloat16: compute in bfloat16, which is slow unless `has_bfloat16`.
     """
 
     shape: LlmShape = LlmShape()
@@ -49,7 +50,7 @@ class SftSettings:
     seed: int = 0
     num_structures: int | None = None
     is_renamed: bool = True
-    is_bfloat16: bool = True
+    is_bfloat16: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,15 @@ class TrainInfo:
     evaluation: dict[str, str]
     settings: SftSettings
     seconds: float
+
+
+def has_bfloat16() -> bool:
+    """Whether this processor multiplies in bfloat16 itself, by AVX-512 or AMX."""
+    import torch
+
+    if not torch.backends.mkldnn.is_available():
+        return False
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())  # as Inductor asks
 
 
 def new_llm(tokenizer: Any, shape: LlmShape, seed: int) -> Any:

@@ -1,7 +1,8 @@
 """Several systems on the same tasks: llms, the nearest neighbour and the teacher, side by side."""
 
+import os.path
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from passnet.errors import InputError
@@ -25,6 +26,7 @@ from passnet.train.evaluate import (
 )
 from passnet.train.judging import AnswerJudge
 from passnet.train.loops.prompt import Prompt
+from passnet.train.loops.run_answer import not_shown_wrong
 from passnet.train.nearest import nearest_answer
 from passnet.train.policy import open_policy
 from passnet.train.summaries import (
@@ -41,7 +43,8 @@ from passnet.train.training_rows import pairs_of
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
     """What is evaluated: so many tasks and graphs of each. Of `num_drawn` answers to each the
-    `num_samples` likeliest are judged.
+    `num_samples` likeliest are judged; with `is_checked` the likeliest of those that a run of their
+    loops does not show to be wrong.
 
     Their words are those that the grammar allows, unless `is_free`.
     """
@@ -53,11 +56,14 @@ class EvaluationPlan:
     seed: int = 0
     is_free: bool = False
     num_drawn: int = 1
+    is_checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
-    """The figures of all systems, and of each beside the one before it."""
+    """The figures of all systems, and of each beside those before it. Llms that differ in their
+    seed alone are a system together as well.
+    """
 
     suite: str
     systems: tuple[SystemSummary, ...]
@@ -99,7 +105,7 @@ def compare(
     names = tuple(graph.name for graph in graphs)
     info = EvaluationInfo(
         suite.name, suite.content_hash, names, plan.is_timed, plan.num_samples, plan.is_free,
-        plan.num_drawn,
+        plan.num_drawn, plan.is_checked,
     )  # fmt: skip
     records: dict[str, list[AnswerRecord]] = {}
     timing = TimingPlan() if plan.is_timed else None
@@ -109,6 +115,8 @@ def compare(
     ):
         for name, answerer in systems.items():
             records[name] = evaluate_system(name, answerer, graphs, out, info, judge, step)
+    for name, members in seeds_together(checkpoints).items():
+        records[name] = [record for member in members for record in records[member]]
     ordered = list(records)
     pairs_of_systems = [(a, b) for n, a in enumerate(ordered) for b in ordered[:n]]
     gains = tuple(
@@ -122,9 +130,28 @@ def _answerer(folder: Path, plan: EvaluationPlan) -> Answerer:
     def answer(prompts: Sequence[Prompt]) -> list[list[str]]:
         count = max(plan.num_drawn, plan.num_samples)
         ranked = open_policy(folder).ranked(prompts, count, plan.seed, is_free=plan.is_free)
+        if plan.is_checked:
+            ranked = [not_shown_wrong(*each) for each in zip(prompts, ranked, strict=True)]
         return [answers[: plan.num_samples] for answers in ranked]
 
     return answer
+
+
+def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
+    """The names of llms that differ in their seed alone, under a name for all of them; nothing of
+    one that stands alone.
+    """
+    members: dict[str, list[str]] = {}
+    for folder in checkpoints:
+        info = read_json(folder / INFO_FILE, TrainInfo)
+        alike = replace(info.settings, seed=0, is_bfloat16=False)
+        members.setdefault(repr((info.stage, info.data, alike)), []).append(folder.name)
+    names: dict[str, list[str]] = {}
+    for folders in members.values():
+        if len(folders) > 1:
+            stem = os.path.commonprefix(folders).rstrip("-_. ") or folders[0]
+            names[f"{stem}, {len(folders)} seeds"] = folders
+    return names
 
 
 def _check_unseen(folder: Path, suite: Suite) -> None:

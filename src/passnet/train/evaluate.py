@@ -33,6 +33,7 @@ class EvaluationInfo:
     num_samples: int = 1
     is_free: bool = False
     num_drawn: int = 1
+    is_checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,10 @@ from passnet.train.judging import QUICK_TIMING, AnswerJudge, JudgedAnswer
 from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.language import parse_answer
 from passnet.train.loops.prompt import Prompt, loops_prompt
+from passnet.train.loops.run_answer import EagerRun, eager_run, what_is_wrong
 from passnet.train.monitors import MonitorLimits
 from passnet.train.policy import keep_to_grammar
-from passnet.train.reward import replaced_share, trial_reward
+from passnet.train.reward import DEFAULT_REWARD, replaced_share, staged_credit, trial_reward
 from passnet.train.sample_log import SampleLog, monitor_callback
 from passnet.train.samples import sample_of
 from passnet.train.sft import CURVE_FILE, curve_callback
@@ -34,6 +35,12 @@ ROLLOUTS_FILE = "rollouts.jsonl"
 
 NUM_SUBJECTS = 512
 """So many subgraphs are kept with their prompts: each is asked for once an answer."""
+
+SHOWN_WRONG = "shown wrong"
+"""The status of an answer that was not judged, as a run of its loops computes something else."""
+
+NUM_RUNS = 4
+"""Runs of a subgraph in eager torch that are kept: its answers come one after the other."""
 
 LIMITS = MonitorLimits(least_entropy=0.001)
 """Most words of an answer in loops follow from those before it, and leave little to choose."""
@@ -77,7 +84,8 @@ class Rollout:
 
 
 class JudgeReward:
-    """The judge as the reward of answers in the loops form; each answer to a graph is judged once.
+    """The judge as the reward of answers in the loops form; each answer to a graph is judged once,
+    and not at all if a run of its loops shows that it is wrong.
 
     What the judge cannot say (a busy machine, a failure of ours) gets the mean of its group, so
     that it moves nothing. Each answer goes into the `log`, which the monitors read.
@@ -149,10 +157,16 @@ class JudgeReward:
         key = (name, text)
         if key not in self._known:
             subject = _subject(program, tensors, name)
+            begun = time.monotonic()
             try:
                 files = expand_answer(subject.prompt, text)
                 share = share_of_answer(subject.prompt, text, subject.least_us)
-                self._known[key] = self._judge.judge(subject.graph, files), share
+                if wrong := _shown_wrong(program, tensors, name, text):
+                    seconds = time.monotonic() - begun
+                    shown = JudgedAnswer("wrong", SHOWN_WRONG, seconds, error=wrong)
+                    self._known[key] = shown, share
+                else:
+                    self._known[key] = self._judge.judge(subject.graph, files), share
             except (InputError, GraphError, RecursionError):
                 self._known[key] = None, 0.0
             except MeasureError:
@@ -181,6 +195,8 @@ def _reward(judged: JudgedAnswer | None, progress: float, replaced: float = 0.0)
     """What an answer earns; nothing where it is no folder, None where the judge cannot say."""
     if judged is not None and judged.verdict == "not judged":
         return None
+    if judged is not None and judged.status == SHOWN_WRONG:
+        return staged_credit("matches", DEFAULT_REWARD, progress)
     if judged is None or judged.trial is None:
         return 0.0
     return trial_reward(judged.trial, progress=progress, replaced=replaced)
@@ -278,6 +294,20 @@ def run_rl(
     )
     keep_llm(out, llm, tokenizer, info)
     return info
+
+
+@lru_cache(NUM_RUNS)
+def _eager(program: str, tensors: str, full: str) -> EagerRun:
+    return eager_run(_subject(program, tensors, full).prompt)
+
+
+def _shown_wrong(program: str, tensors: str, full: str, answer: str) -> str | None:
+    """What a run of an answer's loops shows to be wrong; None where it shows nothing."""
+    try:
+        eager = _eager(program, tensors, full)
+    except GraphError:
+        return None
+    return what_is_wrong(eager, answer)
 
 
 @dataclass(frozen=True)

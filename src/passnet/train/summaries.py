@@ -77,22 +77,36 @@ def paired_gain(
     seed: int = 0,
 ) -> PairedGain:
     """The first system beside the other, on the graphs that both have; with AS where answers were
-    timed.
+    timed. A system with several records of a graph, one a seed, counts with their mean.
 
     Raises:
         InputError: they have no graph in common.
     """
-    theirs = {record.graph: record for record in other}
-    pairs = [(record, theirs[record.graph]) for record in one if record.graph in theirs]
-    if not pairs:
+    ours, theirs = _by_graph(one), _by_graph(other)
+    graphs = [graph for graph in ours if graph in theirs]
+    if not graphs:
         raise InputError("the two systems have no graph in common")
-    gains = [(a.task, float(a.is_correct) - float(b.is_correct)) for a, b in pairs]
+    gains = [
+        (ours[graph][0].task, _correct_share(ours[graph]) - _correct_share(theirs[graph]))
+        for graph in graphs
+    ]
     ratio = None
     if is_timed:
         scores, their_scores = log_scores(one), log_scores(other)
         tasks = [task for task in scores if task in their_scores]
         ratio = _exponential(bootstrap([(t, scores[t] - their_scores[t]) for t in tasks], seed))
     return PairedGain(name, other_name, *bootstrap(gains, seed), ratio)
+
+
+def _by_graph(records: Sequence[AnswerRecord]) -> dict[str, list[AnswerRecord]]:
+    by_graph: dict[str, list[AnswerRecord]] = {}
+    for record in records:
+        by_graph.setdefault(record.graph, []).append(record)
+    return by_graph
+
+
+def _correct_share(records: Sequence[AnswerRecord]) -> float:
+    return _mean([float(record.is_correct) for record in records])
 
 
 def log_scores(records: Sequence[AnswerRecord]) -> dict[str, float]:

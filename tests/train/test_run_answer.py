@@ -1,0 +1,147 @@
+"""The run of an answer's loops by torch, held to eager torch, to the judge and to wrong answers."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+
+from passnet.errors import InputError
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.suite.suite import load_suite
+from passnet.train.evaluate import chosen_graphs, prompt_of, teacher_answers
+from passnet.train.loops.expand import expand_answer
+from passnet.train.loops.prompt import Prompt, loops_prompt
+from passnet.train.loops.run_answer import eager_run, not_shown_wrong, what_is_wrong
+from passnet.train.loops.torch_calls import reduced, torch_call
+
+BASELINES = Path(__file__).parents[2] / "baselines" / "training"
+
+SOFTMAX = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x, w):
+        y = x + w
+        z = torch.nn.functional.softmax(y, dim=-1)
+        return (y, z)
+"""
+
+RIGHT = """
+range t0 t1
+for i0 N0 :
+  over r0 N1 :
+    t0 = add a0 [ i0 r0 ] a1 [ r0 ]
+    put t0 [ i0 r0 ] t0
+    max s0 t0
+  done
+  over r0 N1 :
+    sum s1 exp sub t0 [ i0 r0 ] s0
+  done
+  over r0 N1 :
+    put t1 [ i0 r0 ] truediv exp sub t0 [ i0 r0 ] s0 s1
+  done
+end
+"""
+
+
+def softmax() -> Prompt:
+    specs = (TensorSpec("x", (12, 40), "float32"), TensorSpec("w", (40,), "float32"))
+    return loops_prompt(Graph(parse_program(SOFTMAX, "softmax"), specs))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("add a0", "sub a0", "of t0 is not"),
+        ("a1 [ r0 ]", "a1 [ 0 ]", "of t0 is not"),
+        ("max s0 t0", "min s0 t0", None),  # the same but where it overflows, which the judge sees
+        ("sum s1 exp sub t0 [ i0 r0 ] s0", "sum s1 exp sub t0 [ i0 r0 ] 0", "of t1 is not"),
+        ("put t0 [ i0 r0 ] t0", "put t0 [ i0 r0 ] bfloat16 t0", "of t0 is not"),
+        ("t0 [ i0 r0 ] t0", "t0 [ i0 + r0 1 ] t0", "beyond its axis of 40"),
+        ("put t1 [ i0 r0 ]", "put t1 [ i0 0 ]", "of t1 is not"),
+    ],
+)
+def test_an_answer_that_computes_something_else_is_shown_wrong(
+    old: str, new: str, what: str | None
+) -> None:
+    eager = eager_run(softmax())
+    assert what_is_wrong(eager, RIGHT) is None
+    assert RIGHT.count(old) >= 1
+    found = what_is_wrong(eager, RIGHT.replace(old, new, 1))
+    assert (found is None) if what is None else (what in (found or "")), found
+
+
+def test_what_has_no_meaning_is_refused_and_what_is_too_large_is_left_to_the_judge() -> None:
+    prompt = softmax()
+    eager = eager_run(prompt)
+    for text, match in (
+        ("range t0 t1", "has no loops"),
+        (RIGHT.replace("add a0", "add b9"), "b9"),
+        (RIGHT.replace("put t0", "put a0"), "is an argument"),
+        (RIGHT.replace("a1 [ r0 ]", "a1 [ i0 r0 ]"), "has 1 axes"),
+    ):
+        with pytest.raises(InputError, match=match):
+            what_is_wrong(eager, text)
+    huge = RIGHT.replace("for i0 N0 :", "for i0 * N0 999999 :").replace("add a0", "sub a0")
+    assert what_is_wrong(eager, huge) is None
+    wrong, nonsense = RIGHT.replace("add a0", "sub a0"), "range t0"
+    assert not_shown_wrong(prompt, [wrong, RIGHT, nonsense]) == [RIGHT]
+    assert not_shown_wrong(prompt, [wrong, nonsense]) == [wrong, nonsense], "none is left"
+
+
+def test_nothing_is_shown_wrong_of_what_the_teacher_says() -> None:
+    graphs = chosen_graphs(load_suite("demo"), 1, None)
+    prompts = [prompt for prompt in map(prompt_of, graphs) if prompt is not None]
+    answers = teacher_answers(prompts)
+    assert len(prompts) == 14
+    for prompt, [answer] in zip(prompts, answers, strict=True):
+        assert what_is_wrong(eager_run(prompt), answer) is None, answer
+
+
+def test_calls_compute_what_their_cpp_does() -> None:
+    whole, half = torch.tensor([7, -7]), torch.tensor([0.5, 2.5])
+    assert torch_call("mod", [whole, torch.tensor(3)]).tolist() == [1, -1], "as C++ takes a rest"
+    assert torch_call("floordiv", [whole, torch.tensor(2)]).tolist() == [3, -4]
+    assert torch_call("truncdiv", [whole, torch.tensor(2)]).tolist() == [3, -3]
+    assert torch_call("truediv", [whole, torch.tensor(2)]).dtype is torch.float32
+    assert torch_call("round", [half]).tolist() == [0.0, 2.0], "to the even one"
+    assert torch_call("bfloat16", [torch.tensor(1.001)]).item() == 1.0
+    assert torch_call("int32", [torch.tensor(-1.7)]).item() == -1
+    assert torch_call("add", [torch.tensor(True), torch.tensor(True)]).item() == 2
+    assert torch_call("lt", [whole, torch.tensor(0.5)]).tolist() == [False, True]
+    kept = torch_call("masked", [torch.tensor([True, False]), half, torch.tensor(0)])
+    assert kept.tolist() == [0.5, 0.0]
+    mean, squares = reduced("welford", torch.tensor([[1.0, 3.0], [5.0, 5.0]]), 1)
+    assert mean.tolist() == [2.0, 5.0] and squares.tolist() == [2.0, 0.0]
+    assert reduced("argmax", torch.tensor([[1.0, 3.0], [3.0, 2.0]]), 2)[0].item() == 1
+    assert reduced("sum", torch.tensor([[True, True]]), 1)[0].tolist() == [2]
+    assert reduced("max", torch.tensor([[1.0, float("nan")]]), 1)[0].isnan().all()
+
+
+@pytest.mark.slow
+def test_it_agrees_with_the_judge() -> None:
+    """On answers that llms and the teacher gave to PassBench v1, and the judge decided on."""
+    folder = BASELINES / "passbench-v1-likeliest"
+    if not folder.exists():
+        pytest.skip("no records beside the package")
+    graphs = {
+        graph.name: graph for task in load_suite("passbench-v1").tasks for graph in task.graphs
+    }
+    lines = (folder / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+    counts: Counter[tuple[bool, bool]] = Counter()
+    for record in map(json.loads, lines):
+        prompt = prompt_of(graphs[record["graph"]]) if record["answer"] else None
+        if prompt is None:
+            continue
+        try:
+            expand_answer(prompt, record["answer"])
+        except InputError:
+            continue
+        is_shown = what_is_wrong(eager_run(prompt), record["answer"]) is not None
+        counts[is_shown, record["verdict"] == "correct"] += 1
+    assert counts[True, True] == 0, "no correct answer is shown wrong"
+    assert counts[False, True] > 100
+    assert counts[True, False] > 9 * counts[False, False], "most wrong ones are"
