@@ -16,6 +16,7 @@ import torch
 
 from passnet.errors import GraphError, InputError, PassnetError, boundary
 from passnet.graph.build import build
+from passnet.graph.effects import writes_first
 from passnet.graph.inputs import make_inputs
 from passnet.graph.spec import refs
 from passnet.mine.cut import cut_range, parent_of
@@ -51,10 +52,28 @@ TOLERANCES = {"float32": 1e-3, "float64": 1e-3, "bfloat16": 5e-2, "float16": 1e-
 
 @dataclass(frozen=True)
 class EagerRun:
-    """A prompt with all values of a run of its graph in eager torch, by their names there."""
+    """A run of a prompt's graph in eager torch, with all its values by their names; without them
+    where an op writes into a value, so that one name has several.
+    """
 
     prompt: Prompt
-    values: Mapping[str, torch.Tensor]
+    seed: int
+    values: Mapping[str, torch.Tensor] | None
+
+    def around(
+        self, span: tuple[int, int], read: Sequence[str], made: Sequence[str]
+    ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        """Values as they are before some ops, and others as these leave them.
+
+        Raises:
+            GraphError: torch cannot run the graph.
+            KeyError: one of them is no tensor.
+        """
+        if self.values is None:
+            start, stop = span
+            states = _states(self.prompt, self.seed, {start: read, stop: made})
+            return states[start], states[stop]
+        return {n: self.values[n] for n in read}, {n: self.values[n] for n in made}
 
 
 class _WrongError(PassnetError):
@@ -71,6 +90,19 @@ def eager_run(prompt: Prompt, seed: int = 0) -> EagerRun:
     Raises:
         GraphError: its inputs cannot be drawn, or torch cannot run it.
     """
+    ops = prompt.graph.program.ops
+    if any(writes_first(op.target, dict(op.kwargs)) for op in ops):
+        _states(prompt, seed, {})
+        return EagerRun(prompt, seed, None)
+    return EagerRun(prompt, seed, _states(prompt, seed, {len(ops): None})[len(ops)])
+
+
+def _states(
+    prompt: Prompt, seed: int, wanted: Mapping[int, Sequence[str] | None]
+) -> dict[int, dict[str, torch.Tensor]]:
+    """Values as they are before the op of a number, by their names: copies of those that are
+    wanted, or for None all as they are.
+    """
     graph = prompt.graph
     module = build(graph.program)
     arguments = [
@@ -79,21 +111,30 @@ def eager_run(prompt: Prompt, seed: int = 0) -> EagerRun:
         else torch.from_numpy(value.copy()).view(getattr(torch, spec.dtype))
         for value, spec in zip(make_inputs(graph, "fresh", seed), graph.tensors, strict=True)
     ]
+    names = [param.name for param in graph.program.params]
+    values = dict(zip(names, arguments, strict=True))
+    states: dict[int, dict[str, torch.Tensor]] = {}
+
+    def keep(number: int) -> None:
+        if number in wanted:
+            chosen = wanted[number]
+            tensors = {n: v for n, v in values.items() if isinstance(v, torch.Tensor)}
+            copies = {n: tensors[n].clone() for n in chosen} if chosen is not None else tensors
+            states[number] = copies
+
     interpreter = torch.fx.Interpreter(module)
     interpreter.args_iter = iter(arguments)
-    values: dict[str, torch.Tensor] = {}
     with torch.no_grad(), boundary(GraphError, "running the graph"):
         torch.manual_seed(seed)
         for node in list(module.graph.nodes)[:-1]:  # the last is the output
-            value = interpreter.env[node] = interpreter.run_node(node)
             number = node.meta.get("custom", {}).get("op")
-            name = node.name if number is None else graph.program.ops[number].output
-            if isinstance(value, torch.Tensor) and name is not None:
+            if number is not None:
+                keep(number)
+            value = interpreter.env[node] = interpreter.run_node(node)
+            if number is not None and (name := graph.program.ops[number].output) is not None:
                 values[name] = value
-    for param, value in zip(graph.program.params, arguments, strict=True):
-        if isinstance(value, torch.Tensor):
-            values[param.name] = value
-    return EagerRun(prompt, values)
+        keep(len(graph.program.ops))
+    return states
 
 
 def what_is_wrong(eager: EagerRun, answer: str) -> str | None:
@@ -138,19 +179,14 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
     cut = cut_range(parent_of(prompt.graph.program, prompt.specs), *span)
     inner = {op.output: prompt.graph.program.ops[span[0] + n].output
              for n, op in enumerate(cut.program.ops)}  # fmt: skip
-    memory: dict[str, torch.Tensor] = {}
-    for spec in cut.tensors:
-        original = spec.original_name or ""
-        if original not in eager.values:
-            raise _UnknownError
-        memory[prompt.names[original]] = eager.values[original]
+    read = [spec.original_name or "" for spec in cut.tensors]
+    made = [inner[name] or "" for arg in cut.program.outputs for name in refs(arg)]
+    with boundary(_UnknownError, "running the graph"):
+        before, after = eager.around(span, read, made)
+    memory = {prompt.names[name]: value for name, value in before.items()}
     arguments = frozenset(memory)
-    expected: dict[str, torch.Tensor] = {}
-    for name in (inner[name] for arg in cut.program.outputs for name in refs(arg)):
-        if name is None or name not in eager.values:
-            raise _UnknownError
-        expected[prompt.names[name]] = eager.values[name]
-        memory[prompt.names[name]] = _unset(eager.values[name].dtype, eager.values[name].shape)
+    expected = {prompt.names[name]: value for name, value in after.items()}
+    memory |= {name: _unset(value.dtype, value.shape) for name, value in expected.items()}
     symbols = prompt.symbols
     for buffer in fused.memory:
         shape = [_number(symbols, size) for size in buffer.shape]
