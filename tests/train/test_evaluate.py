@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from passnet.jobs.run_folder import unchanged
+from passnet.records.serialise import write_json
 from passnet.suite.suite import load_suite
+from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
+from passnet.train.comparison import seeds_together
 from passnet.train.evaluate import (
     AnswerRecord,
     EvaluationInfo,
@@ -36,6 +39,29 @@ def test_systems_are_compared_task_by_task() -> None:
     same = paired_gain("a", good, "a", good)
     assert (same.gain, same.low, same.high) == (0, 0, 0)
     assert summary("b", bad).correct == 0.5
+
+
+def test_seeds_of_a_system_count_with_their_mean(tmp_path: Path) -> None:
+    one, two = ([record(f"s{n}", i, i % 4 < n) for i in range(40)] for n in (1, 3))
+    both = summary("both", one + two)
+    assert (both.num_graphs, both.num_tasks, both.correct) == (80, 40, 0.5)
+    gain = paired_gain("both", one + two, "s1", one)
+    assert gain.gain == pytest.approx(0.25) and 0 < gain.low < 0.25 < gain.high
+
+    settings = SftSettings(num_copies=8)
+    for name, stage, seed, copies in (
+        ("sft-0", "sft", 0, 8), ("sft-1", "sft", 1, 8), ("sft-few", "sft", 0, 2),
+        ("rl-0", "rl", 0, 8), ("rl-1", "rl", 1, 8),
+    ):  # fmt: skip
+        chosen = replace(settings, seed=seed, num_copies=copies, is_bfloat16=bool(seed))
+        info = TrainInfo(1, stage, 2, 3, 3, ("hash",), {}, chosen, 1.0)
+        (tmp_path / name).mkdir()
+        write_json(tmp_path / name / INFO_FILE, info)
+    folders = [tmp_path / name for name in ("sft-0", "rl-1", "sft-few", "sft-1", "rl-0")]
+    assert seeds_together(folders) == {
+        "sft, 2 seeds": ["sft-0", "sft-1"],
+        "rl, 2 seeds": ["rl-1", "rl-0"],
+    }
 
 
 def timed(system: str, number: int, speedup: float, verdict: str = "correct") -> AnswerRecord:

@@ -1,0 +1,90 @@
+"""The trained llm as an author, with an llm whose answers are known."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from passnet.agent.evaluator import Evaluator
+from passnet.agent.session import Session
+from passnet.bench.run import RunSettings
+from passnet.errors import AuthorError, InputError
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.suite.suite import SuiteGraph, Task
+from passnet.train import author
+from passnet.train.author import program_of_name, trained_author
+from passnet.train.loops.prompt import Prompt
+from tests.graph.programs import program_of
+
+pytestmark = pytest.mark.xdist_group("agent")
+
+SCALED = program_of("x = a + b", "y = torch.tanh(x)", returns="(y,)")
+RIGHT = "range t0 t1 for i0 N0 i1 N1 : put t1 [ i0 i1 ] tanh add a0 [ i0 i1 ] a1 [ i0 i1 ] end"
+WRONG = RIGHT.replace("tanh", "sin")
+NONSENSE = "range t0 t1 for i0 N0 : end"
+
+
+class KnownAnswers:
+    """An llm that gives the same answers to every prompt."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+
+    def ranked(self, prompts: list[Prompt], num_answers: int, seed: int) -> list[list[str]]:
+        assert num_answers == author.NUM_DRAWN and seed == 0
+        return [self.answers for _ in prompts]
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Evaluator]:
+    judge = JudgeSettings(timing=TimingPlan(seconds=0.05), self_tolerance=1e9, rules="strict")
+    with Evaluator(RunSettings(judge, 1, find_sandbox("auto").name), "direct") as evaluator:
+        yield evaluator
+
+
+def session(bench: Evaluator, *shapes: tuple[int, int]) -> Session:
+    graphs = tuple(
+        SuiteGraph("scaled", f"scaled-{n}",
+                   Graph(SCALED, tuple(TensorSpec(name, shape, "float32") for name in "ab")))
+        for n, shape in enumerate(shapes)
+    )  # fmt: skip
+    return Session(Task("scaled", graphs), bench)
+
+
+def test_what_is_shown_wrong_is_not_evaluated(
+    bench: Evaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(author, "_policy", lambda _: KnownAnswers(WRONG, NONSENSE, RIGHT))
+    made = session(bench, (12, 40), (9, 70))
+    trained_author(made, checkpoint=Path("llm"))
+    assert made.is_submitted and len(made.evaluations) == 1, "the wrong one was passed over"
+    assert made.evaluations[0].is_passing, made.evaluations[0].variants
+    assert all(variant.matches == {"Fused0": 1} for variant in made.evaluations[0].variants)
+
+
+def test_where_all_are_shown_wrong_the_judge_says_it(
+    bench: Evaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(author, "_policy", lambda _: KnownAnswers(NONSENSE, WRONG))
+    made = session(bench, (12, 40))
+    trained_author(made, checkpoint=Path("llm"))
+    assert not made.evaluations[0].is_passing and made.evaluations[0].variants[0].matches
+
+
+def test_no_answer_that_can_be_expanded_is_an_error_that_says_why(
+    bench: Evaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(author, "_policy", lambda _: KnownAnswers(NONSENSE))
+    with pytest.raises(AuthorError, match="nothing is put into it"):
+        trained_author(session(bench, (12, 40)), checkpoint=Path("llm"))
+
+
+def test_an_author_of_this_name_needs_a_folder_with_an_llm(tmp_path: Path) -> None:
+    assert program_of_name("compiler") is None
+    with pytest.raises(InputError, match="give trained:FOLDER"):
+        program_of_name("trained")
+    pytest.importorskip("trl", reason="needs passnet[train]")
+    with pytest.raises(InputError, match="holds no llm"):
+        program_of_name(f"trained:{tmp_path}")
