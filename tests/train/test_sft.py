@@ -6,6 +6,7 @@ import pytest
 from passnet.errors import InputError
 from passnet.records.serialise import read_json
 from passnet.suite.suite import load_suite
+from passnet.train import sft
 from passnet.train.build import read_training, write_rows
 from passnet.train.checkpoint import (
     CARD_FILE,
@@ -87,3 +88,28 @@ def test_the_shipped_llm_answers_what_the_judge_can_read() -> None:
     assert prompt is not None
     [[answer]] = open_policy(SHIPPED / "llm").answers([prompt])
     assert expand_answer(prompt, answer)
+
+
+def test_muon_in_float32_moves_weights_as_that_in_bfloat16_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """But for roundings: the method that it overrides is the one that is used."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("pytorch_optimizer", reason="needs passnet[train]")
+    moved = {}
+    for has in (False, True):
+        monkeypatch.setattr(sft, "has_bfloat16", lambda has=has: has)
+        torch.manual_seed(0)
+        layer = torch.nn.Sequential(torch.nn.Linear(24, 40), torch.nn.Linear(40, 8))
+        before = [weight.detach().clone() for weight in layer.parameters()]
+        optimizer = sft._optimizer(layer, 2e-3)
+        for _ in range(3):
+            layer(torch.randn(16, 24)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        moved[has] = [
+            weight.detach() - old for weight, old in zip(layer.parameters(), before, strict=True)
+        ]
+    for one, other in zip(moved[False], moved[True], strict=True):
+        assert other.norm() > 0 and (one - other).norm() < 0.3 * other.norm()
+    assert not torch.equal(moved[False][0], moved[True][0])
