@@ -37,9 +37,10 @@ from passnet.suite.balance import LONG_OPS, Shares, balanced_tasks, turns
 from passnet.suite.selection import SelectionPlan, TaskRows, eligible_rows
 
 NUM_GRAPHS = 400
+MORE_FOR_TEXT = 90
 MAX_OPS = 200
-"""Graphs of the sample, and the most ops of one: a deeper net repeats the layers of a shallow one,
-and its subgraphs with them."""
+"""Graphs of the sample; so many more for text, whose subgraphs are admitted less often; and the
+most ops of one: a deeper net repeats the layers of a shallow one, and its subgraphs with them."""
 
 LEAST_NLP = 0.34
 LEVELS = 1
@@ -149,9 +150,13 @@ def balanced_sample(
     chosen = [
         row
         for name, share in domains.items()
-        for row in turns(list(groups[name].values()))[: round(share * num_graphs)]
+        for row in turns(list(groups[name].values()))[: _room(name, share, num_graphs)]
     ]
     return sorted(chosen, key=lambda row: (row.structure, row.full))
+
+
+def _room(name: Domain, share: float, num_graphs: int) -> int:
+    return round(share * num_graphs) + (MORE_FOR_TEXT if name == "nlp" else 0)
 
 
 def _dataset(work: Path, plans: Sequence[AssemblyPlan], num_sizes: int, num_workers: int) -> Path:

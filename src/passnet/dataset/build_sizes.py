@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
+from itertools import zip_longest
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from passnet.jobs.process import JobLimits
 from passnet.jobs.run_folder import RunFolder
 
 SIZES_FOLDER = "sizes"
+NETS_A_TURN = 8
+"""Nets of a library that are made one after the other before those of the next."""
+
 MAX_SIZES = 9
 """The published shapes of a net; those that have one of them get one less."""
 
@@ -62,13 +66,16 @@ def _lacks_library(record: SizedRecord) -> bool:
 def size_jobs(
     rows: Iterable[GraphRow], num_sizes: int, part_of: Callable[[str], Path], done: Collection[str]
 ) -> dict[str, SizeJob]:
-    """The jobs that are not done yet by key; those of a library stand together."""
+    """The jobs that are not done yet by key. Libraries take turns with a few nets each, in a drawn
+    order, so that what is done stands for all at any time, and a library stays imported.
+    """
     nets: dict[tuple[str, bool], list[tuple[GraphRow, int]]] = {}
     for row in sorted(rows, key=attrgetter("full")):
         if source := net_of(row):
             nets.setdefault((source.entry, source.train), []).append((row, source.number))
     jobs: dict[str, SizeJob] = {}
-    for (entry, train), numbered in sorted(nets.items()):
+    for entry, train in _by_turns(nets):
+        numbered = nets[entry, train]
         empty = [SizeJob(entry, train, index, ()) for index in range(num_sizes)]
         missing = [job for job in empty if job.key not in done]
         if missing:
@@ -77,6 +84,18 @@ def size_jobs(
             for job in missing if with_rows else ():
                 jobs[job.key] = SizeJob(entry, train, job.index, with_rows)
     return jobs
+
+
+def _by_turns(nets: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    """Nets in blocks of a library, and libraries by turns."""
+    libraries: dict[str, list[tuple[str, bool]]] = {}
+    for net in sorted(nets, key=lambda net: hashlib.sha256(repr(net).encode()).digest()):
+        libraries.setdefault(net[0].partition("/")[0], []).append(net)
+    blocks = [
+        [library[start : start + NETS_A_TURN] for start in range(0, len(library), NETS_A_TURN)]
+        for _, library in sorted(libraries.items())
+    ]
+    return [net for turn in zip_longest(*blocks, fillvalue=()) for block in turn for net in block]
 
 
 def _captured(row: GraphRow, number: int, part: Path) -> OriginalGraph:
