@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from passnet.cli import main
 from passnet.dataset.build import BuildSettings, BuildShard, MiningJob, build_dataset, mine
 from passnet.dataset.build_records import SizedRecord, count_sized, read_sized_records
-from passnet.dataset.build_sizes import add_sizes, size_jobs
+from passnet.dataset.build_sizes import NETS_A_TURN, add_sizes, in_turns, size_jobs
 from passnet.dataset.progress import silent
 from passnet.dataset.query import Dataset
 from passnet.dataset.resize import SizeJob, resized
@@ -64,6 +64,18 @@ def test_rows_at_another_size_are_cut_at_the_same_ops_and_name_what_changed_of_w
     specs = {spec.dtype: spec.shape for spec in graph_of(ids).tensors}
     assert specs == {"int64": (4, 16), "float32": (50, 8)}
     assert decode(ids.tensors, tuple[TensorSpec, ...])[0].max_val is not None
+
+
+def test_libraries_take_turns_with_a_few_nets_each():
+    """So that what is done after some hours says how often nets of each library take a size."""
+    nets = [(f"many/{number}", False) for number in range(20)] + [("few/0", False), ("few/0", True)]
+    ordered = in_turns(nets)
+    assert sorted(ordered) == sorted(nets)
+    libraries = [net.partition("/")[0] for net, _ in ordered]
+    assert libraries == ["few"] * 2 + ["many"] * 20
+    assert [net for net, _ in ordered[2:]] != [f"many/{number}" for number in range(20)], "drawn"
+    libraries = [net[0].partition("/")[0] for net in in_turns(nets + [("new/0", False)])]
+    assert libraries == ["few"] * 2 + ["many"] * NETS_A_TURN + ["new"] + ["many"] * 12
 
 
 @pytest.mark.parametrize(

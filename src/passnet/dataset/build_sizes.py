@@ -74,7 +74,7 @@ def size_jobs(
         if source := net_of(row):
             nets.setdefault((source.entry, source.train), []).append((row, source.number))
     jobs: dict[str, SizeJob] = {}
-    for entry, train in _by_turns(nets):
+    for entry, train in in_turns(nets):
         numbered = nets[entry, train]
         empty = [SizeJob(entry, train, index, ()) for index in range(num_sizes)]
         missing = [job for job in empty if job.key not in done]
@@ -86,7 +86,7 @@ def size_jobs(
     return jobs
 
 
-def _by_turns(nets: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
+def in_turns(nets: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
     """Nets in blocks of a library, and libraries by turns."""
     libraries: dict[str, list[tuple[str, bool]]] = {}
     for net in sorted(nets, key=lambda net: hashlib.sha256(repr(net).encode()).digest()):
