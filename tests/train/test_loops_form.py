@@ -72,6 +72,8 @@ def test_an_answer_in_symbols_holds_for_other_sizes() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_loops_are_vectorised_in_each_dtype(dtype: str, tmp_path: Path) -> None:
+    if dtype == "bfloat16" and not torch.cpu._is_avx512_supported():
+        pytest.skip("g++ vectorises the rounding to bfloat16 with AVX-512 alone")
     shape = (64, 512)
     program = parse_program(NORM.replace("softmax(y, dim=-1)", "relu(y)"), "sum")
     specs = (TensorSpec("x", shape, dtype), TensorSpec("w", shape, dtype))

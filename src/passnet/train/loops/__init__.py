@@ -18,4 +18,6 @@ cpp_calls       calls as C++
 accumulators    reductions as C++
 cpp_text        nests as C++
 expand          an answer as a pass folder
+torch_calls     calls on torch's tensors
+run_answer      an answer run by torch, to see that it is wrong
 """
