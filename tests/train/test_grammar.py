@@ -3,29 +3,17 @@ import random
 import pytest
 
 from passnet.errors import InputError
-from passnet.graph.parse import parse_program
-from passnet.graph.spec import Graph, TensorSpec
 from passnet.train.examples import whole_or_ranges
 from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.grammar import DONE, AnswerGrammar, first_misfit
 from passnet.train.loops.language import parse_answer, print_answer
 from passnet.train.loops.prompt import Prompt, loops_prompt
-
-SOFTMAX = """
-import torch
-
-class GraphModule(torch.nn.Module):
-    def forward(self, x, w):
-        y = x + w
-        z = torch.nn.functional.softmax(y, dim=-1)
-        return (y, z)
-"""
+from tests.train.softmax import softmax_graph
 
 
 @pytest.fixture(scope="module")
 def prompt() -> Prompt:
-    specs = (TensorSpec("x", (12, 40), "float32"), TensorSpec("w", (40,), "float32"))
-    return loops_prompt(Graph(parse_program(SOFTMAX, "softmax"), specs))
+    return loops_prompt(softmax_graph())
 
 
 @pytest.fixture(scope="module")

@@ -16,38 +16,7 @@ from passnet.train.loops.expand import answer_sources, expand_answer
 from passnet.train.loops.language import parse_answer, print_answer
 from passnet.train.loops.prompt import loops_prompt
 from passnet.train.rl import share_of_answer
-
-NORM = """
-import torch
-
-class GraphModule(torch.nn.Module):
-    def forward(self, x, w):
-        y = x + w
-        z = torch.nn.functional.softmax(y, dim=-1)
-        return (y, z)
-"""
-
-ANSWER = """
-range t0 t1
-for i0 N0 :
-  over r0 N1 :
-    t0 = add a0 [ i0 r0 ] a1 [ r0 ]
-    put t0 [ i0 r0 ] t0
-    max s0 t0
-  done
-  over r0 N1 :
-    sum s1 exp sub t0 [ i0 r0 ] s0
-  done
-  over r0 N1 :
-    put t1 [ i0 r0 ] truediv exp sub t0 [ i0 r0 ] s0 s1
-  done
-end
-"""
-
-
-def graph(rows: int = 12, columns: int = 40) -> Graph:
-    specs = (TensorSpec("x", (rows, columns), "float32"), TensorSpec("w", (columns,), "float32"))
-    return Graph(parse_program(NORM, "norm"), specs)
+from tests.train.softmax import ANSWER, SOFTMAX, softmax_graph
 
 
 def results(given: Graph, answer: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -60,13 +29,13 @@ def results(given: Graph, answer: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def test_an_answer_is_computed_as_it_says() -> None:
-    actual, expected = results(graph(), ANSWER)
+    actual, expected = results(softmax_graph(), ANSWER)
     torch.testing.assert_close(actual, expected)
 
 
 def test_an_answer_in_symbols_holds_for_other_sizes() -> None:
-    assert loops_prompt(graph(12, 40)).text == loops_prompt(graph(13, 50)).text
-    actual, expected = results(graph(13, 50), ANSWER)
+    assert loops_prompt(softmax_graph(12, 40)).text == loops_prompt(softmax_graph(13, 50)).text
+    actual, expected = results(softmax_graph(13, 50), ANSWER)
     torch.testing.assert_close(actual, expected)
 
 
@@ -75,7 +44,7 @@ def test_loops_are_vectorised_in_each_dtype(dtype: str, tmp_path: Path) -> None:
     if dtype == "bfloat16" and not torch.cpu._is_avx512_supported():
         pytest.skip("g++ vectorises the rounding to bfloat16 with AVX-512 alone")
     shape = (64, 512)
-    program = parse_program(NORM.replace("softmax(y, dim=-1)", "relu(y)"), "sum")
+    program = parse_program(SOFTMAX.replace("softmax(y, dim=-1)", "relu(y)"), "sum")
     specs = (TensorSpec("x", shape, dtype), TensorSpec("w", shape, dtype))
     cast = "" if dtype == "float32" else f"{dtype} "
     answer = (
@@ -118,7 +87,7 @@ def test_the_teacher_says_the_same_each_time() -> None:
 
 
 def test_what_the_teacher_says_can_be_parsed_and_expanded() -> None:
-    prompt = loops_prompt(graph())
+    prompt = loops_prompt(softmax_graph())
     answer = print_answer(whole_or_ranges(prompt, "norm"))
     assert answer.startswith("range t0 t1")
     assert print_answer(parse_answer(answer)) == answer
@@ -145,7 +114,7 @@ def test_an_answer_without_meaning_is_refused_in_a_sentence(
 ) -> None:
     assert before in ANSWER
     with pytest.raises(InputError, match=reason):
-        expand_answer(loops_prompt(graph()), ANSWER.replace(before, after))
+        expand_answer(loops_prompt(softmax_graph()), ANSWER.replace(before, after))
 
 
 def test_the_expander_decides_nothing_about_what_is_fused() -> None:
@@ -155,12 +124,12 @@ def test_the_expander_decides_nothing_about_what_is_fused() -> None:
       put t0 [ i0 i1 ] add a0 [ i0 i1 ] a1 [ i1 ]
     end
     """
-    [source] = answer_sources(loops_prompt(graph()), shorter)
+    [source] = answer_sources(loops_prompt(softmax_graph()), shorter)
     assert source.num_ops == 1
 
 
 def test_an_answer_is_worth_more_the_more_of_the_graph_it_replaces() -> None:
-    prompt = loops_prompt(graph())
+    prompt = loops_prompt(softmax_graph())
     first = ANSWER.replace("range t0 t1", "range t0 t0")
     least_us = op_times_us(prompt.graph)
     assert share_of_answer(prompt, ANSWER, least_us) == 1

@@ -61,6 +61,11 @@ def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
         return torch.fx.GraphModule(torch.nn.Module(), graph)
 
 
+def op_number(node: torch.fx.Node) -> int | None:
+    """The index of a node's op in its program; None for an argument and for the output."""
+    return (node.meta.get("custom") or {}).get("op")
+
+
 def _node(graph: torch.fx.Graph, op: Op, values: dict[str, torch.fx.Node]) -> torch.fx.Node:
     args = tuple(_value(arg, values) for arg in op.args)
     kwargs = {name: _value(arg, values) for name, arg in op.kwargs}

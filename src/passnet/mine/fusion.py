@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from passnet.graph.build import build
+from passnet.graph.build import build, op_number
 from passnet.graph.device import retarget
 from passnet.graph.effects import may_alias
 from passnet.graph.spec import Graph
@@ -145,9 +145,9 @@ def _reads(op: int, generated: set[int], in_kernels: set[int], users: dict[int, 
 def _users(module: torch.fx.GraphModule) -> dict[int, list[int]]:
     """The ops that use the result of each op, directly."""
     return {
-        op: [number for user in node.users if (number := _op(user)) is not None]
+        op: [number for user in node.users if (number := op_number(user)) is not None]
         for node in module.graph.nodes
-        if (op := _op(node)) is not None
+        if (op := op_number(node)) is not None
     }
 
 
@@ -193,7 +193,7 @@ def _ops_at(node: torch.fx.Node) -> list[int]:
     A node that Inductor put in place of others has none of its own. It computes the first op of
     those that use it, or where none does (an argument is written) the last before it.
     """
-    if (number := _op(node)) is not None:
+    if (number := op_number(node)) is not None:
         return [number]
     if node.op != "call_function":
         return []
@@ -203,8 +203,8 @@ def _ops_at(node: torch.fx.Node) -> list[int]:
 
 def _nearest_ops(node: torch.fx.Node, next_nodes: NextNodes) -> list[int]:
     """The first ops that are met on the ways from a node that has none."""
-    reached = _reached(node, lambda step: next_nodes(step) if _op(step) is None else ())
-    return [number for step in reached if (number := _op(step)) is not None]
+    reached = _reached(node, lambda step: next_nodes(step) if op_number(step) is None else ())
+    return [number for step in reached if (number := op_number(step)) is not None]
 
 
 def _reached(start: torch.fx.Node, next_nodes: NextNodes) -> set[torch.fx.Node]:
@@ -223,7 +223,3 @@ def _is_view(node: torch.fx.Node) -> bool:
     aten = torch.ops.aten
     is_list = packet in (aten.split, aten.split_with_sizes, aten.unbind)
     return is_list or node.target is operator.getitem or getattr(node.target, "is_view", False)
-
-
-def _op(node: torch.fx.Node) -> int | None:
-    return (node.meta.get("custom") or {}).get("op")

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from passnet.errors import GraphError, boundary
-from passnet.graph.build import build
+from passnet.graph.build import build, op_number
 from passnet.graph.effects import has_state, is_random, last_name, writes_first
 from passnet.graph.inputs import InputValue
 from passnet.graph.spec import Graph, Op
@@ -134,7 +134,7 @@ def run_edit(programs: WrongPrograms, edit: Edit, values: NodeValues) -> Iterato
     interpreter.env = dict(values)
     affected: set[torch.fx.Node] = set()
     for node in programs.module.graph.nodes:
-        if _number(node) != edit.op and affected.isdisjoint(node.all_input_nodes):
+        if op_number(node) != edit.op and affected.isdisjoint(node.all_input_nodes):
             continue
         affected.add(node)
         if node.op == "output":
@@ -232,7 +232,7 @@ class EditedRun(torch.fx.Interpreter):
 
     def run_node(self, n: torch.fx.Node) -> Any:
         """The value of a node, the wrong one where it is edited."""
-        if self._edit is None or _number(n) != self._edit.op:
+        if self._edit is None or op_number(n) != self._edit.op:
             return super().run_node(n)
         return _wrong_result(self, n, self._edit)
 
@@ -246,7 +246,7 @@ class _EditObserver(torch.fx.Interpreter):
         self.is_same: dict[Edit, bool] = {}
 
     def run_node(self, n: torch.fx.Node) -> Any:
-        number = _number(n)
+        number = op_number(n)
         if number is None:
             return super().run_node(n)
         before = [_copy(self.env[source]) for source in n.all_input_nodes]
@@ -262,11 +262,6 @@ class _EditObserver(torch.fx.Interpreter):
                 wrong = self.env[n.all_input_nodes[0]] if wrong is None else wrong
                 self.is_same[edit] = _same_bits(wrong, right)
         return result
-
-
-def _number(node: torch.fx.Node) -> int | None:
-    """The number of a node's op; None for an argument and for the output."""
-    return node.meta.get("custom", {}).get("op")
 
 
 def _edits(

@@ -19,7 +19,7 @@ from passnet.train.build import read_training
 from passnet.train.checkpoint import INFO_FILE, TrainInfo, keep_llm, load_llm, require_trl
 from passnet.train.examples import TrainingRow
 from passnet.train.judging import QUICK_TIMING, AnswerJudge, JudgedAnswer
-from passnet.train.loops.expand import expand_answer
+from passnet.train.loops.expand import expand_answer, span_of
 from passnet.train.loops.language import parse_answer
 from passnet.train.loops.prompt import Prompt, loops_prompt
 from passnet.train.loops.run_answer import EagerRun, eager_run, what_is_wrong
@@ -180,14 +180,7 @@ def share_of_answer(prompt: Prompt, text: str, least_us: Sequence[float]) -> flo
     Raises:
         InputError: the text is no answer to the prompt.
     """
-    numbers = {
-        prompt.names[op.output]: number
-        for number, op in enumerate(prompt.graph.program.ops)
-        if op.output is not None
-    }
-    replaced: set[int] = set()
-    for fused in parse_answer(text):
-        replaced.update(range(numbers[fused.first], numbers[fused.last] + 1))
+    replaced = {op for fused in parse_answer(text) for op in range(*span_of(prompt, fused))}
     return replaced_share(least_us, replaced)
 
 

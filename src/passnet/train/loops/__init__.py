@@ -19,5 +19,6 @@ accumulators    reductions as C++
 cpp_text        nests as C++
 expand          an answer as a pass folder
 torch_calls     calls on torch's tensors
+run_nest        a nest run by torch
 run_answer      an answer run by torch, to see that it is wrong
 """

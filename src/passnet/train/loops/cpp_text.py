@@ -137,14 +137,14 @@ class _CppWriter:
         merged = list(loops)
         while len(merged) > 1:
             (outer, count), (inner, size) = merged[-2:]
-            length = self._number(size)
+            length = self._symbols.index_value(size)
             goes_on = all(
                 (step := each.times(inner)) is not None and each.times(outer) == step * length
                 for each in offsets
             )
             if not goes_on or {outer, inner} & values:
                 break
-            merged[-2:] = [(inner, str(self._number(count) * length))]
+            merged[-2:] = [(inner, str(self._symbols.index_value(count) * length))]
             self._merged.add(outer)
         return tuple(merged)
 
@@ -154,7 +154,7 @@ class _CppWriter:
         """The steps that are the same in each round of the innermost loop, which are done before
         it, and the others: a loop that looks up an index in each round is not vectorised.
         """
-        if not loops or self._number(loops[-1][1]) <= 0:
+        if not loops or self._symbols.index_value(loops[-1][1]) <= 0:
             return [], list(steps)
         changing = {loops[-1][0]}
         put = {step.memory for step in steps if isinstance(step, Put)}
@@ -173,7 +173,7 @@ class _CppWriter:
         for number, (name, size) in enumerate(loops):
             if name in self._variables:
                 raise InputError(f"the loop variable {name} has another meaning already")
-            count = self._number(size)
+            count = self._symbols.index_value(size)
             self._variables.append(name)
             if number == len(loops) - 1 and pragma is not None:
                 yield f"#pragma {pragma}"
@@ -202,7 +202,7 @@ class _CppWriter:
     def _count(self, inner: Inner) -> int:
         count = 1
         for _, size in inner.loops:
-            count *= self._number(size)
+            count *= self._symbols.index_value(size)
         return count
 
     def _loop(self, inner: Inner, accumulators: Accumulators, only_means: bool) -> Iterator[str]:
@@ -230,7 +230,7 @@ class _CppWriter:
     def _linear(self, inner: Inner) -> str:
         text = "0"
         for name, size in inner.loops:
-            text = f"({text} * {self._number(size)} + {name})"
+            text = f"({text} * {self._symbols.index_value(size)} + {name})"
         return text
 
     def _step(self, step: LoopStep) -> list[str]:
@@ -243,7 +243,9 @@ class _CppWriter:
                 text, _ = self._expr(value)
                 self._new_name(name, "int64")
                 self.may_fail = True
-                return [f"const int64_t {name} = picked({text}, {self._number(size)});"]
+                return [
+                    f"const int64_t {name} = picked({text}, {self._symbols.index_value(size)});"
+                ]
             case Put(memory, index, value):
                 if memory in self._inputs:
                     raise InputError(f"{memory} is an argument; nothing may be put into it")
@@ -320,22 +322,6 @@ class _CppWriter:
         if word in self._variables or any(scope.get(word) == "int64" for scope in self._scopes):
             return None
         return self._symbols.whole_value(word)
-
-    def _number(self, index: Index) -> int:
-        """The number that an index without variables is."""
-        if isinstance(index, str):
-            return self._symbols.whole_value(index)
-        left, right = self._number(index.left), self._number(index.right)
-        if index.name in ("//", "%") and right <= 0:
-            raise InputError(f"an index is divided by {right}")
-        match index.name:
-            case "+":
-                return left + right
-            case "*":
-                return left * right
-            case "//":
-                return left // right
-        return left % right
 
 
 def _simd(steps: Sequence[LoopStep]) -> str | None:

@@ -54,7 +54,7 @@ def answer_sources(prompt: Prompt, answer: str) -> list[RangeSource]:
     """
     strides = value_strides(prompt.graph)
     ranges = parse_answer(answer)
-    spans = [_span(prompt, fused) for fused in ranges]
+    spans = [span_of(prompt, fused) for fused in ranges]
     for (_, stop), (start, _) in zip(sorted(spans), sorted(spans)[1:], strict=False):
         if start < stop:
             raise InputError("two ranges of the answer have an op in common")
@@ -67,7 +67,12 @@ def answer_sources(prompt: Prompt, answer: str) -> list[RangeSource]:
         raise InputError(f"the range cannot be replaced: {cause}") from cause
 
 
-def _span(prompt: Prompt, fused: FusedRange) -> Span:
+def span_of(prompt: Prompt, fused: FusedRange) -> Span:
+    """The ops of a range, by their indices.
+
+    Raises:
+        InputError: it names no op of the prompt, or the first comes after the last.
+    """
     numbers = {prompt.names[op.output or ""]: n for n, op in enumerate(prompt.graph.program.ops)}
     for name in (fused.first, fused.last):
         if name not in numbers:

@@ -105,6 +105,26 @@ class Symbols:
             return int(word)
         raise InputError(f"{word!r} is no whole number or symbol of the prompt")
 
+    def index_value(self, index: Index) -> int:
+        """The number that an index without variables is.
+
+        Raises:
+            InputError: a word of it means none, or it divides by what is not greater than 0.
+        """
+        if isinstance(index, str):
+            return self.whole_value(index)
+        left, right = self.index_value(index.left), self.index_value(index.right)
+        if index.name in ("//", "%") and right <= 0:
+            raise InputError(f"an index is divided by {right}")
+        match index.name:
+            case "+":
+                return left + right
+            case "*":
+                return left * right
+            case "//":
+                return left // right
+        return left % right
+
     def number_value(self, word: str) -> int | float | bool | None:
         """The number that a word of an answer means; None where it is none."""
         if word in ("True", "False"):

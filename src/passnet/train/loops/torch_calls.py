@@ -19,15 +19,7 @@ _ORDER = (
 )
 
 _CALLS: dict[str, Callable[..., torch.Tensor]] = {
-    "sub": torch.sub,
-    "add": torch.add,
-    "mul": torch.mul,
     "truediv": torch.div,
-    "minimum": torch.minimum,
-    "maximum": torch.maximum,
-    "logical_xor": torch.logical_xor,
-    "logical_and": torch.logical_and,
-    "logical_or": torch.logical_or,
     "mod": torch.fmod,
     "floordiv": lambda a, b: torch.div(a, b, rounding_mode="floor"),
     "truncdiv": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
