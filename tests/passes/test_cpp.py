@@ -91,6 +91,13 @@ def test_a_compile_error_is_told_in_the_words_of_the_compiler(cache: Path) -> No
     assert list(cache.iterdir()) == []
 
 
+def test_an_error_in_a_header_names_no_folder(cache: Path) -> None:
+    source = '#include "inductor_kernel.h"\nauto x = c10::div_floor_integer(1.0f, 2.0f);\n'
+    with pytest.raises(PassError, match=r"compile: inductor_kernel\.h:\d+:\d+: error") as it:
+        cpp.build(source)
+    assert str(cpp.INCLUDE) not in str(it.value) and str(cache) not in str(it.value)
+
+
 def test_a_function_that_is_not_there_is_named(cache: Path) -> None:
     with pytest.raises(PassError, match='kernel shift: the source has no extern "C" function'):
         cpp.kernel(SCALE, "shift", "ppn")

@@ -297,7 +297,8 @@ def _compile(compiler: str, source: str, flags: Sequence[str], target: Path) -> 
         command = [compiler, *FLAGS, f"-I{INCLUDE}", str(text), "-o", str(result), *flags]
         compiled = subprocess.run(command, capture_output=True, text=True, check=False)
         if compiled.returncode:
-            lines = compiled.stderr.replace(str(text), "kernel.cpp").strip().splitlines()
+            words = compiled.stderr.replace(str(text), "kernel.cpp").replace(f"{INCLUDE}/", "")
+            lines = words.strip().splitlines()
             errors = [line for line in lines if "error" in line] or lines
             raise PassError("kernel does not compile: " + " | ".join(errors[:5]))
         result.replace(target)
