@@ -8,48 +8,15 @@ import pytest
 import torch
 
 from passnet.errors import InputError
-from passnet.graph.parse import parse_program
-from passnet.graph.spec import Graph, TensorSpec
 from passnet.suite.suite import load_suite
 from passnet.train.evaluate import chosen_graphs, prompt_of, teacher_answers
 from passnet.train.loops.expand import expand_answer
-from passnet.train.loops.prompt import Prompt, loops_prompt
+from passnet.train.loops.prompt import loops_prompt
 from passnet.train.loops.run_answer import eager_run, not_shown_wrong, what_is_wrong
 from passnet.train.loops.torch_calls import reduced, torch_call
+from tests.train.softmax import ANSWER, softmax_graph
 
 BASELINES = Path(__file__).parents[2] / "baselines" / "training"
-
-SOFTMAX = """
-import torch
-
-class GraphModule(torch.nn.Module):
-    def forward(self, x, w):
-        y = x + w
-        z = torch.nn.functional.softmax(y, dim=-1)
-        return (y, z)
-"""
-
-RIGHT = """
-range t0 t1
-for i0 N0 :
-  over r0 N1 :
-    t0 = add a0 [ i0 r0 ] a1 [ r0 ]
-    put t0 [ i0 r0 ] t0
-    max s0 t0
-  done
-  over r0 N1 :
-    sum s1 exp sub t0 [ i0 r0 ] s0
-  done
-  over r0 N1 :
-    put t1 [ i0 r0 ] truediv exp sub t0 [ i0 r0 ] s0 s1
-  done
-end
-"""
-
-
-def softmax() -> Prompt:
-    specs = (TensorSpec("x", (12, 40), "float32"), TensorSpec("w", (40,), "float32"))
-    return loops_prompt(Graph(parse_program(SOFTMAX, "softmax"), specs))
 
 
 @pytest.mark.parametrize(
@@ -67,28 +34,28 @@ def softmax() -> Prompt:
 def test_an_answer_that_computes_something_else_is_shown_wrong(
     old: str, new: str, what: str | None
 ) -> None:
-    eager = eager_run(softmax())
-    assert what_is_wrong(eager, RIGHT) is None
-    assert RIGHT.count(old) >= 1
-    found = what_is_wrong(eager, RIGHT.replace(old, new, 1))
+    eager = eager_run(loops_prompt(softmax_graph()))
+    assert what_is_wrong(eager, ANSWER) is None
+    assert ANSWER.count(old) >= 1
+    found = what_is_wrong(eager, ANSWER.replace(old, new, 1))
     assert (found is None) if what is None else (what in (found or "")), found
 
 
 def test_what_has_no_meaning_is_refused_and_what_is_too_large_is_left_to_the_judge() -> None:
-    prompt = softmax()
+    prompt = loops_prompt(softmax_graph())
     eager = eager_run(prompt)
     for text, match in (
         ("range t0 t1", "has no loops"),
-        (RIGHT.replace("add a0", "add b9"), "b9"),
-        (RIGHT.replace("put t0", "put a0"), "is an argument"),
-        (RIGHT.replace("a1 [ r0 ]", "a1 [ i0 r0 ]"), "has 1 axes"),
+        (ANSWER.replace("add a0", "add b9"), "b9"),
+        (ANSWER.replace("put t0", "put a0"), "is an argument"),
+        (ANSWER.replace("a1 [ r0 ]", "a1 [ i0 r0 ]"), "has 1 axes"),
     ):
         with pytest.raises(InputError, match=match):
             what_is_wrong(eager, text)
-    huge = RIGHT.replace("for i0 N0 :", "for i0 * N0 999999 :").replace("add a0", "sub a0")
+    huge = ANSWER.replace("for i0 N0 :", "for i0 * N0 999999 :").replace("add a0", "sub a0")
     assert what_is_wrong(eager, huge) is None
-    wrong, nonsense = RIGHT.replace("add a0", "sub a0"), "range t0"
-    assert not_shown_wrong(prompt, [wrong, RIGHT, nonsense]) == [RIGHT]
+    wrong, nonsense = ANSWER.replace("add a0", "sub a0"), "range t0"
+    assert not_shown_wrong(prompt, [wrong, ANSWER, nonsense]) == [ANSWER]
     assert not_shown_wrong(prompt, [wrong, nonsense]) == [wrong, nonsense], "none is left"
 
 
@@ -124,7 +91,7 @@ def test_calls_compute_what_their_cpp_does() -> None:
 @pytest.mark.slow
 def test_it_agrees_with_the_judge() -> None:
     """On answers that llms and the teacher gave to PassBench v1, and the judge decided on."""
-    folder = BASELINES / "passbench-v1-likeliest"
+    folder = BASELINES / "passbench-v1"
     if not folder.exists():
         pytest.skip("no records beside the package")
     graphs = {
@@ -133,7 +100,8 @@ def test_it_agrees_with_the_judge() -> None:
     lines = (folder / "answers.jsonl").read_text(encoding="utf-8").splitlines()
     counts: Counter[tuple[bool, bool]] = Counter()
     for record in map(json.loads, lines):
-        prompt = prompt_of(graphs[record["graph"]]) if record["answer"] else None
+        graph = graphs.get(record["graph"])  # six tasks were exchanged since
+        prompt = prompt_of(graph) if graph and record["answer"] else None
         if prompt is None:
             continue
         try:
