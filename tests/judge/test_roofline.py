@@ -1,5 +1,10 @@
 """The physical floor: what is impossible, and what is only fast."""
 
+import time
+
+import numpy as np
+import pytest
+
 from passnet.graph.inputs import make_inputs
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
@@ -9,6 +14,7 @@ from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.worker_process import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings
+from passnet.judge.timing import roofline
 from passnet.judge.timing.roofline import Roofline, measure_roofline, peak_gflops, write_ms
 
 
@@ -54,6 +60,29 @@ class GraphModule(torch.nn.Module):
                 JudgeSettings(limits=WorkerLimits(1024), compile_timeout_s=60, call_timeout_s=10),
             ) as subject:
                 assert Expected(problem, subject).flops == flops
+
+
+def test_waiting_for_the_processor_makes_no_floor_higher(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roofline, "np", _SlowToStart)
+    assert 0.0 < roofline.write_ms(1 << 20) < 20.0
+
+
+class _SlowToStart:
+    """Memory that is written after a wait, as where other work has the processor."""
+
+    uint8 = np.uint8
+
+    @staticmethod
+    def zeros(size: int, dtype: type) -> "_SlowToStart":
+        memory = _SlowToStart()
+        memory.bytes = np.zeros(size, dtype)
+        return memory
+
+    bytes: np.ndarray
+
+    def fill(self, value: int) -> None:
+        time.sleep(0.02)
+        self.bytes.fill(value)
 
 
 def test_what_was_measured_here_is_plausible() -> None:

@@ -53,8 +53,7 @@ def score_intervals(
     tail = (1 - CONFIDENCE) / 2
     intervals = {}
     for name, log_scores in draws.items():
-        low, high = np.exp(np.quantile(log_scores, [tail, 1 - tail]))
-        intervals[name] = Interval(float(low), float(high))
+        intervals[name] = Interval(*map(math.exp, np.quantile(log_scores, [tail, 1 - tail])))
     return intervals
 
 
@@ -73,8 +72,8 @@ def es_intervals(
             math.fsum(math.log(factor(trial.score, t, b, p)) for trial in trials) / len(trials)
             for trials in tasks.values()
         ])  # fmt: skip
-        low, high = np.exp(np.quantile(logs[picks].mean(axis=1), [tail, 1 - tail]))
-        intervals[t] = Interval(float(low), float(high))
+        ends = np.quantile(logs[picks].mean(axis=1), [tail, 1 - tail])
+        intervals[t] = Interval(*map(math.exp, ends))
     return intervals
 
 

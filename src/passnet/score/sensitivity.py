@@ -140,14 +140,13 @@ def _outcome(
 ) -> RuleOutcome:
     logs, num_left_out = _logs(candidates, tasks, rule, picks)
     tail = (1 - CONFIDENCE) / 2
-    lows, highs = np.exp(np.quantile(logs[1:], [tail, 1 - tail], axis=0))
-    values = np.exp(logs[0])
-    ranks = (values[None, :] > values[:, None]).sum(axis=1) + 1
+    lows, highs = np.quantile(logs[1:], [tail, 1 - tail], axis=0)
+    ranks = (logs[0][None, :] > logs[0][:, None]).sum(axis=1) + 1
     scores = {
         name: RuledScore(
-            float(value), Interval(float(min(low, value)), float(max(high, value))), int(rank)
+            math.exp(log), Interval(math.exp(min(low, log)), math.exp(max(high, log))), int(rank)
         )
-        for name, value, low, high, rank in zip(candidates, values, lows, highs, ranks, strict=True)
+        for name, log, low, high, rank in zip(candidates, logs[0], lows, highs, ranks, strict=True)
     }
     if len(candidates) < 2:
         return RuleOutcome(rule, scores, None, None, num_left_out)
