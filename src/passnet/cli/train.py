@@ -169,6 +169,8 @@ def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: P
 @opt.count("--answers", "Answers to each prompt.", "num_answers", default=8)
 @opt.amount("--rate", "The learning rate.", "learning_rate", default=5e-5)
 @opt.amount("--temperature", "The temperature at which answers are drawn.", default=1.0)
+@opt.count("--judge", "Of answers that a run of their loops does not show to be wrong, judge one "
+           "in so many; the others earn what these did.", "judge_every", default=1)  # fmt: skip
 @opt.flag("--timed", "Pay for speed, too, not for correctness alone.", "is_timed")
 @opt.flag("--free", "Let the llm say any word, not only those that the grammar allows.", "is_free")
 @opt.number("--seed", "The seed of what is drawn.", default=0)

@@ -121,6 +121,18 @@ def replaced_share(least_us: Sequence[float], replaced: Collection[int]) -> floa
     return sum(least_us[index] for index in set(replaced)) / total if total else 0.0
 
 
+def correct_reward(speedup: float | None, settings: RewardSettings, replaced: float) -> float:
+    """What a correct answer earns by the lower bound of its speedup, None where it was not timed,
+    and the share of its graph's least time that it replaces.
+
+    Examples:
+        >>> correct_reward(None, DEFAULT_REWARD, replaced=1.0)
+        1.25
+    """
+    factor = 1.0 if speedup is None else speedup
+    return speed_reward(factor, settings.most_speedup) + settings.replaced_weight * replaced
+
+
 def trial_reward(
     trial: Trial,
     settings: RewardSettings = DEFAULT_REWARD,
@@ -144,8 +156,7 @@ def trial_reward(
         return 0.0
     if not is_correct(trial):
         return staged_credit(stage_of(trial), settings, progress)
-    factor = 1.0 if trial.speedup_low is None else trial.speedup_low
-    reward = speed_reward(factor, settings.most_speedup) + settings.replaced_weight * replaced
+    reward = correct_reward(trial.speedup_low, settings, replaced)
     # A slow kernel that is right is never worth less than one that is wrong.
     reward = max(reward, settings.right_form * (1 - progress))
     return min(reward, settings.flagged_at_most) if is_flagged(trial) else reward

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from passnet.agent.files import Files
 from passnet.agent.graph_text import op_times_us
 from passnet.errors import GraphError, InputError, MeasureError
 from passnet.graph.files import graph_from_row
@@ -25,7 +26,13 @@ from passnet.train.loops.prompt import Prompt, loops_prompt
 from passnet.train.loops.run_answer import EagerRun, eager_run, what_is_wrong
 from passnet.train.monitors import MonitorLimits
 from passnet.train.policy import keep_to_grammar
-from passnet.train.reward import DEFAULT_REWARD, replaced_share, staged_credit, trial_reward
+from passnet.train.reward import (
+    DEFAULT_REWARD,
+    correct_reward,
+    replaced_share,
+    staged_credit,
+    trial_reward,
+)
 from passnet.train.sample_log import SampleLog, monitor_callback
 from passnet.train.samples import sample_of
 from passnet.train.sft import CURVE_FILE, curve_callback
@@ -38,6 +45,11 @@ NUM_SUBJECTS = 512
 
 SHOWN_WRONG = "shown wrong"
 """The status of an answer that was not judged, as a run of its loops computes something else."""
+
+RIGHT_WHERE_RUN = "right where run"
+"""The status of an answer of which a run of its loops shows nothing wrong, and which is not one of
+those that are judged.
+"""
 
 NUM_RUNS = 4
 """Runs of a subgraph in eager torch that are kept: its answers come one after the other."""
@@ -53,6 +65,9 @@ class RlSettings:
     Args:
         num_steps: optimiser steps, each on `num_prompts` prompts with `num_answers` answers each.
         stage_steps: over so many steps the credit for stages goes to nothing.
+        judge_every: of answers that a run of their loops does not show to be wrong, one in so many
+            is judged, which takes most of a step; the others earn what a correct one does, times
+            the share of those judged so far that were correct.
         is_timed: pay for speed too, not for correctness alone.
         is_free: answers may have any word, not only those that the grammar allows.
     """
@@ -65,6 +80,7 @@ class RlSettings:
     max_words: int = 220
     max_prompt_words: int = 160
     stage_steps: int = 64
+    judge_every: int = 1
     is_timed: bool = False
     seed: int = 0
     is_free: bool = False
@@ -85,7 +101,7 @@ class Rollout:
 
 class JudgeReward:
     """The judge as the reward of answers in the loops form; each answer to a graph is judged once,
-    and not at all if a run of its loops shows that it is wrong.
+    and not at all if a run of its loops shows that it is wrong, or others are judged in its place.
 
     What the judge cannot say (a busy machine, a failure of ours) gets the mean of its group, so
     that it moves nothing. Each answer goes into the `log`, which the monitors read.
@@ -97,6 +113,9 @@ class JudgeReward:
         self._path = out / ROLLOUTS_FILE
         self._known: dict[tuple[str, str], tuple[JudgedAnswer | None, float]] = {}
         self._num_calls = 0
+        self._num_right = 0
+        self._num_judged = 0
+        self._num_confirmed = 0
         self._stack = ExitStack()
         self.__name__ = "judged"
 
@@ -126,15 +145,19 @@ class JudgeReward:
         rewards = []
         for text, code, specs, name in zip(completions, program, tensors, full, strict=True):
             judged, replaced = self._judged(text, code, specs, name)
-            reward = _reward(judged, progress, replaced)
+            reward = _reward(judged, progress, replaced, self._confirmed_share)
             rewards.append(reward)
             trials = [judged.trial] if judged and judged.trial else []
             num_words = len(text.split())
             number = len(self._log.samples)
             fault = "the judge failed" if reward is None and not trials else None
+            is_right = judged is not None and judged.status == RIGHT_WHERE_RUN
             self._log.put(
-                sample_of(number, step, name, reward, trials, {}, num_tokens=num_words, fault=fault)
-            )
+                sample_of(
+                    number, step, name, reward, trials, {},
+                    num_tokens=num_words, is_right_where_run=is_right, fault=fault,
+                )
+            )  # fmt: skip
             self._writer.write(
                 Rollout(
                     self._num_calls,
@@ -166,12 +189,32 @@ class JudgeReward:
                     shown = JudgedAnswer("wrong", SHOWN_WRONG, seconds, error=wrong)
                     self._known[key] = shown, share
                 else:
-                    self._known[key] = self._judge.judge(subject.graph, files), share
+                    self._known[key] = self._judged_in_turn(subject.graph, files), share
             except (InputError, GraphError, RecursionError):
                 self._known[key] = None, 0.0
             except MeasureError:
                 return JudgedAnswer("not judged", "judge failed", 0.0), 0.0
         return self._known[key]
+
+    def _judged_in_turn(self, graph: Graph, files: Files) -> JudgedAnswer:
+        """What the judge says of one in so many answers that nothing is shown of, and nothing of
+        the others.
+        """
+        self._num_right += 1
+        if (self._num_right - 1) % self._settings.judge_every:
+            return JudgedAnswer("not judged", RIGHT_WHERE_RUN, 0.0)
+        judged = self._judge.judge(graph, files)
+        if judged.verdict != "not judged":
+            self._num_judged += 1
+            self._num_confirmed += judged.verdict == "correct"
+        return judged
+
+    @property
+    def _confirmed_share(self) -> float:
+        """How many of the answers judged so far were correct, with one that was before the first,
+        so that a run does not begin without any reward.
+        """
+        return (1 + self._num_confirmed) / (1 + self._num_judged)
 
 
 def share_of_answer(prompt: Prompt, text: str, least_us: Sequence[float]) -> float:
@@ -184,8 +227,14 @@ def share_of_answer(prompt: Prompt, text: str, least_us: Sequence[float]) -> flo
     return replaced_share(least_us, replaced)
 
 
-def _reward(judged: JudgedAnswer | None, progress: float, replaced: float = 0.0) -> float | None:
-    """What an answer earns; nothing where it is no folder, None where the judge cannot say."""
+def _reward(
+    judged: JudgedAnswer | None, progress: float, replaced: float = 0.0, confirmed: float = 1.0
+) -> float | None:
+    """What an answer earns; nothing where it is no folder, None where the judge cannot say. One
+    that is right where it was run, and was not judged, is correct with a likelihood of `confirmed`.
+    """
+    if judged is not None and judged.status == RIGHT_WHERE_RUN:
+        return confirmed * correct_reward(None, DEFAULT_REWARD, replaced)
     if judged is not None and judged.verdict == "not judged":
         return None
     if judged is not None and judged.status == SHOWN_WRONG:
@@ -219,14 +268,16 @@ def run_rl(
     in `out`: those that it learned by heart would teach it nothing.
 
     Raises:
-        InputError: there is no data or llm, `out` holds a run and `resume` is off, or TRL is
-            missing.
+        InputError: there is no data or llm, `out` holds a run and `resume` is off, speed is to be
+            paid for of answers that are not judged, or TRL is missing.
         TrainingStoppedError: a monitor is beyond its limit.
     """
     require_trl()
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer  # type: ignore[missing-import]
 
+    if settings.is_timed and settings.judge_every > 1:
+        raise InputError("--timed pays for speed, which only the judge knows; leave out --judge")
     if (out / INFO_FILE).exists() and not resume:
         raise InputError(f"{out}: already holds a run; add --resume, or choose another --out")
     _, rows = read_training(folder)

@@ -75,6 +75,9 @@ def _paragraphs(samples: Sequence[Sample]) -> tuple[str, ...]:
     if names:
         found = ", ".join(f"{name} {count}" for name, count in names)
         lines.append(f"Findings that rejected answers: {found}. Their files are in {SAMPLES_FILE}.")
+    if right := sum(each.is_right_where_run for each in samples):
+        share = right / len(samples)
+        lines.append(f"Right where their loops were run, and not judged: {right:,} ({share:.0%}).")
     if unknown:
         lines.append(f"Not judged, and without effect on the llm: {unknown}.")
     return tuple(lines)
@@ -132,7 +135,9 @@ def _draw(steps: Mapping[int, Sequence[Sample]], file: Path) -> None:
     if known:
         left.plot(*zip(*known, strict=True), color=line_style(0).colour, marker="o", markersize=3)
     left.set(xlabel="step", ylabel="mean reward")
-    fields = (("is_correct", "correct"), ("is_cheat", "cheats"), ("flags", "flagged"))
+    fields = [("is_correct", "correct"), ("is_cheat", "cheats"), ("flags", "flagged")]
+    if any(each.is_right_where_run for answers in steps.values() for each in answers):
+        fields.append(("is_right_where_run", "right where run, not judged"))
     for number, (field, label) in enumerate(fields):
         style = line_style(number)
         shares = [100 * _share(answers, field) for answers in steps.values()]

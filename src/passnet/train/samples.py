@@ -24,6 +24,7 @@ class Sample:
         reward: what it earned; None where nothing is known of it.
         statuses: of its trials.
         is_correct: on every graph.
+        is_right_where_run: a run of its loops showed nothing wrong, and it was not judged.
         cheats: names of findings that reject it.
         flags: names of findings for a person to read.
         fails_held_out: on shapes that it has not seen it is wrong, or does not match.
@@ -45,6 +46,7 @@ class Sample:
     reward: float | None
     statuses: tuple[str, ...] = ()
     is_correct: bool = False
+    is_right_where_run: bool = False
     cheats: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     fails_held_out: bool = False
