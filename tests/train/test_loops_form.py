@@ -39,6 +39,12 @@ def test_an_answer_in_symbols_holds_for_other_sizes() -> None:
     torch.testing.assert_close(actual, expected)
 
 
+def test_the_size_of_memory_is_counted_as_it_says() -> None:
+    answer = ANSWER.replace("for i0", "buf b0 float32 % N1 N0 // N1 N0 ; for i0", 1)
+    [source] = answer_sources(loops_prompt(softmax_graph(12, 40)), answer)
+    assert "b0_memory(12)" in source.text, "4 times 3 numbers"
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_loops_are_vectorised_in_each_dtype(dtype: str, tmp_path: Path) -> None:
     if dtype == "bfloat16" and not torch.cpu._is_avx512_supported():
@@ -106,6 +112,8 @@ def test_what_the_teacher_says_can_be_parsed_and_expanded() -> None:
         ("s0 s1", "s0 s7", "'s7' is not known where it is used"),
         ("for i0 N0 :", "for i0 N9 :", "'N9' is no whole number or symbol"),
         ("for i0 N0 :", "for i0 // N0 0 :", "divided by 0"),
+        ("for i0 N0 :", "buf b0 float32 % N0 0 ; for i0 N0 :", "divided by 0"),
+        ("for i0 N0 :", "buf b0 float32 + N0 -99 ; for i0 N0 :", "memory of a size of -87"),
         ("end", "", "ends in the middle"),
     ],
 )

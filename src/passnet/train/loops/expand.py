@@ -17,7 +17,7 @@ from passnet.errors import AuthorError, CutError, GraphError, InputError, PassEr
 from passnet.graph.spec import refs
 from passnet.mine.cut import cut_range, parent_of
 from passnet.train.loops.cpp_text import MemoryLayout, cpp_of_nests
-from passnet.train.loops.language import FusedRange, IndexCall, parse_answer
+from passnet.train.loops.language import FusedRange, Index, parse_answer
 from passnet.train.loops.prompt import Prompt
 from passnet.train.loops.symbols import Symbols
 from passnet.train.loops.teacher import value_names
@@ -131,14 +131,8 @@ def _is_put(fused: FusedRange, name: str) -> bool:
     return any(getattr(step, "memory", None) == name for step in steps)
 
 
-def _size(symbols: Symbols, size: object) -> int:
-    if isinstance(size, IndexCall):
-        left, right = _size(symbols, size.left), _size(symbols, size.right)
-        number = {"+": left + right, "*": left * right}.get(size.name)
-        if number is None:
-            number = left // right if right > 0 else -1
-    else:
-        number = symbols.whole_value(str(size))
+def _size(symbols: Symbols, size: Index) -> int:
+    number = symbols.index_value(size)
     if not 0 <= number < MAX_BUFFER_BYTES:
         raise InputError(f"memory of a size of {number}")
     return number
