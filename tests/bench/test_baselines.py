@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 
 RUN = ROOT / "baselines" / "passbench-v0"
 CANDIDATES = ["eager", "null", "inductor"]
+OTHER_KINDS = ["passbench-v1-single-small", "passbench-v1-classical-small"]
 
 
 @pytest.fixture(scope="module")
@@ -64,21 +65,24 @@ def test_the_page_says_what_the_records_give(scores: list[CandidateScore]) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "start", "end"),
+    ("name", "suite_name", "start", "end"),
     [
-        ("passbench-v1-small", "## A small form", "### The search"),
-        ("passbench-v1-small-search", "### The search", "## What it stands for"),
+        ("passbench-v1-small", "passbench-v1-small", "## A small form", "### The search"),
+        ("passbench-v1-small-search", "passbench-v1-small", "### The search", "## What it stands"),
+        *((name, name, f"### `{name}`", "\n\n- ") for name in OTHER_KINDS),
     ],
 )
-def test_the_tables_of_the_small_form_say_what_the_records_give(
-    name: str, start: str, end: str
+def test_the_tables_of_small_forms_say_what_the_records_give(
+    name: str, suite_name: str, start: str, end: str
 ) -> None:
     folder = ROOT / "baselines" / name
-    suite = load_suite("passbench-v1-small")
+    suite = load_suite(suite_name)
     assert read_json(folder / RUN_FILE, BenchRunInfo).suite_hash == suite.content_hash
     page = (ROOT / "docs" / "passbench.md").read_text(encoding="utf-8")
-    section = page[page.index(start) : page.index(end)]
-    rows = [*read_rows(folder), *read_rows(folder / "choice.jsonl")]
+    first = page.index(start)
+    section = page[first : page.index(end, first)]
+    choice = folder / "choice.jsonl"
+    rows = [*read_rows(folder), *(read_rows(choice) if choice.exists() else [])]
     for item in score_rows(rows):
         label = "what a library would choose" if item.candidate == "choice" else item.candidate
         [line] = re.findall(rf"^\| `?{re.escape(label)}(?:`| ).*\|$", section, re.MULTILINE)
