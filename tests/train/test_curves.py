@@ -1,12 +1,13 @@
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from passnet.records.serialise import SCHEMA_VERSION, write_json
 from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
 from passnet.train.curves import draw_training, learning_curve
-from passnet.train.sft import CURVE_FILE
+from passnet.train.sft import CURVE_FILE, curve_callback
 from passnet.train.summaries import SystemSummary
 
 
@@ -31,6 +32,20 @@ def figures(*names: str) -> list[SystemSummary]:
         SystemSummary(name, 10, 10, n / 10, n / 20, n / 5, None, None, 0)
         for n, name in enumerate(names, 1)
     ]
+
+
+def test_a_run_that_goes_on_counts_the_time_of_those_before_it(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    path = tmp_path / CURVE_FILE
+    path.write_text('{"step": 1, "seconds": 100.0}\n{"step": 2, "sec')
+    state = SimpleNamespace(global_step=2)
+    curve = curve_callback(path, goes_on=True)
+    curve.on_log(None, state, None, {"loss": 0.5, "words": "not a number"})
+    first, second = map(json.loads, path.read_text().splitlines())
+    assert first == {"step": 1, "seconds": 100.0}
+    assert 100 <= second.pop("seconds") <= curve.seconds < 160
+    assert second == {"step": 2, "loss": 0.5}
+    assert curve_callback(path).seconds < 60 and not path.exists(), "one that begins anew"
 
 
 def test_a_learning_curve_is_of_llms_that_differ_in_structures(runs: list[Path]) -> None:

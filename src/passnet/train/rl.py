@@ -318,7 +318,8 @@ def run_rl(
         gradient_checkpointing=False,
         disable_tqdm=True,
     )
-    begun = time.monotonic()
+    has_state = resume and any(states.glob("checkpoint-*"))
+    curve = curve_callback(out / CURVE_FILE, has_state)
     with SampleLog(out, LIMITS) as log, JudgeReward(out, settings, log) as reward:
         trainer = GRPOTrainer(
             model=llm.train(),
@@ -326,15 +327,14 @@ def run_rl(
             args=config,
             train_dataset=Dataset.from_list([_prompt_row(row) for row in rows]),
             processing_class=tokenizer,
-            callbacks=[curve_callback(out / CURVE_FILE), monitor_callback(log)],
+            callbacks=[curve, monitor_callback(log)],
         )
-        has_state = resume and any(states.glob("checkpoint-*"))
         trainer.train(resume_from_checkpoint=True if has_state else None)
     info = replace(
         read_json(start / INFO_FILE, TrainInfo),
         schema_version=SCHEMA_VERSION,
         stage="rl",
-        seconds=round(time.monotonic() - begun, 1),
+        seconds=curve.seconds,
     )
     keep_llm(out, llm, tokenizer, info)
     return info

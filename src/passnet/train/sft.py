@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from passnet.errors import InputError
-from passnet.records.serialise import SCHEMA_VERSION
+from passnet.records.serialise import SCHEMA_VERSION, drop_torn_line, read_lines
 from passnet.train.build import read_training
 from passnet.train.checkpoint import (
     INFO_FILE,
@@ -108,19 +108,19 @@ def run_sft(
         gradient_checkpointing=False,
         disable_tqdm=True,
     )
+    has_state = resume and any(states.glob("checkpoint-*"))
+    curve = curve_callback(out / CURVE_FILE, has_state)
     trainer = SFTTrainer(
         model=llm,
         args=config,
         train_dataset=text_dataset(pairs),
         eval_dataset=text_dataset(pairs_of(watched, 1, 0, settings.max_words)[:60]),
         processing_class=tokenizer,
-        callbacks=[curve_callback(out / CURVE_FILE)],
+        callbacks=[curve],
         optimizers=(_optimizer(llm, settings.learning_rate), None),
     )
-    begun = time.monotonic()
-    has_state = resume and any(states.glob("checkpoint-*"))
     trainer.train(resume_from_checkpoint=True if has_state else None)
-    info = replace(info, stage="sft", seconds=round(time.monotonic() - begun, 1))
+    info = replace(info, stage="sft", seconds=curve.seconds)
     keep_llm(out, llm, tokenizer, info)
     return info
 
@@ -176,18 +176,35 @@ def text_dataset(pairs: Sequence[TextPair]) -> Any:
     )
 
 
-def curve_callback(path: Path) -> Any:
-    """A callback that writes what is logged as JSON lines."""
+def curve_callback(path: Path, goes_on: bool = False) -> Any:
+    """A callback that writes what is logged as JSON lines, each with the `seconds` that training
+    has taken until then. A run that goes on adds to the lines and the time of those before it.
+    """
     import json
 
     from transformers import TrainerCallback
 
     class Curve(TrainerCallback):
+        def __init__(self) -> None:
+            known = [0.0]
+            if goes_on and path.exists():
+                drop_torn_line(path)
+                rows = read_lines(path, dict[str, float])  # type: ignore[arg-type]
+                known += [row.get("seconds", 0.0) for row in rows]
+            else:
+                path.unlink(missing_ok=True)
+            self._begun = time.monotonic() - max(known)
+
+        @property
+        def seconds(self) -> float:
+            return round(time.monotonic() - self._begun, 1)
+
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             numbers = {
                 k: v for k, v in (logs or {}).items() if isinstance(v, int | float) and isfinite(v)
             }
+            line = {"step": state.global_step, "seconds": self.seconds, **numbers}
             with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"step": state.global_step, **numbers}) + "\n")
+                file.write(json.dumps(line) + "\n")
 
     return Curve()
