@@ -16,6 +16,9 @@ from tests.conftest import ROOT
 
 RUN = ROOT / "baselines" / "passbench-v0"
 CANDIDATES = ["eager", "null", "inductor"]
+NUM_JUDGED = {"passbench-v1-classical-small": 45}
+"""Graphs of runs that are not whole; the page says so."""
+
 OTHER_KINDS = ["passbench-v1-single-small", "passbench-v1-classical-small"]
 
 
@@ -90,4 +93,5 @@ def test_the_tables_of_small_forms_say_what_the_records_give(
         correct = 100 * item.suite.columns.subgraph_correct
         for text in (f"{item.suite.score:.3f}", f"{low:.3f} – {high:.3f}", f"{correct:.1f}"):
             assert f" {text} " in line, (text, line)
-        assert item.num_trials == sum(len(task.graphs) for task in suite.tasks)
+        num_graphs = sum(len(task.graphs) for task in suite.tasks)
+        assert item.num_trials == NUM_JUDGED.get(name, num_graphs)
