@@ -50,11 +50,7 @@ def score_intervals(
         "repeats": by_task.mean(axis=0),
         "both": by_task[picks.T, np.arange(NUM_RESAMPLES)].mean(axis=0),
     }
-    tail = (1 - CONFIDENCE) / 2
-    intervals = {}
-    for name, log_scores in draws.items():
-        intervals[name] = Interval(*map(math.exp, np.quantile(log_scores, [tail, 1 - tail])))
-    return intervals
+    return {name: _interval(log_scores) for name, log_scores in draws.items()}
 
 
 def es_intervals(
@@ -65,16 +61,22 @@ def es_intervals(
 ) -> dict[int, Interval]:
     """Intervals of ES_t at every level over the choice of tasks, the same draws for all levels."""
     picks = np.random.default_rng(seed).integers(0, len(tasks), (NUM_RESAMPLES, len(tasks)))
-    tail = (1 - CONFIDENCE) / 2
     intervals = {}
     for t in LEVELS:
         logs = np.array([
             math.fsum(math.log(factor(trial.score, t, b, p)) for trial in trials) / len(trials)
             for trials in tasks.values()
         ])  # fmt: skip
-        ends = np.quantile(logs[picks].mean(axis=1), [tail, 1 - tail])
-        intervals[t] = Interval(*map(math.exp, ends))
+        intervals[t] = _interval(logs[picks].mean(axis=1))
     return intervals
+
+
+def _interval(log_scores: np.ndarray) -> Interval:
+    """The interval of draws of a score, given as logarithms. numpy's exp differs in the last digit
+    from processor to processor.
+    """
+    tail = (1 - CONFIDENCE) / 2
+    return Interval(*map(math.exp, np.quantile(log_scores, [tail, 1 - tail])))
 
 
 def _log_as(trials: Sequence[Measured], b: float, p: float) -> float:
