@@ -68,6 +68,22 @@ def test_what_a_process_runs_while_it_should_stand_still_is_seen() -> None:
         )
 
 
+def test_what_ran_is_counted_once_the_process_has_left_its_processor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By its state it has stopped before that, and the kernel counts what it ran afterwards."""
+    with stopping("while True:\n    stop()\n    spin()\n") as (_, still):
+        before = still._account()
+        seen = [before, before, before]
+
+        def account(self: Standstill, usual: Callable[..., Any] = Standstill._account) -> Any:
+            return seen.pop() if seen else usual(self)
+
+        monkeypatch.setattr(Standstill, "_account", account)
+        spent = still.run(lambda: None)
+    assert not seen and spent.cpu_ns >= 10 * MS and spent.num_waits >= 1
+
+
 def test_a_long_wait_asks_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question takes the processor from a worker that shares it with the judge."""
     pauses: list[float] = []

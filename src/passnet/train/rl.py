@@ -272,12 +272,12 @@ def run_rl(
             paid for of answers that are not judged, or TRL is missing.
         TrainingStoppedError: a monitor is beyond its limit.
     """
+    if settings.is_timed and settings.judge_every > 1:
+        raise InputError("--timed pays for speed, which only the judge knows; leave out --judge")
     require_trl()
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer  # type: ignore[missing-import]
 
-    if settings.is_timed and settings.judge_every > 1:
-        raise InputError("--timed pays for speed, which only the judge knows; leave out --judge")
     if (out / INFO_FILE).exists() and not resume:
         raise InputError(f"{out}: already holds a run; add --resume, or choose another --out")
     _, rows = read_training(folder)

@@ -45,6 +45,9 @@ _STACK_BYTES = 4096
 _ACCOUNT_GRACE_NS = 20_000
 """What one that has stopped may still be seen to run, until it has left its processor."""
 
+_LONGEST_DEPARTURE_S = 1.0
+"""How long one that has stopped may take to leave its processor."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spent:
@@ -174,7 +177,7 @@ class Standstill:
             raise GoneError from cause
         self.await_stop(look, eager_polls)
         wall_ns = time.perf_counter_ns() - start
-        after = self._account()
+        after = self._account_after(before)
         self._before = after
         return Spent(
             after.cpu_ns - before.cpu_ns,
@@ -241,6 +244,19 @@ class Standstill:
             if now == last:
                 return
             last = now
+
+    def _account_after(self, before: _Account) -> _Account:
+        """The account once the last stop is in it. A process has stopped, by its state, a moment
+        before it leaves its processor; only then the kernel counts what it ran there. A machine
+        that runs others on that processor just then makes it a long moment, of which the clock
+        shows nothing.
+        """
+        deadline = time.monotonic() + _LONGEST_DEPARTURE_S
+        after = self._account()
+        while after.num_waits == before.num_waits and time.monotonic() < deadline:
+            time.sleep(_SHORTEST_PAUSE_S)
+            after = self._account()
+        return after
 
     def _account(self) -> _Account:
         ran, waited, *_ = (*self._read(_WAITED, 128).split(), 0, 0)

@@ -261,7 +261,7 @@ class _Interleaving:
                 draws = [fresh.draw() for _ in range(count)]
                 ns = self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
                 if ns is not None:  # the first ones are slow; many calls hide what a burst costs
-                    call_ms = min(call_ms, ns / count / NS_PER_MS)
+                    call_ms = min(call_ms, max(ns / count / NS_PER_MS, SHORTEST_MS))
                     count = max(LEAST_CALLS, min(most, WARM_CALLS, int(plan.burst_ms / call_ms)))
             if call_ms < math.inf:
                 slowest_ms = max(slowest_ms, call_ms)
