@@ -114,6 +114,7 @@ def test_what_the_teacher_says_can_be_parsed_and_expanded() -> None:
         ("for i0 N0 :", "for i0 // N0 0 :", "divided by 0"),
         ("for i0 N0 :", "buf b0 float32 % N0 0 ; for i0 N0 :", "divided by 0"),
         ("for i0 N0 :", "buf b0 float32 + N0 -99 ; for i0 N0 :", "memory of a size of -87"),
+        ("for i0 N0 :", f"buf b0 float32 {30 * 'N1 '}; for i0 N0 :", "buf b0: has more than"),
         ("end", "", "ends in the middle"),
     ],
 )

@@ -6,6 +6,7 @@ pattern may get its arguments, the layouts that arguments and results have in ea
 for the shapes of the graph, and C++ that a compiler may vectorise.
 """
 
+import math
 from collections.abc import Sequence
 
 from passnet.agent.authors.folder_text import RangeSource, pass_folder
@@ -22,7 +23,8 @@ from passnet.train.loops.prompt import Prompt
 from passnet.train.loops.symbols import Symbols
 from passnet.train.loops.teacher import value_names
 
-MAX_BUFFER_BYTES = 2**32
+MAX_BUFFER_ELEMENTS = 2**30
+"""The most elements that memory between nests has: 4 GiB in float32."""
 
 
 def expand_answer(prompt: Prompt, answer: str) -> Files:
@@ -109,6 +111,8 @@ def _range_source(
         if buffer.name in memory or buffer.name in names.values():
             raise InputError(f"buf {buffer.name}: the name has a meaning already")
         shape = tuple(_size(prompt.symbols, size) for size in buffer.shape)
+        if math.prod(shape) > MAX_BUFFER_ELEMENTS:
+            raise InputError(f"buf {buffer.name}: has more than {MAX_BUFFER_ELEMENTS:,} elements")
         memory[buffer.name] = MemoryLayout(buffer.name, buffer.dtype, shape, contiguous(shape))
         scratch.append(buffer.name)
     for name in results:
@@ -133,6 +137,6 @@ def _is_put(fused: FusedRange, name: str) -> bool:
 
 def _size(symbols: Symbols, size: Index) -> int:
     number = symbols.index_value(size)
-    if not 0 <= number < MAX_BUFFER_BYTES:
+    if not 0 <= number <= MAX_BUFFER_ELEMENTS:
         raise InputError(f"memory of a size of {number}")
     return number
