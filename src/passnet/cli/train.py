@@ -180,24 +180,3 @@ def train_rl(folder: Path, start: Path, out: Path, resume: bool, **options: Any)
 
     info = run_rl(folder, start, out, RlSettings(**options), resume)
     click.echo(f"{info.seconds:.0f} s: {out}")
-
-
-@train.command("dpo")
-@click.argument("folder", type=opt.PATH)
-@opt.path("--from", "The folder of the run to begin with.", "start", required=True)
-@opt.out("The folder of the run")
-@opt.resume
-@opt.count("--prompts", "Subgraphs that are asked for.", "num_prompts", default=2400)
-@opt.count("--answers", "Answers to each.", "num_answers", default=3)
-@opt.amount("--temperature", "The temperature at which answers are drawn.", default=1.0)
-@opt.amount("--rate", "The learning rate.", "learning_rate", default=3e-5)
-@opt.amount("--beta", "How strongly the llm is held to what it was.", default=0.1)
-@opt.count("--judge", "Of answers that a run of their loops does not show to be wrong, judge one "
-           "in so many.", "judge_every", default=16)  # fmt: skip
-@opt.number("--seed", "The seed of what is drawn.", default=0)
-def train_dpo(folder: Path, start: Path, out: Path, resume: bool, **options: Any) -> None:
-    """Let an llm answer subgraphs in FOLDER, and prefer its right answers to its wrong ones."""
-    from passnet.train.dpo import DpoSettings, run_dpo
-
-    info = run_dpo(folder, start, out, DpoSettings(**options), resume)
-    click.echo(f"{info.seconds:.0f} s: {out}")

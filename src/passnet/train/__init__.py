@@ -12,7 +12,6 @@ tokenizer          a token for each word
 checkpoint         llms as they are kept, with a model card
 sft                supervised fine-tuning through TRL
 rl                 reinforcement through TRL, with the judge as the reward
-dpo                preference of an llm's own right answers to wrong ones, through TRL
 policy             an llm that answers prompts
 nearest            the nearest neighbour as a baseline
 evaluate           the answers of a system judged on tasks that it has not seen

@@ -55,7 +55,7 @@ class SftSettings:
 
 @dataclass(frozen=True, slots=True)
 class TrainInfo:
-    """What a checkpoint was trained with; `stage` is "untrained", "sft", "rl" or "dpo"."""
+    """What a checkpoint was trained with; `stage` is "untrained", "sft" or "rl"."""
 
     schema_version: int
     stage: str
@@ -149,8 +149,6 @@ _STAGES = {
     "sft": "It was fine-tuned on a teacher's answers, by TRL's `SFTTrainer`.",
     "rl": "It was fine-tuned on a teacher's answers by TRL's `SFTTrainer`, then reinforced with\n"
     "the judge's rewards by `GRPOTrainer`.",
-    "dpo": "It was fine-tuned on a teacher's answers by TRL's `SFTTrainer`, then on which of its\n"
-    "own answers are right by `DPOTrainer`.",
 }
 
 _CARD = """\

@@ -290,7 +290,7 @@ def run_rl(
     llm, tokenizer = load_llm(start)
     if not settings.is_free:
         texts = [row.prompt + "\n" for row in rows]
-        keep_to_grammar(llm, tokenizer, texts, lambda number: subject_of(rows[number]).prompt)
+        keep_to_grammar(llm, tokenizer, texts, lambda number: _subject_of(rows[number]).prompt)
     out.mkdir(parents=True, exist_ok=True)
     states = out / "states"
     config = GRPOConfig(
@@ -384,8 +384,7 @@ def _subject(program: str, tensors: str, full: str) -> _Subject:
     return _Subject(graph_from_row(program, tensors, full[:16]))
 
 
-def subject_of(row: TrainingRow) -> _Subject:
-    """The subgraph of a row, which is kept for a while."""
+def _subject_of(row: TrainingRow) -> _Subject:
     return _subject(row.program, row.tensors, row.full)
 
 
