@@ -24,7 +24,7 @@ from passnet.train.build import (
     read_training,
 )
 from passnet.train.examples import TrainingRow
-from passnet.train.nearest import nearest_answer
+from passnet.train.nearest import NearestNeighbour
 from passnet.train.training_rows import TextPair, first_structures, pairs_of
 
 PROMPT = "sizes N0 e9\na0 : float32 N0\nt0 : float32 N0 = mul a0 F0\nreturn ( t0 )\nanswer"
@@ -142,4 +142,7 @@ def test_a_curve_learns_from_fewer_structures_of_the_same() -> None:
 
 def test_the_nearest_neighbour_is_the_prompt_most_alike() -> None:
     pairs = [TextPair("t0 = relu a0", "one"), TextPair("t0 = add a0 a1", "two")]
-    assert nearest_answer("t0 = add a0 F0", pairs) == "two"
+    assert NearestNeighbour(pairs).answer("t0 = add a0 F0") == "two"
+    repeated = [TextPair("a b a b a b", "long"), TextPair("a b", "short"), TextPair("b a", "no")]
+    assert NearestNeighbour(repeated).answer("a b") == "short"
+    assert NearestNeighbour(repeated).answer("a b a b c") == "long", "3 of 7 pairs, 1 of 4"

@@ -27,7 +27,7 @@ from passnet.train.evaluate import (
 from passnet.train.judging import AnswerJudge
 from passnet.train.loops.prompt import Prompt
 from passnet.train.loops.run_answer import not_shown_wrong
-from passnet.train.nearest import nearest_answer
+from passnet.train.nearest import NearestNeighbour
 from passnet.train.policy import open_policy
 from passnet.train.summaries import (
     PairedGain,
@@ -92,8 +92,8 @@ def compare(
     if data is not None:
         manifest, rows = read_training(data)
         check_apart(rows, read_suite_keys([suite.name]))
-        pairs = pairs_of(rows, 1, 0, 10**6)
-        systems[NEAREST] = lambda prompts: [[nearest_answer(p.text, pairs)] for p in prompts]
+        nearest = NearestNeighbour(pairs_of(rows, 1, 0, 10**6))
+        systems[NEAREST] = lambda prompts: [[nearest.answer(each.text)] for each in prompts]
     for folder in checkpoints:
         _check_unseen(folder, suite)
         systems[folder.name] = _answerer(folder, plan)

@@ -1,28 +1,38 @@
 """The nearest neighbour as a baseline: the answer of the training prompt that is most alike."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from passnet.train.training_rows import TextPair
 
-
-def nearest_answer(prompt: str, pairs: Sequence[TextPair]) -> str:
-    """The answer to the prompt that shares the most pairs of neighbouring words with another."""
-    wanted = _word_pairs(prompt)
-    return max(pairs, key=lambda pair: _likeness(wanted, _word_pairs(pair.prompt))).answer
+WordPairs = Counter[tuple[str, str]]
 
 
-def _word_pairs(text: str) -> Counter[tuple[str, str]]:
+class NearestNeighbour:
+    """Gives prompts the answers that others have."""
+
+    def __init__(self, pairs: Iterable[TextPair]) -> None:
+        self._known = [
+            (counts, counts.total(), pair.answer)
+            for pair in pairs
+            if (counts := _word_pairs(pair.prompt))
+        ]
+
+    def answer(self, prompt: str) -> str:
+        """The answer to the prompt that shares the most pairs of neighbouring words with another,
+        as a share of those that either has; the first of several.
+        """
+        wanted = _word_pairs(prompt)
+        total = wanted.total()
+
+        def likeness(known: tuple[WordPairs, int, str]) -> float:
+            counts, known_total, _ = known
+            shared = sum(min(count, counts.get(each, 0)) for each, count in wanted.items())
+            return shared / (total + known_total - shared)
+
+        return max(self._known, key=likeness)[2]
+
+
+def _word_pairs(text: str) -> WordPairs:
     words = text.split()
     return Counter(zip(words, words[1:], strict=False))
-
-
-def _likeness(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) -> float:
-    """Shared pairs as a share of all, from 0 to 1.
-
-    Examples:
-        >>> _likeness(_word_pairs("a b c"), _word_pairs("a b d"))
-        0.3333333333333333
-    """
-    shared = (one & other).total()
-    return shared / max(1, (one | other).total())
