@@ -1,23 +1,28 @@
 """What answers earn in reinforcement, by the judge, where only some of them are judged."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from passnet.errors import InputError
 from passnet.graph.render import render_program
-from passnet.records.serialise import encode, read_lines
+from passnet.records.serialise import LineWriter, encode, read_lines
+from passnet.train.monitors import MONITORS_FILE, MonitorRecord
 from passnet.train.reward import DEFAULT_REWARD, correct_reward
 from passnet.train.rl import (
     RIGHT_WHERE_RUN,
     ROLLOUTS_FILE,
     SHOWN_WRONG,
+    STATES,
     JudgeReward,
     RlSettings,
     Rollout,
+    forget_redone,
     run_rl,
 )
 from passnet.train.sample_log import SampleLog
+from passnet.train.samples import SAMPLES_FILE, Sample
 from tests.train.softmax import ANSWER, softmax_graph
 
 TURNED = ANSWER.replace("add a0 [ i0 r0 ] a1 [ r0 ]", "add a1 [ r0 ] a0 [ i0 r0 ]")
@@ -50,6 +55,51 @@ def test_answers_that_are_not_judged_earn_what_the_judged_ones_did(tmp_path: Pat
     assert [sample.is_right_where_run for sample in log.samples] == [
         status == RIGHT_WHERE_RUN for status in statuses
     ]
+
+
+def test_credit_for_stages_ends_at_a_step_however_often_the_run_went_on(tmp_path: Path) -> None:
+    graph = softmax_graph()
+    fields = ([render_program(graph.program)], [encode(graph.tensors).decode()], ["softmax"])
+    settings = RlSettings(stage_steps=10)
+    with SampleLog(tmp_path) as log, JudgeReward(tmp_path, settings, log) as reward:
+        earned = [
+            reward([""], [WRONG], *fields, trainer_state=SimpleNamespace(global_step=step))[0]
+            for step in (0, 5, 10, 50)
+        ]
+    assert earned == [DEFAULT_REWARD.matches, pytest.approx(DEFAULT_REWARD.matches / 2), 0, 0]
+
+
+def test_a_run_that_goes_on_forgets_what_its_last_state_does_not_know(tmp_path: Path) -> None:
+    for step in (4, 16, 8):
+        (tmp_path / STATES / f"checkpoint-{step}").mkdir(parents=True)
+    samples = [Sample(number, number // 2, "a graph", 1.0) for number in range(40)]
+    with LineWriter(tmp_path / SAMPLES_FILE) as writer:
+        for sample in samples:
+            writer.write(sample)
+    with LineWriter(tmp_path / MONITORS_FILE) as writer:
+        for step in range(1, 20):
+            writer.write(MonitorRecord(step, ()))
+    with LineWriter(tmp_path / ROLLOUTS_FILE) as writer:
+        for sample in samples:
+            writer.write(Rollout(sample.step, "a graph", "end", 1.0, "ok", (), 0.1))
+    with (tmp_path / ROLLOUTS_FILE).open("a") as file:
+        file.write('{"step": 20, "gra')
+    log = SampleLog(tmp_path)
+    forget_redone(log)
+    with log:
+        assert log.samples == samples[:32]
+    rollouts = list(read_lines(tmp_path / ROLLOUTS_FILE, Rollout))
+    assert [each.step for each in rollouts] == [each.step for each in samples[:32]]
+    records = list(read_lines(tmp_path / MONITORS_FILE, MonitorRecord))
+    assert [each.step for each in records] == list(range(1, 17)), "it was saved after step 16"
+
+
+def test_a_run_with_answers_is_not_begun_anew_by_accident(tmp_path: Path) -> None:
+    pytest.importorskip("trl", reason="needs passnet[train]")
+    with LineWriter(tmp_path / SAMPLES_FILE) as writer:
+        writer.write(Sample(0, 0, "a graph", 1.0))
+    with pytest.raises(InputError, match="add --resume"):
+        run_rl(tmp_path, tmp_path, tmp_path, RlSettings())
 
 
 def test_speed_is_not_paid_for_where_answers_are_not_judged(tmp_path: Path) -> None:

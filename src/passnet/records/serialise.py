@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -121,6 +121,15 @@ def drop_torn_line(path: Path) -> None:
     if end != len(data):
         with path.open("r+b") as stream:
             stream.truncate(end)
+
+
+def drop_lines(path: Path, kind: type[T], is_stale: Callable[[T], bool]) -> None:
+    """Take records out of a JSON-lines file, and a torn last line with them; after a kill all are
+    out or none. Nothing is done where there is no file.
+    """
+    if path.exists():
+        records = read_lines(path, kind, skip_torn=True)
+        replace_file(path, b"".join(encode(each) + b"\n" for each in records if not is_stale(each)))
 
 
 def make_folder(path: Path) -> None:

@@ -15,7 +15,7 @@ from passnet.errors import GraphError, InputError, MeasureError
 from passnet.graph.files import graph_from_row
 from passnet.graph.spec import Graph
 from passnet.judge.settings import TimingPlan
-from passnet.records.serialise import SCHEMA_VERSION, LineWriter, read_json
+from passnet.records.serialise import SCHEMA_VERSION, LineWriter, drop_lines, read_json
 from passnet.train.build import read_training
 from passnet.train.checkpoint import INFO_FILE, TrainInfo, keep_llm, load_llm, require_trl
 from passnet.train.examples import TrainingRow
@@ -34,11 +34,11 @@ from passnet.train.reward import (
     trial_reward,
 )
 from passnet.train.sample_log import SampleLog, monitor_callback
-from passnet.train.samples import sample_of
+from passnet.train.samples import SAMPLES_FILE, sample_of
 from passnet.train.sft import CURVE_FILE, curve_callback
 from passnet.train.training_rows import split_rows_to_watch
 
-ROLLOUTS_FILE = "rollouts.jsonl"
+ROLLOUTS_FILE, STATES = "rollouts.jsonl", "states"
 
 NUM_SUBJECTS = 512
 """So many subgraphs are kept with their prompts: each is asked for once an answer."""
@@ -88,9 +88,9 @@ class RlSettings:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """An answer that was paid: when, for which subgraph, how, and what the judge found."""
+    """An answer that was paid: at which step, for which subgraph, how, and what the judge found."""
 
-    call: int
+    step: int
     graph: str
     answer: str
     reward: float | None
@@ -139,8 +139,8 @@ class JudgeReward:
         **_: Any,
     ) -> list[float]:
         """The rewards of some answers."""
-        progress = min(1.0, self._num_calls / self._settings.stage_steps)
         step = trainer_state.global_step if trainer_state is not None else self._num_calls
+        progress = min(1.0, step / self._settings.stage_steps)
         self._num_calls += 1
         rewards = []
         for text, code, specs, name in zip(completions, program, tensors, full, strict=True):
@@ -160,7 +160,7 @@ class JudgeReward:
             )  # fmt: skip
             self._writer.write(
                 Rollout(
-                    self._num_calls,
+                    step,
                     name,
                     text,
                     reward,
@@ -278,7 +278,7 @@ def run_rl(
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer  # type: ignore[missing-import]
 
-    if (out / INFO_FILE).exists() and not resume:
+    if not resume and any((out / name).exists() for name in (INFO_FILE, SAMPLES_FILE)):
         raise InputError(f"{out}: already holds a run; add --resume, or choose another --out")
     _, rows = read_training(folder)
     _, unlearned = split_rows_to_watch(rows)
@@ -292,7 +292,7 @@ def run_rl(
         texts = [row.prompt + "\n" for row in rows]
         keep_to_grammar(llm, tokenizer, texts, lambda number: _subject_of(rows[number]).prompt)
     out.mkdir(parents=True, exist_ok=True)
-    states = out / "states"
+    states = out / STATES
     config = GRPOConfig(
         output_dir=str(states),
         use_cpu=True,
@@ -320,7 +320,9 @@ def run_rl(
     )
     has_state = resume and any(states.glob("checkpoint-*"))
     curve = curve_callback(out / CURVE_FILE, has_state)
-    with SampleLog(out, LIMITS) as log, JudgeReward(out, settings, log) as reward:
+    log = SampleLog(out, LIMITS)
+    forget_redone(log)
+    with log, JudgeReward(out, settings, log) as reward:
         trainer = GRPOTrainer(
             model=llm.train(),
             reward_funcs=reward,  # type: ignore[arg-type]
@@ -338,6 +340,14 @@ def run_rl(
     )
     keep_llm(out, llm, tokenizer, info)
     return info
+
+
+def forget_redone(log: SampleLog) -> None:
+    """Take answers out of a run that came after its last state: others come in their place."""
+    steps = [int(path.name.rpartition("-")[2]) for path in (log.out / STATES).glob("checkpoint-*")]
+    begins = max(steps, default=0)
+    log.forget_from(begins)
+    drop_lines(log.out / ROLLOUTS_FILE, Rollout, lambda each: each.step >= begins)
 
 
 @lru_cache(NUM_RUNS)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from passnet.jobs.run_folder import last_records
-from passnet.records.serialise import LineWriter, make_folder
+from passnet.records.serialise import LineWriter, drop_lines, make_folder
 from passnet.train.monitors import (
     MONITORS_FILE,
     MonitorLimits,
@@ -55,6 +55,16 @@ class SampleLog:
             self._writer = LineWriter(self.out / SAMPLES_FILE).__enter__()
         self._writer.write(sample)
         self.samples[sample.number : sample.number + 1] = [sample]
+
+    def forget_from(self, step: int) -> None:
+        """Take out what belongs to a step and those after it, which a training that goes on does
+        again. To be called before the log is entered.
+
+        Args:
+            step: of the training, from which on it goes on.
+        """
+        drop_lines(self.out / SAMPLES_FILE, Sample, lambda each: each.step >= step)
+        drop_lines(self.out / MONITORS_FILE, MonitorRecord, lambda each: each.step > step)
 
     def check(self, step: int, logs: Mapping[str, float]) -> MonitorRecord:
         """What the monitors see at a step, kept with the run.
