@@ -92,6 +92,8 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
 @opt.count("--width", "The width of an untrained llm.", default=192)
 @opt.count("--layers", "Its number of layers.", "num_layers", default=4)
 @opt.count("--structures", "Learn from so many structures only.", "num_structures")
+@opt.count("--words", "Rows with more words, of prompt and answer, are left out.", "max_words",
+           default=330)  # fmt: skip
 @opt.number("--seed", "The seed of weights, names and order.", default=0)
 @opt.flag("--float32", "Compute in float32 also where the processor has bfloat16.", "is_float32")
 @opt.flag("--untrained", "Only write the untrained llm, to compare with.", "is_untrained")
