@@ -1,10 +1,11 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from passnet.records.serialise import SCHEMA_VERSION, write_json
+from passnet.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
 from passnet.train.curves import draw_training, learning_curve
 from passnet.train.sft import CURVE_FILE, curve_callback
@@ -53,6 +54,16 @@ def test_a_learning_curve_is_of_llms_that_differ_in_structures(runs: list[Path])
     points = learning_curve(runs, systems)
     assert [(number, each.system) for number, each in points] == [(500, "small"), (4000, "large")]
     assert learning_curve(runs[1:], systems) == []
+
+
+def test_seeds_are_one_point_of_a_learning_curve(runs: list[Path], tmp_path: Path) -> None:
+    info = read_json(runs[1] / INFO_FILE, TrainInfo)
+    other = tmp_path / "large-1"
+    other.mkdir()
+    write_json(other / INFO_FILE, replace(info, settings=replace(info.settings, seed=1)))
+    systems = figures("small", "large", "large-1", "large, 2 seeds")
+    points = learning_curve([runs[0], runs[1], other], systems)
+    assert [(n, each.system) for n, each in points] == [(500, "small"), (4000, "large, 2 seeds")]
 
 
 def test_the_figure_names_what_it_shows(runs: list[Path], tmp_path: Path) -> None:

@@ -145,7 +145,8 @@ def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
     for folder in checkpoints:
         info = read_json(folder / INFO_FILE, TrainInfo)
         alike = replace(info.settings, seed=0, is_bfloat16=False)
-        members.setdefault(repr((info.stage, info.data, alike)), []).append(folder.name)
+        key = repr((info.stage, info.data, info.num_structures, alike))
+        members.setdefault(key, []).append(folder.name)
     names: dict[str, list[str]] = {}
     for folders in members.values():
         if len(folders) > 1:

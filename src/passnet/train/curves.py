@@ -7,6 +7,7 @@ from typing import Any
 
 from passnet.records.serialise import read_json, read_lines
 from passnet.train.checkpoint import INFO_FILE, TrainInfo
+from passnet.train.comparison import seeds_together
 from passnet.train.sft import CURVE_FILE
 from passnet.train.summaries import SystemSummary
 
@@ -36,16 +37,19 @@ def read_curve(folder: Path) -> list[CurvePoint]:
 def learning_curve(
     runs: Sequence[Path], systems: Sequence[SystemSummary]
 ) -> list[tuple[int, SystemSummary]]:
-    """Fine-tuned llms by the number of structures that they learned from; the last of each number.
+    """Fine-tuned llms by the number of structures that they learned from; the last of each number,
+    and llms that differ in their seed alone together.
 
     Nothing where they do not differ in it.
     """
     figures = {each.system: each for each in systems}
+    together = seeds_together(runs)
+    group = {member: name for name, members in together.items() for member in members}
     infos = {folder.name: read_json(folder / INFO_FILE, TrainInfo) for folder in runs}
     points = {
-        info.num_structures: figures[name]
+        info.num_structures: figures[group.get(name, name)]
         for name, info in infos.items()
-        if info.stage == "sft" and name in figures
+        if info.stage == "sft" and group.get(name, name) in figures
     }
     return sorted(points.items()) if len(points) > 1 else []
 
