@@ -43,8 +43,7 @@ def learning_curve(
     Nothing where they do not differ in it.
     """
     figures = {each.system: each for each in systems}
-    together = seeds_together(runs)
-    group = {member: name for name, members in together.items() for member in members}
+    group = {each: name for name, members in seeds_together(runs).items() for each in members}
     infos = {folder.name: read_json(folder / INFO_FILE, TrainInfo) for folder in runs}
     points = {
         info.num_structures: figures[group.get(name, name)]
