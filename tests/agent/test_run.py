@@ -12,8 +12,12 @@ import torch
 
 from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
 from passnet.agent.run import run_agent
+from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings, LlmSettings
+from passnet.bench.run import RunSettings
 from passnet.errors import InputError
+from passnet.judge.processes.worker_process import WorkerParent
+from passnet.judge.settings import JudgeSettings
 from passnet.records.serialise import decode, read_lines
 from passnet.suite.suite import load_suite
 from tests.bench.runs import command, write_small_suite
@@ -226,6 +230,32 @@ def test_an_llm_does_not_work_on_ray(tmp_path: Path, suite: Path) -> None:
     settings = AgentSettings("llm", LlmSettings("scripted"))
     with pytest.raises(InputError, match="--executor ray is for authors that are programs"):
         run_agent(load_suite(str(suite)), settings, tmp_path / "out", on_ray=True)
+
+
+def test_all_attempts_of_a_program_are_judged_by_the_same_processes(
+    tmp_path: Path, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+    start = WorkerParent.start
+
+    def counted(parent: WorkerParent) -> None:
+        started.append(parent)
+        start(parent)
+
+    monkeypatch.setattr(WorkerParent, "start", counted)
+
+    def program(session: Session, seed: int) -> None:
+        session.files = {LIST: '["Fuse"]', "Fuse.py": PATTERN + GOOD}
+        session.call("evaluate", "{}")
+        session.call("submit", "{}")
+
+    judge = JudgeSettings(timing=None)
+    settings = AgentSettings("compiler", run=RunSettings(judge), call="direct", num_attempts=2)
+    made = run_agent(load_suite(str(suite)), settings, tmp_path / "out", program=program)
+    right = {(item.task, item.number): item.is_right for item in made}
+    tasks = {"add_relu": True, "mul_relu": False}
+    assert right == {(task, number): tasks[task] for task in tasks for number in (0, 1)}
+    assert len(started) == 2, "one for the reference, and one for the author"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

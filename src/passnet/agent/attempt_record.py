@@ -1,11 +1,12 @@
 """An attempt that has ended, as a record."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
 from passnet.agent.attempt import UNCHANGED_SCORE, Attempt, Message
-from passnet.agent.evaluator import Evaluator
+from passnet.agent.evaluator import Evaluator, StateJudge
 from passnet.agent.session import Session, task_score
 from passnet.agent.settings import AgentSettings
 from passnet.bench.environment import describe_environment
@@ -19,16 +20,23 @@ MAX_MESSAGE_CHARACTERS = 400_000
 """What is longer in a message is cut in the record."""
 
 
-def attempt_record(session: Session, suite: Suite, settings: AgentSettings, number: int) -> Attempt:
+def attempt_record(
+    session: Session,
+    suite: Suite,
+    settings: AgentSettings,
+    number: int,
+    evaluator: StateJudge | None = None,
+) -> Attempt:
     """The record of an attempt that has ended, the `number`th at its task, from 0.
 
-    What it submits is measured anew if the settings say so.
+    What it submits is measured anew if the settings say so, by `evaluator` or by one of its own.
     """
     best, error = session.best, session.error
     trials: list[Trial] = []
     if settings.is_judged_anew and best is not None:
         try:
-            with Evaluator(settings.run, settings.call) as evaluator:
+            with ExitStack() as stack:
+                evaluator = evaluator or stack.enter_context(Evaluator(settings.run, settings.call))
                 files = session.evaluations[best].files
                 trials = evaluator.judge(session.task, files, session.unseen)
         except PassnetError as cause:

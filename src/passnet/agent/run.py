@@ -6,7 +6,7 @@ import errno
 import importlib.util
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from passnet.agent.attempt import ATTEMPTS_FILE, Attempt, best_state
 from passnet.agent.attempt_record import attempt_record
+from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import write_files
 from passnet.agent.session import Session, new_session
 from passnet.agent.settings import AgentSettings, LlmSettings
@@ -142,12 +143,13 @@ def run_agent(
                 for task in suite.tasks
                 if (task.name, number) not in finished
             ]
-            let_program = partial(_let_program, suite, settings, held_out, program)
+            made: Iterable[Attempt] = ()
             if on_ray:
-                opener = partial(_open_program, let_program, settings)
+                opener = partial(_open_program, suite, settings, held_out, program)
                 made = run_actors(missing, opener, num_workers, device_of(settings.run))
-            else:
-                made = map(let_program, missing)
+            elif missing:
+                author = _ProgramAuthor(suite, settings, held_out, program)
+                made = map(stack.enter_context(author).attempt, missing)
             for attempt in made:
                 keep(attempt)
         elif len(finished) < len(suite.tasks) * settings.num_attempts:
@@ -223,29 +225,48 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
         raise AuthorError(f"llm {llm}: {text}")
 
 
-def _open_program(
-    let_program: Callable[[tuple[Task, int]], Attempt], settings: AgentSettings
-) -> Callable[[tuple[Task, int]], Attempt]:
-    """What makes attempts on a machine of a cluster, which has the device that is judged on."""
-    find_device(settings.run.judge.device)
-    return let_program
+class _ProgramAuthor:
+    """An author that is a program, with processes that judge all its attempts, one after another:
+    to start them takes longer than to judge most attempts.
+    """
 
+    def __init__(
+        self,
+        suite: Suite,
+        settings: AgentSettings,
+        held_out: Suite | None,
+        program: Author | None,
+    ) -> None:
+        self._suite = suite
+        self._settings = settings
+        self._held_out = held_out
+        self._author = program or program_author(settings.author, settings.limits.turns)
+        self._evaluator = Evaluator(settings.run, settings.call)
 
-def _let_program(
-    suite: Suite,
-    settings: AgentSettings,
-    held_out: Suite | None,
-    program: Author | None,
-    item: tuple[Task, int],
-) -> Attempt:
-    """An attempt of an author that is a program: its task and number."""
-    task, number = item
-    author = program or program_author(settings.author, settings.limits.turns)
-    session = new_session(task, settings, held_out)
-    with session.evaluator:
+    def __enter__(self) -> _ProgramAuthor:
+        self._evaluator.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._evaluator.__exit__(*error)
+
+    def attempt(self, item: tuple[Task, int]) -> Attempt:
+        """An attempt at a task: its task and number."""
+        task, number = item
+        session = new_session(task, self._settings, self._held_out, self._evaluator)
         try:
-            author(session, settings.seed + number)
+            self._author(session, self._settings.seed + number)
         except AuthorError as cause:
             session.ending, session.error = "error", str(cause)
-    session.num_turns = session.turn
-    return attempt_record(session, suite, settings, number)
+        session.num_turns = session.turn
+        return attempt_record(session, self._suite, self._settings, number, self._evaluator)
+
+
+def _open_program(
+    suite: Suite, settings: AgentSettings, held_out: Suite | None, program: Author | None
+) -> Callable[[tuple[Task, int]], Attempt]:
+    """What makes attempts on a machine of a cluster, which has the device that is judged on; its
+    processes end with it.
+    """
+    find_device(settings.run.judge.device)
+    return _ProgramAuthor(suite, settings, held_out, program).__enter__().attempt

@@ -186,9 +186,16 @@ class Session:
         return f"submitted: the state of evaluation {self.best}, {how}"
 
 
-def new_session(task: Task, settings: AgentSettings, held_out: Suite | None) -> Session:
-    """The session of an attempt that begins; its evaluator is still to be entered."""
-    evaluator = Evaluator(settings.run, settings.call)
+def new_session(
+    task: Task,
+    settings: AgentSettings,
+    held_out: Suite | None,
+    evaluator: StateJudge | None = None,
+) -> Session:
+    """The session of an attempt that begins, judged by `evaluator`, or by one of its own, which is
+    still to be entered.
+    """
+    evaluator = evaluator or Evaluator(settings.run, settings.call)
     unseen = held_out_graphs(held_out, task.name)
     session = Session(task, evaluator, unseen, settings.is_guarded)
     if settings.kernels is not None:
