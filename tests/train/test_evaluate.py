@@ -20,7 +20,7 @@ from passnet.train.evaluate import (
     teacher_answers,
 )
 from passnet.train.judging import JudgedAnswer
-from passnet.train.rl import _filled, _reward
+from passnet.train.loops_reward import _filled, _reward
 from passnet.train.summaries import log_scores, paired_gain, summary
 
 

@@ -15,7 +15,7 @@ from passnet.train.examples import whole_or_ranges
 from passnet.train.loops.expand import answer_sources, expand_answer
 from passnet.train.loops.language import parse_answer, print_answer
 from passnet.train.loops.prompt import loops_prompt
-from passnet.train.rl import share_of_answer
+from passnet.train.loops_reward import share_of_answer
 from tests.train.softmax import ANSWER, SOFTMAX, softmax_graph
 
 

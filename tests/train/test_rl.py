@@ -8,19 +8,16 @@ import pytest
 from passnet.errors import InputError
 from passnet.graph.render import render_program
 from passnet.records.serialise import LineWriter, encode, read_lines
-from passnet.train.monitors import MONITORS_FILE, MonitorRecord
-from passnet.train.reward import DEFAULT_REWARD, correct_reward
-from passnet.train.rl import (
+from passnet.train.loops_reward import (
     RIGHT_WHERE_RUN,
     ROLLOUTS_FILE,
     SHOWN_WRONG,
-    STATES,
     JudgeReward,
-    RlSettings,
     Rollout,
-    forget_redone,
-    run_rl,
 )
+from passnet.train.monitors import MONITORS_FILE, MonitorRecord
+from passnet.train.reward import DEFAULT_REWARD, correct_reward
+from passnet.train.rl import STATES, RlSettings, forget_redone, run_rl
 from passnet.train.sample_log import SampleLog
 from passnet.train.samples import SAMPLES_FILE, Sample
 from tests.train.softmax import ANSWER, softmax_graph
@@ -40,7 +37,7 @@ def test_answers_that_are_not_judged_earn_what_the_judged_ones_did(tmp_path: Pat
     fields = ([render_program(graph.program)], [encode(graph.tensors).decode()], ["softmax"])
     with (
         SampleLog(tmp_path) as log,
-        JudgeReward(tmp_path, RlSettings(judge_every=2), log) as reward,
+        JudgeReward(tmp_path, log, judge_every=2) as reward,
     ):
         earned = reward([""] * len(answers), answers, *(len(answers) * each for each in fields))
     statuses = [row.status for row in read_lines(tmp_path / ROLLOUTS_FILE, Rollout)]
@@ -60,8 +57,7 @@ def test_answers_that_are_not_judged_earn_what_the_judged_ones_did(tmp_path: Pat
 def test_credit_for_stages_ends_at_a_step_however_often_the_run_went_on(tmp_path: Path) -> None:
     graph = softmax_graph()
     fields = ([render_program(graph.program)], [encode(graph.tensors).decode()], ["softmax"])
-    settings = RlSettings(stage_steps=10)
-    with SampleLog(tmp_path) as log, JudgeReward(tmp_path, settings, log) as reward:
+    with SampleLog(tmp_path) as log, JudgeReward(tmp_path, log, stage_steps=10) as reward:
         earned = [
             reward([""], [WRONG], *fields, trainer_state=SimpleNamespace(global_step=step))[0]
             for step in (0, 5, 10, 50)

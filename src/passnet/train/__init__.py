@@ -11,7 +11,8 @@ augment            a row under other names
 tokenizer          a token for each word
 checkpoint         llms as they are kept, with a model card
 sft                supervised fine-tuning through TRL
-rl                 reinforcement through TRL, with the judge as the reward
+loops_reward       the judge as the reward of answers in loops
+rl                 reinforcement through TRL, with that reward
 policy             an llm that answers prompts
 nearest            the nearest neighbour as a baseline
 evaluate           the answers of a system judged on tasks that it has not seen
