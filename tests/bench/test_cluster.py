@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import time
-from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,34 +18,11 @@ from passnet.errors import InputError
 from passnet.jobs.actors import this_machine
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.suite.suite import Suite, load_suite
+from tests.bench.ray_actors import judges_of
 from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
 from tests.judge.folders import GOOD, write_passes
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-
-
-def children(pid: int) -> list[int]:
-    """The processes that a process started, and those that these started."""
-    below: list[int] = []
-    with suppress(OSError):  # it has ended
-        for task in Path(f"/proc/{pid}/task").glob("*/children"):
-            for child in map(int, task.read_text().split()):
-                below += [child, *children(child)]
-    return below
-
-
-def judges_of(driver: int) -> list[int]:
-    """The actors of a driver that judge: those that started parents of workers."""
-    named = {}
-    for pid in children(driver):
-        with suppress(OSError):  # it has ended
-            named[pid] = Path(f"/proc/{pid}/cmdline").read_bytes()
-    return [
-        pid
-        for pid, words in named.items()
-        if words.startswith(b"ray::_Actor")
-        and any(b"zygote" in named.get(child, b"") for child in children(pid))
-    ]
 
 
 @needs_ray
