@@ -169,10 +169,19 @@ def outputs(graph: Graph, kind: InputKind, seed: int) -> list[torch.Tensor]:
     return [output for output in given if isinstance(output, torch.Tensor)]
 
 
+NOT_ALL_FINITE = {
+    "zeros-cat-zeros_like-b03bad0b": 0.4,  # a mask of zero and minus infinity
+    "matmul-acos-truediv-9327afef": 0.3,  # products beyond one have no arc cosine
+}
+"""Tasks of which outputs hold what is not finite, with the share that is at least."""
+
+
 def check_runs(graph: SuiteGraph) -> None:
     """It runs on fresh and extreme inputs, is finite on fresh ones, and varies."""
     first, second = (outputs(graph.graph, "fresh", seed) for seed in (1, 2))
-    assert all(output.isfinite().all() for output in (*first, *second)), graph.name
+    least = NOT_ALL_FINITE.get(graph.task, 1.0)
+    for output in (*first, *second):
+        assert output.isfinite().double().mean() >= least, graph.name
     assert varies(graph.graph), graph.name
     assert not all(map(torch.equal, first, second)), graph.name
     outputs(graph.graph, "extreme", 3)
@@ -197,7 +206,17 @@ def test_a_few_graphs_of_shipped_suites_run_on_fresh_whole_numbers():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("passbench-v0", 135), ("passbench-v0-classical", 107), ("passbench-v0-single", 111)],
+    [
+        ("passbench-v0", 135),
+        ("passbench-v0-classical", 107),
+        ("passbench-v0-single", 111),
+        ("passbench-v1", 213),
+        ("passbench-v1-held-out", 2),
+        ("passbench-v1-classical", 42),
+        ("passbench-v1-classical-held-out", 5),
+        ("passbench-v1-single", 83),
+        ("passbench-v1-single-held-out", 41),
+    ],
 )
 def test_all_graphs_of_shipped_suites_run_on_fresh_whole_numbers(name: str, count: int):
     graphs = whole_number_graphs(name)
