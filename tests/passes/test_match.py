@@ -1,5 +1,6 @@
 """Where a pattern stands in a graph, and what its parameters stand for."""
 
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,13 @@ import torch
 import torch.fx
 from expecttest import assert_expected_inline
 
+from passnet.agent.authors.folder_text import pattern_text
+from passnet.graph.build import build
+from passnet.passes.graph_index import GraphIndex
+from passnet.passes.match import each_match
+from passnet.passes.matched import Match
+from passnet.passes.pattern import make_pattern
+from passnet.suite.suite import load_suite
 from tests.passes.graphs import assert_same, code, pass_of, rewritten
 
 F = torch.nn.functional
@@ -263,3 +271,18 @@ def test_a_literal_integer_stands_for_the_sizes_that_it_is_repeated_to() -> None
     assert num_matches(lambda x: F.avg_pool2d(x, (2, 2)).mean((2,)), pooled) == 1
     assert num_matches(lambda x: F.avg_pool2d(x, (2, 1)).mean(2), pooled) == 0
     assert num_matches(lambda x: F.avg_pool2d(x, 2).mean((2, 2)), pooled) == 0
+
+
+def test_each_op_of_a_suite_written_as_a_pattern_is_found_in_its_own_graph() -> None:
+    num_found = {}
+    for item in load_suite("passbench-v1-single").graphs:
+        params = ", ".join(param.name for param in item.graph.program.params)
+        body = textwrap.indent(pattern_text(item.graph), "    ")
+        names = {"torch": torch, "device": torch.device, "inf": torch.inf}
+        exec(f"def pattern({params}):\n{body}", names)
+        found: list[Match] = []
+        graph = build(item.graph.program).graph
+        each_match(make_pattern(item.name, names["pattern"]), GraphIndex(graph), found.append)
+        num_found[item.name] = len(found)
+    assert len(num_found) == 624
+    assert [name for name, number in num_found.items() if not number] == []

@@ -55,6 +55,10 @@ EQUAL: dict[str, list[Written]] = {
         C(F.softmax, X, dim=-1, _stacklevel=5, dtype=None),
     ],
     "relu, Python function": [C(F.relu, X), C(F.relu, X, False), C(F.relu, X, inplace=False)],
+    "sigmoid, by Dynamo and by a trace": [
+        C("sigmoid", X), C(F.sigmoid, X), C(F.sigmoid, input=X),
+    ],
+    "tanh, by Dynamo and by a trace": [C("tanh", X), C(F.tanh, X)],
     "relu, built-in": [C(torch.relu, X), C(torch.relu, input=X)],
     "conv2d, one number a pair": [
         C(torch.conv2d, X, W), C(torch.conv2d, X, W, None), C(torch.conv2d, X, W, None, 1),

@@ -58,6 +58,14 @@ _OPERATORS_OF_METHODS: dict[str, Any] = {
 }
 """Methods behind operators -> the operator: `x.__eq__(y)` is `x == y`."""
 
+_METHODS_OF_FUNCTIONS: dict[Any, str] = {
+    torch.nn.functional.sigmoid: "sigmoid",
+    torch.nn.functional.tanh: "tanh",
+}
+"""Functions that call a method and do nothing else -> the method, which is what a trace of a
+pattern has in their place.
+"""
+
 _DEFAULT = object()
 """Stands for an argument that is left to its default."""
 
@@ -77,6 +85,8 @@ def normal_forms(node: torch.fx.Node) -> Iterator[CanonicalCall]:
     the one that torch would call; others count where a value may also be a literal.
     """
     target, op = node.target, node.op
+    if op == "call_function" and (method := _METHODS_OF_FUNCTIONS.get(target)) is not None:
+        target, op = method, "call_method"
     if op == "call_method" and (function := _OPERATORS_OF_METHODS.get(str(target))) is not None:
         target, op = function, "call_function"
     if op == "call_method":
