@@ -14,6 +14,7 @@ from itertools import combinations, pairwise
 
 import torch
 
+from passnet.agent.authors.float16_products import is_slow_product
 from passnet.agent.authors.lowered_ranges import Span, spans_between_libraries, value_strides
 from passnet.agent.authors.products import is_product
 from passnet.errors import CutError, FusionError, GraphError
@@ -133,7 +134,7 @@ class _GraphRanges:
         self._products = [
             (number, number + 1)
             for number, op in enumerate(self._parent.ops)
-            if is_product(op, self._parent.specs)
+            if is_product(op, self._parent.specs) or is_slow_product(op, self._parent.specs)
         ]
 
     def ranges(

@@ -3,6 +3,7 @@
 import platform
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -50,6 +51,21 @@ def processor_name() -> str:
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
+
+
+FLOAT16_ARITHMETIC = {"avx512_fp16", "amx_fp16", "fphp", "asimdhp"}
+"""What the kernel calls it if a processor computes in float16: of x86, and of ARM."""
+
+
+@cache
+def multiplies_float16() -> bool:
+    """Whether the processor has arithmetic in float16; where that is not known, it is said to."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return True
+    flags = [line for line in text.splitlines() if line.startswith(("flags", "Features"))]
+    return not flags or not FLOAT16_ARITHMETIC.isdisjoint(flags[0].split())
 
 
 def torch_minor_version() -> str:

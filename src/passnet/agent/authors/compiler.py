@@ -2,7 +2,8 @@
 
 Every op that Inductor computes in a kernel of its own is replaced, in ranges as long as can be; ops
 that call a library stay. Where the rules allow ops of torch, a graph that is nothing but a product
-is given to oneDNN, and one of nothing but calls of libraries and views is replaced by these calls.
+is given to oneDNN, one of nothing but calls of libraries and views is replaced by these calls, and
+products of float16 are computed in float32 where the processor has no arithmetic in float16.
 Nothing is tuned: this is what a compiler does for a graph, within the rules of passes, as a
 baseline for authors and a teacher of theirs.
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from passnet.agent.attempt import VariantResult
 from passnet.agent.authors.cpp_source import cpp_source
+from passnet.agent.authors.float16_products import float16_passes, is_slow_product
 from passnet.agent.authors.folder_text import RangeSource, pass_folder, pattern_text
 from passnet.agent.authors.language import device_of
 from passnet.agent.authors.launch_rules import BlockSizes
@@ -188,21 +190,32 @@ class TaskCompiler:
             source for number, plan in enumerate(plans) for source in self.sources(number, plan)
         ]
         files = pass_folder(sources, self.session.is_strided) if sources else {}
-        if not self.library_forms:
+        cuts = [self._float16_products(number) for number in range(len(self.graphs))]
+        calls = [form for form, made in zip(self.library_forms, cuts, strict=True) if not made]
+        passes = float16_passes(sum(cuts, [])) | library_passes(list(filter(None, calls)))
+        if not passes:
             return files
-        passes = library_passes(self.library_forms)
         names = [*json.loads(files.get(LIST_FILE, "[]")), *(Path(name).stem for name in passes)]
         return {**files, **passes, LIST_FILE: json.dumps(names)}
 
     @cached_property
-    def library_forms(self) -> list[LibraryForm]:
-        """The graphs of nothing but calls of libraries, where the rules allow to make them."""
-        forms = []
-        for lowering, graph in zip(self.lowerings, self.graphs, strict=True):
+    def library_forms(self) -> list[LibraryForm | None]:
+        """The graphs of nothing but calls of libraries, where the rules allow to make them; None in
+        the place of others.
+        """
+        forms: list[LibraryForm | None] = [None] * len(self.graphs)
+        for number, (lowering, graph) in enumerate(zip(self.lowerings, self.graphs, strict=True)):
             if self.calls_libraries and lowering.is_library_only:
                 with suppress(AuthorError, CutError, GraphError):
-                    forms.append(library_form(lowering.whole(), graph.name))
+                    forms[number] = library_form(lowering.whole(), graph.name)
         return forms
+
+    def _float16_products(self, number: int) -> list[Graph]:
+        """The products of a graph that are computed in float32, where the rules allow that."""
+        if not self.calls_libraries:
+            return []
+        cuts = self.lowerings[number].single_ops(is_slow_product)
+        return [cut for cut in cuts if pattern_text(cut) not in self.dropped]
 
     def evaluate(self, plans: Sequence[CompilePlan]) -> bool:
         """Write the folder of some plans and have it judged; False where nothing is to be judged.
@@ -282,4 +295,5 @@ class TaskCompiler:
 
     def _patterns(self, number: int) -> list[str]:
         sources = self.sources(number, self.plans[number])
-        return [pattern_text(source.lowered.cut) for source in sources]
+        cuts = [*(source.lowered.cut for source in sources), *self._float16_products(number)]
+        return list(dict.fromkeys(map(pattern_text, cuts)))

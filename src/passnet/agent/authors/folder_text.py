@@ -100,7 +100,12 @@ def pattern_text(cut: Graph) -> str:
     lines = [render_statement(statement) for statement in cut.program.body]
     returned = ", ".join(name for arg in cut.program.outputs for name in refs(arg))
     text = "\n".join([*lines, f"return {returned}"])
-    return "\n".join([*(line for line, use in PATTERN_IMPORTS.items() if use in text), text])
+    return "\n".join([*pattern_imports(text), text])
+
+
+def pattern_imports(text: str) -> list[str]:
+    """The lines that import what statements use besides torch."""
+    return [line for line, use in PATTERN_IMPORTS.items() if use in text]
 
 
 def pass_folder(sources: Sequence[RangeSource], is_strided: bool = False) -> Files:

@@ -1,6 +1,6 @@
 """Ranges of a graph's ops that generated kernels can compute, cut out and lowered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from passnet.errors import AuthorError, CutError, FusionError, GraphError, PassE
 from passnet.graph.build import build
 from passnet.graph.device import retarget
 from passnet.graph.fake import fake_input, restored_state
-from passnet.graph.spec import Graph, Program
+from passnet.graph.spec import Graph, Op, Program, TensorSpec
 from passnet.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.fusion import FusionPlan, fusion_plan
 from passnet.mine.schedule import TargetDevice
@@ -63,6 +63,7 @@ class GraphLowering:
     ) -> None:
         self._where = where
         self._device: TargetDevice = device
+        self._first_op = first_op
         single = Graph(single_assignment(graph.program), graph.tensors)
         try:
             specs = inferred_specs(single)
@@ -95,6 +96,15 @@ class GraphLowering:
             CutError: it cannot be cut out.
         """
         return cut_range(self._parent, 0, len(self._program.ops))
+
+    def single_ops(self, is_wanted: Callable[[Op, Mapping[str, TensorSpec]], bool]) -> list[Graph]:
+        """The ops that are wanted, told them and the specs of values, each as a graph."""
+        cuts = []
+        for number in range(self._first_op, len(self._parent.ops)):
+            if is_wanted(self._parent.ops[number], self._parent.specs):
+                with suppress(CutError):
+                    cuts.append(cut_range(self._parent, number, number + 1))
+        return cuts
 
     def lowered(self, span: Span, options: Options) -> LoweredRange | None:
         """The range of a span; None where it cannot be cut out or lowered."""

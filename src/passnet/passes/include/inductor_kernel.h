@@ -223,14 +223,18 @@ inline auto mod(T a, U b) {
     return std::fmod(a, b);
 }
 
+// The comparison first: chosen one in the other, the compiler makes branches of both, which are
+// missed at every other number and keep loops from being vectorised.
 template <typename T>
 inline T max_propagate_nan(T a, T b) {
-  return a != a ? a : (a > b ? a : b);
+  T larger = a > b ? a : b;
+  return a != a ? a : larger;
 }
 
 template <typename T>
 inline T min_propagate_nan(T a, T b) {
-  return a != a ? a : (a < b ? a : b);
+  T smaller = a < b ? a : b;
+  return a != a ? a : smaller;
 }
 
 // The place of the smallest or largest value, the first one of equal values.
