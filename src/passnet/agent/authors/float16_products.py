@@ -14,7 +14,7 @@ from passnet.agent.authors.folder_text import pattern_imports, pattern_text
 from passnet.agent.authors.products import LINEARS, MATMULS
 from passnet.agent.files import Files
 from passnet.graph.render import render_statement
-from passnet.graph.spec import Graph, Op, Ref, TensorSpec
+from passnet.graph.spec import Graph, Op, Ref, TensorSpec, refs
 from passnet.passes.hardware import multiplies_float16
 
 MODULES = ("torch", "torch.nn.functional")
@@ -110,12 +110,12 @@ def _pass_text(pattern: str, cuts: Sequence[Graph]) -> str:
         ", ".join(f"({spec.shape}, torch.{spec.dtype})" for spec in cut.tensors) for cut in cuts
     )
     [statement] = first.program.body
-    [made] = first.program.outputs
+    [made] = [name for arg in first.program.outputs for name in refs(arg)]
     halves = [spec.name for spec in first.tensors if spec.dtype == "float16"]
     lines = [
         *(f"{name} = {name}.float()" for name in halves),
         render_statement(statement),
-        f"return {made.name}.half()",
+        f"return {made}.half()",
     ]
     return PASS.format(
         num_forms=len(forms),
