@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passnet.agent.authors import float16_products
 from passnet.agent.authors.cpp_source import cpp_source
 from passnet.agent.authors.folder_text import RangeSource, pass_folder
 from passnet.agent.authors.lowered_ranges import GraphLowering
@@ -57,6 +58,17 @@ def test_equal_ranges_come_once_with_all_their_places() -> None:
     assert len(ranges) == 2, "products are in no range that was asked for"
     twice, _ = net_ranges([*graphs, *graphs])
     assert [len(each.places) for each in twice] == [2 * len(each.places) for each in ranges]
+
+
+@pytest.mark.parametrize("computes_in_float16", [False, True])
+def test_a_product_of_float16_is_a_range_where_float32_is_faster(
+    computes_in_float16: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(float16_products, "multiplies_float16", lambda: computes_in_float16)
+    net = torch.nn.Sequential(torch.nn.Conv2d(8, 16, 3), torch.nn.Tanh()).half()
+    ranges, _ = net_ranges(captured(net, torch.randn(1, 8, 20, 20).half()))
+    is_range = ("torch.conv2d",) in {each.key.ops for each in ranges}
+    assert is_range is not computes_in_float16
 
 
 def test_ops_of_a_pass_that_is_known_are_a_range_with_a_product_in_it_too() -> None:
