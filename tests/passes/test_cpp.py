@@ -280,24 +280,31 @@ def test_the_text_that_a_kernel_returns_is_raised_as_an_error(cache: Path) -> No
         first(torch.tensor([4]), 3)
 
 
-def test_expm1_of_loops_is_right_for_every_kind_of_float(cache: Path) -> None:
+@pytest.mark.parametrize(
+    ("function", "most_ulp"), [("expm1", 1.6), ("asin", 1.5), ("acos", 1.5), ("atan", 2.5)]
+)
+def test_a_function_of_loops_is_right_for_every_kind_of_float(
+    function: str, most_ulp: float, cache: Path
+) -> None:
     source = """
 #include "inductor_kernel.h"
 extern "C" void run(const float* x, float* y, int64_t n) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = inductor::expm1(x[i]);
+  for (int64_t i = 0; i < n; i++) y[i] = inductor::FUNCTION(x[i]);
 }
-"""
+""".replace("FUNCTION", function)
     bits = np.arange(0, 2**32, 4096, dtype=np.uint32) + np.uint32(1234)
-    special = np.float32([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 88.7, 88.73, -17.4, -88.0])
+    special = np.float32(
+        [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 88.7, 88.73, -17.4, -88.0, 1.0, -1.0, 0.5, -0.5]
+    )
     x = torch.from_numpy(np.concatenate([bits.view(np.float32), special]))
     actual = torch.empty_like(x)
     cpp.kernel(source, "run")(x, actual, x.numel())
-    exact = torch.expm1(x.double())
+    exact = getattr(torch, function)(x.double())
     expected = exact.float()
     assert torch.equal(actual.isnan(), expected.isnan())
     assert torch.equal(actual[expected.isinf()], expected[expected.isinf()])
     assert torch.equal(actual.signbit()[expected == 0], expected.signbit()[expected == 0])
     known = expected.isfinite()
     places = torch.from_numpy(np.spacing(expected[known].abs().numpy())).double()
-    assert ((actual.double() - exact)[known].abs() / places).max() < 1.6
+    assert ((actual.double() - exact)[known].abs() / places).max() < most_ulp
