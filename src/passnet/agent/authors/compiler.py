@@ -210,11 +210,16 @@ class TaskCompiler:
                     forms[number] = library_form(lowering.whole(), graph.name)
         return forms
 
-    def _float16_products(self, number: int) -> list[Graph]:
-        """The products of a graph that are computed in float32, where the rules allow that."""
+    @cached_property
+    def _slow_products(self) -> list[list[Graph]]:
+        """The products of each graph that are faster in float32, where the rules allow that."""
         if not self.calls_libraries:
-            return []
-        cuts = self.lowerings[number].single_ops(is_slow_product)
+            return [[] for _ in self.graphs]
+        return [lowering.single_ops(is_slow_product) for lowering in self.lowerings]
+
+    def _float16_products(self, number: int) -> list[Graph]:
+        """The products of a graph that get a pass."""
+        cuts = self._slow_products[number]
         return [cut for cut in cuts if pattern_text(cut) not in self.dropped]
 
     def evaluate(self, plans: Sequence[CompilePlan]) -> bool:

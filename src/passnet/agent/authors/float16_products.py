@@ -1,6 +1,6 @@
 """Products and convolutions of float16 in float32, on processors without arithmetic in float16.
 
-There eager torch converts number by number: on an AMD EPYC (Turin) it takes 3 to 35 times as long
+There eager torch converts number by number: on an AMD EPYC (Turin) it takes up to 35 times as long
 as converting the arguments as a whole, multiplying in float32 and rounding the result, which is the
 same number or its neighbour. Small products, and those of a few rows with a matrix of weights,
 are faster as they are. Attention and transposed convolutions are left out: eager torch rounds
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from passnet.agent.authors.folder_text import pattern_imports, pattern_text
-from passnet.agent.authors.products import LINEARS, MATMULS
+from passnet.agent.authors.products import LINEARS, MATMULS, argument_forms
 from passnet.agent.files import Files
 from passnet.graph.render import render_statement
 from passnet.graph.spec import Graph, Op, Ref, TensorSpec, refs
@@ -105,10 +105,7 @@ def float16_passes(cuts: Sequence[Graph]) -> Files:
 
 
 def _pass_text(pattern: str, cuts: Sequence[Graph]) -> str:
-    first = cuts[0]
-    forms = dict.fromkeys(
-        ", ".join(f"({spec.shape}, torch.{spec.dtype})" for spec in cut.tensors) for cut in cuts
-    )
+    first, forms = cuts[0], argument_forms(cuts)
     [statement] = first.program.body
     [made] = [name for arg in first.program.outputs for name in refs(arg)]
     halves = [spec.name for spec in first.tensors if spec.dtype == "float16"]

@@ -72,11 +72,7 @@ def product_folder(graphs: Sequence[Graph]) -> Files:
     patterns = {pattern_text(graph) for graph in graphs}
     if len(patterns) > 1 or not all(map(_is_one_product, graphs)):
         return {}
-    first = graphs[0]
-    forms = dict.fromkeys(
-        ", ".join(f"({spec.shape}, torch.{spec.dtype})" for spec in graph.tensors)
-        for graph in graphs
-    )
+    first, forms = graphs[0], argument_forms(graphs)
     [pattern] = patterns
     text = PASS.format(
         num_forms=len(forms),
@@ -86,6 +82,16 @@ def product_folder(graphs: Sequence[Graph]) -> Files:
         call=_call(first.program.ops[0]),
     )
     return {"Product0.py": text, LIST_FILE: '["Product0"]'}
+
+
+def argument_forms(graphs: Sequence[Graph]) -> list[str]:
+    """The shapes and dtypes of the arguments of graphs as text, each once."""
+    return list(
+        dict.fromkeys(
+            ", ".join(f"({spec.shape}, torch.{spec.dtype})" for spec in graph.tensors)
+            for graph in graphs
+        )
+    )
 
 
 def _is_one_product(graph: Graph) -> bool:
