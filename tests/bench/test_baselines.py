@@ -78,7 +78,11 @@ def test_the_tables_of_small_forms_say_what_the_records_give(
 ) -> None:
     folder = ROOT / "baselines" / name
     suite = load_suite(suite_name)
-    assert read_json(folder / RUN_FILE, BenchRunInfo).suite_hash == suite.content_hash
+    info = read_json(folder / RUN_FILE, BenchRunInfo)
+    assert info.suite_hash == suite.content_hash
+    candidates = [item.name for item in info.candidates]
+    assert len(candidates) == len(set(candidates))
+    assert not any((item.root or "").startswith("/") for item in info.candidates)
     page = (ROOT / "docs" / "passbench.md").read_text(encoding="utf-8")
     first = page.index(start)
     section = page[first : page.index(end, first)]
