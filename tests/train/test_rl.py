@@ -1,5 +1,6 @@
 """What answers earn in reinforcement, by the judge, where only some of them are judged."""
 
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -7,20 +8,28 @@ import pytest
 
 from passnet.errors import InputError
 from passnet.graph.render import render_program
-from passnet.records.serialise import LineWriter, encode, read_lines
+from passnet.records.serialise import LineWriter, encode, read_json, read_lines
+from passnet.train.build import read_training, write_rows
+from passnet.train.checkpoint import INFO_FILE, LlmShape, SftSettings, TrainInfo
+from passnet.train.loops.grammar import AnswerGrammar, first_misfit
 from passnet.train.loops_reward import (
     RIGHT_WHERE_RUN,
     ROLLOUTS_FILE,
     SHOWN_WRONG,
     JudgeReward,
     Rollout,
+    subject_of,
 )
 from passnet.train.monitors import MONITORS_FILE, MonitorRecord
 from passnet.train.reward import DEFAULT_REWARD, correct_reward
 from passnet.train.rl import STATES, RlSettings, forget_redone, run_rl
 from passnet.train.sample_log import SampleLog
 from passnet.train.samples import SAMPLES_FILE, Sample
+from passnet.train.sft import run_sft
+from passnet.train.training_rows import split_rows_to_watch
 from tests.train.softmax import ANSWER, softmax_graph
+
+SHIPPED = Path(__file__).parents[2] / "training"
 
 TURNED = ANSWER.replace("add a0 [ i0 r0 ] a1 [ r0 ]", "add a1 [ r0 ] a0 [ i0 r0 ]")
 """Another right answer."""
@@ -101,3 +110,33 @@ def test_a_run_with_answers_is_not_begun_anew_by_accident(tmp_path: Path) -> Non
 def test_speed_is_not_paid_for_where_answers_are_not_judged(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="leave out --judge"):
         run_rl(tmp_path, tmp_path, tmp_path, RlSettings(is_timed=True, judge_every=2))
+
+
+@pytest.mark.slow
+def test_an_llm_is_reinforced_in_words_that_the_grammar_allows(tmp_path: Path) -> None:
+    for name in ("trl", "pytorch_optimizer"):
+        pytest.importorskip(name, reason="needs passnet[train]")
+    if not SHIPPED.exists():
+        pytest.skip("no training data beside the package")
+    manifest, rows = read_training(SHIPPED)
+    _, watched = split_rows_to_watch(rows)
+    data, begun, out = (tmp_path / name for name in ("data", "begun", "out"))
+    few = [row for row in watched if row.words < 100][:6]
+    write_rows(data, few, manifest.evaluation, Counter())
+    shape = LlmShape(32, 2, 2)
+    run_sft(data, begun, SftSettings(shape, is_bfloat16=False), is_untrained=True)
+    settings = RlSettings(num_steps=2, num_prompts=2, num_answers=3, max_words=40)
+    made = run_rl(data, begun, out, settings)
+    assert made.stage == "rl" and made == read_json(out / INFO_FILE, TrainInfo)
+    rollouts = list(read_lines(out / ROLLOUTS_FILE, Rollout))
+    assert [each.step for each in rollouts] == 6 * [0] + 6 * [1]
+    by_full = {row.full: row for row in few}
+    for rollout in rollouts:
+        row = by_full[rollout.graph]
+        words = rollout.answer.split()
+        numbers = [each for each in words if each.strip("-")[:1].isdigit()]
+        prompt = subject_of(row.program, row.tensors, row.full).prompt
+        grammar = AnswerGrammar(prompt, [*numbers, "True", "False", "inf", "-inf", "nan"])
+        misfit = first_misfit(grammar, rollout.answer)
+        assert misfit is None or misfit[0] == len(words), (rollout.answer, misfit)
+        assert 0 < len(words) <= 40

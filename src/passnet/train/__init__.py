@@ -13,6 +13,7 @@ checkpoint         llms as they are kept, with a model card
 sft                supervised fine-tuning through TRL
 loops_reward       the judge as the reward of answers in loops
 rl                 reinforcement through TRL, with that reward
+decoding           answers word by word, many side by side
 policy             an llm that answers prompts
 nearest            the nearest neighbour as a baseline
 evaluate           the answers of a system judged on tasks that it has not seen

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from passnet.train.checkpoint import load_llm
+from passnet.train.decoding import decode
 from passnet.train.loops.grammar import DONE, AnswerGrammar
 from passnet.train.loops.prompt import Prompt
 from passnet.train.tokenizer import words_of
@@ -54,24 +55,18 @@ class Policy:
                 for number in numbers:
                     answers[number] = [""] * num_samples
                 continue
-            options: dict[str, Any] = {"do_sample": False}
-            if temperature > 0:
-                options = {"do_sample": True, "temperature": temperature, "top_k": 0}
-                options["num_return_sequences"] = num_samples
+            words = None
             if not is_free:
                 asked = [prompts[number] for number in numbers]
                 words = AllowedWords.of_prompts(self.tokenizer, asked, num_samples)
-                options["logits_processor"] = [words]
-            with torch.no_grad():
-                made = self.llm.generate(
-                    **inputs, max_new_tokens=min(max_words, room), **options,
-                    pad_token_id=self.tokenizer.pad_token_id,
-                )  # fmt: skip
-            new = made[:, inputs["input_ids"].shape[1] :]
-            per_prompt = len(new) // len(numbers)
+            made = decode(
+                self.llm, inputs["input_ids"], inputs["attention_mask"],
+                self.tokenizer.eos_token_id, min(max_words, room), num_samples, temperature,
+                words,
+            )  # fmt: skip
             for place, number in enumerate(numbers):
-                rows = new[place * per_prompt : (place + 1) * per_prompt]
-                answers[number] = [words_of(self.tokenizer, row.tolist()) for row in rows]
+                rows = made[place * num_samples : (place + 1) * num_samples]
+                answers[number] = [words_of(self.tokenizer, row) for row in rows]
         return answers
 
     def ranked(
@@ -130,21 +125,28 @@ def keep_to_grammar(
     `prompt_of` gives the prompt of a text, by its number.
     """
     known = {tuple(ids): number for number, ids in enumerate(tokenizer(list(texts))["input_ids"])}
-    generate = llm.generate
 
-    def bound(input_ids: Any, **options: Any) -> Any:
+    def generate(input_ids: Any, attention_mask: Any, generation_config: Any, **_: Any) -> Any:
+        import torch
+
         asked = [
             prompt_of(known[tuple(token for token in row if token != tokenizer.pad_token_id)])
             for row in input_ids.tolist()
         ]
-        words = AllowedWords.of_prompts(tokenizer, asked, 1)
-        return generate(input_ids=input_ids, logits_processor=[words], **options)
+        made = decode(
+            llm, input_ids, attention_mask, tokenizer.eos_token_id,
+            generation_config.max_new_tokens, temperature=generation_config.temperature,
+            words=AllowedWords.of_prompts(tokenizer, asked, 1),
+        )  # fmt: skip
+        width = max(map(len, made))
+        rows = [row + [tokenizer.pad_token_id] * (width - len(row)) for row in made]
+        return torch.cat([input_ids, torch.tensor(rows)], 1)
 
-    llm.generate = bound
+    llm.generate = generate
 
 
 class AllowedWords:
-    """Leaves an llm the words that the grammar allows, answer by answer of a batch."""
+    """Leaves an llm the words that the grammar allows, answer by answer."""
 
     def __init__(
         self, grammars: Sequence[AnswerGrammar], vocabulary: dict[str, int], end: int
@@ -154,7 +156,6 @@ class AllowedWords:
         self._vocabulary = vocabulary
         self._words = {number: word for word, number in vocabulary.items()}
         self._end = end
-        self._has_begun = False
 
     @classmethod
     def of_prompts(
@@ -168,30 +169,30 @@ class AllowedWords:
         end = tokenizer.eos_token_id
         return cls(grammars, vocabulary | {DONE: end}, end)
 
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """The scores of the next words, minus infinity for those that may not come."""
+    def leave(self, answers: Sequence[int], scores: Any) -> Any:
+        """The scores of the next words of some answers, minus infinity for those that may not come;
+        of shape (answers, vocabulary).
+        """
         import torch
 
-        if self._has_begun:
-            for row, number in enumerate(input_ids[:, -1].tolist()):
-                self._follow(row, number)
-        self._has_begun = True
-        kept = torch.full_like(scores, float("-inf"))
-        for row, allowed in enumerate(self._allowed):
+        left = torch.full_like(scores, float("-inf"))
+        for row, answer in enumerate(answers):
+            allowed = self._allowed[answer]
             numbers = [self._vocabulary[word] for word in allowed if word in self._vocabulary]
             numbers = numbers or [self._end]
-            kept[row, numbers] = scores[row, numbers]
-        return kept
+            left[row, numbers] = scores[row, numbers]
+        return left
 
-    def _follow(self, row: int, number: int) -> None:
+    def follow(self, answer: int, number: int) -> None:
+        """An answer goes on with the word of an id."""
         word = self._words.get(number, DONE)
-        if word not in self._allowed[row]:  # it is over, or has no way on
-            self._allowed[row] = frozenset((DONE,))
+        if word not in self._allowed[answer]:  # it is over, or has no way on
+            self._allowed[answer] = frozenset((DONE,))
             return
         try:
-            self._allowed[row] = self._courses[row].send(word)
+            self._allowed[answer] = self._courses[answer].send(word)
         except StopIteration:
-            self._allowed[row] = frozenset((DONE,))
+            self._allowed[answer] = frozenset((DONE,))
 
 
 def _is_number(word: str) -> bool:
