@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from passnet.cli import main
-from passnet.dataset.build import BuildSettings, BuildShard, MiningJob, build_dataset, mine
+from passnet.dataset.build import BuildSettings, MiningJob, build_dataset, mine
 from passnet.dataset.build_records import SizedRecord, count_sized, read_sized_records
 from passnet.dataset.build_sizes import NETS_A_TURN, add_sizes, in_turns, size_jobs
 from passnet.dataset.progress import silent
@@ -21,6 +21,7 @@ from passnet.extract.store import GraphRow
 from passnet.graph.spec import TensorSpec
 from passnet.jobs.process import JobLimits, JobOutcome
 from passnet.jobs.run_folder import RunFolder
+from passnet.jobs.shards import RunShard
 from passnet.records.serialise import decode
 from passnet.report.dataset import stats_tables
 from tests.dataset.test_build import captured, row
@@ -146,15 +147,6 @@ def test_a_part_that_there_is_not_is_refused_with_an_example(tmp_path, text):
     assert result.exit_code == 2 and "such as 2/8" in result.output
 
 
-def test_the_graphs_of_a_net_are_in_one_of_the_parts():
-    parts = [BuildShard(number, 3) for number in (1, 2, 3)]
-    rows = [row_of("words"), row_of("fixed")]
-    for target in rows:
-        same_net = replace(target, full="0" * 64)
-        assert [part.has(target) for part in parts].count(True) == 1
-        assert [part.has(target) for part in parts] == [part.has(same_net) for part in parts]
-
-
 @pytest.mark.slow
 def test_a_build_has_sizes_in_parts_after_kills_and_later_with_the_same_bytes(tmp_path):
     source = captured(tmp_path / "in", [row_of("words"), row_of("fixed"), row_of("rms")])
@@ -182,7 +174,7 @@ def test_a_build_has_sizes_in_parts_after_kills_and_later_with_the_same_bytes(tm
     # parts are put together
     folders = [tmp_path / f"part-{number}" for number in (1, 2)]
     for number, folder in enumerate(folders, start=1):
-        build_dataset([source], folder, sized_too, shard=BuildShard(number, 2))
+        build_dataset([source], folder, sized_too, shard=RunShard(number, 2))
     num_mined = [len((folder / "graphs.jsonl").read_bytes().splitlines()) for folder in folders]
     assert sum(num_mined) == 3
     assert build_dataset([source], tmp_path / "all", sized_too, others=folders)[2] == whole

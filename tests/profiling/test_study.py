@@ -7,9 +7,10 @@ from click.testing import CliRunner
 from passnet.cli.commands import main
 from passnet.errors import InputError
 from passnet.jobs.process import JobOutcome
+from passnet.jobs.shards import RunShard
 from passnet.profiling.page import draw_study, study_page
 from passnet.profiling.record import ProfileInfo, ProfileItem, ProfileSettings
-from passnet.profiling.run import in_shard, profile_folder, profile_items, read_profiles
+from passnet.profiling.run import profile_folder, profile_items, read_profiles
 from passnet.profiling.slow_suite import slow_suite
 from passnet.profiling.study import study
 from passnet.profiling.tables import study_tables
@@ -79,13 +80,6 @@ def test_profiles_become_a_page_of_a_site(tmp_path: Path) -> None:
     assert "66.7 % of 3 subgraphs are slower" in shown.read_text()
 
 
-def test_each_item_is_in_one_part() -> None:
-    names = [f"item{number}" for number in range(50)]
-    parts = [{name for name in names if in_shard(name, (part, 3))} for part in (1, 2, 3)]
-    assert set.union(*parts) == set(names)
-    assert sum(map(len, parts)) == len(names)
-
-
 def write_run(folder: Path, records) -> Path:
     run = profile_folder(folder)
     folder.mkdir()
@@ -120,7 +114,7 @@ def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) ->
 
     parts = [tmp_path / "one", tmp_path / "two"]
     for number, part in enumerate(parts, 1):
-        profile_items(items, ProfileSettings(), part, executor=told, shard=(number, 2))
+        profile_items(items, ProfileSettings(), part, executor=told, shard=RunShard(number, 2))
     assert sorted(asked) == sorted(known)
     asked.clear()
     whole = profile_items(items, ProfileSettings(), tmp_path / "all", executor=told, taken=parts)

@@ -6,7 +6,7 @@ import errno
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,9 +22,11 @@ from passnet.agent.files import write_files
 from passnet.agent.session import Session, new_session
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.bench.cluster import device_of
+from passnet.bench.run import tasks_of_part
 from passnet.errors import AuthorError, InputError, boundary
 from passnet.jobs.actors import run_actors
 from passnet.jobs.run_folder import RunFolder, unchanged
+from passnet.jobs.shards import WHOLE, RunShard
 from passnet.judge.protocol.device import find_device
 from passnet.records.serialise import SCHEMA_VERSION
 from passnet.suite.suite import Suite, Task
@@ -72,6 +74,8 @@ def run_agent(
     progress: Callable[[Attempt], None] | None = None,
     on_ray: bool = False,
     program: Author | None = None,
+    shard: RunShard = WHOLE,
+    taken: Sequence[Path] = (),
 ) -> list[Attempt]:
     """All attempts of an author at the tasks of a suite, made or found finished in `out`.
 
@@ -81,11 +85,13 @@ def run_agent(
     else runs while one is timed. `held_out` are shapes of the same tasks that no author sees;
     `progress` is told about every attempt, first about those found finished. With `on_ray` a
     program makes its attempts on a Ray cluster, `num_workers` at a time, each with processors or a
-    GPU of its own. `program` is the author where it is none of `AUTHORS`.
+    GPU of its own. `program` is the author where it is none of `AUTHORS`. `shard` is the part of
+    the tasks to work on; what the folders of other parts, `taken`, hold is taken over.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off, or another run; this machine lacks the
-            device that is judged on; an llm is to work on Ray.
+        InputError: `out` holds a run and `resume` is off; it or one of `taken` holds another run;
+            the part has no task; this machine lacks the device that is judged on; an llm is to work
+            on Ray.
         AuthorError: the llm cannot be asked at all (no key, no such provider).
     """
     if on_ray and settings.author == "llm":
@@ -102,6 +108,16 @@ def run_agent(
     run = RunFolder(out, "agent.json", AgentRun, ATTEMPTS_FILE, Attempt, key, "attempts")
     complaint = f"{out}: was made with another suite or other settings; choose another --out"
     info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
+    tasks = tasks_of_part(suite, shard)
+    others: list[Attempt] = []
+    for folder in taken:
+        part = replace(run, out=folder)
+        if part.read_info() != info:
+            raise InputError(
+                f"{folder}: was made with another suite or other settings; it is no part of this "
+                "run"
+            )
+        others += part.records().values()
     names = {task.name for task in suite.tasks}
     lock = threading.Lock()
     with ExitStack() as stack:
@@ -111,11 +127,16 @@ def run_agent(
             for key, attempt in run.records().items()
             if attempt.ending != "error" and attempt.task in names
         }
-        finished = set(attempts)
+        run.take(
+            [attempt for attempt in others if attempt.ending != "error"], attempts, lambda _: True
+        )
+        elsewhere = {task.name for task in suite.tasks} - {task.name for task in tasks}
+        numbers = range(settings.num_attempts)
+        finished = {*attempts, *((name, number) for name in elsewhere for number in numbers)}
         record = stack.enter_context(run.recorder(len(attempts)))
         for attempt in attempts.values():  # a full disk may have kept them out
             _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
-            if progress is not None:
+            if progress is not None and shard.has(attempt.task):
                 progress(attempt)
         refusals: list[OSError | InputError] = []
 
@@ -139,8 +160,8 @@ def run_agent(
         if llm is None:
             missing = [
                 (task, number)
-                for number in range(settings.num_attempts)
-                for task in suite.tasks
+                for number in numbers
+                for task in tasks
                 if (task.name, number) not in finished
             ]
             made: Iterable[Attempt] = ()

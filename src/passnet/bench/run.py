@@ -17,6 +17,7 @@ from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.errors import InputError, MeasureError, WorkerError, boundary
 from passnet.jobs.actors import this_machine
 from passnet.jobs.run_folder import RunFolder
+from passnet.jobs.shards import WHOLE, RunShard
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.findings import Finding, finding
 from passnet.judge.held_out import held_out_findings
@@ -164,6 +165,8 @@ def run_suite(
     num_workers: int = 1,
     retry: bool = False,
     judges: Judges = HERE,
+    shard: RunShard = WHOLE,
+    taken: Sequence[Path] = (),
 ) -> list[Trial]:
     """All trials of a suite under some candidates, measured or read from `out`.
 
@@ -181,21 +184,27 @@ def run_suite(
         num_workers: how many tasks are worked on at a time; nothing else runs while one is timed.
         retry: measure the trials of `out` again that were unstable.
         judges: where tasks are judged: here, or on a Ray cluster, see `bench.cluster`.
+        shard: the part of the tasks to work on.
+        taken: folders of other parts of the same run, whose trials are taken over.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off, or another run than this one.
+        InputError: `out` holds a run and `resume` is off; it or one of `taken` holds another run
+            than this one; or the part has no task.
         MeasureError: our own machinery fails again and again.
     """
     settings = replace(settings, held_out=held_out.content_hash if held_out else None)
+    tasks = tasks_of_part(suite, shard)
     run = run_folder(out)
     recording = threading.Lock()
     with ExitStack() as stack:
         info = run_info(suite, entries, settings, judges.environment(settings))
+        others = [trial for folder in taken for trial in _trials_of_part(folder, info)]
         stack.enter_context(run.begin(info, resume, partial(_continued, out)))
         if retry:
             run.forget(lambda trial: trial.status == "unstable")
         graphs = {graph.name for task in suite.tasks for graph in task.graphs}
         trials = {key: trial for key, trial in run.records().items() if trial.graph in graphs}
+        run.take(others, trials, lambda trial: trial.status != "unstable")
         record = stack.enter_context(run.recorder(len(trials)))
         finished = {key: trial.machine for key, trial in trials.items()}
         order = JudgeOrder(tuple(entries), settings, held_out, finished, info.environment)
@@ -208,8 +217,38 @@ def run_suite(
                 if progress is not None:
                     progress(graph)
 
-        judges.judge(order, suite.tasks, num_workers, done)
+        judges.judge(order, tasks, num_workers, done)
     return list(trials.values())
+
+
+def tasks_of_part(suite: Suite, shard: RunShard) -> list[Task]:
+    """The tasks of a part of a run.
+
+    Raises:
+        InputError: there are none.
+    """
+    tasks = [task for task in suite.tasks if shard.has(task.name)]
+    if not tasks:
+        raise InputError(
+            f"part {shard.number} of {shard.total} has no task of {suite.name}; take fewer parts"
+        )
+    return tasks
+
+
+def _trials_of_part(folder: Path, info: BenchRunInfo) -> list[Trial]:
+    """The trials of the folder of another part of a run, under its candidates.
+
+    Raises:
+        InputError: it is none.
+    """
+    part = run_folder(folder)
+    other = part.read_info()
+    if difference := _difference(other, info):
+        raise InputError(f"{folder}: {difference}; it is no part of this run")
+    names = {candidate.name for candidate in info.candidates}
+    if not names & {candidate.name for candidate in other.candidates}:
+        raise InputError(f"{folder}: has none of the candidates of this run; it is no part of it")
+    return [trial for trial in part.records().values() if trial.candidate in names]
 
 
 def held_out_graphs(held_out: Suite | None, task: str) -> list[SuiteGraph]:
@@ -404,28 +443,32 @@ def _continued(out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo
     Raises:
         InputError: something else differs.
     """
-    if old.schema_version != SCHEMA_VERSION:
-        raise InputError(
-            f"{out}: its records have version {old.schema_version}, this passnet writes version "
-            f"{SCHEMA_VERSION}; choose another --out"
-        )
-    for name, difference in (("suite_hash", "another suite"), ("settings", "other settings")):
-        if getattr(old, name) != getattr(info, name):
-            raise InputError(
-                f"{out}: holds a run with {difference}; choose another --out, or give what that "
-                "run was given"
-            )
-    if difference := environment_difference(old.environment, info.environment):
-        name, before, now = difference
-        raise InputError(
-            f"{out}: was measured with {name} {before}, and here it is {now}; times of both "
-            "cannot be in one run, choose another --out"
-        )
-    for name, code_hash in info.code_hashes.items():
-        if old.code_hashes.get(name, code_hash) != code_hash:
-            raise InputError(
-                f"{out}: the files of {name} have changed since that run; choose another --out"
-            )
+    if difference := _difference(old, info):
+        raise InputError(f"{out}: {difference}; choose another --out")
     candidates = tuple(dict.fromkeys((*old.candidates, *info.candidates)))
     code_hashes = old.code_hashes | info.code_hashes
     return replace(old, candidates=candidates, code_hashes=code_hashes)
+
+
+def _difference(old: BenchRunInfo, info: BenchRunInfo) -> str | None:
+    """What keeps the trials of two runs apart, as the end of a sentence; None where nothing does,
+    as both may have candidates that the other one lacks.
+    """
+    if old.schema_version != SCHEMA_VERSION:
+        return (
+            f"its records have version {old.schema_version}, this passnet writes version "
+            f"{SCHEMA_VERSION}"
+        )
+    for name, difference in (("suite_hash", "another suite"), ("settings", "other settings")):
+        if getattr(old, name) != getattr(info, name):
+            return f"holds a run with {difference}, and not with what this one was given"
+    if difference := environment_difference(old.environment, info.environment):
+        name, before, now = difference
+        return (
+            f"was measured with {name} {before}, and here it is {now}; times of both cannot be in "
+            "one run"
+        )
+    for name, code_hash in info.code_hashes.items():
+        if old.code_hashes.get(name, code_hash) != code_hash:
+            return f"the files of {name} have changed since that run"
+    return None

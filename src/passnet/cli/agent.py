@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from passnet.agent.attempt import Attempt
     from passnet.agent.selection import TrainingForm
     from passnet.agent.settings import AgentSettings, AuthorName
+    from passnet.jobs.shards import RunShard
     from passnet.judge.inspection.rules import RulesName
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.suite.suite import Suite
@@ -37,6 +38,8 @@ def agent() -> None:
 @opt.path("--checkpoint", "The folder of the llm, for the author trained.")
 @opt.out("The run folder")
 @opt.resume
+@opt.shard("tasks")
+@opt.parts("run")
 @opt.llm
 @opt.flag("--guarded", "Submit only what scores better than leaving the graph alone.", "is_guarded")
 @opt.choice("--call", ["compiled", "direct", "guarded"],
@@ -47,7 +50,8 @@ def agent() -> None:
 @opt.judging("strict", seed="the inputs and of the first attempt")
 @opt.json
 def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, checkpoint: Path | None,
-              out: Path, resume: bool, jobs: int, executor: str, held_out: Suite | None,
+              out: Path, resume: bool, shard: RunShard, taken: tuple[Path, ...], jobs: int,
+              executor: str, held_out: Suite | None,
               sandbox: Sandbox, as_json: bool, **options: Any) -> None:  # fmt: skip
     """Let an author write passes for the tasks of a suite, and keep every attempt in a folder.
 
@@ -69,8 +73,8 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, checkpoi
         program = trained_program(checkpoint)
         settings = replace(settings, checkpoint=str(checkpoint))
     print_notes(suite.notes, sandbox)
-    total = len(suite.tasks) * settings.num_attempts
-    with progress(f"writing passes for {suite.name}", total) as step:
+    num_tasks = sum(shard.has(task.name) for task in suite.tasks)
+    with progress(f"writing passes for {suite.name}", num_tasks * settings.num_attempts) as step:
         attempts = run_agent(
             suite,
             settings,
@@ -81,6 +85,8 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, checkpoi
             lambda attempt: step(f"{attempt.task}: {attempt.ending}"),
             on_ray=executor == "ray",
             program=program,
+            shard=shard,
+            taken=taken,
         )
     for attempt in attempts:
         for text in (attempt.error, attempt.untimed):

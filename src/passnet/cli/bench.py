@@ -15,6 +15,7 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.bench.scores import CandidateScore
+    from passnet.jobs.shards import RunShard
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.judge.trial import Trial
     from passnet.suite.suite import Suite
@@ -37,6 +38,8 @@ def bench() -> None:
 @opt.out("The run folder")
 @opt.resume
 @opt.flag("--retry", "With --resume, measure unstable trials again.")
+@opt.shard("tasks")
+@opt.parts("run")
 @opt.executor_name
 @opt.jobs("Tasks", default=1)
 @opt.judging("open", seed="the inputs")
@@ -50,9 +53,9 @@ def bench() -> None:
 @opt.json
 @opt.flag("--brief", "Print the totals only, without a table for each task.")
 def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None, out: Path,
-              resume: bool, retry: bool, executor: str, jobs: int, sandbox: Sandbox,
-              require_sandbox: bool, fail_under: float | None, as_json: bool, brief: bool,
-              **options: Any) -> None:  # fmt: skip
+              resume: bool, retry: bool, shard: RunShard, taken: tuple[Path, ...], executor: str,
+              jobs: int, sandbox: Sandbox, require_sandbox: bool, fail_under: float | None,
+              as_json: bool, brief: bool, **options: Any) -> None:  # fmt: skip
     """Judge and time candidates on every graph of a suite, and write the run to a folder.
 
     While one task is timed, nothing else runs on its machine. Exits with 0 if it could measure,
@@ -82,10 +85,12 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
     timeouts = opt.picked(options, ("compile_timeout_s", "call_timeout_s"))
     settings = opt.run_settings(sandbox, options, limits=limits, **timeouts)
     start = time.monotonic()
-    with progress(f"judging {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
+    num_graphs = sum(len(task.graphs) for task in suite.tasks if shard.has(task.name))
+    with progress(f"judging {suite.name}", num_graphs) as step:
         trials = run_suite(
-            suite, entries, settings, out, resume, step, held_out, jobs, retry, JUDGES[executor]
-        )
+            suite, entries, settings, out, resume, step, held_out, jobs, retry, JUDGES[executor],
+            shard, taken,
+        )  # fmt: skip
     wall_s = time.monotonic() - start
     scores = write_results(out)
     untimed = untimed_candidates(read_rows(out))

@@ -16,8 +16,8 @@ from passnet.cli.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.dataset.build import BuildShard
     from passnet.jobs.executors import Executor
+    from passnet.jobs.shards import RunShard
 
 FAILURES_SHOWN = 20
 
@@ -46,22 +46,6 @@ def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
     print_result(as_json, manifest, [line])
 
 
-def _shard(_: click.Context, __: click.Parameter, text: str | None) -> BuildShard:
-    """The part of a build that an option names.
-
-    Raises:
-        InputError: it names none.
-    """
-    from passnet.dataset.build import WHOLE, BuildShard
-
-    if text is None:
-        return WHOLE
-    number, slash, total = text.partition("/")
-    if not (slash and number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
-        raise InputError(f"--shard {text}: give two numbers such as 2/8, from 1/8 to 8/8")
-    return BuildShard(int(number), int(total))
-
-
 @dataset.command("build")
 @opt.folders
 @opt.out("The folder of the dataset")
@@ -73,16 +57,14 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> BuildShar
 @opt.flag("--sizes", "Add rows at other sizes: capture the nets again at published shapes.")
 @opt.count("--num-sizes", "With --sizes, the most other shapes that a net gets; 9 are all.",
            type=click.IntRange(1, 9), default=3)  # fmt: skip
-@opt.option("--shard", "Work only on this part of the nets, such as 2/8; --with puts parts "
-            "together.", metavar="NUMBER/TOTAL", callback=_shard)  # fmt: skip
-@opt.path("--with", "A folder of another such build, of another part for instance; what it has "
-          "done is taken over (repeatable).", "others", multiple=True)  # fmt: skip
+@opt.shard("nets")
+@opt.parts("build")
 @opt.resume
 @opt.executor
 @opt.json
 def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[str, ...],
-                  dtypes: tuple[str, ...], sizes: bool, num_sizes: int, shard: BuildShard,
-                  others: tuple[Path, ...], resume: bool, executor: Executor,
+                  dtypes: tuple[str, ...], sizes: bool, num_sizes: int, shard: RunShard,
+                  taken: tuple[Path, ...], resume: bool, executor: Executor,
                   as_json: bool) -> None:  # fmt: skip
     """Make a dataset of the subgraphs of the sets of captured graphs in FOLDERS.
 
@@ -106,7 +88,7 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
     )
     with late_progress() as start:
         records, sized, manifest = build_dataset(
-            folders, out, settings, jobs, resume, executor, start, shard, others
+            folders, out, settings, jobs, resume, executor, start, shard, taken
         )
     failed = [record for record in records if record.error]
     refused = sum(sum(record.refused.values()) for record in records)

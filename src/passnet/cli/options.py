@@ -17,6 +17,7 @@ import click
 if TYPE_CHECKING:
     from passnet.agent.settings import AgentLimits, AuthorName, LlmSettings
     from passnet.bench.run import RunSettings
+    from passnet.jobs.shards import RunShard
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.suite.suite import Suite
 
@@ -106,6 +107,29 @@ def jobs(unit: str, default: int = 0) -> Decorator:
     text = f"{unit} to work on at a time; 0 is one for each core."
     kind = click.IntRange(0, MAX_JOBS)
     return option("--jobs", text, type=kind, default=default, callback=_num_processes)
+
+
+def shard_callback(_: click.Context, __: click.Parameter, text: str) -> RunShard:
+    """The part of a run that an option names.
+
+    Raises:
+        InputError: it names none.
+    """
+    from passnet.jobs.shards import shard_of
+
+    return shard_of(text)
+
+
+def shard(items: str) -> Decorator:
+    """A `--shard`, described by the items of which a part is worked on."""
+    text = f"Work only on this part of the {items}, such as 2/8; --with puts parts together."
+    return option("--shard", text, metavar="NUMBER/TOTAL", default="1/1", callback=shard_callback)
+
+
+def parts(run: str) -> Decorator:
+    """A `--with`, described by the kind of run of which the folders are parts."""
+    text = f"A folder of another part of the same {run}; what it has done is taken over"
+    return path("--with", f"{text} (repeatable).", "taken", multiple=True)
 
 
 def rules(default: str) -> Decorator:

@@ -14,21 +14,10 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.jobs.executors import Executor
+    from passnet.jobs.shards import RunShard
     from passnet.profiling.record import ProfileRecord
 
 MAX_LEFT_OUT = 0.05
-
-
-def _part(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, int]:
-    """The part of a run that an option names, and how many there are.
-
-    Raises:
-        InputError: it names none.
-    """
-    number, slash, total = (text or "1/1").partition("/")
-    if not (slash and number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
-        raise InputError(f"--shard {text}: give two numbers such as 2/8, from 1/8 to 8/8")
-    return int(number), int(total)
 
 
 @click.command()
@@ -37,10 +26,8 @@ def _part(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int,
           "which are such folders.")  # fmt: skip
 @opt.count("--limit", "The most items; subgraphs are drawn stratified, nets by chance.")
 @opt.number("--seed", "Seed of what is drawn, and of inputs.", default=0)
-@opt.option("--shard", "Work only on this part of the items, such as 2/8; --with puts parts "
-            "together.", metavar="NUMBER/TOTAL", callback=_part)  # fmt: skip
-@opt.path("--with", "A folder of another part of the same profiles; what it has measured is taken "
-          "over (repeatable).", "taken", multiple=True)  # fmt: skip
+@opt.shard("items")
+@opt.parts("profiles")
 @opt.option("--jobs", "Items to work on at a time; they may disturb each other.",
             type=click.IntRange(1, opt.MAX_JOBS), default=1)  # fmt: skip
 @opt.threads
@@ -58,7 +45,7 @@ def _part(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int,
 @opt.count("--tasks", "With --make-suite, the most tasks.", default=30)
 @opt.json
 def profile(words: tuple[str, ...], out: Path | None, limit: int | None, seed: int,
-            shard: tuple[int, int], taken: tuple[Path, ...], jobs: int, threads: int,
+            shard: RunShard, taken: tuple[Path, ...], jobs: int, threads: int,
             seconds: float, attempts: int,
             timeout: float, memory: int, executor: Executor, resume: bool, retry: bool,
             page: Path | None, suite_path: Path | None, tasks: int,
@@ -73,7 +60,7 @@ def profile(words: tuple[str, ...], out: Path | None, limit: int | None, seed: i
     """
     from passnet.profiling.draw import draw_items
     from passnet.profiling.record import ProfileSettings
-    from passnet.profiling.run import in_shard, profile_items, read_profiles
+    from passnet.profiling.run import profile_items, read_profiles
     from passnet.report.progress import progress
 
     if out is None:
@@ -83,7 +70,7 @@ def profile(words: tuple[str, ...], out: Path | None, limit: int | None, seed: i
         return
     items = draw_items(words, limit, seed)
     settings = ProfileSettings(threads, seconds, attempts, timeout, memory, seed)
-    total = sum(in_shard(item.name, shard) for item in items)
+    total = sum(shard.has(item.name) for item in items)
     with progress("profiling", total) as step:
         records = profile_items(
             items, settings, out, jobs, resume, retry, executor, shard,

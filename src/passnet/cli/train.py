@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from passnet.cli import options as opt
 from passnet.cli.output import print_json, print_tables
 
+if TYPE_CHECKING:
+    from passnet.jobs.shards import RunShard
+
 
 @click.group("train")
 def train() -> None:
     """Make training data, train a small llm on it, and evaluate it on tasks it has never seen."""
-
-
-def _shard(_: click.Context, __: click.Parameter, text: str) -> tuple[int, int]:
-    number, _slash, total = text.partition("/")
-    if not (number.isdigit() and total.isdigit() and 1 <= int(number) <= int(total)):
-        raise click.BadParameter(f"{text!r} is no part such as 1/4")
-    return int(number), int(total)
 
 
 @train.command("data")
@@ -32,8 +28,7 @@ def _shard(_: click.Context, __: click.Parameter, text: str) -> tuple[int, int]:
 @opt.count("--structures", "After how many structures mining ends.", "num_structures", default=6000)
 @opt.count("--per-sequence", "The most structures of one op sequence.", "max_per_sequence",
            default=8)  # fmt: skip
-@opt.option("--shard", "The part of the captured graphs to work on, as 1/4.", callback=_shard,
-            default="1/1", metavar="K/N")  # fmt: skip
+@opt.shard("captured graphs")
 @opt.path("--with", "The folder of another part, or training data, whose rows are taken in too and "
           "not made again (repeatable).",
           "others", multiple=True)  # fmt: skip
@@ -42,7 +37,7 @@ def _shard(_: click.Context, __: click.Parameter, text: str) -> tuple[int, int]:
 @opt.flag("--no-judge", "Only make rows; a later call judges them.", "skips_judge")
 @opt.json
 def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: bool,
-               num_structures: int, max_per_sequence: int, shard: tuple[int, int],
+               num_structures: int, max_per_sequence: int, shard: RunShard,
                others: tuple[Path, ...], minutes: int | None, has_unjudged: bool,
                skips_judge: bool, as_json: bool) -> None:  # fmt: skip
     """Make training data of the captured graphs in CAPTURES, by rejection sampling.
@@ -63,9 +58,9 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
     from passnet.train.judge_rows import deadline, judge_rows
 
     keys = read_suite_keys(evaluation)
-    settings = DataSettings(num_structures, max_per_sequence, shard=shard)
+    settings = DataSettings(num_structures, max_per_sequence, shard=(shard.number, shard.total))
     info = DataInfo(SCHEMA_VERSION, captures.name, keys.hashes, settings)
-    rows = captured_graphs(captures, shard)
+    rows = captured_graphs(captures, settings.shard)
     is_over = deadline(minutes)
     with progress("mining graphs", len(rows)) as step:
         known = {row.structure for other in others for row in known_rows(other)}
@@ -95,11 +90,13 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
 @opt.count("--words", "Rows with more words, of prompt and answer, are left out.", "max_words",
            default=330)  # fmt: skip
 @opt.number("--seed", "The seed of weights, names and order.", default=0)
+@opt.path("--with", "More training data, all of it learned too: own answers of `passnet train "
+          "answer` (repeatable).", "others", multiple=True)  # fmt: skip
 @opt.flag("--float32", "Compute in float32 also where the processor has bfloat16.", "is_float32")
 @opt.flag("--untrained", "Only write the untrained llm, to compare with.", "is_untrained")
 def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: int,
               num_layers: int, is_float32: bool, is_untrained: bool, has_same_names: bool,
-              **options: Any) -> None:  # fmt: skip
+              others: tuple[Path, ...], **options: Any) -> None:  # fmt: skip
     """Fine-tune a small llm on the training data in FOLDER, with TRL."""
     from passnet.train.checkpoint import LlmShape, SftSettings, has_bfloat16
     from passnet.train.sft import run_sft
@@ -111,11 +108,46 @@ def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: 
         is_renamed=not has_same_names,
         **options,
     )
-    info = run_sft(folder, out, settings, start, resume, is_untrained)
+    info = run_sft(folder, out, settings, start, resume, is_untrained, others)
     click.echo(
         f"{info.num_parameters / 1e6:.1f}M parameters, {info.num_rows} rows of "
         f"{info.num_structures} structures, {info.seconds:.0f} s: {out}"
     )
+
+
+@train.command("answer")
+@click.argument("folder", type=opt.PATH)
+@opt.path("--from", "The folder of the run whose llm is asked.", "llm", required=True)
+@opt.out("The folder of the run and of the training data")
+@opt.resume
+@opt.count("--draw", "Answers that are drawn where the likeliest one is not right.", "num_drawn",
+           default=4)  # fmt: skip
+@opt.count("--judge", "Of the answers to be kept, judge one in so many.", "judge_every", default=16)
+@opt.count("--rows", "Ask for so many rows at most, drawn.", "num_rows")
+@opt.option("--shard", "Ask only for this part of the rows, such as 2/8; passnet train sft --with "
+            "puts parts together.", metavar="NUMBER/TOTAL", default="1/1",
+            callback=opt.shard_callback)  # fmt: skip
+@opt.number("--seed", "The seed of what is drawn.", default=0)
+@opt.json
+def train_answer(folder: Path, llm: Path, out: Path, resume: bool, as_json: bool,
+                 **options: Any) -> None:  # fmt: skip
+    """Have an llm answer the subgraphs in FOLDER that it has not learned, and keep what is right.
+
+    The right answers are training data for `passnet train sft --with`: expert iteration, without a
+    teacher. Right is what a run of its loops in torch shows to compute what eager torch does; some
+    are judged, too.
+    """
+    from passnet.train.own_answers import AnswerSettings, answer_rows
+
+    done = answer_rows(folder, llm, out, AnswerSettings(**options), resume)
+    if as_json:
+        print_json(done)
+    else:
+        click.echo(
+            f"{done.num_right} of {done.num_rows} rows have a right answer; "
+            f"{done.num_correct} of {done.num_judged} judged are correct; {done.num_kept} kept: "
+            f"{out}"
+        )
 
 
 @train.command("evaluate")

@@ -6,7 +6,6 @@ killed goes on.
 """
 
 import gc
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.jobs.executors import Executor, run_local
 from passnet.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
 from passnet.jobs.run_folder import RunFolder
+from passnet.jobs.shards import WHOLE, RunShard
 from passnet.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.mine.dtypes import DTYPES, in_dtype
 from passnet.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
@@ -64,24 +64,6 @@ class BuildSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class BuildShard:
-    """The part `number`, from 1, of `total` parts of a build; graphs of a net are in one part."""
-
-    number: int = 1
-    total: int = 1
-
-    def has(self, row: GraphRow) -> bool:
-        """Whether a captured graph is in this part."""
-        entry = (net_of(row) or row.sources[0]).entry
-        return (
-            int(hashlib.sha256(entry.encode()).hexdigest()[:8], 16) % self.total + 1 == self.number
-        )
-
-
-WHOLE = BuildShard()
-
-
-@dataclass(frozen=True, slots=True)
 class BuildInfo:
     """What a build was started with; only one with the same goes on with it, or one with more
     sizes.
@@ -110,7 +92,7 @@ def build_dataset(
     resume: bool = False,
     executor: Executor = run_local,
     announce: Callable[[str, int], ProgressStep] = silent,
-    shard: BuildShard = WHOLE,
+    shard: RunShard = WHOLE,
     others: Sequence[Path] = (),
     resized: Collection[str] | None = None,
 ) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:
@@ -124,7 +106,7 @@ def build_dataset(
         resume: go on with the build that `out` holds.
         executor: where that is done.
         announce: told what is done and how often; what it gives is called after each.
-        shard: the part of the graphs to work on; the dataset has all that `out` holds.
+        shard: the part of the nets to work on; the dataset has all that `out` holds.
         others: folders of builds of the same graphs with the same settings, of other parts for
             instance; what they have done is taken over.
         resized: the captured graphs, by their full fingerprints, that are made at other sizes; all
@@ -154,7 +136,7 @@ def build_dataset(
         for other in others:
             _take_over(mined, _mined_run(other), part_of, partial(_part, other))
             _take_over(sized, _sized_run(other), sized_part_of, partial(sized_part, other))
-        chosen = {name: row for name, row in sorted(rows.items()) if shard.has(row)}
+        chosen = {name: row for name, row in sorted(rows.items()) if shard.has(_entry(row))}
         records = mined.records()
         missing = [name for name in chosen if name not in records]
         step = announce("mining graphs", len(missing))
@@ -178,6 +160,11 @@ def build_dataset(
         [sized_records[key] for key in sorted(sized_records)],
         merged,
     )
+
+
+def _entry(row: GraphRow) -> str:
+    """The net of a captured graph, by which it is in a part: graphs of a net are in the same."""
+    return (net_of(row) or row.sources[0]).entry
 
 
 def _mined_run(out: Path) -> RunFolder[BuildInfo, MinedRecord, str]:

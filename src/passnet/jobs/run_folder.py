@@ -111,6 +111,21 @@ class RunFolder(Generic[I, R, K]):
             lines = b"".join(encode(record) + b"\n" for record in remaining)
             replace_file(self.records_path, lines)
 
+    def take(self, others: Iterable[R], records: dict[K, R], is_done: Callable[[R], bool]) -> None:
+        """Store records of other folders among `records`, which this one holds: of items that are
+        missing, or that are done there and not here.
+
+        Raises:
+            InputError: the operating system refuses something, as when the disk is full.
+        """
+        with self.recorder(len(records)) as record:
+            for other in others:
+                key = self.key(other)
+                mine = records.get(key)
+                if mine is None or (is_done(other) and not is_done(mine)):
+                    record(other)
+                    records[key] = other
+
     def keep(
         self,
         outcomes: Iterable[JobOutcome[R]],

@@ -10,6 +10,7 @@ from passnet.bench.environment import describe_environment
 from passnet.errors import InputError
 from passnet.jobs.executors import Executor, run_local
 from passnet.jobs.run_folder import RunFolder
+from passnet.jobs.shards import WHOLE, RunShard
 from passnet.profiling.job import profile_isolated
 from passnet.profiling.record import ProfileInfo, ProfileItem, ProfileRecord, ProfileSettings
 from passnet.records.serialise import SCHEMA_VERSION
@@ -26,14 +27,14 @@ def profile_items(
     resume: bool = False,
     retry: bool = False,
     executor: Executor = run_local,
-    shard: tuple[int, int] = (1, 1),
+    shard: RunShard = WHOLE,
     progress: Callable[[ProfileRecord], None] | None = None,
     taken: Sequence[Path] = (),
 ) -> list[ProfileRecord]:
     """Profile items into a folder, and give the records that it then has.
 
     With `resume` it goes on with what `out` holds, and with `retry` does those again that failed or
-    are unstable. `shard` is the part to work on, from (1, n) to (n, n); `progress` is called with
+    are unstable. `shard` is the part to work on; `progress` is called with
     each of its records. `num_workers` are worked on at a time, and may disturb each other. What the
     folders of other parts, `taken`, have measured is taken over.
 
@@ -59,7 +60,7 @@ def profile_items(
             )
         return begun
 
-    others = {}
+    others: list[ProfileRecord] = []
     for folder in taken:
         other = profile_folder(folder)
         if not _is_same_run(other.read_info(), info):
@@ -67,18 +68,13 @@ def profile_items(
                 f"{folder}: profiles other items, or with other settings, so it is no part of "
                 "this run"
             )
-        others |= other.records()
+        others += other.records().values()
     with run.begin(info, resume, continued):
         records = run.records()
-        with run.recorder(len(records)) as keep:
-            for name, record in others.items():
-                is_better = record.status == "ok" and records.get(name, record).status != "ok"
-                if name not in records or is_better:
-                    records[name] = record
-                    keep(record)
+        run.take(others, records, lambda record: record.status == "ok")
         done = {name for name, record in records.items() if record.status == "ok" or not retry}
         by_name = {item.name: item for item in items}
-        here = [name for name in by_name if in_shard(name, shard)]
+        here = [name for name in by_name if shard.has(name)]
         missing = [name for name in here if name not in done]
         for name in here:
             if name in done and progress is not None:
@@ -93,12 +89,6 @@ def profile_items(
 
 def _is_same_run(one: ProfileInfo, other: ProfileInfo) -> bool:
     return (one.settings, one.items_hash) == (other.settings, other.items_hash)
-
-
-def in_shard(name: str, shard: tuple[int, int]) -> bool:
-    """Whether an item is in a part, a number from 1 of so many."""
-    number, total = shard
-    return int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) % total + 1 == number
 
 
 def profile_folder(out: Path) -> RunFolder[ProfileInfo, ProfileRecord, str]:

@@ -12,6 +12,7 @@ tokenizer          a token for each word
 checkpoint         llms as they are kept, with a model card
 sft                supervised fine-tuning through TRL
 loops_reward       the judge as the reward of answers in loops
+own_answers        an llm's own right answers as training data
 rl                 reinforcement through TRL, with that reward
 decoding           answers word by word, many side by side
 policy             an llm that answers prompts

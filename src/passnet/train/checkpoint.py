@@ -55,7 +55,9 @@ class SftSettings:
 
 @dataclass(frozen=True, slots=True)
 class TrainInfo:
-    """What a checkpoint was trained with; `stage` is "untrained", "sft" or "rl"."""
+    """What a checkpoint was trained with; `stage` is "untrained", "sft" or "rl". Of its rows
+    `num_own_rows` have an llm's own answers.
+    """
 
     schema_version: int
     stage: str
@@ -66,6 +68,7 @@ class TrainInfo:
     evaluation: dict[str, str]
     settings: SftSettings
     seconds: float
+    num_own_rows: int = 0
 
 
 def has_bfloat16() -> bool:
@@ -166,7 +169,7 @@ word. {learned}
 - **What it does:** it answers prompts of passnet's `loops` form: which ops of a graph are fused,
   the loop nests and their arithmetic. It knows no English.
 - **Data:** {rows} rows of {structures} structures with the answers of the author `compiler`, which
-  are Inductor's loops; kept apart by structure and by op sequence from {evaluation}.
+  are Inductor's loops{own}; kept apart by structure and by op sequence from {evaluation}.
 - **Settings:** {copies} copies of each row, {batch} rows a step, learning rate {rate:g},
   seed {seed}; {seconds:.0f} s in the last stage of training.
 - **Use:** `passnet agent run --author trained --checkpoint FOLDER`, or
@@ -187,6 +190,9 @@ def model_card(info: TrainInfo) -> str:
         learned=_STAGES[info.stage],
         rows=info.num_rows,
         structures=info.num_structures,
+        own=f", but {info.num_own_rows} with an llm's own right answers"
+        if info.num_own_rows
+        else "",
         evaluation=", ".join(sorted(info.evaluation)) or "no suite",
         copies=settings.num_copies,
         batch=settings.batch_size,

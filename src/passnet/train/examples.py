@@ -27,6 +27,9 @@ from passnet.train.mining import LIBRARY_CALLS
 
 JudgeVerdict: TypeAlias = Literal["correct", "wrong", "not judged"]
 
+OWN_AUTHOR = "trained"
+"""The author of a row that an llm answered itself."""
+
 MAX_ANSWER_WORDS = 400
 MAX_PROMPT_WORDS = 400
 

@@ -20,6 +20,7 @@ from passnet.train.checkpoint import (
     new_llm,
     require_trl,
 )
+from passnet.train.examples import OWN_AUTHOR
 from passnet.train.tokenizer import word_tokenizer
 from passnet.train.training_rows import (
     TextPair,
@@ -38,6 +39,7 @@ def run_sft(
     start: Path | None = None,
     resume: bool = False,
     is_untrained: bool = False,
+    others: Sequence[Path] = (),
 ) -> TrainInfo:
     """Fine-tune an llm on training data, and keep it in `out`.
 
@@ -48,6 +50,7 @@ def run_sft(
         start: a checkpoint to begin with, instead of an untrained llm.
         resume: go on with the last state that `out` holds.
         is_untrained: only keep the llm as it is before anything is learned.
+        others: more training data, all of which is learned too.
 
     Raises:
         InputError: there is no data, `out` holds a run and `resume` is off, or TRL is missing.
@@ -58,6 +61,11 @@ def run_sft(
     manifest, rows = read_training(folder)
     learned, watched = split_rows_to_watch(rows)
     learned = first_structures(learned, settings.num_structures)
+    shards = list(manifest.shards)
+    for other in others:
+        manifest_of_other, more = read_training(other)
+        learned += split_rows_to_watch(more)[0]
+        shards += manifest_of_other.shards
     pairs = pairs_of(
         learned, settings.num_copies, settings.seed, settings.max_words, settings.is_renamed
     )
@@ -76,10 +84,11 @@ def run_sft(
         sum(parameter.numel() for parameter in llm.parameters()),
         len(learned),
         len({row.structure for row in learned}),
-        tuple(shard.sha256 for shard in manifest.shards),
+        tuple(shard.sha256 for shard in shards),
         manifest.evaluation,
         settings,
         0.0,
+        sum(row.author == OWN_AUTHOR for row in learned),
     )
     if is_untrained:
         keep_llm(out, llm, tokenizer, info)

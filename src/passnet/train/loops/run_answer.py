@@ -126,6 +126,16 @@ def what_is_wrong(eager: EagerRun, answer: str) -> str | None:
     return None
 
 
+def is_right_where_run(eager: EagerRun, answer: str) -> bool:
+    """Whether all loops of an answer can be run here, and compute what eager torch does."""
+    try:
+        for fused in parse_answer(answer):
+            _run_range(eager, fused)
+    except (InputError, WrongLoopsError, UnknownLoopsError):
+        return False
+    return True
+
+
 def not_shown_wrong(prompt: Prompt, answers: Sequence[str]) -> list[str]:
     """Those of some answers to a prompt that a run of their loops does not show to be wrong, in
     their order; all of them where none is left, or the prompt's graph cannot be run.
