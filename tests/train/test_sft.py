@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,12 @@ from passnet.train.checkpoint import (
     TrainInfo,
 )
 from passnet.train.evaluate import prompt_of
+from passnet.train.examples import OWN_AUTHOR
 from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.grammar import AnswerGrammar, first_misfit
 from passnet.train.policy import open_policy
 from passnet.train.sft import run_sft
-from passnet.train.training_rows import first_structures
+from passnet.train.training_rows import first_structures, split_rows_to_watch
 
 SHIPPED = Path(__file__).parents[2] / "training"
 
@@ -74,6 +76,22 @@ def test_an_llm_is_fine_tuned_kept_and_answers(folder: Path, tmp_path: Path) -> 
     assert likelihoods == pytest.approx(alone, rel=1e-3), "a longer answer beside it changes none"
     [[free]] = policy.answers([prompt], max_words=40, is_free=True)
     assert first_misfit(grammar, free) is not None, "an llm that knows nothing says nonsense"
+
+
+def test_own_answers_are_learned_beside_those_of_the_teacher(folder: Path, tmp_path: Path) -> None:
+    for name in ("trl", "pytorch_optimizer"):
+        pytest.importorskip(name, reason="needs passnet[train]")
+    manifest, rows = read_training(folder)
+    own, out = tmp_path / "own", tmp_path / "out"
+    learned, _ = split_rows_to_watch(rows)
+    write_rows(own, [replace(row, author=OWN_AUTHOR) for row in learned[-3:]], {}, Counter())
+    settings = SftSettings(LlmShape(32, 2, 2), num_structures=5)
+    made = run_sft(folder, out, settings, is_untrained=True, others=[own])
+    taught = len(first_structures(learned, 5))
+    assert (made.num_rows, made.num_own_rows) == (taught + 3, 3)
+    assert made.data[0] == manifest.shards[0].sha256 and len(made.data) == 2
+    card = (out / MODEL_FOLDER / CARD_FILE).read_text()
+    assert "3 with an llm's own right answers" in " ".join(card.split())
 
 
 def test_the_shipped_llm_answers_what_the_judge_can_read() -> None:
