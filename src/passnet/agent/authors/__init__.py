@@ -14,6 +14,7 @@
     launch_rules      blocks, programs and warps of a launch, by plain rules
     triton_source     generated code as one Triton source
     language          what differs between folders in C++ and in Triton
+    leave_out         which passes to leave out where a folder is wrong
     folder_text       the pass folder of lowered ranges and their sources
 
 What they write keeps the strict rules, and passes through the same judge as what an llm writes.

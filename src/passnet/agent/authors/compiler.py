@@ -21,6 +21,7 @@ from passnet.agent.authors.float16_products import float16_passes, is_slow_produ
 from passnet.agent.authors.folder_text import RangeSource, pass_folder, pattern_text
 from passnet.agent.authors.language import device_of
 from passnet.agent.authors.launch_rules import BlockSizes
+from passnet.agent.authors.leave_out import to_leave_out
 from passnet.agent.authors.library_calls import LibraryForm, library_form, library_passes
 from passnet.agent.authors.lowered_ranges import GraphLowering, LoweredRange, Options, Span
 from passnet.agent.authors.products import product_folder
@@ -283,20 +284,33 @@ class TaskCompiler:
         self._drop_wrong()
 
     def _drop_wrong(self) -> None:
-        """Leave out passes, one by one, where that makes a graph correct."""
+        """Leave out passes where that makes a graph correct."""
         failing = self.failing()
         for number in failing:
-            for pattern in self._patterns(number):
-                before = self.dropped
-                self.dropped = before | {pattern}
-                is_left = all(
-                    self._patterns(other) or self.lowerings[other].is_library_only
-                    for other in range(len(self.graphs))
-                )
-                if is_left and self.evaluate(self.plans) and len(self.failing()) < len(failing):
-                    failing = self.failing()
-                else:
-                    self.dropped = before
+            if number in failing:
+                failing = self._without_wrong(number, failing)
+
+    def _without_wrong(self, number: int, failing: list[int]) -> list[int]:
+        """Leave out passes of a graph if fewer graphs fail then than those that do; which do after
+        that.
+        """
+        before = self.dropped
+        failing_without: dict[frozenset[str], list[int]] = {}
+
+        def is_right_without(patterns: frozenset[str]) -> bool:
+            self.dropped = before | patterns
+            has_pass = all(
+                self._patterns(other) or self.lowerings[other].is_library_only
+                for other in range(len(self.graphs))
+            )
+            if not has_pass or not self.evaluate(self.plans):
+                return False
+            failing_without[patterns] = self.failing()
+            return len(failing_without[patterns]) < len(failing)
+
+        left_out = to_leave_out(self._patterns(number), is_right_without)
+        self.dropped = before | (left_out or frozenset())
+        return failing if left_out is None else failing_without[left_out]
 
     def _patterns(self, number: int) -> list[str]:
         sources = self.sources(number, self.plans[number])
