@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -120,6 +121,12 @@ def test_a_stop_in_another_place_is_told_apart() -> None:
         if first is None or second is None:
             pytest.skip("this kernel does not say where a process has stopped")
         offsets = still.returns(first, second)
+        [hole, *_] = [each for each in range(0, 512, 8) if each not in offsets]
+        going_on = int.from_bytes(first.word(offsets[0]), sys.byteorder)
+        for address, is_one in ((going_on, True), (going_on + 1, False)):
+            left_over = [_with_word(stop, hole, address) for stop in (first, second)]
+            assert (hole in still.returns(*left_over)) == is_one, "nobody called from there"
+        assert not still._is_called(going_on >> 32 << 32), "half of an address over a 0"
         still.run(lambda: None)
         elsewhere = still.place()
     assert offsets and second.is_same(first, offsets)
@@ -127,6 +134,12 @@ def test_a_stop_in_another_place_is_told_apart() -> None:
     returning = StopPlace(62, 4096, 8192, bytes(range(32)))
     forged = StopPlace(62, 4096, 8192, bytes(range(16)) + bytes(16))
     assert forged.is_same(returning, [0, 8]) and not forged.is_same(returning, [16])
+
+
+def _with_word(stop: StopPlace, offset: int, word: int) -> StopPlace:
+    stack = bytearray(stop.stack)
+    stack[offset : offset + 8] = word.to_bytes(8, sys.byteorder)
+    return replace(stop, stack=bytes(stack))
 
 
 TIMES = {

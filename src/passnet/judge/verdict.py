@@ -49,8 +49,9 @@ class Evidence:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether its worker was found to stop elsewhere. That was seen of eager torch too, three
-        times in about 700 trials, for a cause not known; so it counts if a second worker does it.
+        """Whether its worker was found to stop elsewhere. That was seen of honest ones too, eager
+        torch among them, by what was left over on their stack (see `Standstill.returns`); so it
+        counts if a second worker does it.
         """
         return any(found.name == _DOUBTFUL for found in self.findings)
 
