@@ -53,11 +53,19 @@ def explain(
     if pairs:
         text = "a call gave the outputs of an earlier call on other inputs, to the bit"
         return [finding("replayed_output", text)]
-    for stale, name in _old_values(prepared, fresh, oracle, first[0]):
-        oracle.write(fresh, [second[0]])
+    wrong = [
+        call
+        for call, pair in enumerate(zip(later, right_later, strict=True))
+        if not _agree(oracle, *pair)
+    ]
+    if not wrong:
+        return []
+    call = wrong[0]  # what is right may be so for many inputs
+    for stale, name in _old_values(prepared, fresh, oracle, first[call]):
+        oracle.write(fresh, [second[call]])
         for index, values in stale.items():
             oracle.overwrite(0, index, values)
-        if _agree(oracle, later[0], _answers_of_written(oracle, fresh, 1)[0]):
+        if _agree(oracle, later[call], _answers_of_written(oracle, fresh, 1)[0]):
             if len(stale) == sum(layout.number is None for layout in prepared.layouts):
                 text = f"a call gave the outputs that belong to the arguments of {name}"
                 return [finding("replayed_output", text)]
