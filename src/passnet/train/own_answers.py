@@ -34,8 +34,8 @@ from passnet.train.loops_reward import Subject, share_of_answer, subject_of
 from passnet.train.policy import TEMPERATURE, Policy, open_policy
 from passnet.train.training_rows import first_structures, split_rows_to_watch
 
-CHUNK = 32
-"""So many prompts are answered side by side."""
+CHUNK = 128
+"""So many prompts are answered before their answers are looked at."""
 
 
 @dataclass(frozen=True, slots=True)

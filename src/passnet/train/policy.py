@@ -12,7 +12,9 @@ from passnet.train.loops.grammar import DONE, AnswerGrammar
 from passnet.train.loops.prompt import Prompt
 from passnet.train.tokenizer import words_of
 
-BATCH = 8
+MAX_ROWS = 128
+"""So many answers are made side by side."""
+
 MAX_NEW_WORDS = 320
 TEMPERATURE = 1.0
 """At which answers are drawn that stand beside the likeliest."""
@@ -44,8 +46,9 @@ class Policy:
         order = sorted(range(len(prompts)), key=lambda number: len(prompts[number].text.split()))
         answers: list[list[str]] = [[] for _ in prompts]
         limit = self.llm.config.max_position_embeddings
-        for start in range(0, len(order), BATCH):
-            numbers = order[start : start + BATCH]
+        num_prompts = max(1, MAX_ROWS // num_samples)
+        for start in range(0, len(order), num_prompts):
+            numbers = order[start : start + num_prompts]
             texts = [prompts[number].text + "\n" for number in numbers]
             inputs = self.tokenizer(
                 texts, return_tensors="pt", padding=True, return_token_type_ids=False
