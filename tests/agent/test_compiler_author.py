@@ -346,6 +346,23 @@ def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Evaluator)
     assert not any(variant.findings for variant in best.variants)
 
 
+def test_a_pass_for_tensors_leaves_alone_what_has_a_number_in_the_place_of_one(
+    bench: Evaluator,
+) -> None:
+    by_tensor = program_of("y = a * b", "z = y.exp()", params="a, b", returns="(z,)")
+    by_number = program_of("y = a * 8.0", "z = y.exp()", params="a", returns="(z,)")
+    given = {"a": ((4, 16), "float32"), "b": ((16,), "float32")}
+    graphs = (
+        SuiteGraph("scale", "by_tensor", Graph(by_tensor, specs(**given))),
+        SuiteGraph("scale", "by_number", Graph(by_number, specs(a=given["a"]))),
+    )
+    session = Session(Task("scale", graphs), bench)
+    compiler_author(session)
+    best = session.evaluations[-1]
+    assert best.is_passing, best.variants
+    assert [sum(variant.matches.values()) for variant in best.variants] == [1, 1]
+
+
 @pytest.mark.slow
 def test_a_pass_that_copies_leaves_alone_what_eager_torch_does_not_copy(bench: Evaluator) -> None:
     program = program_of("x = torch.matmul(a, b)", "y = x.view(4, 16, 2, 8)",

@@ -48,7 +48,7 @@ FORMS = {{
 
 
 def guard({params}):  # in other forms it may not be worth while
-    tensors = {params},
+    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
     return tuple((tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors) in FORMS
 
 

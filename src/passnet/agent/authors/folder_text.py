@@ -53,7 +53,8 @@ def replacement_func():
 
 GUARD = """\
 def guard({params}):  # for other arguments no kernel was generated
-    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in ({params},)]
+    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
+    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors]
     return tuple(part for form in given for part in form) in FORMS
 """
 
@@ -64,7 +65,8 @@ STRIDES = {{
 
 
 def guard({params}):  # for other arguments no kernel was generated, or they would be copied
-    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in ({params},)]
+    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
+    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors]
     key = tuple(part for form in given for part in form)
     return key in FORMS and all(
         size == 1 or stride == expected

@@ -40,7 +40,7 @@ FORMS = {{
 
 
 def guard({params}):  # in other forms it was not judged
-    tensors = {params},
+    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
     given = tuple((tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors)
     return given in FORMS and all(tensor.is_contiguous() for tensor in tensors)
 
