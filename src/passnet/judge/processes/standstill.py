@@ -243,7 +243,7 @@ class Standstill:
         What is left over on the stack from calls that have ended looks like addresses, too. The
         upper half of one, over a whole number of 0 in four bytes, lies in the code of a large
         library now and then, and changes with what candidates call: honest ones were taken for
-        others' loops by that (6 in 2,850 evaluations).
+        others' loops by that (5 in 2,850 evaluations).
         """
         ranges = []
         for line in Path(f"/proc/{self._pid}/maps").read_text(errors="replace").splitlines():
