@@ -130,8 +130,8 @@ def run_agent(
         run.take(
             [attempt for attempt in others if attempt.ending != "error"], attempts, lambda _: True
         )
-        elsewhere = {task.name for task in suite.tasks} - {task.name for task in tasks}
         numbers = range(settings.num_attempts)
+        elsewhere = [name for name in names if not shard.has(name)]
         finished = {*attempts, *((name, number) for name in elsewhere for number in numbers)}
         record = stack.enter_context(run.recorder(len(attempts)))
         for attempt in attempts.values():  # a full disk may have kept them out

@@ -51,11 +51,12 @@ def decode(
     import torch
 
     cache = _roomy_cache(llm)
+    kept = {_cache_name(llm): cache}
     answers: list[list[int]] = [[] for _ in range(len(input_ids) * num_samples)]
     alive = list(range(len(answers)))
     positions = (attention_mask.cumsum(-1) - 1).clamp(min=0)
     with torch.no_grad():
-        scores = _scores(llm, cache, input_ids, attention_mask, positions)
+        scores = _scores(llm, kept, input_ids, attention_mask, positions)
         cache.reorder_cache(torch.arange(len(input_ids)).repeat_interleave(num_samples))
         scores, mask, position = (
             each.repeat_interleave(num_samples, 0)
@@ -77,21 +78,21 @@ def decode(
             if not alive or place + 1 == max_words:
                 break
             if len(alive) < LEAST_ALIVE * len(in_batch):
-                kept = torch.tensor([row_of[number] for number in alive])
-                cache.reorder_cache(kept)
-                mask, position, in_batch = mask[kept], position[kept], list(alive)
+                going_on = torch.tensor([row_of[number] for number in alive])
+                cache.reorder_cache(going_on)
+                mask, position, in_batch = mask[going_on], position[going_on], list(alive)
             last = torch.tensor([[answers[number][-1]] for number in in_batch])
             mask = torch.cat([mask, mask.new_ones(len(mask), 1)], 1)
             position = position + 1
-            scores = _scores(llm, cache, last, mask, position)
+            scores = _scores(llm, kept, last, mask, position)
     return answers
 
 
-def _scores(llm: Any, cache: Any, words: Any, mask: Any, positions: Any) -> Any:
+def _scores(llm: Any, kept: dict[str, Any], words: Any, mask: Any, positions: Any) -> Any:
     """The scores of what comes after some words, of shape (answers, vocabulary)."""
     return llm(
         input_ids=words, attention_mask=mask, position_ids=positions, use_cache=True,
-        logits_to_keep=1, **{_cache_name(llm): cache},
+        logits_to_keep=1, **kept,
     ).logits[:, -1]  # fmt: skip
 
 

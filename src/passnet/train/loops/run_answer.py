@@ -117,8 +117,7 @@ def what_is_wrong(eager: EagerRun, answer: str) -> str | None:
         InputError: the answer is none, or something in it has no meaning.
     """
     try:
-        for fused in parse_answer(answer):
-            _run_range(eager, fused)
+        _run(eager, answer)
     except WrongLoopsError as cause:
         return str(cause)
     except UnknownLoopsError:
@@ -129,8 +128,7 @@ def what_is_wrong(eager: EagerRun, answer: str) -> str | None:
 def is_right_where_run(eager: EagerRun, answer: str) -> bool:
     """Whether all loops of an answer can be run here, and compute what eager torch does."""
     try:
-        for fused in parse_answer(answer):
-            _run_range(eager, fused)
+        _run(eager, answer)
     except (InputError, WrongLoopsError, UnknownLoopsError):
         return False
     return True
@@ -150,6 +148,11 @@ def not_shown_wrong(prompt: Prompt, answers: Sequence[str]) -> list[str]:
             if what_is_wrong(eager, answer) is None:
                 kept.append(answer)
     return kept or list(answers)
+
+
+def _run(eager: EagerRun, answer: str) -> None:
+    for fused in parse_answer(answer):
+        _run_range(eager, fused)
 
 
 def _run_range(eager: EagerRun, fused: FusedRange) -> None:
