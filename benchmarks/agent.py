@@ -22,7 +22,7 @@ from passnet.agent.run import run_agent
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.agent.stats import summarise
 from passnet.agent.stats_tables import overhead_tables
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.report.tables import Table, print_table

@@ -26,8 +26,9 @@ from passnet.agent.run import PASSES_FOLDER
 from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings, AuthorName
 from passnet.bench.candidates import parse_candidate
-from passnet.bench.run import RunSettings, run_suite
+from passnet.bench.run import run_suite
 from passnet.bench.scores import Row, score_rows
+from passnet.bench.settings import RunSettings
 from passnet.jobs.run_folder import last_records
 from passnet.judge.candidate import CallMode
 from passnet.judge.processes.sandbox import find_sandbox

@@ -18,7 +18,8 @@ from pathlib import Path
 from rich.console import Console
 
 from passnet.bench.candidates import parse_candidate
-from passnet.bench.run import RunSettings, run_suite
+from passnet.bench.run import run_suite
+from passnet.bench.settings import RunSettings
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.report.tables import Table, print_table
 from passnet.suite.suite import Suite, load_suite

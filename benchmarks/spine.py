@@ -25,7 +25,8 @@ from benchmarks.capture import capture_tables
 from benchmarks.clock import clock_table
 from benchmarks.folding import folding_tables
 from passnet.bench.candidates import parse_candidate
-from passnet.bench.run import RunSettings, run_suite
+from passnet.bench.run import run_suite
+from passnet.bench.settings import RunSettings
 from passnet.graph.build import build
 from passnet.graph.canonical import fingerprints
 from passnet.graph.files import find_graphs, read_sample

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
 from passnet.service.client import ServiceAddress
 from passnet.suite.suite import Task, load_suite

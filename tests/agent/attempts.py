@@ -17,7 +17,7 @@ from passnet.agent.attempt import (
 )
 from passnet.agent.selection import Filters, Selection, TrainingForm, select
 from passnet.bench.environment import Environment
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.dataset.splits import SuiteKeys
 from passnet.passes.folder import LIST_FILE
 from passnet.records.serialise import SCHEMA_VERSION

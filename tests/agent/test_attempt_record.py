@@ -8,7 +8,7 @@ from passnet.agent.attempt_record import attempt_record, submitted
 from passnet.agent.session import new_session
 from passnet.agent.settings import AgentSettings
 from passnet.bench.environment import Gpu
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
 from tests.agent.attempts import SUITE, attempt, evaluation
 

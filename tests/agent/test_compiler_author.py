@@ -25,7 +25,7 @@ from passnet.agent.authors.lowered_ranges import GraphLowering
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import write_files
 from passnet.agent.session import Session
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import AuthorError
 from passnet.graph.build import build
 from passnet.graph.spec import Graph, TensorSpec

@@ -10,7 +10,7 @@ from passnet.agent.authors.compiler import compiler_author
 from passnet.agent.authors.float16_products import is_slow_product
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.session import Session
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings

@@ -12,7 +12,8 @@ import pytest
 
 from passnet.agent.harbor import HarborExport, HarborPlan, export_harbor
 from passnet.agent.prompt import instruction
-from passnet.bench.run import RunSettings, run_folder
+from passnet.bench.run_record import run_folder
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError, PassFolderError
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.passes.folder import LIST_FILE

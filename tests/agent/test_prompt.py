@@ -11,7 +11,7 @@ from passnet.agent.files import read_files
 from passnet.agent.prompt import EXAMPLES, PROMPTS, system_prompt, task_prompt
 from passnet.agent.rule_examples import RULE_EXAMPLES, RuleExample
 from passnet.agent.tools import TOOLS
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.inspection.inspection import inspect_code

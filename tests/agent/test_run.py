@@ -14,7 +14,7 @@ from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
 from passnet.agent.run import run_agent
 from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings, LlmSettings
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
 from passnet.judge.processes.worker_process import WorkerParent
 from passnet.judge.settings import JudgeSettings

@@ -10,7 +10,7 @@ from passnet.agent.attempt import Evaluation, VariantResult, num_flips
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.observations import evaluation_text, variant_result
 from passnet.agent.session import Session, task_score
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.judge.findings import Finding
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, TimingPlan

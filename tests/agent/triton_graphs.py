@@ -6,7 +6,7 @@ from passnet.agent.authors.lowered_ranges import GraphLowering, Options
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import Files
 from passnet.agent.session import Session
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.settings import JudgeSettings
 from passnet.suite.suite import SuiteGraph, Task

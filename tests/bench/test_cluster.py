@@ -13,7 +13,8 @@ import pytest
 from passnet.bench.candidates import parse_candidate
 from passnet.bench.cluster import _machines, _open_judge
 from passnet.bench.environment import describe_environment
-from passnet.bench.run import JudgeOrder, RunSettings
+from passnet.bench.run import JudgeOrder
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
 from passnet.jobs.actors import this_machine
 from passnet.judge.settings import JudgeSettings, TimingPlan

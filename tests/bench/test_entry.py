@@ -23,7 +23,7 @@ from passnet.bench.rejudging import (
     read_verification,
     write_verification,
 )
-from passnet.bench.run import BenchRunInfo, run_folder
+from passnet.bench.run_record import BenchRunInfo, run_folder
 from passnet.errors import InputError
 from passnet.judge.findings import Finding
 from passnet.judge.timing.estimate import speedup

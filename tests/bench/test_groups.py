@@ -9,8 +9,9 @@ import pytest
 from passnet.bench.environment import describe_environment
 from passnet.bench.files import RUN_FILE
 from passnet.bench.groups import GROUPINGS, group_rows
-from passnet.bench.run import RunSettings, run_info, suite_of_run
+from passnet.bench.run_record import run_info, suite_of_run
 from passnet.bench.scores import Row
+from passnet.bench.settings import RunSettings
 from passnet.cli.bench import bench_score
 from passnet.errors import InputError
 from passnet.records.serialise import write_json

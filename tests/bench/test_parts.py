@@ -14,15 +14,9 @@ from passnet.agent.settings import AgentSettings
 from passnet.agent.tools import Submit
 from passnet.bench.candidates import CandidateEntry, parse_candidate
 from passnet.bench.environment import describe_environment
-from passnet.bench.run import (
-    JudgeOrder,
-    Judges,
-    Recorder,
-    RunSettings,
-    run_folder,
-    run_suite,
-    tasks_of_part,
-)
+from passnet.bench.run import JudgeOrder, Judges, Recorder, run_suite, tasks_of_part
+from passnet.bench.run_record import run_folder
+from passnet.bench.settings import RunSettings
 from passnet.errors import AuthorError, InputError
 from passnet.jobs.shards import RunShard
 from passnet.judge.settings import JudgeSettings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.bench.run import run_folder
+from passnet.bench.run_record import run_folder
 from passnet.graph.files import GraphSample, write_sample
 from passnet.judge.limitations import NOT_COVERED
 from passnet.judge.processes.sandbox import find_sandbox

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from passnet.bench.candidates import parse_candidate
-from passnet.bench.run import RunSettings, run_suite
+from passnet.bench.run import run_suite
+from passnet.bench.settings import RunSettings
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool

@@ -15,7 +15,9 @@ import pytest
 from rich.console import Console
 
 from passnet.bench.candidates import CandidateEntry
-from passnet.bench.run import RunSettings, judge_task, run_suite
+from passnet.bench.judge_task import judge_task
+from passnet.bench.run import run_suite
+from passnet.bench.settings import RunSettings
 from passnet.errors import GraphError
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import Candidate

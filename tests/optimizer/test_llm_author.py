@@ -13,7 +13,7 @@ import torch
 from passnet.agent.attempt import Attempt, read_attempts
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.settings import LlmSettings
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import AuthorError, InputError
 from passnet.extract.capture import CapturedGraph, capture_values
 from passnet.judge.processes.sandbox import find_sandbox

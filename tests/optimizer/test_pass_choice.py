@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passnet.agent.evaluator import Evaluator
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
 from passnet.extract.capture import CapturedGraph, capture_values
 from passnet.judge.processes.sandbox import find_sandbox

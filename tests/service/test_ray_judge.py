@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings
 from passnet.service.dispatch import Dispatcher

@@ -8,7 +8,8 @@ import numpy as np
 from passnet.bench.candidates import parse_candidate
 from passnet.bench.environment import Environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
-from passnet.bench.run import BenchRunInfo, RunSettings
+from passnet.bench.run_record import BenchRunInfo
+from passnet.bench.settings import RunSettings
 from passnet.judge.candidate import Candidate
 from passnet.judge.findings import Finding
 from passnet.judge.settings import JudgeSettings

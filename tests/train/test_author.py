@@ -7,7 +7,7 @@ import pytest
 
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.session import Session
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import AuthorError, InputError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.processes.sandbox import find_sandbox

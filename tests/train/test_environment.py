@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from passnet.agent.training_data import folder_text
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
 from passnet.judge.settings import JudgeSettings
 from passnet.records.serialise import read_lines

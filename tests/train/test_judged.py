@@ -8,7 +8,7 @@ import pytest
 
 from passnet.agent.files import read_files
 from passnet.agent.training_data import folder_text
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError, TrainingStoppedError
 from passnet.graph.files import read_sample
 from passnet.judge.audit import CASE_FILE, GRAPH_FOLDER, Case

@@ -10,7 +10,7 @@ import verifiers.v1 as vf
 
 from passnet.agent.prompt import instruction
 from passnet.agent.training_data import ANSWER_FORM
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
 from passnet.suite.suite import load_suite
 from passnet.train.answers import answer_files

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from passnet.agent.files import Files
 from passnet.bench.environment import Environment
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
 from passnet.jobs.run_folder import last_records
 from passnet.judge.trial import Trial

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from passnet.agent.files import Files, write_files
 from passnet.bench.candidates import CandidateEntry
-from passnet.bench.run import RunSettings, judge_task
+from passnet.bench.judge_task import judge_task
+from passnet.bench.settings import RunSettings
 from passnet.errors import GraphError
 from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.findings import Finding

@@ -34,7 +34,8 @@ from passnet.agent.files import read_files, write_files
 from passnet.agent.graph_text import graph_text
 from passnet.agent.harbor_verifier import HELD_OUT_FILE, SETTINGS_FILE, SUITE_FILE
 from passnet.agent.prompt import filled, instruction
-from passnet.bench.run import RunSettings, held_out_graphs
+from passnet.bench.judge_task import held_out_graphs
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
 from passnet.judge.candidate import CallMode
 from passnet.passes.folder import LIST_FILE, inspect_folder, is_pass_folder

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from passnet.bench.candidates import parse_candidate
 from passnet.bench.files import TABLES_FILE
-from passnet.bench.run import RunSettings, run_suite
+from passnet.bench.run import run_suite
+from passnet.bench.settings import RunSettings
 from passnet.errors import PassFolderError, PassnetError
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.passes.folder import inspect_folder

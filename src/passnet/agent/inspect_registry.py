@@ -5,7 +5,7 @@ from inspect_ai import Task, task
 from passnet.agent.inspect_task import make_task
 from passnet.agent.scripted_llm import ScriptedLlm
 from passnet.agent.settings import AgentLimits, AgentSettings
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.judge.candidate import CallMode
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.sandbox import find_sandbox

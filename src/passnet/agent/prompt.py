@@ -5,7 +5,7 @@ from string import Template
 
 from passnet.agent.graph_text import graph_text, variants_table
 from passnet.agent.rule_examples import rules_text
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.judge.audit import GAIN
 from passnet.passes.folder import LIST_FILE
 from passnet.score.es import SEVERE_PENALTY

@@ -22,7 +22,7 @@ from passnet.agent.graph_text import graph_text
 from passnet.agent.judge_source import show_source
 from passnet.agent.observations import evaluation_text, match_text, plain, variant_result
 from passnet.agent.settings import AgentSettings
-from passnet.bench.run import held_out_graphs
+from passnet.bench.judge_task import held_out_graphs
 from passnet.bench.scores import Row, score_rows
 from passnet.errors import ActionError, PassFolderError
 from passnet.judge.trial import Trial

@@ -2,6 +2,9 @@
 
     candidates   what a word of the command line names: a baseline, or pass folders
     run          every candidate on every graph, each trial on disk as soon as it is known
+    judge_task   a task under some candidates, again where our own machinery fails
+    run_record   what a run was begun with, its trials, and what may go on with them
+    settings     what a run measures with
     cluster      judges on the machines and GPUs of a Ray cluster
     files        the names of the files of a run folder
     environment  the hardware and versions that a run was measured with

@@ -5,17 +5,10 @@ from functools import partial
 
 from passnet.bench.candidates import CandidateEntry, parse_candidate
 from passnet.bench.environment import Environment
-from passnet.bench.run import (
-    HERE,
-    JudgeOrder,
-    Judges,
-    Recorder,
-    RunSettings,
-    environment_difference,
-    environment_here,
-    held_out_graphs,
-    judge_task,
-)
+from passnet.bench.judge_task import held_out_graphs, judge_task
+from passnet.bench.run import HERE, JudgeOrder, Judges, Recorder, environment_here
+from passnet.bench.run_record import environment_difference
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
 from passnet.jobs.actors import ActorDevice, run_actors, this_machine
 from passnet.judge.inspection.inspected_folders import InspectedFolders

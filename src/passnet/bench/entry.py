@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from passnet.bench.candidates import CandidateEntry, parse_candidate
-from passnet.bench.run import BenchRunInfo
+from passnet.bench.run_record import BenchRunInfo
 from passnet.bench.scores import CandidateScore, Row, score_rows, untimed_candidates
 from passnet.errors import InputError
 from passnet.judge.candidate import Candidate

@@ -10,7 +10,7 @@ import numpy as np
 from passnet import __version__
 from passnet.bench.candidates import CandidateEntry
 from passnet.bench.entry import LeaderboardEntry, candidate_entry, claimed_scores
-from passnet.bench.run import BenchRunInfo
+from passnet.bench.run_record import BenchRunInfo
 from passnet.errors import InputError, PassnetError
 from passnet.judge.findings import CATALOGUE
 from passnet.judge.timing.estimate import self_ratio, speedup

@@ -16,7 +16,9 @@ from passnet.bench.entry import (
     read_entry,
 )
 from passnet.bench.environment import Environment
-from passnet.bench.run import RunSettings, environment_difference, run_folder, run_suite
+from passnet.bench.run import run_suite
+from passnet.bench.run_record import environment_difference, run_folder
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
 from passnet.judge.trial import Trial
 from passnet.records.atomic_folder import atomic_folder

@@ -221,7 +221,7 @@ def agent_harbor(suite: Suite, out: Path, wheel: Path | None, requirement: str |
                  base_image: str) -> None:  # fmt: skip
     """Write the tasks of a suite as a Harbor dataset, judged by a separate verifier."""
     from passnet.agent.harbor import HarborPlan, export_harbor
-    from passnet.bench.run import RunSettings
+    from passnet.bench.settings import RunSettings
     from passnet.judge.settings import JudgeSettings
 
     settings = RunSettings(

@@ -140,7 +140,7 @@ def bench_score(path: Path, b: float, p: float, groupings: tuple[str, ...], suit
     from dataclasses import asdict
 
     from passnet.bench.groups import BY_TIME, group_rows
-    from passnet.bench.run import suite_of_run
+    from passnet.bench.run_record import suite_of_run
     from passnet.bench.scores import ALL_UNSTABLE, read_rows, score_rows, untimed_candidates
     from passnet.bench.scores import as_json as to_json
     from passnet.report.tables import group_table, task_overview, total_table
@@ -173,7 +173,7 @@ def bench_show(ctx: click.Context, run_or_suite: str, tasks: tuple[str, ...],
     For one version, RUN may also be a suite: an alias of `passnet suite show`, with its --svg.
     """
     from passnet.bench.files import RUN_FILE, TRIALS_FILE
-    from passnet.bench.run import run_folder
+    from passnet.bench.run_record import run_folder
     from passnet.bench.scores import read_rows, score_rows
     from passnet.suite.suite import load_suite
 

@@ -15,7 +15,7 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.agent.settings import AgentSettings
-    from passnet.bench.run import RunSettings
+    from passnet.bench.settings import RunSettings
     from passnet.judge.audit import Audited, AuditTotals, Case
     from passnet.judge.candidate import CallMode
     from passnet.judge.processes.sandbox import Sandbox

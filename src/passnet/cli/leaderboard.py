@@ -49,7 +49,7 @@ def add_command(folder: Path, name: str, by: str, candidates: tuple[str, ...], l
     """
     from passnet.bench.entry import check_name, write_entry
     from passnet.bench.entry_checks import check_run, failed
-    from passnet.bench.run import run_folder
+    from passnet.bench.run_record import run_folder
     from passnet.records.atomic_folder import atomic_folder
     from passnet.site.measured import KnownSuites
 

@@ -16,7 +16,7 @@ import click
 
 if TYPE_CHECKING:
     from passnet.agent.settings import AgentLimits, AuthorName, LlmSettings
-    from passnet.bench.run import RunSettings
+    from passnet.bench.settings import RunSettings
     from passnet.jobs.shards import RunShard
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.suite.suite import Suite
@@ -220,7 +220,7 @@ def judging(rules_default: str, seed: str) -> Decorator:
 
 def run_settings(sandbox: Sandbox, options: dict[str, Any], **judge: Any) -> RunSettings:
     """The settings of a run from the options of `judging`, and more of its judge."""
-    from passnet.bench.run import RunSettings
+    from passnet.bench.settings import RunSettings
     from passnet.judge.settings import JudgeSettings, TimingPlan
 
     judge |= picked(options, ("device", "seed", "self_tolerance", "rules", "strides"))

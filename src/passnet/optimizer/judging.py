@@ -12,7 +12,7 @@ from passnet.agent.files import Files
 from passnet.agent.run import AUTHORS, program_author
 from passnet.agent.session import Session
 from passnet.agent.settings import SEARCH_TURNS
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import AuthorError, GraphError, InputError, MeasureError, did_you_mean
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings

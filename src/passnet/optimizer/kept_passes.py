@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passnet.agent.files import Files
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.judge.trial import Trial
 from passnet.optimizer.library import PassLibrary
 from passnet.passes.library import (

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from passnet import __version__
 from passnet.agent.files import Files, read_files, write_files
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError, naming, os_error_sentence
 from passnet.graph.canonical import canonical_lines, fingerprints, op_sequence
 from passnet.graph.files import graph_from_row

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from passnet import __version__
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.settings import SEARCH_TURNS, LlmSettings
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.extract.capture import CapturedGraph
 from passnet.optimizer.judging import (
     LEAST_EVALUATIONS,

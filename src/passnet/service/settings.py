@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from passnet.bench.environment import Environment
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
 from passnet.judge.candidate import CallMode
 from passnet.records.serialise import SCHEMA_VERSION, encode

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from passnet.agent.files import Files, created
-from passnet.bench.run import held_out_graphs
+from passnet.bench.judge_task import held_out_graphs
 from passnet.errors import InputError, did_you_mean
 from passnet.judge.trial import Trial
 from passnet.records.serialise import encode

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passnet.bench.environment import Environment
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.judge.trial import Trial
 from passnet.site.measured import MeasuredRun, Standing
 from passnet.site.text import file_stem

@@ -10,7 +10,7 @@ from passnet.bench.entry import LeaderboardEntry, entry_folders, read_entry
 from passnet.bench.entry_checks import check_entry, failed
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.bench.rejudging import read_verification
-from passnet.bench.run import BenchRunInfo, run_folder
+from passnet.bench.run_record import BenchRunInfo, run_folder
 from passnet.errors import InputError, PassnetError
 from passnet.judge.candidate import Candidate
 from passnet.judge.trial import Trial

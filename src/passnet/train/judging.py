@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import Files
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import PassFolderError
 from passnet.graph.spec import Graph
 from passnet.judge.settings import JudgeSettings, TimingPlan

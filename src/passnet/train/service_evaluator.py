@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passnet.agent.files import Files
-from passnet.bench.run import RunSettings
+from passnet.bench.settings import RunSettings
 from passnet.errors import MeasureError
 from passnet.judge.match_check import GraphMatches
 from passnet.judge.protocol.messages import MissText

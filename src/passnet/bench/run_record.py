@@ -1,0 +1,148 @@
+"""The record of a run: what it was begun with, its trials, and what may go on with them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from passnet.bench.candidates import CandidateEntry
+from passnet.bench.environment import Environment
+from passnet.bench.files import RUN_FILE, TRIALS_FILE
+from passnet.bench.settings import RunSettings
+from passnet.errors import InputError
+from passnet.jobs.run_folder import RunFolder
+from passnet.judge.candidate import Candidate
+from passnet.judge.limitations import NOT_COVERED
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.trial import Trial
+from passnet.records.serialise import SCHEMA_VERSION
+from passnet.suite.suite import Suite, load_suite, shipped_suites
+
+SAME_ENVIRONMENT = ("cpu", "python", "torch", "passnet", "compiler", "gpu")
+"""What must not change between the parts of one run."""
+
+
+@dataclass(frozen=True)
+class BenchRunInfo:
+    """The record of a run, in `run.json`; `not_covered` says what its judge cannot promise."""
+
+    schema_version: int
+    suite: str
+    suite_hash: str
+    candidates: tuple[Candidate, ...]
+    code_hashes: dict[str, str]
+    settings: RunSettings
+    environment: Environment
+    not_covered: tuple[str, ...] = NOT_COVERED
+
+
+def suite_of_run(out: Path) -> Suite | None:
+    """The suite that was measured in a run folder; None where only a name of it is known."""
+    if not (out / RUN_FILE).exists():
+        return None
+    info = run_folder(out).read_info()
+    if info.suite not in shipped_suites():
+        return None
+    suite = load_suite(info.suite)
+    return suite if suite.content_hash == info.suite_hash else None
+
+
+def run_info(
+    suite: Suite,
+    entries: Sequence[CandidateEntry],
+    settings: RunSettings,
+    environment: Environment,
+) -> BenchRunInfo:
+    """The record of a run that begins now.
+
+    Raises:
+        InputError: a candidate is given twice.
+    """
+    if len({entry.name for entry in entries}) != len(entries):
+        raise InputError("a candidate is given twice")
+    return BenchRunInfo(
+        SCHEMA_VERSION,
+        suite.name,
+        suite.content_hash,
+        tuple(entry.template for entry in entries),
+        {entry.name: entry.code_hash for entry in entries if entry.code_hash},
+        settings,
+        environment,
+        (*NOT_COVERED, *find_sandbox(settings.sandbox).unrestricted),
+    )
+
+
+def run_folder(out: Path) -> RunFolder[BenchRunInfo, Trial, tuple[str, str]]:
+    """The folder of a run: a trial a line, of which the last of a graph and candidate counts."""
+    return RunFolder(
+        out,
+        RUN_FILE,
+        BenchRunInfo,
+        TRIALS_FILE,
+        Trial,
+        lambda trial: (trial.graph, trial.candidate),
+        "trials",
+    )
+
+
+def environment_difference(one: Environment, other: Environment) -> tuple[str, Any, Any] | None:
+    """The first fact in which two environments differ whose times cannot be in one run, and both
+    its values; None where there is none.
+    """
+    for name in SAME_ENVIRONMENT:
+        if getattr(one, name) != getattr(other, name):
+            return name, getattr(one, name), getattr(other, name)
+    return None
+
+
+def continued(out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo:
+    """What a run goes on with: the same, but for candidates that were added.
+
+    Raises:
+        InputError: something else differs.
+    """
+    if difference := difference_of_runs(old, info):
+        raise InputError(f"{out}: {difference}; choose another --out")
+    candidates = tuple(dict.fromkeys((*old.candidates, *info.candidates)))
+    code_hashes = old.code_hashes | info.code_hashes
+    return replace(old, candidates=candidates, code_hashes=code_hashes)
+
+
+def difference_of_runs(old: BenchRunInfo, info: BenchRunInfo) -> str | None:
+    """What keeps the trials of two runs apart, as the end of a sentence; None where nothing does,
+    as both may have candidates that the other one lacks.
+    """
+    if old.schema_version != SCHEMA_VERSION:
+        return (
+            f"its records have version {old.schema_version}, this passnet writes version "
+            f"{SCHEMA_VERSION}"
+        )
+    for name, difference in (("suite_hash", "another suite"), ("settings", "other settings")):
+        if getattr(old, name) != getattr(info, name):
+            return f"holds a run with {difference}, and not with what this one was given"
+    if difference := environment_difference(old.environment, info.environment):
+        name, before, now = difference
+        return (
+            f"was measured with {name} {before}, and here it is {now}; times of both cannot be in "
+            "one run"
+        )
+    for name, code_hash in info.code_hashes.items():
+        if old.code_hashes.get(name, code_hash) != code_hash:
+            return f"the files of {name} have changed since that run"
+    return None
+
+
+def trials_of_part(folder: Path, info: BenchRunInfo) -> list[Trial]:
+    """The trials of the folder of another part of a run, under its candidates.
+
+    Raises:
+        InputError: it is none.
+    """
+    part = run_folder(folder)
+    other = part.read_info()
+    if difference := difference_of_runs(other, info):
+        raise InputError(f"{folder}: {difference}; it is no part of this run")
+    names = {candidate.name for candidate in info.candidates}
+    if not names & {candidate.name for candidate in other.candidates}:
+        raise InputError(f"{folder}: has none of the candidates of this run; it is no part of it")
+    return [trial for trial in part.records().values() if trial.candidate in names]
