@@ -126,6 +126,23 @@ def test_an_answer_without_meaning_is_refused_in_a_sentence(
         expand_answer(loops_prompt(softmax_graph()), ANSWER.replace(before, after))
 
 
+COMPLEX = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x):
+        y = torch.view_as_complex(x)
+        return (y,)
+"""
+
+
+def test_an_answer_in_a_dtype_without_arithmetic_is_refused_in_a_sentence() -> None:
+    given = Graph(parse_program(COMPLEX, "complex"), (TensorSpec("x", (4, 2), "float32"),))
+    answer = "range t0 t0 for i0 N0 : put t0 [ i0 ] a0 [ i0 0 ] end"
+    with pytest.raises(InputError, match="t0 is of complex64, in which .* does not compute"):
+        expand_answer(loops_prompt(given), answer)
+
+
 def test_the_expander_decides_nothing_about_what_is_fused() -> None:
     shorter = """
     range t0 t0

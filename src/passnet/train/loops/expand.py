@@ -9,6 +9,7 @@ for the shapes of the graph, and C++ that a compiler may vectorise.
 import math
 from collections.abc import Sequence
 
+from passnet.agent.authors.cpp_source import CPP_TYPES
 from passnet.agent.authors.folder_text import RangeSource, pass_folder
 from passnet.agent.authors.inductor_code import GeneratedCode, TensorLayout, contiguous
 from passnet.agent.authors.lowered_ranges import LoweredRange, Span, value_strides
@@ -99,6 +100,8 @@ def _range_source(
     def layout(name: str) -> TensorLayout:
         original = originals[name]
         spec = prompt.specs[original]
+        if spec.dtype not in CPP_TYPES:
+            raise InputError(f"{name} is of {spec.dtype}, in which the loops form does not compute")
         stride = strides.get(original, contiguous(spec.shape))
         memory[name] = MemoryLayout(name, spec.dtype, spec.shape, stride)
         return TensorLayout(spec.shape, stride, spec.dtype)
