@@ -137,7 +137,7 @@ class GraphModule(torch.nn.Module):
 
 
 def test_an_answer_in_a_dtype_without_arithmetic_is_refused_in_a_sentence() -> None:
-    given = Graph(parse_program(COMPLEX, "complex"), (TensorSpec("x", (4, 2), "float32"),))
+    given = Graph(parse_program(COMPLEX, "complex"), (TensorSpec("x", (12, 2), "float32"),))
     answer = "range t0 t0 for i0 N0 : put t0 [ i0 ] a0 [ i0 0 ] end"
     with pytest.raises(InputError, match="t0 is of complex64, in which .* does not compute"):
         expand_answer(loops_prompt(given), answer)
