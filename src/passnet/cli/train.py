@@ -74,6 +74,31 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
         click.echo(f"{manifest.num_rows} rows, {manifest.num_structures} structures: {out}")
 
 
+@train.command("judge")
+@click.argument("folder", type=opt.PATH)
+@opt.out("The folder of the run and of the training data")
+@opt.resume
+@opt.shard("rows")
+@opt.parts("run")
+@opt.count("--minutes", "After how many minutes to stop; --resume goes on.")
+@opt.json
+def train_judge(folder: Path, out: Path, resume: bool, shard: RunShard, taken: tuple[Path, ...],
+                minutes: int | None, as_json: bool) -> None:  # fmt: skip
+    """Judge the rows of the training data in FOLDER that have no verdict.
+
+    The data is written anew, with all verdicts and without the rows that are wrong.
+    """
+    from passnet.train.judge_rows import deadline, judge_training
+
+    manifest = judge_training(folder, out, resume, shard, taken, deadline(minutes))
+    if as_json:
+        print_json(manifest)
+    else:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in manifest.verdicts.items())
+        wrong = manifest.left_out.get("wrong", 0)
+        click.echo(f"{manifest.num_rows} rows, {counts}; {wrong} wrong ones left out: {out}")
+
+
 @train.command("sft")
 @click.argument("folder", type=opt.PATH)
 @opt.out("The folder of the run")

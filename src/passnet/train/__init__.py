@@ -5,7 +5,7 @@ mining             subgraphs of captured graphs, at random
 examples           a row of training data, made by a teacher
 judging            the judge over rows and answers: correct or not, or timed shortly
 build              training data mined, answered, balanced and kept apart from evaluation
-judge_rows         the rows of a run judged one by one
+judge_rows         rows of a run, or of training data that is there, judged one by one
 training_rows      rows of training data as texts
 augment            a row under other names
 tokenizer          a token for each word

@@ -8,7 +8,7 @@ op sequences and apart from every suite of evaluation.
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -243,7 +243,13 @@ def known_rows(folder: Path) -> list[TrainingRow]:
     if not (folder / MADE_FILE).exists():
         return read_training(folder)[1]
     rows = [row for made in data_run(folder).records().values() for row in made.rows]
-    verdicts = verdict_run(folder).records()
+    return with_verdicts(rows, verdict_run(folder).records())
+
+
+def with_verdicts(
+    rows: Iterable[TrainingRow], verdicts: Mapping[str, RowVerdict]
+) -> list[TrainingRow]:
+    """Rows, each with the verdict on it where there is one, by `row_key`."""
     judged = []
     for row in rows:
         verdict = verdicts.get(row_key(row))

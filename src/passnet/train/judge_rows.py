@@ -2,18 +2,45 @@
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
+from typing import TypeVar
 
-from passnet.errors import MeasureError
+from passnet.errors import InputError, MeasureError
 from passnet.graph.files import graph_from_row
-from passnet.jobs.run_folder import unchanged
+from passnet.jobs.run_folder import RunFolder, unchanged
+from passnet.jobs.shards import WHOLE, RunShard
+from passnet.records.serialise import SCHEMA_VERSION
 from passnet.report.progress import progress
-from passnet.train.build import DataInfo, RowVerdict, data_run, row_key, verdict_run
+from passnet.train.build import (
+    VERDICTS_FILE,
+    DataInfo,
+    RowVerdict,
+    TrainingManifest,
+    data_run,
+    read_training,
+    row_key,
+    verdict_run,
+    with_verdicts,
+    write_rows,
+)
 from passnet.train.examples import TrainingRow
 from passnet.train.judging import AnswerJudge
 from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.prompt import loops_prompt
+
+I = TypeVar("I")  # noqa: E741 (what a run is begun with)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingInfo:
+    """What judging training data was begun with: the hashes of its files."""
+
+    schema_version: int
+    data: tuple[str, ...]
 
 
 def deadline(minutes: float | None) -> Callable[[], bool]:
@@ -22,32 +49,96 @@ def deadline(minutes: float | None) -> Callable[[], bool]:
     return lambda: end is not None and time.monotonic() > end
 
 
-def judge_rows(out: Path, info: DataInfo, is_over: Callable[[], bool]) -> int:
-    """Judge the rows of a run that have no verdict, until all have or `is_over`; how many have.
-
-    Of each structure one row comes first, then the others.
-    """
+def judge_rows(out: Path, info: DataInfo, is_over: Callable[[], bool]) -> None:
+    """Judge the rows of a run that have no verdict, until all have or `is_over`."""
     made = data_run(out)
-    run = verdict_run(out)
     complaint = f"{out}: was begun with other settings; choose another --out"
     with made.begin(info, True, unchanged(complaint)):
-        known = run.records()
+        run = verdict_run(out)
         rows = [row for each in made.records().values() for row in each.rows]
-        rows = [row for row in rows if row_key(row) not in known]
-        rows.sort(key=_order(rows))
-        with (
-            run.recorder(len(known)) as record,
-            AnswerJudge() as judge,
-            progress("judging rows", len(rows)) as step,
-        ):
-            num_judged = len(known)
-            for row in rows:
-                if is_over():
-                    break
-                record(judged_row(judge, row))
-                num_judged += 1
-                step()
-    return num_judged
+        _judge(run, rows, run.records(), is_over)
+
+
+def judging_run(out: Path) -> RunFolder[JudgingInfo, RowVerdict, str]:
+    """The folder of a run that judges training data, by rows."""
+    return RunFolder(
+        out, "judging.json", JudgingInfo, VERDICTS_FILE, RowVerdict, attrgetter("key"),
+        "judged rows",
+    )  # fmt: skip
+
+
+def judge_training(
+    folder: Path,
+    out: Path,
+    resume: bool = False,
+    shard: RunShard = WHOLE,
+    taken: Sequence[Path] = (),
+    is_over: Callable[[], bool] = lambda: False,
+) -> TrainingManifest:
+    """Judge the rows of training data that have no verdict, and write the data anew to `out`: all
+    rows with what is known of them then, but for wrong ones.
+
+    Args:
+        folder: the data.
+        out: the folder of the run, and of the data to write.
+        resume: go on with what `out` holds.
+        shard: the part of the rows to judge.
+        taken: folders of other parts of the same run, whose verdicts are taken over.
+        is_over: says when to stop before all are judged.
+
+    Raises:
+        InputError: there is no data; `out` or one of `taken` holds another run, or `out` the data;
+            or the judge finds all rows wrong.
+    """
+    if out.resolve() == folder.resolve():
+        raise InputError(f"{out}: holds the data to judge; choose another --out")
+    manifest, rows = read_training(folder)
+    info = JudgingInfo(SCHEMA_VERSION, tuple(file.sha256 for file in manifest.shards))
+    run = judging_run(out)
+    parts = [judging_run(other) for other in taken]
+    if strangers := [part.out for part in parts if part.read_info() != info]:
+        raise InputError(f"{strangers[0]}: judges other data; it is no part of this run")
+    complaint = f"{out}: judges other data; choose another --out"
+    with run.begin(info, resume, unchanged(complaint)):
+        verdicts = run.records()
+        others = [verdict for part in parts for verdict in part.records().values()]
+        run.take(others, verdicts, lambda verdict: verdict.verdict != "not judged")
+        mine = [row for row in rows if row.verdict == "not judged" and shard.has(row.full)]
+        _judge(run, mine, verdicts, is_over)
+        known = with_verdicts(rows, run.records())
+        kept = [row for row in known if row.verdict != "wrong"]
+        if not kept:
+            raise InputError(
+                f"{folder}: the judge finds all {len(rows)} rows wrong; nothing is left"
+            )
+        left_out = Counter(manifest.left_out) + Counter(wrong=len(known) - len(kept))
+        return write_rows(out, kept, manifest.evaluation, left_out)
+
+
+def _judge(
+    run: RunFolder[I, RowVerdict, str],
+    rows: Sequence[TrainingRow],
+    known: Mapping[str, RowVerdict],
+    is_over: Callable[[], bool],
+) -> None:
+    """Judge rows that no verdict is known of. Of each structure one row comes first, then the
+    others.
+    """
+    left = [row for row in rows if row_key(row) not in known]
+    left.sort(key=_order(left))
+    with (
+        run.recorder(len(known)) as record,
+        AnswerJudge() as judge,
+        progress("judging rows", len(left)) as step,
+    ):
+        num_wrong = 0
+        for row in left:
+            if is_over():
+                break
+            verdict = judged_row(judge, row)
+            record(verdict)
+            num_wrong += verdict.verdict == "wrong"
+            step(f"{num_wrong} wrong")
 
 
 def _order(rows: list[TrainingRow]) -> Callable[[TrainingRow], tuple[int, str]]:
@@ -60,10 +151,14 @@ def _order(rows: list[TrainingRow]) -> Callable[[TrainingRow], tuple[int, str]]:
 
 
 def judged_row(judge: AnswerJudge, row: TrainingRow) -> RowVerdict:
-    """What the judge says of a row's answer, expanded anew."""
+    """What the judge says of a row's answer, expanded anew; one without a meaning is wrong."""
     graph = graph_from_row(row.program, row.tensors, row.full[:16])
     try:
-        answer = judge.judge(graph, expand_answer(loops_prompt(graph), row.loops))
+        files = expand_answer(loops_prompt(graph), row.loops)
+    except InputError:
+        return RowVerdict(row_key(row), "wrong", "compile_error", 0.0)
+    try:
+        answer = judge.judge(graph, files)
     except MeasureError:
         return RowVerdict(row_key(row), "not judged", "judge failed", 0.0)
     return RowVerdict(row_key(row), answer.verdict, answer.status, answer.seconds)
