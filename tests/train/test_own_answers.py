@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -18,6 +19,7 @@ from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
 from passnet.train.examples import OWN_AUTHOR, TrainingRow
 from passnet.train.judging import JudgedAnswer
 from passnet.train.loops.prompt import Prompt
+from passnet.train.loops.run_answer import EagerRun, eager_run
 from passnet.train.own_answers import (
     AnswerSettings,
     answer_rows,
@@ -147,6 +149,25 @@ def test_right_answers_become_training_data_and_a_kill_loses_nothing(
     assert again.num_right == 6
     with pytest.raises(InputError, match="other data or settings"):
         answer_rows(data, llm, out, AnswerSettings(), resume=True)
+
+
+def test_what_eager_torch_computes_is_kept_for_one_prompt_at_a_time(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, _ = split_rows_to_watch(read_training(data)[1])
+    runs: list[ref[EagerRun]] = []
+
+    def spied(prompt: Prompt) -> EagerRun:
+        assert not [run for run in runs if run() is not None]
+        made = eager_run(prompt)
+        runs.append(ref(made))
+        return made
+
+    monkeypatch.setattr(own_answers, "eager_run", spied)
+    policy = ToldPolicy(rows[:4], rows[4:])
+    given = list(own_answers.own_answers(policy, rows, AnswerSettings()))  # type: ignore[arg-type]
+    assert all(own.answer for own, _ in given)
+    assert len(runs) == len(rows) + len(rows[4:]), "again where it is asked again"
 
 
 def test_where_all_is_learned_there_is_nothing_to_ask(

@@ -238,21 +238,25 @@ class _Right:
         self.subject = subject
         self.different: dict[str, None] = {}
         self.right: list[str] = []
-        try:
-            self._eager = eager_run(subject.prompt)
-        except GraphError:
-            self._eager = None
         self.add(answers)
 
     def add(self, answers: Sequence[str]) -> None:
-        """See which of some answers are right."""
-        for answer in answers:
-            if answer not in self.different and self._eager is not None:
-                self.different[answer] = None
-                with suppress(InputError, GraphError, RecursionError):
-                    expand_answer(self.subject.prompt, answer)
-                    if is_right_where_run(self._eager, answer):
-                        self.right.append(answer)
+        """See which of some answers are right. What eager torch computes is not kept: the values of
+        all prompts that are asked side by side may be more than fit into memory.
+        """
+        new = [answer for answer in dict.fromkeys(answers) if answer not in self.different]
+        if not new:
+            return
+        try:
+            eager = eager_run(self.subject.prompt)
+        except GraphError:
+            return
+        for answer in new:
+            self.different[answer] = None
+            with suppress(InputError, GraphError, RecursionError):
+                expand_answer(self.subject.prompt, answer)
+                if is_right_where_run(eager, answer):
+                    self.right.append(answer)
 
     def best(self) -> tuple[str, float]:
         """The right answer that replaces the largest share of the graph's least time, with that

@@ -85,7 +85,7 @@ def _states(
 
     def put(name: str | None, value: object) -> None:
         if name in prompt.names and isinstance(value, torch.Tensor):
-            values[prompt.names[name]] = value
+            values[prompt.names[name]] = value.detach()
 
     def keep(number: int) -> None:
         if number in wanted:
