@@ -12,11 +12,30 @@ from passnet.suite.suite import load_suite
 from passnet.train.evaluate import chosen_graphs, prompt_of, teacher_answers
 from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.prompt import loops_prompt
-from passnet.train.loops.run_answer import eager_run, not_shown_wrong, what_is_wrong
+from passnet.train.loops.run_answer import (
+    eager_run,
+    is_right_where_run,
+    not_shown_wrong,
+    what_is_wrong,
+)
 from passnet.train.loops.torch_calls import reduced, torch_call
 from tests.train.softmax import ANSWER, softmax_graph
 
 BASELINES = Path(__file__).parents[2] / "baselines" / "training"
+
+
+@pytest.mark.parametrize(
+    ("place", "limit"), [("run_answer.MAX_ROUNDS", 479), ("run_nest.MAX_BYTES", 479)]
+)
+def test_what_takes_too_much_memory_is_left_to_the_judge(
+    place: str, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eager = eager_run(loops_prompt(softmax_graph(12, 40)))
+    wrong = ANSWER.replace("add a0", "sub a0")
+    assert what_is_wrong(eager, wrong) is not None
+    monkeypatch.setattr(f"passnet.train.loops.{place}", limit)
+    assert what_is_wrong(eager, wrong) is None
+    assert not is_right_where_run(eager, ANSWER)
 
 
 @pytest.mark.parametrize(

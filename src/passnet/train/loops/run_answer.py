@@ -166,6 +166,9 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
         before, expected = eager.around(span, read, made)
     except (GraphError, KeyError) as cause:
         raise UnknownLoopsError("the graph cannot be run") from cause
+    for name, value in expected.items():
+        if value.numel() > MAX_ROUNDS:
+            raise UnknownLoopsError(f"{name} is too large")
     unset = {name: _unset(value.dtype, value.shape) for name, value in expected.items()}
     memory = before | unset
     for buffer in fused.memory:

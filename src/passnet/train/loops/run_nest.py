@@ -24,7 +24,10 @@ from passnet.train.loops.symbols import Symbols
 from passnet.train.loops.torch_calls import reduced, torch_call, torch_cast
 
 MAX_ROUNDS = 2**24
-"""Rounds of a nest: beyond it, nothing is run, and nothing found."""
+"""Rounds of a nest, or elements of memory: beyond it, nothing is run, and nothing found."""
+
+MAX_BYTES = 2**31
+"""Of the values of a nest at one time: beyond it, it is run no further, and nothing found."""
 
 
 class WrongLoopsError(PassnetError):
@@ -87,6 +90,8 @@ class NestRun:
         match step:
             case Let(name, value):
                 self._values[name] = self._expr(value, None)
+                if sum(each.nbytes for each in self._values.values()) > MAX_BYTES:
+                    raise UnknownLoopsError(f"values of more than {MAX_BYTES} bytes")
             case Pick(name, size, value):
                 count = self._symbols.index_value(size)
                 index = self._expr(value, None).long()
