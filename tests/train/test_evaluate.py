@@ -57,10 +57,17 @@ def test_seeds_of_a_system_count_with_their_mean(tmp_path: Path) -> None:
         info = TrainInfo(1, stage, 2, 3, 3, ("hash",), {}, chosen, 1.0)
         (tmp_path / name).mkdir()
         write_json(tmp_path / name / INFO_FILE, info)
-    folders = [tmp_path / name for name in ("sft-0", "rl-1", "sft-few", "sft-1", "rl-0")]
-    assert seeds_together(folders) == {
+    for name, seed, others in (("own-0", 0, ("a",)), ("own-1", 1, ("b",)), ("more", 2, "cd")):
+        info = TrainInfo(
+            1, "sft", 2, 9, 9 + seed, ("hash", *others), {}, replace(settings, seed=seed), 1.0, 6
+        )
+        (tmp_path / name).mkdir()
+        write_json(tmp_path / name / INFO_FILE, info)
+    names = ("sft-0", "rl-1", "sft-few", "sft-1", "rl-0", "own-0", "more", "own-1")
+    assert seeds_together([tmp_path / name for name in names]) == {
         "sft, 2 seeds": ["sft-0", "sft-1"],
         "rl, 2 seeds": ["rl-1", "rl-0"],
+        "own, 2 seeds": ["own-0", "own-1"],
     }
 
 

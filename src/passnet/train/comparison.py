@@ -62,7 +62,7 @@ class EvaluationPlan:
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
     """The figures of all systems, and of each beside those before it. Llms that differ in their
-    seed alone are a system together as well.
+    seed alone, and in the answers of their own that they learned, are a system together as well.
     """
 
     suite: str
@@ -139,13 +139,17 @@ def _answerer(folder: Path, plan: EvaluationPlan) -> Answerer:
 
 def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
     """The names of llms that differ in their seed alone, under a name for all of them; nothing of
-    one that stands alone.
+    one that stands alone. Those that learned answers of their own, of which each has others, differ
+    in no more if these are in as many files.
     """
     members: dict[str, list[str]] = {}
     for folder in checkpoints:
         info = read_json(folder / INFO_FILE, TrainInfo)
         alike = replace(info.settings, seed=0, is_bfloat16=False)
-        key = repr((info.stage, info.data, info.num_structures, alike))
+        learned = info.data, info.num_structures
+        if info.num_own_rows:
+            learned = info.data[:1], len(info.data)
+        key = repr((info.stage, learned, alike))
         members.setdefault(key, []).append(folder.name)
     names: dict[str, list[str]] = {}
     for folders in members.values():
