@@ -146,10 +146,9 @@ def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
     for folder in checkpoints:
         info = read_json(folder / INFO_FILE, TrainInfo)
         alike = replace(info.settings, seed=0, is_bfloat16=False)
-        learned = info.data, info.num_structures
-        if info.num_own_rows:
-            learned = info.data[:1], len(info.data)
-        key = repr((info.stage, learned, alike))
+        has_own = info.num_own_rows > 0
+        learned = (info.data[:1], len(info.data)) if has_own else (info.data, info.num_structures)
+        key = repr((info.stage, has_own, learned, alike))
         members.setdefault(key, []).append(folder.name)
     names: dict[str, list[str]] = {}
     for folders in members.values():
