@@ -16,6 +16,7 @@ from passnet.train.checkpoint import (
     LlmShape,
     SftSettings,
     TrainInfo,
+    llm_digest,
 )
 from passnet.train.evaluate import prompt_of
 from passnet.train.examples import OWN_AUTHOR
@@ -84,7 +85,8 @@ def test_own_answers_are_learned_beside_those_of_the_teacher(folder: Path, tmp_p
     manifest, rows = read_training(folder)
     own, out = tmp_path / "own", tmp_path / "out"
     learned, _ = split_rows_to_watch(rows)
-    write_rows(own, [replace(row, author=OWN_AUTHOR) for row in learned[-3:]], {}, Counter())
+    own_rows = [replace(row, author=OWN_AUTHOR) for row in learned[-3:]]
+    write_rows(own, own_rows, {"the demo": manifest.evaluation["demo"]}, Counter())
     settings = SftSettings(LlmShape(32, 2, 2), num_structures=5)
     made = run_sft(folder, out, settings, is_untrained=True, others=[own])
     taught = len(first_structures(learned, 5))
@@ -92,6 +94,14 @@ def test_own_answers_are_learned_beside_those_of_the_teacher(folder: Path, tmp_p
     assert made.data[0] == manifest.shards[0].sha256 and len(made.data) == 2
     card = (out / MODEL_FOLDER / CARD_FILE).read_text()
     assert "3 with an llm's own right answers" in " ".join(card.split())
+    assert set(made.evaluation) == {"demo"}, "of what both are kept apart from, by content"
+
+    # what it then learns adds to what it has learned
+    again = run_sft(own, tmp_path / "again", SftSettings(), start=out, is_untrained=True)
+    assert again.data == (made.data[1], made.data[0]) and again.start == llm_digest(out)
+    assert again.settings.shape == settings.shape and set(again.evaluation) == {"the demo"}
+    card = (tmp_path / "again" / MODEL_FOLDER / CARD_FILE).read_text()
+    assert f"begun from the llm {llm_digest(out)[:16]}: LFM2, width 32" in " ".join(card.split())
 
 
 def test_the_shipped_llm_answers_what_the_judge_can_read() -> None:

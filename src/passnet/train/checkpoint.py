@@ -1,5 +1,6 @@
 """Llms as they are kept: made from nothing, written with a model card, and read again."""
 
+import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,8 +56,11 @@ class SftSettings:
 
 @dataclass(frozen=True, slots=True)
 class TrainInfo:
-    """What a checkpoint was trained with; `stage` is "untrained", "sft" or "rl". Of its rows
-    `num_own_rows` have an llm's own answers.
+    """What a checkpoint was trained with; `stage` is "untrained", "sft" or "rl".
+
+    `data` and `evaluation` are those of all stages: the files that were learned from, and the
+    suites that all of them were kept apart from. Of the rows of the last fine-tuning `num_own_rows`
+    have an llm's own answers; `start` is the digest of the llm that it began with, if any.
     """
 
     schema_version: int
@@ -69,6 +73,7 @@ class TrainInfo:
     settings: SftSettings
     seconds: float
     num_own_rows: int = 0
+    start: str | None = None
 
 
 def has_bfloat16() -> bool:
@@ -147,6 +152,14 @@ def load_llm(folder: Path) -> tuple[Any, Any]:
     return llm.eval(), tokenizer
 
 
+def llm_digest(folder: Path) -> str:
+    """The SHA-256 of the weights in a run's folder."""
+    digest = hashlib.sha256()
+    for file in sorted((folder / MODEL_FOLDER).glob("*.safetensors")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
 _STAGES = {
     "untrained": "Nothing has been learned yet: it is there to compare with.",
     "sft": "It was fine-tuned on a teacher's answers, by TRL's `SFTTrainer`.",
@@ -163,7 +176,7 @@ tags: [passnet, {stage}]
 
 # A small llm that writes compiler passes
 
-{parameters:.1f} M parameters, begun from nothing: LFM2, width {width}, {layers} layers, a token a
+{parameters:.1f} M parameters, begun from {start}: LFM2, width {width}, {layers} layers, a token a
 word. {learned}
 
 - **What it does:** it answers prompts of passnet's `loops` form: which ops of a graph are fused,
@@ -185,6 +198,7 @@ def model_card(info: TrainInfo) -> str:
     return _CARD.format(
         stage=info.stage,
         parameters=info.num_parameters / 1e6,
+        start="nothing" if info.start is None else f"the llm {info.start[:16]}",
         width=settings.shape.width,
         layers=settings.shape.num_layers,
         learned=_STAGES[info.stage],

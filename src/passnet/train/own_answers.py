@@ -25,7 +25,7 @@ from passnet.train.build import (
     row_key,
     write_rows,
 )
-from passnet.train.checkpoint import INFO_FILE, MODEL_FOLDER, TrainInfo
+from passnet.train.checkpoint import INFO_FILE, TrainInfo, llm_digest
 from passnet.train.examples import OWN_AUTHOR, JudgeVerdict, TrainingRow
 from passnet.train.judging import AnswerJudge
 from passnet.train.loops.expand import expand_answer
@@ -149,7 +149,7 @@ def answer_rows(
         )
     run = answer_run(out)
     hashes = tuple(shard.sha256 for shard in manifest.shards)
-    info = AnsweringInfo(SCHEMA_VERSION, _digest(llm), hashes, settings)
+    info = AnsweringInfo(SCHEMA_VERSION, llm_digest(llm), hashes, settings)
     complaint = f"{out}: was begun with another llm, other data or settings; choose another --out"
     with run.begin(info, resume, unchanged(complaint)):
         done = run.records()
@@ -292,11 +292,3 @@ def _own_row(row: TrainingRow, own: OwnAnswer) -> TrainingRow:
         status=own.status,
         judge_s=own.judge_s,
     )
-
-
-def _digest(llm: Path) -> str:
-    place = llm / MODEL_FOLDER
-    digest = hashlib.sha256()
-    for file in sorted(place.glob("*.safetensors")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()

@@ -1,14 +1,14 @@
 """Supervised fine-tuning, from nothing or from a checkpoint, by TRL's trainer."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from passnet.errors import InputError
-from passnet.records.serialise import SCHEMA_VERSION, drop_torn_line, read_lines
+from passnet.records.serialise import SCHEMA_VERSION, drop_torn_line, read_json, read_lines
 from passnet.train.build import read_training
 from passnet.train.checkpoint import (
     INFO_FILE,
@@ -16,6 +16,7 @@ from passnet.train.checkpoint import (
     TrainInfo,
     has_bfloat16,
     keep_llm,
+    llm_digest,
     load_llm,
     new_llm,
     require_trl,
@@ -61,11 +62,13 @@ def run_sft(
     manifest, rows = read_training(folder)
     learned, watched = split_rows_to_watch(rows)
     learned = first_structures(learned, settings.num_structures)
-    shards = list(manifest.shards)
+    data = [shard.sha256 for shard in manifest.shards]
+    kept_apart = [manifest.evaluation]
     for other in others:
         manifest_of_other, more = read_training(other)
         learned += split_rows_to_watch(more)[0]
-        shards += manifest_of_other.shards
+        data += [shard.sha256 for shard in manifest_of_other.shards]
+        kept_apart.append(manifest_of_other.evaluation)
     pairs = pairs_of(
         learned, settings.num_copies, settings.seed, settings.max_words, settings.is_renamed
     )
@@ -78,17 +81,23 @@ def run_sft(
         llm = new_llm(tokenizer, settings.shape, settings.seed)
     else:
         llm, tokenizer = load_llm(start)
+        if (start / INFO_FILE).exists():
+            before = read_json(start / INFO_FILE, TrainInfo)
+            settings = replace(settings, shape=before.settings.shape)
+            data += before.data
+            kept_apart.append(before.evaluation)
     info = TrainInfo(
         SCHEMA_VERSION,
         "untrained",
         sum(parameter.numel() for parameter in llm.parameters()),
         len(learned),
         len({row.structure for row in learned}),
-        tuple(shard.sha256 for shard in shards),
-        manifest.evaluation,
+        tuple(dict.fromkeys(data)),
+        _of_all(kept_apart),
         settings,
         0.0,
         sum(row.author == OWN_AUTHOR for row in learned),
+        None if start is None else llm_digest(start),
     )
     if is_untrained:
         keep_llm(out, llm, tokenizer, info)
@@ -132,6 +141,16 @@ def run_sft(
     info = replace(info, stage="sft", seconds=curve.seconds)
     keep_llm(out, llm, tokenizer, info)
     return info
+
+
+def _of_all(kept_apart: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The suites, by name with their content hashes, that all of some data is kept apart from."""
+    first, *others = kept_apart
+    return {
+        name: content_hash
+        for name, content_hash in first.items()
+        if all(content_hash in other.values() for other in others)
+    }
 
 
 def float32_muon() -> Any:
