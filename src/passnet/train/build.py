@@ -103,6 +103,11 @@ class TrainingManifest:
     evaluation: dict[str, str]
     shards: tuple[Shard, ...]
 
+    @property
+    def file_hashes(self) -> tuple[str, ...]:
+        """The SHA-256 of each file of the data."""
+        return tuple(shard.sha256 for shard in self.shards)
+
 
 def row_key(row: TrainingRow) -> str:
     """What makes it one row: its subgraph and its author."""

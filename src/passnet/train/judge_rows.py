@@ -93,7 +93,7 @@ def judge_training(
     if out.resolve() == folder.resolve():
         raise InputError(f"{out}: holds the data to judge; choose another --out")
     manifest, rows = read_training(folder)
-    info = JudgingInfo(SCHEMA_VERSION, tuple(file.sha256 for file in manifest.shards))
+    info = JudgingInfo(SCHEMA_VERSION, manifest.file_hashes)
     run = judging_run(out)
     parts = [judging_run(other) for other in taken]
     if strangers := [part.out for part in parts if part.read_info() != info]:
@@ -125,6 +125,8 @@ def _judge(
     others.
     """
     left = [row for row in rows if row_key(row) not in known]
+    if not left:  # no process is started for nothing
+        return
     left.sort(key=_order(left))
     with (
         run.recorder(len(known)) as record,

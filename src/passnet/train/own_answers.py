@@ -119,7 +119,7 @@ def unlearned_rows(
 ) -> list[TrainingRow]:
     """Rows of training data that an llm has neither learned nor been watched on."""
     learned, _ = split_rows_to_watch(rows)
-    if not {shard.sha256 for shard in manifest.shards} <= set(info.data):
+    if not set(manifest.file_hashes) <= set(info.data):
         return learned
     settings = info.settings
     known = {
@@ -148,8 +148,7 @@ def answer_rows(
             " learned less of it (passnet train sft --structures)"
         )
     run = answer_run(out)
-    hashes = tuple(shard.sha256 for shard in manifest.shards)
-    info = AnsweringInfo(SCHEMA_VERSION, llm_digest(llm), hashes, settings)
+    info = AnsweringInfo(SCHEMA_VERSION, llm_digest(llm), manifest.file_hashes, settings)
     complaint = f"{out}: was begun with another llm, other data or settings; choose another --out"
     with run.begin(info, resume, unchanged(complaint)):
         done = run.records()

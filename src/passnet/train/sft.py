@@ -62,12 +62,12 @@ def run_sft(
     manifest, rows = read_training(folder)
     learned, watched = split_rows_to_watch(rows)
     learned = first_structures(learned, settings.num_structures)
-    data = [shard.sha256 for shard in manifest.shards]
+    data = list(manifest.file_hashes)
     kept_apart = [manifest.evaluation]
     for other in others:
         manifest_of_other, more = read_training(other)
         learned += split_rows_to_watch(more)[0]
-        data += [shard.sha256 for shard in manifest_of_other.shards]
+        data += manifest_of_other.file_hashes
         kept_apart.append(manifest_of_other.evaluation)
     pairs = pairs_of(
         learned, settings.num_copies, settings.seed, settings.max_words, settings.is_renamed
