@@ -159,6 +159,7 @@ class AllowedWords:
         self._vocabulary = vocabulary
         self._words = {number: word for word, number in vocabulary.items()}
         self._end = end
+        self._known_ids: dict[frozenset[str], Any] = {}
 
     @classmethod
     def of_prompts(
@@ -178,13 +179,21 @@ class AllowedWords:
         """
         import torch
 
+        rows = [self._ids(self._allowed[answer]) for answer in answers]
+        lengths = torch.tensor([len(row) for row in rows])
+        places = torch.arange(len(rows)).repeat_interleave(lengths), torch.cat(rows)
         left = torch.full_like(scores, float("-inf"))
-        for row, answer in enumerate(answers):
-            allowed = self._allowed[answer]
-            numbers = [self._vocabulary[word] for word in allowed if word in self._vocabulary]
-            numbers = numbers or [self._end]
-            left[row, numbers] = scores[row, numbers]
+        left[places] = scores[places]
         return left
+
+    def _ids(self, allowed: frozenset[str]) -> Any:
+        """The ids of some words; of the end where the llm knows none of them."""
+        import torch
+
+        if allowed not in self._known_ids:
+            ids = [self._vocabulary[word] for word in allowed if word in self._vocabulary]
+            self._known_ids[allowed] = torch.tensor(ids or [self._end])
+        return self._known_ids[allowed]
 
     def follow(self, answer: int, number: int) -> None:
         """An answer goes on with the word of an id."""

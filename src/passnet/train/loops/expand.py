@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from passnet.agent.authors.cpp_source import CPP_TYPES
 from passnet.agent.authors.folder_text import RangeSource, pass_folder
 from passnet.agent.authors.inductor_code import GeneratedCode, TensorLayout, contiguous
-from passnet.agent.authors.lowered_ranges import LoweredRange, Span, value_strides
+from passnet.agent.authors.lowered_ranges import LoweredRange, Span
 from passnet.agent.authors.parameter_order import parameter_orders
 from passnet.agent.files import Files
 from passnet.errors import AuthorError, CutError, GraphError, InputError, PassError
-from passnet.graph.spec import refs
-from passnet.mine.cut import cut_range, parent_of
 from passnet.train.loops.cpp_text import MemoryLayout, cpp_of_nests
 from passnet.train.loops.language import FusedRange, Index, parse_answer
 from passnet.train.loops.prompt import Prompt
 from passnet.train.loops.symbols import Symbols
-from passnet.train.loops.teacher import value_names
 
 MAX_BUFFER_ELEMENTS = 2**30
 """The most elements that memory between nests has: 4 GiB in float32."""
@@ -55,7 +52,6 @@ def answer_sources(prompt: Prompt, answer: str) -> list[RangeSource]:
     Raises:
         InputError: the answer is none, or something in it has no meaning; it says what.
     """
-    strides = value_strides(prompt.graph)
     ranges = parse_answer(answer)
     spans = [span_of(prompt, fused) for fused in ranges]
     for (_, stop), (start, _) in zip(sorted(spans), sorted(spans)[1:], strict=False):
@@ -63,8 +59,7 @@ def answer_sources(prompt: Prompt, answer: str) -> list[RangeSource]:
             raise InputError("two ranges of the answer have an op in common")
     try:
         return [
-            _range_source(prompt, fused, span, strides)
-            for fused, span in zip(ranges, spans, strict=True)
+            _range_source(prompt, fused, span) for fused, span in zip(ranges, spans, strict=True)
         ]
     except (CutError, GraphError, PassError) as cause:
         raise InputError(f"the range cannot be replaced: {cause}") from cause
@@ -86,14 +81,11 @@ def span_of(prompt: Prompt, fused: FusedRange) -> Span:
     return start, stop
 
 
-def _range_source(
-    prompt: Prompt, fused: FusedRange, span: Span, strides: dict[str, tuple[int, ...]]
-) -> RangeSource:
-    program = prompt.graph.program
-    cut = cut_range(parent_of(program, prompt.specs), *span)
+def _range_source(prompt: Prompt, fused: FusedRange, span: Span) -> RangeSource:
+    taken = prompt.range(span)
+    cut, names, results = taken.cut, taken.names, taken.results
     if not cut.tensors:
         raise InputError(f"range {fused.first} {fused.last} reads nothing")
-    names = value_names(prompt, cut, span)
     originals = {prompt.names[name]: name for name in prompt.names}
     memory: dict[str, MemoryLayout] = {}
 
@@ -102,12 +94,11 @@ def _range_source(
         spec = prompt.specs[original]
         if spec.dtype not in CPP_TYPES:
             raise InputError(f"{name} is of {spec.dtype}, in which the loops form does not compute")
-        stride = strides.get(original, contiguous(spec.shape))
+        stride = prompt.strides.get(original, contiguous(spec.shape))
         memory[name] = MemoryLayout(name, spec.dtype, spec.shape, stride)
         return TensorLayout(spec.shape, stride, spec.dtype)
 
     inputs = {spec.name: layout(names[spec.name]) for spec in cut.tensors}
-    results = [names[name] for arg in cut.program.outputs for name in refs(arg)]
     outputs = [(name, layout(name)) for name in results]
     scratch = []
     for buffer in fused.memory:
@@ -125,10 +116,9 @@ def _range_source(
     missing = [name for name in results if not _is_put(fused, name)]
     if missing:
         raise InputError(f"{missing[0]} is used after the range, and nothing is put into it")
-    arguments = [names[spec.name] for spec in cut.tensors]
-    text = cpp_of_nests(fused.nests, memory, arguments, results, scratch, prompt.symbols)
+    text = cpp_of_nests(fused.nests, memory, taken.arguments, results, scratch, prompt.symbols)
     code = GeneratedCode("cpu", inputs, {}, tuple(outputs), (), (), 0)
-    orders = tuple(parameter_orders(cut, program, span[0]))
+    orders = tuple(parameter_orders(cut, prompt.graph.program, span[0]))
     return RangeSource(LoweredRange(span, cut, code, orders), text)
 
 

@@ -7,12 +7,10 @@ come and is sent the one that came.
 """
 
 from collections.abc import Generator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from passnet.errors import CutError, GraphError, InputError
-from passnet.graph.spec import refs
-from passnet.mine.cut import cut_range, parent_of
 from passnet.train.loops.index_grammar import (
     MAX_INDEX_DEPTH,
     IndexBounds,
@@ -20,9 +18,8 @@ from passnet.train.loops.index_grammar import (
     IndexWords,
 )
 from passnet.train.loops.language import ARITY, CASTS, REDUCTIONS
-from passnet.train.loops.prompt import Prompt
+from passnet.train.loops.prompt import Prompt, PromptRange
 from passnet.train.loops.symbols import LARGEST_PLAIN
-from passnet.train.loops.teacher import value_names
 
 DONE = ""
 """Said instead of a word where an answer may end."""
@@ -71,7 +68,8 @@ class AnswerGrammar:
         }
         self._numbers = {*numbers, *self._wholes, *(f"{name}." for name in wholes)}
         self._numbers |= {f"F{number}" for number in range(len(symbols.reals))}
-        self._spans: dict[tuple[int, int], tuple[dict[str, tuple[int, ...]], list[str]] | None] = {}
+        self._spans: dict[tuple[int, int], PromptRange | None] = {}
+        self._indices: dict[tuple[tuple[str, IndexBounds], ...], IndexGrammar] = {}
         self._readable: dict[str, tuple[int, ...]] = {}
         self._writable: dict[str, tuple[int, ...]] = {}
         self._put: set[str] = set()
@@ -94,33 +92,24 @@ class AnswerGrammar:
         """The ops at which a range from another may end."""
         return [n for n in range(first, len(self._ops)) if self._span(first, n) is not None]
 
-    @cached_property
-    def _parent(self) -> object:
-        return parent_of(self._prompt.graph.program, self._prompt.specs)
-
-    def _span(self, first: int, last: int) -> tuple[dict[str, tuple[int, ...]], list[str]] | None:
-        """Arguments with their shapes and results of a range; None where it cannot be cut."""
+    def _span(self, first: int, last: int) -> PromptRange | None:
+        """A range of ops that a kernel may replace; None where it cannot be cut."""
         key = (first, last)
         if key not in self._spans:
             self._spans[key] = None
-            try:
-                cut = cut_range(self._parent, first, last + 1)  # type: ignore[arg-type]
-                names = value_names(self._prompt, cut, (first, last + 1))
-                results = [names[name] for arg in cut.program.outputs for name in refs(arg)]
-                arguments = {names[spec.name]: spec.shape for spec in cut.tensors}
-                if arguments and all(name in self._shapes for name in results):
-                    self._spans[key] = (arguments, results)
-            except (CutError, GraphError, InputError, KeyError):
-                pass
+            with suppress(CutError, GraphError, InputError, KeyError):
+                taken = self._prompt.range((first, last + 1))
+                if taken.arguments and all(name in self._shapes for name in taken.results):
+                    self._spans[key] = taken
         return self._spans[key]
 
     def _range(self, first: int, last: int) -> Answered:
         """Memory and nests of a range; what comes after it."""
         span = self._span(first, last)
         assert span is not None, "only ranges that can be cut are said"
-        arguments, results = span
-        self._readable = dict(arguments)
-        self._writable = {name: self._shapes[name] for name in results}
+        tensors = zip(span.arguments, span.cut.tensors, strict=True)
+        self._readable = {name: spec.shape for name, spec in tensors}
+        self._writable = {name: self._shapes[name] for name in span.results}
         self._put = set()
         self._locals = self._ops[first : last + 1]
         word = yield frozenset(("buf", "for"))
@@ -137,7 +126,7 @@ class AnswerGrammar:
         while word == "for":
             yield from self._nest()
             ends = {"for"}
-            if self._put.issuperset(results):
+            if self._put.issuperset(span.results):
                 ends.add(DONE)
                 if any(self._lasts(n) for n in range(last + 1, len(self._ops))):
                     ends.add("range")
@@ -261,7 +250,10 @@ class AnswerGrammar:
 
     def _index(self, nest: _Nest, size: int | None) -> IndexWords:
         """An index that stays inside of an axis of some size; any where the size is None."""
-        return IndexGrammar(nest.variables, self._wholes, self._sizes).words(size)
+        variables = tuple(nest.variables.items())
+        if variables not in self._indices:
+            self._indices[variables] = IndexGrammar(nest.variables, self._wholes, self._sizes)
+        return self._indices[variables].words(size)
 
 
 def first_misfit(grammar: AnswerGrammar, answer: str) -> tuple[int, str, frozenset[str]] | None:

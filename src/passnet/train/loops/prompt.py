@@ -1,7 +1,9 @@
 """The prompt of the loops form: arguments and ops of a graph, a line each, numbers as symbols."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
+from passnet.agent.authors.lowered_ranges import Span, value_strides
 from passnet.errors import InputError
 from passnet.graph.spec import (
     Arg,
@@ -13,12 +15,30 @@ from passnet.graph.spec import (
     Slice,
     TensorSpec,
     TorchName,
+    refs,
 )
-from passnet.mine.cut import inferred_specs, single_assignment
+from passnet.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
 from passnet.train.loops.symbols import Symbols
 
 MAX_OPS = 64
 _PREFIXES = ("torch.nn.functional.", "torch._C._nn.", "operator.", "torch.", "Tensor.")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRange:
+    """A range of a prompt's ops, cut out.
+
+    Args:
+        cut: the ops as a graph of their own.
+        names: the names in the prompt of its values, arguments and ops, by those of the cut.
+        arguments: what it reads, in the order of the cut's parameters, by the names of the prompt.
+        results: what it makes that is used after it, likewise.
+    """
+
+    cut: Graph
+    names: dict[str, str]
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -34,6 +54,35 @@ class Prompt:
     symbols: Symbols
     names: dict[str, str]
     specs: dict[str, TensorSpec]
+    _ranges: dict[Span, PromptRange] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def strides(self) -> dict[str, tuple[int, ...]]:
+        """The strides of what its ops make in eager torch, by the names of the graph."""
+        return value_strides(self.graph)
+
+    @cached_property
+    def _parent(self) -> Parent:
+        return parent_of(self.graph.program, self.specs)
+
+    def range(self, span: Span) -> PromptRange:
+        """A range of its ops, cut out once for all answers.
+
+        Raises:
+            CutError, GraphError: it cannot be cut out.
+            KeyError: a value of it has no name in the prompt.
+        """
+        if span not in self._ranges:
+            cut = cut_range(self._parent, *span)
+            names = {spec.name: self.names[spec.original_name or ""] for spec in cut.tensors}
+            for number, op in enumerate(cut.program.ops):
+                original = self.graph.program.ops[span[0] + number].output
+                if op.output is not None and original is not None:
+                    names[op.output] = self.names[original]
+            arguments = tuple(names[spec.name] for spec in cut.tensors)
+            results = tuple(names[name] for arg in cut.program.outputs for name in refs(arg))
+            self._ranges[span] = PromptRange(cut, names, arguments, results)
+        return self._ranges[span]
 
 
 def loops_prompt(graph: Graph) -> Prompt:

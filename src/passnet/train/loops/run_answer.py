@@ -17,14 +17,11 @@ import torch
 from passnet.errors import GraphError, InputError, boundary
 from passnet.graph.build import build, op_number
 from passnet.graph.effects import writes_first
-from passnet.graph.spec import refs
 from passnet.mine.cost import torch_arguments
-from passnet.mine.cut import cut_range, parent_of
 from passnet.train.loops.expand import span_of
 from passnet.train.loops.language import FusedRange, parse_answer
 from passnet.train.loops.prompt import Prompt
 from passnet.train.loops.run_nest import MAX_ROUNDS, NestRun, UnknownLoopsError, WrongLoopsError
-from passnet.train.loops.teacher import value_names
 
 WRONG_SHARE = 1e-3
 """Of the elements of a result, so many may be off: where a rounding decides, as in a comparison."""
@@ -158,12 +155,9 @@ def _run(eager: EagerRun, answer: str) -> None:
 def _run_range(eager: EagerRun, fused: FusedRange) -> None:
     prompt = eager.prompt
     span = span_of(prompt, fused)
-    cut = cut_range(parent_of(prompt.graph.program, prompt.specs), *span)
-    names = value_names(prompt, cut, span)
-    read = [names[spec.name] for spec in cut.tensors]
-    made = [names[name] for arg in cut.program.outputs for name in refs(arg)]
+    taken = prompt.range(span)
     try:
-        before, expected = eager.around(span, read, made)
+        before, expected = eager.around(span, taken.arguments, taken.results)
     except (GraphError, KeyError) as cause:
         raise UnknownLoopsError("the graph cannot be run") from cause
     for name, value in expected.items():
@@ -178,7 +172,7 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
         memory[buffer.name] = _unset(getattr(torch, buffer.dtype), shape)
     for nest in fused.nests:
         with boundary(UnknownLoopsError, "running the loops"):  # torch refuses what C++ may not
-            NestRun(memory, frozenset(read), prompt.symbols).run(nest)
+            NestRun(memory, frozenset(taken.arguments), prompt.symbols).run(nest)
     for name, right in expected.items():
         if (share := wrong_share(memory[name], right)) > WRONG_SHARE:
             raise WrongLoopsError(f"{100 * share:.1f} % of {name} is not what eager torch computes")

@@ -7,10 +7,9 @@ axes of the ops that they compute, where Inductor would merge them.
 
 from passnet.agent.authors.compiler import CompilePlan, compile_plans
 from passnet.agent.authors.eager_steps import in_eager_steps
-from passnet.agent.authors.lowered_ranges import GraphLowering, Options, Span, value_strides
+from passnet.agent.authors.lowered_ranges import GraphLowering, Options, Span
 from passnet.errors import AuthorError, CutError, GraphError, InputError
-from passnet.graph.spec import Graph, refs
-from passnet.mine.cut import cut_range, inferred_specs, parent_of
+from passnet.mine.cut import inferred_specs
 from passnet.train.loops.inductor_loops import inductor_loops
 from passnet.train.loops.language import FusedRange
 from passnet.train.loops.prompt import Prompt
@@ -34,16 +33,14 @@ def teacher_answer(
         reasons = "; ".join(list(lowering.refused.values())[-1:])
         if not spans:
             raise AuthorError(f"{where}: there is nothing to compute in loops ({reasons})")
-    strides = value_strides(prompt.graph)
-    return tuple(_fused_range(prompt, span, strides, plan.options, where) for span in spans)
+    return tuple(_fused_range(prompt, span, plan.options, where) for span in spans)
 
 
-def _fused_range(
-    prompt: Prompt, span: Span, strides: dict[str, tuple[int, ...]], options: Options, where: str
-) -> FusedRange:
-    ops = prompt.graph.program.ops
+def _fused_range(prompt: Prompt, span: Span, options: Options, where: str) -> FusedRange:
+    ops, strides = prompt.graph.program.ops, prompt.strides
     try:
-        cut = cut_range(parent_of(prompt.graph.program, prompt.specs), *span)
+        taken = prompt.range(span)
+        cut, names = taken.cut, taken.names
         by_name = {
             spec.name: strides[spec.original_name]
             for spec in cut.tensors
@@ -51,23 +48,11 @@ def _fused_range(
         }
         steps = in_eager_steps(cut, inferred_specs(cut))
         loops = inductor_loops(steps, by_name, dict(options), f"{where}{list(span)}")
-        names = value_names(prompt, cut, span)
         op_names = [names.get(op.output or "") for op in steps.program.ops]
-        outputs = [names[name] for arg in cut.program.outputs for name in refs(arg)]
         arguments = {spec.name: names[spec.name] for spec in cut.tensors}
-        named = RangeMemory(prompt.symbols, loops, arguments, outputs, op_names)
+        named = RangeMemory(prompt.symbols, loops, arguments, taken.results, op_names)
         memory, nests = written_nests(loops, named)
     except (CutError, GraphError, InputError) as cause:
         raise AuthorError(f"{where}{list(span)}: {cause}") from cause
     first, last = (prompt.names[ops[number].output or ""] for number in (span[0], span[1] - 1))
     return FusedRange(first, last, memory, nests)
-
-
-def value_names(prompt: Prompt, cut: Graph, span: Span) -> dict[str, str]:
-    """The names in the prompt of the values of a range, arguments and ops, by those of the cut."""
-    names = {spec.name: prompt.names[spec.original_name or ""] for spec in cut.tensors}
-    for number, op in enumerate(cut.program.ops):
-        original = prompt.graph.program.ops[span[0] + number].output
-        if op.output is not None and original is not None:
-            names[op.output] = prompt.names[original]
-    return names
