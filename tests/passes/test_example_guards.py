@@ -75,13 +75,14 @@ def other(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
             return tensor.transpose(first, second).contiguous().transpose(first, second)
         case 2 if tensor.dim():
             dim = chance.randrange(tensor.dim())
-            return tensor.narrow(dim, 0, chance.choice((0, 1, max(tensor.shape[dim] // 2, 1))))
+            size = tensor.shape[dim]
+            return tensor.narrow(dim, 0, min(chance.choice((0, 1, max(size // 2, 1))), size))
         case 3 if tensor.dim():
             dim = chance.randrange(tensor.dim())
-            return tensor.narrow(dim, 0, 1).expand(tensor.shape)
+            return tensor.narrow(dim, 0, min(1, tensor.shape[dim])).expand(tensor.shape)
         case 4:
             return tensor.unsqueeze(0)
-        case 5 if tensor.dim():
+        case 5 if tensor.dim() and len(tensor):
             return tensor[0]
         case 6 if tensor.dim():
             return torch.cat((tensor, tensor), -1)[..., : tensor.shape[-1]]

@@ -24,7 +24,7 @@ def note_example_values(module: torch.fx.GraphModule, example_inputs: Sequence[A
         return
     mode = detect_fake_mode(example_inputs) or fake_mode()
     values = [
-        mode.from_tensor(value) if isinstance(value, torch.Tensor) else value
+        mode.from_tensor(value, static_shapes=True) if isinstance(value, torch.Tensor) else value
         for value in example_inputs
     ]
 

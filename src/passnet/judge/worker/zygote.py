@@ -83,12 +83,15 @@ def warm_up(device: str) -> str:
     import torch._dynamo
     import torch._inductor.compile_fx
     import torch._inductor.config
+    import torch.fx
     import torch.hub
 
     import passnet.judge.worker.worker
     import passnet.passes.backend
     import passnet.passes.cpp
     import passnet.passes.custom_op  # noqa: F401
+    from passnet.passes.example_values import note_example_values
+    from passnet.passes.pattern import make_pattern
 
     # A fork must not find threads: Inductor would start a pool of compilers, and the progress bar
     # of the interpreter that it traces with, a monitor of itself.
@@ -98,6 +101,8 @@ def warm_up(device: str) -> str:
         with torch.no_grad():
             torch.compile(_example, backend="passnet", dynamic=False)(torch.ones(2, 2))
         torch._dynamo.reset()
+        make_pattern("example", _example)
+        note_example_values(torch.fx.symbolic_trace(_example), [torch.ones(2, 2)])
     assert not torch.cuda.is_initialized(), "a parent of workers has a CUDA context"
     return str(torch.__version__)
 
