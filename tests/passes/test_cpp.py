@@ -98,6 +98,20 @@ def test_an_error_in_a_header_names_no_folder(cache: Path) -> None:
     assert str(cpp.INCLUDE) not in str(it.value) and str(cache) not in str(it.value)
 
 
+def test_a_kernel_may_have_memory_of_its_own(cache: Path) -> None:
+    source = """
+#include "inductor_kernel.h"
+extern "C" void copy(const float* from, float* to, int64_t n) {
+  auto memory = std::make_unique<float[]>(n);
+  for (int64_t i = 0; i < n; i++) memory[i] = from[i];
+  for (int64_t i = 0; i < n; i++) to[i] = memory[i];
+}
+"""
+    given, got = torch.rand(7), torch.empty(7)
+    cpp.kernel(source, "copy")(given, got, 7)
+    assert torch.equal(given, got)
+
+
 def test_a_function_that_is_not_there_is_named(cache: Path) -> None:
     with pytest.raises(PassError, match='kernel shift: the source has no extern "C" function'):
         cpp.kernel(SCALE, "shift", "ppn")

@@ -6,7 +6,6 @@
 #pragma once
 #include <omp.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -15,7 +14,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <type_traits>
 
 #include "passnet_kernel.h"
