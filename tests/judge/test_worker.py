@@ -1,6 +1,7 @@
 """The process boundary: forking, killing, shared memory, and a clock outside the worker."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -45,6 +46,17 @@ def reference(
         REFERENCE,
         JudgeSettings(limits=WorkerLimits(1024), compile_timeout_s=30, call_timeout_s=10),
     )
+
+
+def test_a_parent_that_is_not_wanted_any_more_ends_without_a_word() -> None:
+    ours, theirs = socket.socketpair()
+    module = "passnet.judge.worker.zygote"
+    command = [sys.executable, "-P", "-m", module, str(theirs.fileno()), "cpu", "shared"]
+    with theirs:
+        started = subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE)
+    ours.close()
+    _, words = started.communicate(timeout=60)
+    assert (started.returncode, words) == (0, b"")
 
 
 def test_a_worker_computes_on_the_inputs_it_was_given(parent: WorkerParent) -> None:

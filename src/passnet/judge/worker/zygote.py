@@ -47,12 +47,15 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the judge's, who then ends this
     _set_dumpable(0)  # workers, of the same user, must not trace it
     version = warm_up(sys.argv[2])
-    _send_ready(channel, version, start)
+    with suppress(ChannelClosedError):  # the judge is gone, at times before this is ready
+        _send_ready(channel, version, start)
+        _serve(channel, version, is_shared)
+
+
+def _serve(channel: Channel, version: str, is_shared: bool) -> None:
+    """Fork and end workers until the judge hangs up."""
     while True:
-        try:
-            request, fds = channel.receive(ParentRequest)
-        except ChannelClosedError:
-            return
+        request, fds = channel.receive(ParentRequest)
         if isinstance(request, Spawn):
             pid = _spawn(request, fds, channel, is_shared)
             handle = os.pidfd_open(pid)
