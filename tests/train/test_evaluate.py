@@ -1,13 +1,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from passnet.agent.files import Files
+from passnet.errors import MeasureError
 from passnet.jobs.run_folder import unchanged
 from passnet.records.serialise import write_json
-from passnet.suite.suite import load_suite
+from passnet.suite.suite import SuiteGraph, load_suite
 from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
 from passnet.train.comparison import seeds_together
 from passnet.train.evaluate import (
@@ -19,7 +20,7 @@ from passnet.train.evaluate import (
     prompt_of,
     teacher_answers,
 )
-from passnet.train.judging import JudgedAnswer
+from passnet.train.judging import AnswerJudge, JudgedAnswer
 from passnet.train.loops_reward import _filled, _reward
 from passnet.train.summaries import log_scores, paired_gain, summary
 
@@ -99,13 +100,12 @@ def test_what_the_judge_cannot_say_moves_nothing() -> None:
     assert _filled([1.0, None, 0.5, None], ["a", "a", "a", "b"]) == [1.0, 0.75, 0.5, 0.0]
 
 
-class CountingJudge:
+class CountingJudge(AnswerJudge):
     """Finds every answer correct, and counts how many it was asked about."""
 
-    def __init__(self) -> None:
-        self.num_judged = 0
+    num_judged = 0
 
-    def judge_graphs(self, graphs: Sequence[Any], _files: Any) -> list[JudgedAnswer]:
+    def judge_graphs(self, graphs: Sequence[SuiteGraph], files: Files) -> list[JudgedAnswer]:
         self.num_judged += 1
         return [JudgedAnswer("correct", "ok", 1.0, -9) for _ in graphs]
 
@@ -117,7 +117,7 @@ def test_the_same_answer_is_judged_once_unless_it_is_timed(is_timed: bool, tmp_p
     asked = [prompt for prompt in map(prompt_of, graphs) if prompt is not None]
     [[answer]] = teacher_answers(asked)
     info = EvaluationInfo("demo", "hash", tuple(g.name for g in graphs), is_timed)
-    judge: Any = CountingJudge()
+    judge = CountingJudge()
     for name in ("one", "two"):
         [made] = evaluate_system(name, lambda _: [[answer]], graphs, tmp_path, info, judge, print)
         assert made.system == name and made.answer == answer and made.is_correct
@@ -132,6 +132,22 @@ def test_what_the_judge_could_not_say_is_asked_again(tmp_path: Path) -> None:
     busy = replace(record("one", 0, False), graph=graphs[0].name, verdict="not judged")
     with run.begin(info, False, unchanged("")), run.recorder(0) as put:
         put(busy)
-    judge: Any = CountingJudge()
+    judge = CountingJudge()
     [made] = evaluate_system("one", lambda _: [answer], graphs, tmp_path, info, judge, print)
     assert made.is_correct and judge.num_judged == 1
+
+
+class BrokenJudge(AnswerJudge):
+    """Its own machinery fails."""
+
+    def judge_graphs(self, graphs: Sequence[SuiteGraph], files: Files) -> list[JudgedAnswer]:
+        raise MeasureError("no worker can be started")
+
+
+def test_a_fault_of_the_judge_is_no_fault_of_the_answer(tmp_path: Path) -> None:
+    graphs = [g for g in chosen_graphs(load_suite("demo"), 1, None) if g.task == "gelu_tanh"]
+    [answer] = teacher_answers([prompt for prompt in map(prompt_of, graphs) if prompt is not None])
+    info = EvaluationInfo("demo", "hash", tuple(g.name for g in graphs), False)
+    judge = BrokenJudge()
+    [made] = evaluate_system("one", lambda _: [answer], graphs, tmp_path, info, judge, print)
+    assert (made.verdict, made.error) == ("not judged", "no worker can be started")

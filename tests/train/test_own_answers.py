@@ -10,14 +10,15 @@ from weakref import ref
 import pytest
 
 from passnet.errors import InputError
-from passnet.graph.spec import Graph
 from passnet.jobs.shards import RunShard
 from passnet.records.serialise import SCHEMA_VERSION, write_json
+from passnet.suite.suite import SuiteGraph
 from passnet.train import own_answers
 from passnet.train.build import TrainingManifest, read_training, write_rows
 from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
 from passnet.train.examples import OWN_AUTHOR, TrainingRow
 from passnet.train.judging import JudgedAnswer
+from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.prompt import Prompt
 from passnet.train.loops.run_answer import EagerRun, eager_run
 from passnet.train.own_answers import (
@@ -103,8 +104,8 @@ class ToldJudge:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def judge(self, _: Graph, files: dict[str, str]) -> JudgedAnswer:
-        assert files
+    def judge_answer(self, _: SuiteGraph, prompt: Prompt, answer: str) -> JudgedAnswer:
+        assert expand_answer(prompt, answer)
         type(self).num_asked += 1
         verdict = "correct" if self.num_asked % 2 else "wrong"
         return JudgedAnswer(verdict, "ok", 0.5)  # type: ignore[arg-type]

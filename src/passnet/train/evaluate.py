@@ -6,13 +6,11 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
-from passnet.agent.files import Files
-from passnet.errors import GraphError, InputError, MeasureError, PassnetError
+from passnet.errors import GraphError, InputError, PassnetError
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.suite.suite import Suite, SuiteGraph
 from passnet.train.examples import time_limit, whole_or_ranges
 from passnet.train.judging import AnswerJudge, JudgedAnswer
-from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.language import print_answer
 from passnet.train.loops.prompt import Prompt, loops_prompt
 
@@ -164,29 +162,25 @@ def _judged(
                 return record
             first = first or record
             continue
-        judged: JudgedAnswer | None = None
-        error: str | None = "the graph has no prompt" if prompt is None else "there is no answer"
         if prompt is not None and text:
-            try:
-                files: Files = expand_answer(prompt, text)
-                judged = judge.judge_graphs([graph], files)[0]
-                error = judged.error
-            except (InputError, MeasureError, RecursionError) as cause:
-                error = str(cause)[:200]
+            judged = judge.judge_answer(graph, prompt, text)
+        else:
+            missing = "the graph has no prompt" if prompt is None else "there is no answer"
+            judged = JudgedAnswer("wrong", "compile_error", 0.0, error=missing)
         record = AnswerRecord(
             name,
             graph.task,
             graph.name,
             text,
             len(texts),
-            judged.verdict if judged else "wrong",
-            judged.status if judged else "compile_error",
-            judged.smallest_t if judged else None,
-            judged.speedup if judged else None,
-            judged.speedup_low if judged else None,
-            judged.findings if judged else (),
-            error,
-            judged.seconds if judged else 0.0,
+            judged.verdict,
+            judged.status,
+            judged.smallest_t,
+            judged.speedup,
+            judged.speedup_low,
+            judged.findings,
+            judged.error,
+            judged.seconds,
         )
         if record.is_correct:
             return record

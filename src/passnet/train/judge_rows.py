@@ -9,12 +9,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
-from passnet.errors import InputError, MeasureError
+from passnet.errors import InputError
 from passnet.graph.files import graph_from_row
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.jobs.shards import WHOLE, RunShard
 from passnet.records.serialise import SCHEMA_VERSION
 from passnet.report.progress import progress
+from passnet.suite.suite import SuiteGraph
 from passnet.train.build import (
     VERDICTS_FILE,
     DataInfo,
@@ -29,7 +30,6 @@ from passnet.train.build import (
 )
 from passnet.train.examples import TrainingRow
 from passnet.train.judging import AnswerJudge
-from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.prompt import loops_prompt
 
 I = TypeVar("I")  # noqa: E741 (what a run is begun with)
@@ -155,12 +155,6 @@ def _order(rows: list[TrainingRow]) -> Callable[[TrainingRow], tuple[int, str]]:
 def judged_row(judge: AnswerJudge, row: TrainingRow) -> RowVerdict:
     """What the judge says of a row's answer, expanded anew; one without a meaning is wrong."""
     graph = graph_from_row(row.program, row.tensors, row.full[:16])
-    try:
-        files = expand_answer(loops_prompt(graph), row.loops)
-    except InputError:
-        return RowVerdict(row_key(row), "wrong", "compile_error", 0.0)
-    try:
-        answer = judge.judge(graph, files)
-    except MeasureError:
-        return RowVerdict(row_key(row), "not judged", "judge failed", 0.0)
+    asked = SuiteGraph("row", row.full[:16], graph)
+    answer = judge.judge_answer(asked, loops_prompt(graph), row.loops)
     return RowVerdict(row_key(row), answer.verdict, answer.status, answer.seconds)

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import Files
 from passnet.bench.settings import RunSettings
-from passnet.errors import PassFolderError
+from passnet.errors import InputError, MeasureError, PassFolderError
 from passnet.graph.spec import Graph
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.trial import Trial
 from passnet.score.tolerance import CORRECT_AT
 from passnet.suite.suite import SuiteGraph, Task
 from passnet.train.examples import JudgeVerdict, now_s
+from passnet.train.loops.expand import expand_answer
+from passnet.train.loops.prompt import Prompt
 
 QUICK_TIMING = TimingPlan(seconds=0.3, max_rounds=30)
 """A short measurement, for rewards; scores are measured as a benchmark does."""
@@ -63,6 +65,17 @@ class AnswerJudge:
     def judge(self, graph: Graph, files: Files, name: str = "graph") -> JudgedAnswer:
         """What comes of a folder on a graph."""
         return self.judge_graphs([SuiteGraph("task", name, graph)], files)[0]
+
+    def judge_answer(self, graph: SuiteGraph, prompt: Prompt, answer: str) -> JudgedAnswer:
+        """What comes of an answer to a prompt on its graph; wrong if it has no meaning."""
+        start = now_s()
+        try:
+            return self.judge_graphs([graph], expand_answer(prompt, answer))[0]
+        except (InputError, RecursionError) as cause:
+            seconds, error = now_s() - start, str(cause)[:300]
+            return JudgedAnswer("wrong", "compile_error", seconds, error=error)
+        except MeasureError as cause:
+            return JudgedAnswer("not judged", "judge failed", 0.0, error=str(cause)[:300])
 
     def judge_graphs(self, graphs: Sequence[SuiteGraph], files: Files) -> list[JudgedAnswer]:
         """What comes of a folder on the graphs of a task."""

@@ -14,11 +14,12 @@ from operator import attrgetter
 from pathlib import Path
 
 from passnet.agent.training_data import folder_text
-from passnet.errors import GraphError, InputError, MeasureError
+from passnet.errors import GraphError, InputError
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.jobs.shards import WHOLE, RunShard
 from passnet.records.serialise import SCHEMA_VERSION, read_json
 from passnet.report.progress import progress
+from passnet.suite.suite import SuiteGraph
 from passnet.train.build import (
     TrainingManifest,
     read_training,
@@ -269,10 +270,9 @@ class _Right:
 
 
 def _judged(judge: AnswerJudge, subject: Subject, own: OwnAnswer) -> OwnAnswer:
-    try:
-        judged = judge.judge(subject.graph, expand_answer(subject.prompt, own.answer))
-    except MeasureError:
-        return own
+    judged = judge.judge_answer(
+        SuiteGraph("row", own.key, subject.graph), subject.prompt, own.answer
+    )
     return replace(
         own, verdict=judged.verdict, status=judged.status, judge_s=round(judged.seconds, 3)
     )
