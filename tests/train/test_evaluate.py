@@ -58,7 +58,7 @@ def test_seeds_of_a_system_count_with_their_mean(tmp_path: Path) -> None:
         info = TrainInfo(1, stage, 2, 3, 3, ("hash",), {}, chosen, 1.0)
         (tmp_path / name).mkdir()
         write_json(tmp_path / name / INFO_FILE, info)
-    for name, seed, others in (("own-0", 0, ("a",)), ("own-1", 1, ("b",)), ("more", 2, "cd")):
+    for name, seed, others in (("own-0", 0, ("a",)), ("own-1", 1, "bc"), ("more", 2, ("d",))):
         info = TrainInfo(
             1, "sft", 2, 9, 9 + seed, ("hash", *others), {}, replace(settings, seed=seed), 1.0, 6
         )

@@ -140,21 +140,22 @@ def _answerer(folder: Path, plan: EvaluationPlan) -> Answerer:
 def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
     """The names of llms that differ in their seed alone, under a name for all of them; nothing of
     one that stands alone. Those that learned answers of their own, of which each has others, differ
-    in no more if these are in as many files.
+    in no more if the names of their folders differ in a number at the end.
     """
     members: dict[str, list[str]] = {}
     for folder in checkpoints:
         info = read_json(folder / INFO_FILE, TrainInfo)
         alike = replace(info.settings, seed=0, is_bfloat16=False)
         has_own = info.num_own_rows > 0
-        learned = (info.data[:1], len(info.data)) if has_own else (info.data, info.num_structures)
+        stem = folder.name.rstrip("0123456789")
+        learned = (info.data[:1], stem) if has_own else (info.data, info.num_structures)
         key = repr((info.stage, has_own, learned, alike))
         members.setdefault(key, []).append(folder.name)
     names: dict[str, list[str]] = {}
     for folders in members.values():
         if len(folders) > 1:
-            stem = os.path.commonprefix(folders).rstrip("-_. ") or folders[0]
-            names[f"{stem}, {len(folders)} seeds"] = folders
+            common = os.path.commonprefix(folders).rstrip("-_. ") or folders[0]
+            names[f"{common}, {len(folders)} seeds"] = folders
     return names
 
 
