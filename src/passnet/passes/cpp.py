@@ -281,7 +281,7 @@ def build(source: str, flags: Sequence[str] = ()) -> Path:
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     if compiler is None:
         raise PassError("C++ kernels need g++; install it, or name another compiler in CXX")
-    if "unique" in source:  # of <memory>, which takes as long as all of a small kernel
+    if "unique" in source:  # of <memory>, a quarter of the time of a small kernel
         flags = (*flags, "-include", "memory")
     text = "\0".join([source, *flags, _surroundings(compiler)])
     key = hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -9,6 +9,7 @@ that then has no word to stay inside may leave the axis.
 
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from operator import itemgetter
 
 from passnet.train.loops.language import INDEX_CALLS
 
@@ -111,7 +112,7 @@ def _is_in(fits: Fits, bounds: IndexBounds) -> bool:
     """Whether bounds are inside of one of some intervals: the last that begins early enough is the
     one that ends last.
     """
-    number = bisect_right(fits, (bounds[0], ANYWHERE * ANYWHERE))
+    number = bisect_right(fits, bounds[0], key=itemgetter(0))
     return number > 0 and fits[number - 1][1] >= bounds[1]
 
 
