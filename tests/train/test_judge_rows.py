@@ -21,8 +21,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not SHIPPED.exists():
         pytest.skip("no training data beside the package")
     manifest, rows = read_training(SHIPPED)
-    short = [row for row in rows if row.words < 60 and row.dtype == "float32"]
-    unknown = [row for row in short if row.verdict == "not judged"]
+    unknown = [
+        replace(row, verdict="not judged", status="", judge_s=0.0)
+        for row in rows
+        if row.words < 60 and row.dtype == "float32"
+    ]
     parts = [[row for row in unknown if half.has(row.full)][:3] for half in HALVES]
     few = [*parts[0], *parts[1]]
     few[0] = replace(few[0], loops=few[1].loops)
@@ -38,6 +41,7 @@ def test_rows_are_judged_in_parts_and_wrong_ones_are_left_out(data: Path, tmp_pa
     part = judge_training(data, first, shard=HALVES[0])
     assert part.num_rows == 6 and part.verdicts == {"correct": 3, "not judged": 3}
     assert part.left_out["wrong"] == 3, "two were before"
+    assert part.judged_from == given.file_hashes != part.file_hashes
     assert len(judging_run(first).records()) == 3
 
     made = judge_training(data, whole, taken=[first])
@@ -47,6 +51,8 @@ def test_rows_are_judged_in_parts_and_wrong_ones_are_left_out(data: Path, tmp_pa
     texts = Counter(row.loops for row in rows)
     assert {row.full for row in rows if texts[row.loops] == 2} > {wrong}
     assert all(row.judge_s > 0 for row in kept)
+    again = judge_training(first, tmp_path / "again")
+    assert again.judged_from == (*given.file_hashes, *part.file_hashes)
     own = {row_key(row) for row in rows if row.verdict == "not judged"}
     assert set(judging_run(whole).records()) == own, "the row with a verdict is not judged again"
 

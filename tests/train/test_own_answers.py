@@ -62,6 +62,8 @@ def test_an_llm_is_asked_for_what_it_has_not_learned(data: Path) -> None:
     most = max(row.words for row in learned)
     long = unlearned_rows(manifest, rows, info_of(manifest, max_words=most - 1))
     assert long and all(row.words == most for row in long)
+    judged = replace(manifest, judged_from=("before",))
+    assert unlearned_rows(judged, rows, replace(info_of(manifest), data=("before",))) == []
     other = replace(info_of(manifest), data=("another",))
     assert unlearned_rows(manifest, rows, other) == learned
     parts = [

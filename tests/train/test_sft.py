@@ -110,7 +110,7 @@ def test_the_shipped_llm_answers_what_the_judge_can_read() -> None:
     pytest.importorskip("transformers", reason="needs passnet[train]")
     info = read_json(SHIPPED / "llm" / INFO_FILE, TrainInfo)
     manifest, _ = read_training(SHIPPED)
-    assert info.data == tuple(shard.sha256 for shard in manifest.shards), "it learned from these"
+    assert manifest.was_learned(info.data), "it learned from these"
     [task] = [task for task in load_suite("demo").tasks if task.name == "gelu_tanh"]
     prompt = prompt_of(task.graphs[0])
     assert prompt is not None

@@ -8,7 +8,7 @@ op sequences and apart from every suite of evaluation.
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -90,7 +90,8 @@ class RowVerdict:
 class TrainingManifest:
     """What training data holds, and what was left out for which reason.
 
-    `evaluation` has the content hash of every suite that it was checked against.
+    `evaluation` has the content hash of every suite that it was checked against, `judged_from` the
+    SHA-256 of each file that the data had before rows of it were judged.
     """
 
     schema_version: int
@@ -102,11 +103,18 @@ class TrainingManifest:
     left_out: dict[str, int]
     evaluation: dict[str, str]
     shards: tuple[Shard, ...]
+    judged_from: tuple[str, ...] = ()
 
     @property
     def file_hashes(self) -> tuple[str, ...]:
         """The SHA-256 of each file of the data."""
         return tuple(shard.sha256 for shard in self.shards)
+
+    def was_learned(self, data: Collection[str]) -> bool:
+        """Whether an llm that learned from files of these hashes learned from this data, or from
+        what it was before it was judged.
+        """
+        return not set(data).isdisjoint((*self.file_hashes, *self.judged_from))
 
 
 def row_key(row: TrainingRow) -> str:
@@ -284,7 +292,11 @@ def merge_rows(
 
 
 def write_rows(
-    out: Path, rows: Sequence[TrainingRow], hashes: dict[str, str], left_out: Counter[str]
+    out: Path,
+    rows: Sequence[TrainingRow],
+    hashes: dict[str, str],
+    left_out: Counter[str],
+    judged_from: tuple[str, ...] = (),
 ) -> TrainingManifest:
     """Write rows as Parquet files with a manifest, replacing those of the folder."""
     out.mkdir(parents=True, exist_ok=True)
@@ -299,6 +311,7 @@ def write_rows(
         dict(sorted(left_out.items())),
         dict(hashes),
         shards,
+        judged_from,
     )
     write_json(out / MANIFEST_FILE, manifest)
     return manifest

@@ -111,8 +111,9 @@ def judge_training(
             raise InputError(
                 f"{folder}: the judge finds all {len(rows)} rows wrong; nothing is left"
             )
+        judged_from = (*manifest.judged_from, *manifest.file_hashes)
         left_out = Counter(manifest.left_out) + Counter(wrong=len(known) - len(kept))
-        return write_rows(out, kept, manifest.evaluation, left_out)
+        return write_rows(out, kept, manifest.evaluation, left_out, judged_from)
 
 
 def _judge(

@@ -120,7 +120,7 @@ def unlearned_rows(
 ) -> list[TrainingRow]:
     """Rows of training data that an llm has neither learned nor been watched on."""
     learned, _ = split_rows_to_watch(rows)
-    if not set(manifest.file_hashes) <= set(info.data):
+    if not manifest.was_learned(info.data):
         return learned
     settings = info.settings
     known = {
