@@ -4,17 +4,22 @@ import os
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from passnet.dataset.store import write_dataset
+from passnet.train.build import read_training, write_rows
 from tests.bench.runs import command, write_small_suite
 from tests.dataset.test_build import captured, net, row
 from tests.processes import runs, wait_until
 from tests.suite.test_assembly import ADD_RELU
 from tests.suite.test_assembly import row as subgraph_row
+
+SHIPPED = Path(__file__).parents[2] / "training"
 
 NET = """
 import subprocess
@@ -172,3 +177,16 @@ def test_an_interrupted_suite_says_how_many_graphs_are_tried_and_how_to_go_on(
     words = ["suite", "make", folder, "--out", tmp_path / "made.parquet", "--work", work,
              "--tasks", "2", "--jobs", "2"]  # fmt: skip
     kept_when_interrupted(words, work / "admissions.jsonl", "admissions")
+
+
+@pytest.mark.slow
+def test_interrupted_judging_says_how_many_rows_are_judged_and_how_to_go_on(
+    tmp_path: Path,
+) -> None:
+    if not SHIPPED.exists():
+        pytest.skip("no training data beside the package")
+    manifest, rows = read_training(SHIPPED)
+    few = [replace(row, verdict="not judged") for row in rows if row.words < 60][:12]
+    write_rows(tmp_path / "data", few, manifest.evaluation, Counter())
+    words = ["train", "judge", tmp_path / "data", "--out", tmp_path / "out"]
+    kept_when_interrupted(words, tmp_path / "out" / "verdicts.jsonl", "judged rows")

@@ -9,7 +9,7 @@ import pytest
 
 from passnet.errors import InputError, WorkerError
 from passnet.jobs.process import JobOutcome
-from passnet.jobs.run_folder import RunFolder, unchanged
+from passnet.jobs.run_folder import RunFolder, unchanged, used_runs
 from tests.faults import limited_files
 
 
@@ -92,6 +92,18 @@ def test_a_torn_line_is_left_out_and_cut_off(tmp_path: Path) -> None:
     assert list(run.records()) == ["a"]
     list(run.keep([JobOutcome(Record("b"))], 1))
     assert list(run.records()) == ["a", "b"]
+
+
+def test_a_process_knows_its_runs_and_what_they_hold(tmp_path: Path) -> None:
+    begun, stored, read = (folder_of(tmp_path / name) for name in ("begun", "stored", "read"))
+    begin(begun, Info(1), False)
+    stored.out.mkdir()
+    assert begun.held() is None and stored.held() is None
+    list(stored.keep([JobOutcome(Record("a"))], 0))
+    assert stored.held() == "1 net"
+    list(stored.keep([JobOutcome(Record("b"))], 1))
+    assert stored.held() == "2 nets"
+    assert begun in used_runs() and stored in used_runs() and read not in used_runs()
 
 
 def test_stale_records_are_forgotten(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """Whatever a pass folder holds, its inspection ends in time and in little memory, and says why."""
 
 import json
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from passnet.errors import PassFolderError, WorkerError
+from passnet.jobs.process import JobRunner
 from passnet.judge.candidate import Candidate
 from passnet.judge.inspection import limited
 from passnet.judge.inspection.inspected_folders import InspectedFolders
@@ -25,24 +25,31 @@ def write(folder: Path, code: str = "", **modules: str) -> Path:
     return folder
 
 
-def test_a_folder_is_inspected_in_another_process(tmp_path: Path) -> None:
-    inspection = inspect_limited(write(tmp_path, "import socket\n"), "open")
-    assert [finding.name for finding in inspection.findings] == ["network"]
-    assert inspection.failure is None
+@pytest.fixture(scope="module")
+def runner() -> Iterator[JobRunner]:
+    with JobRunner() as runner:
+        yield runner
+
+
+def test_folders_are_inspected_in_other_processes(tmp_path: Path, runner: JobRunner) -> None:
+    for code, names in (("import socket\n", ["network"]), ("", [])):
+        inspection = inspect_limited(write(tmp_path, code), "open", runner)
+        assert [finding.name for finding in inspection.findings] == names
+        assert inspection.failure is None
 
 
 @pytest.mark.parametrize("depth", [190, 250, 3000, 100_000])
-def test_depth_is_inspected_or_named(depth: int, tmp_path: Path) -> None:
+def test_depth_is_inspected_or_named(depth: int, tmp_path: Path, runner: JobRunner) -> None:
     code = "x = y" + ".a()" * (depth // 2) + "\n"
-    inspection = inspect_limited(write(tmp_path, code), "strict")
+    inspection = inspect_limited(write(tmp_path, code), "strict", runner)
     assert (inspection.failure is None) == (depth < 200)
     assert depth < 200 or "Fuse.py" in str(inspection.failure)
 
 
-def test_a_file_of_terabytes_is_named_at_once(tmp_path: Path) -> None:
+def test_a_file_of_terabytes_is_named_at_once(tmp_path: Path, runner: JobRunner) -> None:
     with (write(tmp_path) / "table.bin").open("wb") as file:
         file.truncate(4 * 2**40)
-    inspection = inspect_limited(tmp_path, "open")
+    inspection = inspect_limited(tmp_path, "open", runner)
     assert inspection.failure == f"{tmp_path}: more than 268435456 bytes; leave some of them out"
 
 
@@ -60,31 +67,27 @@ def test_all_text_and_the_number_of_files_are_limited(tmp_path: Path) -> None:
         inspect_folder(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["MAX_SECONDS", "MAX_MEMORY_MIB"])
-def test_what_takes_too_much_is_named(name: str, tmp_path: Path) -> None:
-    script = (
-        f"from passnet.judge.inspection import limited\nlimited.{name} = 1\n"
-        "import sys\nlimited.main(*sys.argv[1:])\n"
-    )
-    (tmp_path / "limited_one.py").write_text(script)
-    passes = tmp_path / "passes"
-    passes.mkdir()
-    write(passes, "x = y.a(1).b(2) + x[0] * 3\n" * 15_000)
-    command = [sys.executable, str(tmp_path / "limited_one.py"), "strict", str(passes)]
-    run = subprocess.run(command, capture_output=True, check=False)
-    told = (
-        b"to inspect; put less of it into the folder",
-        b"Fuse.py: cannot be read: out of memory",
-    )
-    assert run.returncode < 0 or any(text in run.stdout for text in told)
+@pytest.mark.parametrize(("name", "limit"), [("MAX_SECONDS", 1), ("MAX_MEMORY_MIB", 64)])
+def test_what_takes_too_much_is_named(
+    name: str, limit: int, tmp_path: Path, runner: JobRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limited, name, limit)
+    write(tmp_path, "x = y.a(1).b(2) + x[0] * 3\n" * 15_000)
+    inspection = inspect_limited(tmp_path, "strict", runner)
+    assert inspection.findings == ()
+    assert inspection.failure is not None
+    told = ("to inspect; put less of it into the folder", "Fuse.py: cannot be read: out of memory")
+    assert inspection.failure.endswith(told)
+    monkeypatch.undo()
+    assert inspect_limited(write(tmp_path), "strict", runner).failure is None, "it goes on"
 
 
 def test_a_failure_of_our_own_is_no_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runner: JobRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limited, "__name__", "passnet.judge.inspection.nothing")
-    with pytest.raises(WorkerError, match="the inspection of .* failed"):
-        inspect_limited(write(tmp_path), "open")
+    monkeypatch.setattr(limited, "encode", lambda _: b"{}")
+    with pytest.raises(WorkerError, match=r"(?s)the inspection of .* failed: .*field `folder`"):
+        inspect_limited(write(tmp_path), "open", runner)
 
 
 def test_a_folder_is_inspected_once_and_its_failure_kept(tmp_path: Path) -> None:

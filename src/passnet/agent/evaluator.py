@@ -14,6 +14,7 @@ from passnet.bench.candidates import CandidateEntry
 from passnet.bench.judge_task import judge_task
 from passnet.bench.settings import RunSettings
 from passnet.errors import GraphError
+from passnet.jobs.process import JobRunner
 from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.inspected_folders import InspectedFolders
@@ -93,6 +94,7 @@ class Evaluator:
         device = self.settings.judge.device
         pool = ParentPool(self.settings.num_threads, sandbox, device, CACHED_INPUT_BYTES)
         self._parents = self._stack.enter_context(pool)
+        self._inspector = self._stack.enter_context(JobRunner())
         self._parents.start([self._candidate(None)])
         return self
 
@@ -141,7 +143,7 @@ class Evaluator:
             settings = replace(settings, judge=replace(settings.judge, timing=None))
         judge = settings.judge
         with self._written(files) as folder:
-            inspected = InspectedFolders(judge.rules)
+            inspected = InspectedFolders(judge.rules, self._inspector)
             if refused := self._refused(inspected, folder):
                 return [
                     decide(Evidence(task.name, graph.name, NAME, findings=refused), judge)

@@ -17,19 +17,10 @@ import click
 
 from passnet.cli.exits import SIGNALLED
 from passnet.jobs.lifetime import adopt_orphans, end_descendants
+from passnet.jobs.run_folder import used_runs
 
 GRACE_S = 1.0
 """How long a command may take to put things away before it is ended as it is."""
-
-HOLDINGS = {
-    "trials.jsonl": "trials",
-    "attempts.jsonl": "attempts",
-    "nets.jsonl": "captured nets",
-    "graphs.jsonl": "mined graphs",
-    "admissions.jsonl": "admissions",
-    "profiles.jsonl": "profiles",
-}
-"""What a line is in the files of records that runs go on with."""
 
 WAY_FILES = "form-*/*/engine.json"
 """What `passnet optimize` leaves of each way to run a net."""
@@ -111,17 +102,13 @@ def _outlook(command: click.Context | None) -> str:
     folder = None if command is None else _run_folder(command)
     if folder is None:
         return f"what it had begun is not complete; to begin again: {words}"
-    held = "nothing is finished yet"
-    counts = {"tried ways": sum(1 for _ in folder.glob(WAY_FILES))}
-    for name, unit in HOLDINGS.items():
-        with suppress(OSError):
-            counts[unit] = (folder / name).read_bytes().count(b"\n")
-    for unit, count in counts.items():
-        if count:
-            verb = "are" if count > 1 else "is"
-            held = f"{count} {unit[: None if count > 1 else -1]} {verb} kept in {folder}"
+    held = [text for run in used_runs() if run.out == folder and (text := run.held())]
+    if num_ways := sum(1 for _ in folder.glob(WAY_FILES)):
+        held.append(f"{num_ways} tried way{'s' if num_ways > 1 else ''}")
+    verb = "is" if len(held) == 1 and held[0].startswith("1 ") else "are"
+    kept = f"{' and '.join(held)} {verb} kept in {folder}" if held else "nothing is finished yet"
     resume = "" if "--resume" in sys.argv else " --resume"
-    return f"{held}; to go on: {words}{resume}"
+    return f"{kept}; to go on: {words}{resume}"
 
 
 def _run_folder(command: click.Context) -> Path | None:

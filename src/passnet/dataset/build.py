@@ -175,7 +175,7 @@ def _mined_run(out: Path) -> RunFolder[BuildInfo, MinedRecord, str]:
 def _sized_run(out: Path) -> RunFolder[BuildInfo, SizedRecord, str]:
     """What the same folder has of nets at other sizes; the run of mined graphs has its lock."""
     key = attrgetter("key")
-    return RunFolder(out, RUN_FILE, BuildInfo, SIZES_FILE, SizedRecord, key, "nets at a size")
+    return RunFolder(out, RUN_FILE, BuildInfo, SIZES_FILE, SizedRecord, key, "resized nets")
 
 
 def _same_build(folder: Path, begun: BuildInfo, info: BuildInfo) -> BuildInfo:

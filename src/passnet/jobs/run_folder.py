@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from passnet.errors import InputError, PassnetError, os_error_sentence
 from passnet.jobs.folder_lock import folder_lock
@@ -29,6 +29,14 @@ R = TypeVar("R")
 K = TypeVar("K", bound=Hashable)
 
 
+_used: dict[Path, "RunFolder[Any, Any, Any]"] = {}
+
+
+def used_runs() -> list["RunFolder[Any, Any, Any]"]:
+    """The folders that this process has begun a run in or stored records in, as they came."""
+    return list(_used.values())
+
+
 @dataclass(frozen=True)
 class RunFolder(Generic[I, R, K]):
     """The folder of one kind of run.
@@ -40,7 +48,8 @@ class RunFolder(Generic[I, R, K]):
         records_file: name of the file of records.
         record: type of a record.
         key: what item a record is about; the last record of an item counts.
-        holds: what the folder holds, in words: "captured nets".
+        holds: what the folder holds, in words whose last letter is that of the plural: "captured
+            nets".
     """
 
     out: Path
@@ -68,6 +77,7 @@ class RunFolder(Generic[I, R, K]):
             InputError: another process works in the folder; there is a run and `resume` is off, or
                 it may not go on; or the folder cannot be made.
         """
+        _used[self.records_path] = self
         make_folder(self.out)
         with folder_lock(self.out):
             self._write_info(info, resume, continued)
@@ -91,6 +101,14 @@ class RunFolder(Generic[I, R, K]):
                 "--out"
             )
         write_json(path, info)
+
+    def held(self) -> str | None:
+        """How many records are on disk, in words ("1 captured net"); None without any."""
+        try:
+            count = self.records_path.read_bytes().count(b"\n")
+        except OSError:
+            return None
+        return f"{count} {self.holds[: None if count > 1 else -1]}" if count else None
 
     def read_info(self) -> I:
         """What the run was begun with.
@@ -159,6 +177,7 @@ class RunFolder(Generic[I, R, K]):
             InputError: the operating system refuses something, as when the disk is full.
             PassnetError: what else failed.
         """
+        _used[self.records_path] = self
         try:
             with LineWriter(self.records_path) as writer:
 

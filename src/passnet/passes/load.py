@@ -79,9 +79,11 @@ def _without_bytecode() -> Iterator[None]:
 
 def _mount(package: str, path: Path) -> None:
     """Make a folder importable as a package, forgetting what had that name before."""
-    for name in [name for name in sys.modules if name.split(".")[0] == package]:
-        del sys.modules[name]
+    if package in sys.modules:  # to look at the names of all modules takes milliseconds
+        for name in [name for name in sys.modules if name.split(".")[0] == package]:
+            del sys.modules[name]
     module = types.ModuleType(package)
     module.__path__ = [str(path)]
     sys.modules[package] = module
-    importlib.invalidate_caches()
+    for known in [known for known in sys.path_importer_cache if known.startswith(str(path))]:
+        del sys.path_importer_cache[known]  # which may not know the files that are there now

@@ -1,8 +1,10 @@
 """The pass folders of a run whose text was inspected: each of them once."""
 
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
+from passnet.jobs.process import JobRunner
 from passnet.judge.candidate import Candidate
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.limited import Inspection, inspect_limited
@@ -14,10 +16,12 @@ class InspectedFolders:
 
     Args:
         rules: that the folders are inspected under.
+        runner: of the processes that inspect; without it each folder has one of its own.
     """
 
-    def __init__(self, rules: RulesName) -> None:
+    def __init__(self, rules: RulesName, runner: JobRunner | None = None) -> None:
         self._rules: RulesName = rules
+        self._runner = runner
         self._inspections: dict[str, Inspection] = {}
         self._lock = threading.Lock()
 
@@ -34,6 +38,8 @@ class InspectedFolders:
             return Inspection()
         with self._lock:
             if candidate.passes not in self._inspections:
-                inspection = inspect_limited(Path(candidate.passes), self._rules)
+                with ExitStack() as stack:
+                    runner = self._runner or stack.enter_context(JobRunner())
+                    inspection = inspect_limited(Path(candidate.passes), self._rules, runner)
                 self._inspections[candidate.passes] = inspection
             return self._inspections[candidate.passes]

@@ -2,21 +2,22 @@
 
 import resource
 import signal
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from passnet.errors import PassFolderError, WorkerError
+from passnet.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
 from passnet.passes.folder import inspect_folder
-from passnet.records.serialise import decode, encode
+from passnet.records.serialise import decode, encode, write_json
 
 MAX_SECONDS = 60
+"""Of processor time; four times as much may pass."""
+
 MAX_MEMORY_MIB = 2048
-MAX_ERROR_CHARS = 500
 MAX_FRAMES = 20_000
 """Of Python, which what may be nested needs."""
 
@@ -29,24 +30,27 @@ class Inspection:
     failure: str | None = None
 
 
-def inspect_limited(folder: Path, rules: RulesName) -> Inspection:
-    """Inspect a pass folder in another process.
+@dataclass(frozen=True, slots=True)
+class _Order:
+    folder: str
+    rules: RulesName
+    max_seconds: int
+
+
+def inspect_limited(folder: Path, rules: RulesName, runner: JobRunner) -> Inspection:
+    """Inspect a pass folder in a process of a runner.
 
     Raises:
         WorkerError: our own machinery failed.
     """
-    command = [sys.executable, "-P", "-m", __name__, rules, str(folder.resolve())]
-    try:
-        run = subprocess.run(command, capture_output=True, timeout=4 * MAX_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
+    order = encode(_Order(str(folder.resolve()), rules, MAX_SECONDS)).decode()
+    limits = JobLimits(4 * MAX_SECONDS, MAX_MEMORY_MIB)
+    result = runner.run(Job(f"{__name__}:inspect_to", order, limits, f"{__name__}:ready"))
+    if outcome := result.outcome(Inspection):
+        return outcome.record
+    if result.end.signal in (signal.SIGXCPU, signal.SIGKILL, signal.SIGSEGV):
         return _too_much(folder)
-    if run.returncode in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGSEGV):
-        return _too_much(folder)
-    if run.returncode != 0:
-        raise WorkerError(
-            f"the inspection of {folder} failed: {run.stderr.decode()[-MAX_ERROR_CHARS:]}"
-        )
-    return decode(run.stdout, Inspection)
+    raise WorkerError(f"the inspection of {folder} failed: {result.failure}")
 
 
 def _too_much(folder: Path) -> Inspection:
@@ -56,21 +60,21 @@ def _too_much(folder: Path) -> Inspection:
     )
 
 
-def main(rules: RulesName, folder: str) -> None:
-    """Inspect a folder, and print what comes of it."""
+def ready(_: str) -> None:
+    """Nothing but this module has to be imported before a process is forked."""
+
+
+def inspect_to(payload: str, out: Path) -> None:
+    """What runs in the process: inspect a folder, and leave what comes of it in another."""
+    order = decode(payload, _Order)
     sys.setrecursionlimit(MAX_FRAMES)
-    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
-    resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY_MIB * 2**20,) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (order.max_seconds, order.max_seconds))
+    folder = Path(order.folder)
     try:
-        findings = inspect_code(inspect_folder(Path(folder)), RULES[rules])
+        findings = inspect_code(inspect_folder(folder), RULES[order.rules])
         inspection = Inspection(tuple(findings))
     except PassFolderError as cause:
         inspection = Inspection(failure=str(cause))
     except MemoryError:
-        inspection = _too_much(Path(folder))
-    sys.stdout.buffer.write(encode(inspection))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])  # type: ignore[arg-type]
+        inspection = _too_much(folder)
+    write_json(out / RECORD_FILE, inspection)
