@@ -18,7 +18,7 @@ from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.passes import cpp
+from passnet.passes.compilation import INCLUDE
 from passnet.passes.folder import inspect_folder
 from passnet.score.tolerance import CORRECT_AT
 from passnet.suite.suite import SuiteGraph, Task, load_suite
@@ -137,7 +137,7 @@ def test_what_the_rules_allow_is_accepted(benches: dict[str, Evaluator]) -> None
 def test_the_system_prompt_names_what_there_is() -> None:
     text = system_prompt(settings("strict"), 12)
     assert "You have 12 turns" in text and "$" not in text
-    header = (cpp.INCLUDE / "passnet_kernel.h").read_text(encoding="utf-8")
+    header = (INCLUDE / "passnet_kernel.h").read_text(encoding="utf-8")
     for name in ("bf16", "load", "store", "rounded", "exp", "sigmoid", "silu", "tanh", "erf"):
         assert name in text and f"{name}(" in header or f"struct {name}" in header
     assert "submit" in TOOLS and json.loads('["FuseAddRelu"]')[0] in text

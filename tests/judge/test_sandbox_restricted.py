@@ -98,6 +98,19 @@ def test_what_kernels_and_compilers_need_is_there(pool: ParentPool, tmp_path: Pa
     load(pool, tmp_path / "passes", f"import os\n{WORKS}")
 
 
+def test_headers_that_were_read_ahead_are_there_to_be_read(
+    pool: ParentPool, tmp_path: Path
+) -> None:
+    text = (
+        "import os, pathlib\n"
+        "folder = pathlib.Path(os.environ['PASSNET_HEADERS'])\n"
+        "assert (folder / 'inductor_kernel.h.gch').stat().st_size > 2**20\n"
+        "try:\n    (folder / 'more').touch()\nexcept OSError:\n    pass\n"
+        "else:\n    raise AssertionError('a candidate writes what others compile with')\n"
+    )
+    load(pool, tmp_path / "passes", text)
+
+
 @pytest.mark.slow
 def test_inductor_compiles_in_a_sandbox(pool: ParentPool, tmp_path: Path) -> None:
     text = "assert torch.compile(lambda x: x.sin() + 1)(torch.zeros(64)).sum() == 64\n"

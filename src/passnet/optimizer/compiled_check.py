@@ -22,7 +22,7 @@ from passnet.optimizer.call_check import (
     misfit_of_modules,
     python_check,
 )
-from passnet.passes import cpp
+from passnet.passes.compilation import build
 
 _NAME = "passnet_call_check"
 _INCLUDE = Path(__file__).parent / "include"
@@ -113,7 +113,7 @@ def _extension() -> Any:
     # in one text, by which it is known whether it was built
     watch = (_INCLUDE / _WATCH).read_text(encoding="utf-8")
     text = (_INCLUDE / "call_check.cpp").read_text(encoding="utf-8")
-    path = cpp.build(text.replace(f'#include "{_WATCH}"', watch), flags)
+    path = build(text.replace(f'#include "{_WATCH}"', watch), flags)
     with boundary(PassError, f"loading {path}"):
         spec = spec_from_file_location(_NAME, path, loader=ExtensionFileLoader(_NAME, str(path)))
         assert spec is not None and spec.loader is not None

@@ -21,7 +21,8 @@ first_call    what a replacement returns first, against what the original ops re
 custom_op     replacements as ops of torch, for Inductor to compile around
 guarded_call  a rewritten graph behind checks of our own, without torch.compile
 op_observer   which torch ops a replacement uses
-cpp           C++ kernels for authors of passes: compile, cache, call
+compilation   C++ compiled with one call of g++, cached by content
+cpp           C++ kernels for authors of passes: what they take, and their calls
 kernel_op     C++ kernels as ops of torch, which a tracer sees
 kernel_shims  C++ kernels as a package of AOTInductor calls them
 include       the headers that C++ may include; Triton functions that pass folders get copies of

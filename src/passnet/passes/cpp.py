@@ -24,15 +24,9 @@ under a second where torch's own extension builder takes 6 to 22; a call costs a
 """
 
 import ctypes
-import hashlib
-import os
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +34,7 @@ import torch
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[missing-module-attribute]
 
 from passnet.errors import PassError
-from passnet.jobs.cache import cache_folder
-
-INCLUDE = Path(__file__).parent / "include"
-"""Folder of the headers that kernels may include."""
-
-FLAGS = (
-    "-std=c++17", "-mprefer-vector-width=512", "-O3", "-march=native", "-fopenmp",
-    "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared",
-)  # fmt: skip
-"""Flags of every compilation. Not `-ffast-math`: infinities and NaN keep their meaning."""
+from passnet.passes.compilation import build
 
 _TYPES: dict[str, Any] = {
     "p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double,
@@ -266,57 +251,3 @@ def _function(library: Path, name: str) -> Any:
         raise PassError(f'kernel {name}: the source has no extern "C" function of that name') from (
             cause
         )
-
-
-def build(source: str, flags: Sequence[str] = ()) -> Path:
-    """The shared object that a piece of C++ compiles to, from the cache where it is there.
-
-    Args:
-        source: C++ text.
-        flags: more of them, after `FLAGS`.
-
-    Raises:
-        PassError: no compiler, or the source does not compile (the compiler's words are given).
-    """
-    compiler = shutil.which(os.environ.get("CXX", "g++"))
-    if compiler is None:
-        raise PassError("C++ kernels need g++; install it, or name another compiler in CXX")
-    if "unique" in source:  # of <memory>, a quarter of the time of a small kernel
-        flags = (*flags, "-include", "memory")
-    text = "\0".join([source, *flags, _surroundings(compiler)])
-    key = hashlib.sha256(text.encode()).hexdigest()[:32]
-    target = cache_folder("cpp") / f"{key}.so"
-    if not target.exists():
-        _compile(compiler, source, flags, target)
-    return target
-
-
-def _compile(compiler: str, source: str, flags: Sequence[str], target: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        text = Path(folder) / "kernel.cpp"
-        text.write_text(source, encoding="utf-8")
-        result = Path(folder) / "kernel.so"
-        command = [compiler, *FLAGS, f"-I{INCLUDE}", str(text), "-o", str(result), *flags]
-        compiled = subprocess.run(command, capture_output=True, text=True, check=False)
-        if compiled.returncode:
-            words = compiled.stderr.replace(str(text), "kernel.cpp").replace(f"{INCLUDE}/", "")
-            lines = words.strip().splitlines()
-            errors = [line for line in lines if "error" in line] or lines
-            raise PassError("kernel does not compile: " + " | ".join(errors[:5]))
-        result.replace(target)
-
-
-@cache
-def _surroundings(compiler: str) -> str:
-    """What a compilation depends on beside its source: the text of every header that it may
-    include, flags, compiler, and the processor for which `-march=native` compiles.
-    """
-    headers = [path.read_text(encoding="utf-8") for path in sorted(INCLUDE.glob("*.h"))]
-    command = [compiler, "-dumpfullversion", "-dumpmachine"]
-    version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
-    except OSError:
-        lines = []
-    cpu = [line for line in lines if line.startswith(("model name", "flags", "Features"))]
-    return "\0".join([*headers, *FLAGS, version, "\n".join(cpu)])

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import torch
 
-from passnet.passes.cpp import KernelCode, build
+from passnet.passes.compilation import build
+from passnet.passes.cpp import KernelCode
 from passnet.records.serialise import make_folder, read_json, write_json
 
 KERNELS_FOLDER, RECORD_FILE = "kernels", "kernels.json"

@@ -15,7 +15,7 @@ from passnet.agent.authors.inductor_code import GeneratedCode, KernelCall
 from passnet.agent.authors.launch_rules import BlockSizes, launch_of
 from passnet.agent.authors.triton_kernel import TritonKernel, read_kernel
 from passnet.errors import AuthorError
-from passnet.passes.cpp import INCLUDE
+from passnet.passes.compilation import INCLUDE
 
 ENTRY = "launch"
 """Name of the function that launches all kernels: it gets the inputs, then the outputs."""

@@ -11,6 +11,7 @@ from passnet.judge.processes.fence_library import fence_library
 from passnet.judge.processes.prepared_graphs import PreparedGraphs
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
 from passnet.judge.processes.worker_process import WorkerParent
+from passnet.passes.compilation import make_headers
 from passnet.passes.folder import INPUT_FOLDER
 
 
@@ -78,15 +79,18 @@ class ParentPool:
         visible = [root, root.parent / INPUT_FOLDER]
         if self.fence is not None:
             visible.append(self.fence.parent)
-        return self._get((candidate.name, candidate.root), visible)
+        headers = make_headers() if self.device == "cpu" else None
+        return self._get((candidate.name, candidate.root), visible, headers)
 
-    def _get(self, key: tuple[str, str] | None, visible: list[Path]) -> WorkerParent:
+    def _get(
+        self, key: tuple[str, str] | None, visible: list[Path], headers: Path | None = None
+    ) -> WorkerParent:
         if self._is_closed:
             raise MeasureError("the run was stopped")
         if key not in self._parents:
             folders = [path for path in visible if path.is_dir()]
             parent = WorkerParent(
-                self.num_threads, self.sandbox, folders, self.device, is_shared=key is None
+                self.num_threads, self.sandbox, folders, self.device, key is None, headers
             )
             parent.start()
             self._parents[key] = parent

@@ -41,6 +41,7 @@ from passnet.judge.protocol.messages import (
     WorkerLimits,
 )
 from passnet.judge.protocol.plain_text import plain_text
+from passnet.passes.compilation import HEADERS_VARIABLE
 from passnet.score.status import Status
 
 START_TIMEOUT_S = 180.0
@@ -93,7 +94,7 @@ class WorkerParent:
     In a sandbox, ending a worker ends whatever runs beside it: give each candidate a parent. One
     that `is_shared`, whose workers run no code but torch's, ends workers one by one, and they share
     the machine's cache of compiled code. Every worker has `num_threads` for torch's and a kernel's
-    own loops, and can read the `visible` folders.
+    own loops, and can read the `visible` folders, and `headers` that its compiler has read already.
     """
 
     num_threads: int = 1
@@ -101,6 +102,7 @@ class WorkerParent:
     visible: Sequence[Path] = ()
     device: str = "cpu"
     is_shared: bool = False
+    headers: Path | None = None
     _is_ready: bool = field(default=False, init=False)
     _knows_inductor: bool = field(default=False, init=False)
 
@@ -132,10 +134,14 @@ class WorkerParent:
         if self.is_shared:
             kept = [inductor_cache()]
             environment["TORCHINDUCTOR_CACHE_DIR"] = str(kept[0])
+        visible = [*self.visible]
+        if self.headers is not None:
+            visible.append(self.headers)
+            environment[HEADERS_VARIABLE] = str(self.headers)
         words = (str(far.fileno()), self.device, "shared" if self.is_shared else "alone")
         argv = python_command("-m", module, *words)
         self._process = subprocess.Popen(
-            self.sandbox.command(argv, self.visible, device_nodes(self.device), kept),
+            self.sandbox.command(argv, visible, device_nodes(self.device), kept),
             pass_fds=[far.fileno()],
             env=environment,
             cwd="/",

@@ -1,0 +1,144 @@
+"""C++ compiled with one call of g++, cached by content, with headers that it has read already.
+
+To read the headers of code that Inductor generated takes half of the time of a small kernel, about
+0.1 s. `make_headers` lets the compiler keep them as it has read them (precompiled headers), once
+for each compiler and processor, in 45 MB; what is compiled is the same to the byte. A confined
+process is told where they are, and can only read them.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from passnet.errors import PassError
+from passnet.jobs.cache import cache_folder
+
+INCLUDE = Path(__file__).parent / "include"
+"""Folder of the headers that kernels may include."""
+
+FLAGS = (
+    "-std=c++17", "-mprefer-vector-width=512", "-O3", "-march=native", "-fopenmp",
+    "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared",
+)  # fmt: skip
+"""Flags of every compilation. Not `-ffast-math`: infinities and NaN keep their meaning."""
+
+HEADERS_VARIABLE = "PASSNET_HEADERS"
+"""Names the folder of headers that were read already, to a process that may not make them."""
+
+
+def build(source: str, flags: Sequence[str] = ()) -> Path:
+    """The shared object that a piece of C++ compiles to, from the cache where it is there.
+
+    Args:
+        source: C++ text.
+        flags: more of them, after `FLAGS`.
+
+    Raises:
+        PassError: no compiler, or the source does not compile (the compiler's words are given).
+    """
+    compiler = _compiler()
+    if compiler is None:
+        raise PassError("C++ kernels need g++; install it, or name another compiler in CXX")
+    if "unique" in source:  # of <memory>, a quarter of the time of a small kernel
+        flags = (*flags, "-include", "memory")
+    text = "\0".join([source, *flags, _surroundings(compiler)])
+    key = hashlib.sha256(text.encode()).hexdigest()[:32]
+    target = cache_folder("cpp") / f"{key}.so"
+    if not target.exists():
+        _compile(compiler, source, flags, target)
+    return target
+
+
+def _compile(compiler: str, source: str, flags: Sequence[str], target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        text = Path(folder) / "kernel.cpp"
+        text.write_text(source, encoding="utf-8")
+        result = Path(folder) / "kernel.so"
+        headers = _known_headers(compiler)
+        first = [] if headers is None else [f"-I{headers}"]
+        command = [compiler, *FLAGS, *first, f"-I{INCLUDE}", str(text), "-o", str(result), *flags]
+        compiled = subprocess.run(command, capture_output=True, text=True, check=False)
+        if compiled.returncode:
+            words = compiled.stderr.replace(str(text), "kernel.cpp").replace(f"{INCLUDE}/", "")
+            lines = words.strip().splitlines()
+            errors = [line for line in lines if "error" in line] or lines
+            raise PassError("kernel does not compile: " + " | ".join(errors[:5]))
+        result.replace(target)
+
+
+def make_headers() -> Path | None:
+    """The folder of headers that the compiler has read already, made if it is not there; None where
+    it cannot be made.
+    """
+    compiler = _compiler()
+    if compiler is None:
+        return None
+    target = _headers_path(compiler)
+    if not target.is_dir():
+        with suppress(OSError), tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            made = Path(folder, "made")
+            if all(_read_ahead(compiler, name, macro, made) for name, macro in _read_headers()):
+                made.replace(target)  # another process may have been faster
+    return target if target.is_dir() else None
+
+
+def _known_headers(compiler: str) -> Path | None:
+    """The folder that `make_headers` has made, here or in the process that confines this one."""
+    told = os.environ.get(HEADERS_VARIABLE)
+    folder = _headers_path(compiler) if told is None else Path(told)
+    return folder if folder.is_dir() else None
+
+
+def _headers_path(compiler: str) -> Path:
+    key = hashlib.sha256(_surroundings(compiler).encode()).hexdigest()[:32]
+    return cache_folder("headers") / key
+
+
+def _read_headers() -> tuple[tuple[str, str], ...]:
+    """The headers that are read ahead, with the macro that stands before each in generated code."""
+    width = 64 if " avx512f " in _processor() else 32
+    return (
+        ("inductor_kernel.h", "PASSNET_HALF_IN_LOOPS="),
+        ("inductor_vector.h", f"PASSNET_VECTOR_BYTES={width}"),
+    )
+
+
+def _read_ahead(compiler: str, name: str, macro: str, out: Path) -> bool:
+    """Let the compiler read a header with a macro, and keep it in `out`; whether that worked."""
+    kept = out / f"{name}.gch"  # what it looks for first, beside where the header may be
+    kept.parent.mkdir(exist_ok=True)
+    command = [compiler, *FLAGS, f"-D{macro}", "-x", "c++-header", str(INCLUDE / name)]
+    run = subprocess.run([*command, "-o", str(kept)], capture_output=True, check=False)
+    return run.returncode == 0
+
+
+def _compiler() -> str | None:
+    return shutil.which(os.environ.get("CXX", "g++"))
+
+
+@cache
+def _surroundings(compiler: str) -> str:
+    """What a compilation depends on beside its source: the text of every header that it may
+    include, flags, compiler, and the processor for which `-march=native` compiles.
+    """
+    headers = [path.read_text(encoding="utf-8") for path in sorted(INCLUDE.glob("*.h"))]
+    command = [compiler, "-dumpfullversion", "-dumpmachine"]
+    version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return "\0".join([*headers, *FLAGS, version, _processor()])
+
+
+@cache
+def _processor() -> str:
+    """What the system says of the processor's kind and instructions; nothing where it does not."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    except OSError:
+        return ""
+    known = ("model name", "flags", "Features")
+    return "\n".join(line for line in lines if line.startswith(known))
