@@ -10,6 +10,7 @@ from passnet.errors import InputError
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.passes import cpp
+from passnet.passes.compilation import FLAGS, INCLUDE
 from passnet.suite.suite import load_suite
 from passnet.train.examples import whole_or_ranges
 from passnet.train.loops.expand import answer_sources, expand_answer
@@ -61,10 +62,8 @@ def test_loops_are_vectorised_in_each_dtype(dtype: str, tmp_path: Path) -> None:
     file = tmp_path / "loops.cpp"
     file.write_text(source.text)
     out = str(tmp_path / "loops.so")
-    told = ("-fopt-info-vec-optimized", f"-I{cpp.INCLUDE}", str(file), "-o", out)
-    compiled = subprocess.run(
-        ["g++", *cpp.FLAGS, *told], capture_output=True, text=True, check=True
-    )
+    told = ("-fopt-info-vec-optimized", f"-I{INCLUDE}", str(file), "-o", out)
+    compiled = subprocess.run(["g++", *FLAGS, *told], capture_output=True, text=True, check=True)
     assert "loops.cpp" in compiled.stderr and "loop vectorized" in compiled.stderr
 
 
