@@ -52,6 +52,37 @@ def test_a_value_that_leaks_is_refused(net: Callable[..., Any]) -> None:
     check_rewrite(net, add_relu, [X, Y], "the value leaks")
 
 
+def unused_uses(x, y):
+    total = x + y
+    total.exp().sum()
+    total.clone().add_(1)
+    return torch.relu(total)
+
+
+def unused_draws(x, y):
+    total = x + y
+    torch.bernoulli(total.sigmoid())
+    return torch.relu(total)
+
+
+def test_a_use_that_nobody_needs_goes_with_the_match() -> None:
+    def pure(x, y):
+        total = x + y
+        total.exp().sum()
+        return torch.relu(total), y.sin()
+
+    module, [report] = rewritten(pure, pass_of(add_relu))
+    assert_same(pure, module, [X, Y])
+    assert report.num_matches == 1
+    left = [node.name for node in module.graph.nodes if not node.users and node.op != "output"]
+    assert left == [], "and the calls behind it are gone"
+
+
+@pytest.mark.parametrize("net", [unused_uses, unused_draws])
+def test_a_use_that_writes_or_draws_is_needed(net: Callable[..., Any]) -> None:
+    check_rewrite(net, add_relu, [X, Y], "the value leaks")
+
+
 def test_a_match_that_needs_its_own_result_is_refused() -> None:
     def pattern(x, y):
         a = x.exp()

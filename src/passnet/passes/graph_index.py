@@ -7,7 +7,14 @@ from typing import Any, TypeAlias
 import torch
 import torch.fx
 
-from passnet.graph.effects import SHARES_ALL, AliasClasses, has_state, last_name, may_alias
+from passnet.graph.effects import (
+    SHARES_ALL,
+    AliasClasses,
+    has_state,
+    is_random,
+    last_name,
+    may_alias,
+)
 from passnet.passes.normalise import CanonicalCall, callable_name, normalise
 
 REPLACEMENT = "passnet_replacement"
@@ -26,6 +33,7 @@ class GraphIndex:
         self._by_key: dict[Any, list[torch.fx.Node]] = defaultdict(list)
         self.writers: list[torch.fx.Node] = []
         self.switches: list[torch.fx.Node] = []
+        self._draws: list[torch.fx.Node] = []
         self._aliases = AliasClasses()
         for node in graph.nodes:
             if node.op in ("call_function", "call_method") and REPLACEMENT not in node.meta:
@@ -33,6 +41,7 @@ class GraphIndex:
         self._members: dict[Any, list[torch.fx.Node]] = defaultdict(list)
         for node in graph.nodes:
             self._members[self._aliases.find(node)].append(node)
+        self._unused = self._unused_calls()
 
     def _add(self, node: torch.fx.Node) -> None:
         call = normalise(node)
@@ -46,11 +55,36 @@ class GraphIndex:
             self.writers.append(node)
         if has_state(target):
             self.switches.append(node)
+        if is_random(target):
+            self._draws.append(node)
         if last_name(target) in SHARES_ALL:
             self._aliases.join([node, *node.all_input_nodes])
         elif may_alias(target):
             self._aliases.join([node, *first_values(node)])
         self._aliases.join([node, *written_values])
+
+    def _unused_calls(self) -> set[torch.fx.Node]:
+        """Calls whose results nobody needs, and that do nothing else."""
+        effective = {*self.writers, *self.switches, *self._draws}
+        unused: set[torch.fx.Node] = set()
+        for node in reversed(self.graph.nodes):
+            has_no_effect = node in self.calls and node not in effective
+            if has_no_effect and all(user in unused for user in node.users):
+                unused.add(node)
+        return unused
+
+    def is_unused(self, node: torch.fx.Node) -> bool:
+        """Whether a call might as well not be there: nobody needs its result."""
+        return node in self._unused
+
+    def unused_behind(self, nodes: Collection[torch.fx.Node]) -> list[torch.fx.Node]:
+        """The unused calls that take what some nodes make, and what comes of it."""
+        found = dict.fromkeys(nodes)
+        for node in (queue := list(nodes)):
+            new = [user for user in node.users if user in self._unused and user not in found]
+            found.update(dict.fromkeys(new))
+            queue += new
+        return [node for node in found if node not in nodes]
 
     def with_key(self, key: Any) -> list[torch.fx.Node]:
         """The calls of one callable that are still in the graph, in order."""

@@ -20,7 +20,8 @@ def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:
 
     The rules, for the matched calls M with first node `lo` and last node `hi`:
 
-    - a value made in M that the pattern does not return is used in M only;
+    - a value made in M that the pattern does not return is used in M only, or by calls whose
+      results nobody needs, which go with M;
     - no value that a parameter stands for is made in M or depends on a value made in M;
     - between `lo` and `hi` nothing outside M writes into what a call of M before it touches, or
       depends on M and writes into what M touches at all, or switches a state;
@@ -46,7 +47,7 @@ def _leaks(match: Match, index: GraphIndex) -> _Violations:
     for node, pattern_node in match.calls.items():
         if pattern_node not in match.pattern.outputs:
             for user in node.users:
-                if user not in match.calls:
+                if user not in match.calls and not index.is_unused(user):
                     yield pattern_node, node, f"a use by {user.name}"
 
 

@@ -171,6 +171,7 @@ class _Rewriting:
             output.replace_all_uses_with(result)
             self._renamed[output] = result
         replaced = [node for node in match.calls if node not in written.kept]
+        replaced += self._index.unused_behind(replaced)
         for node in sorted(replaced, reverse=True):
             graph.erase_node(node)
         self._index.replaced(replaced, made)
