@@ -11,24 +11,10 @@ from passnet.agent.authors.inductor_code import generate
 from passnet.errors import PassError
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.jobs.cache import CACHE_VARIABLE
 from passnet.passes.compilation import FLAGS, HEADERS_VARIABLE, INCLUDE, build, make_headers
 from passnet.train.loops.expand import answer_sources
 from passnet.train.loops.prompt import loops_prompt
-
-SCALE = """
-#include <cstdint>
-extern "C" void scale(const float* x, float* out, int64_t size, float by, double plus) {
-  for (int64_t i = 0; i < size; i++) out[i] = x[i] * by + plus;
-}
-"""
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder that kernels are compiled into."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    return tmp_path / "cpp"
+from tests.passes.kernels import SCALE
 
 
 def test_a_kernel_is_compiled_once(cache: Path) -> None:

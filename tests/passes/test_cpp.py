@@ -13,6 +13,7 @@ from passnet.jobs.cache import CACHE_VARIABLE
 from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
+from tests.passes.kernels import SCALE
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "passes"
 FUNCTIONS = ("exp", "tanh", "erf", "sigmoid", "silu", "rounded<bf16>")
@@ -34,19 +35,6 @@ extern "C" void narrow(const float* x, bf16* out, int64_t size) {
   for (int64_t i = 0; i < size; i++) store(out + i, load(x + i));
 }
 """
-SCALE = """
-#include <cstdint>
-extern "C" void scale(const float* x, float* out, int64_t size, float by, double plus) {
-  for (int64_t i = 0; i < size; i++) out[i] = x[i] * by + plus;
-}
-"""
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder that kernels are compiled into."""
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    return tmp_path / "cpp"
 
 
 @pytest.fixture(scope="module")
