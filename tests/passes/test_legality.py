@@ -65,6 +65,28 @@ def unused_draws(x, y):
     return torch.relu(total)
 
 
+TOLD = []
+
+
+def tell(x):
+    TOLD.append(x.shape)
+
+
+torch.fx.wrap("tell")
+
+
+def unused_call_of_others(x, y):
+    total = x + y
+    tell(total)
+    return torch.relu(total)
+
+
+def unused_check(x, y):
+    total = x + y
+    torch._assert_async(total.isfinite().all())
+    return torch.relu(total)
+
+
 def test_a_use_that_nobody_needs_goes_with_the_match() -> None:
     def pure(x, y):
         total = x + y
@@ -78,8 +100,8 @@ def test_a_use_that_nobody_needs_goes_with_the_match() -> None:
     assert left == [], "and the calls behind it are gone"
 
 
-@pytest.mark.parametrize("net", [unused_uses, unused_draws])
-def test_a_use_that_writes_or_draws_is_needed(net: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("net", [unused_uses, unused_draws, unused_call_of_others, unused_check])
+def test_a_use_that_does_more_than_give_a_result_is_needed(net: Callable[..., Any]) -> None:
     check_rewrite(net, add_relu, [X, Y], "the value leaks")
 
 

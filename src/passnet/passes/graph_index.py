@@ -23,6 +23,9 @@ REPLACEMENT = "passnet_replacement"
 WRITTEN_BACK = "passnet_written_back"
 """Key in a node's `meta` that marks the copies of results into values; no pattern begins there."""
 
+_OF_TORCH = ("torch.", "Tensor.", "operator.")
+"""How names of calls begin of which it is known whether they do more than give a result."""
+
 
 class GraphIndex:
     """Calls, alias groups and writing nodes of a graph, kept up to date while it is rewritten."""
@@ -33,7 +36,7 @@ class GraphIndex:
         self._by_key: dict[Any, list[torch.fx.Node]] = defaultdict(list)
         self.writers: list[torch.fx.Node] = []
         self.switches: list[torch.fx.Node] = []
-        self._draws: list[torch.fx.Node] = []
+        self._effective: list[torch.fx.Node] = []
         self._aliases = AliasClasses()
         for node in graph.nodes:
             if node.op in ("call_function", "call_method") and REPLACEMENT not in node.meta:
@@ -55,8 +58,8 @@ class GraphIndex:
             self.writers.append(node)
         if has_state(target):
             self.switches.append(node)
-        if is_random(target):
-            self._draws.append(node)
+        if is_random(target) or node.is_impure() or not target.startswith(_OF_TORCH):
+            self._effective.append(node)
         if last_name(target) in SHARES_ALL:
             self._aliases.join([node, *node.all_input_nodes])
         elif may_alias(target):
@@ -65,7 +68,7 @@ class GraphIndex:
 
     def _unused_calls(self) -> set[torch.fx.Node]:
         """Calls whose results nobody needs, and that do nothing else."""
-        effective = {*self.writers, *self.switches, *self._draws}
+        effective = {*self.writers, *self.switches, *self._effective}
         unused: set[torch.fx.Node] = set()
         for node in reversed(self.graph.nodes):
             has_no_effect = node in self.calls and node not in effective
