@@ -16,6 +16,7 @@ from passnet.bench.judge_task import held_out_graphs, judge_task
 from passnet.bench.run_record import continued, run_folder, run_info, trials_of_part
 from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
+from passnet.jobs.process import JobRunner
 from passnet.jobs.shards import WHOLE, RunShard
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.parent_pool import ParentPool
@@ -70,7 +71,6 @@ def environment_here(settings: RunSettings) -> Environment:
 def judge_here(order: JudgeOrder, tasks: Sequence[Task], num_workers: int, done: Recorder) -> None:
     """Judge tasks in processes of this machine; nothing else runs while one is timed."""
     settings, sandbox = order.settings, find_sandbox(order.settings.sandbox)
-    inspected = InspectedFolders(settings.judge.rules)
     idle_parents: SimpleQueue[ParentPool] = SimpleQueue()
 
     def work_on(task: Task) -> None:
@@ -85,6 +85,7 @@ def judge_here(order: JudgeOrder, tasks: Sequence[Task], num_workers: int, done:
             idle_parents.put(parents)
 
     with ExitStack() as stack:
+        inspected = InspectedFolders(settings.judge.rules, stack.enter_context(JobRunner()))
         pools = [
             stack.enter_context(ParentPool(settings.num_threads, sandbox, settings.judge.device))
             for _ in range(num_workers)

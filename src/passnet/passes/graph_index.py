@@ -1,7 +1,7 @@
 """What matching needs to know of a graph: calls in normal form, by what they call, and effects."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -36,7 +36,6 @@ class GraphIndex:
         self._by_key: dict[Any, list[torch.fx.Node]] = defaultdict(list)
         self.writers: list[torch.fx.Node] = []
         self.switches: list[torch.fx.Node] = []
-        self._effective: list[torch.fx.Node] = []
         self._aliases = AliasClasses()
         for node in graph.nodes:
             if node.op in ("call_function", "call_method") and REPLACEMENT not in node.meta:
@@ -44,37 +43,30 @@ class GraphIndex:
         self._members: dict[Any, list[torch.fx.Node]] = defaultdict(list)
         for node in graph.nodes:
             self._members[self._aliases.find(node)].append(node)
-        self._unused = self._unused_calls()
+        self._unused = unused_calls(list(self.calls), self._does_more)
 
     def _add(self, node: torch.fx.Node) -> None:
         call = normalise(node)
         self.calls[node] = call
         if WRITTEN_BACK not in node.meta:
             self._by_key[call.key].append(node)
-        is_method = node.op == "call_method"
-        target = f"Tensor.{node.target}" if is_method else callable_name(node.target)  # type: ignore[arg-type]
+        target = _target(node)
         written_values = _written_values(node, call)
         if written_values:
             self.writers.append(node)
         if has_state(target):
             self.switches.append(node)
-        if is_random(target) or node.is_impure() or not target.startswith(_OF_TORCH):
-            self._effective.append(node)
         if last_name(target) in SHARES_ALL:
             self._aliases.join([node, *node.all_input_nodes])
         elif may_alias(target):
             self._aliases.join([node, *first_values(node)])
         self._aliases.join([node, *written_values])
 
-    def _unused_calls(self) -> set[torch.fx.Node]:
-        """Calls whose results nobody needs, and that do nothing else."""
-        effective = {*self.writers, *self.switches, *self._effective}
-        unused: set[torch.fx.Node] = set()
-        for node in reversed(self.graph.nodes):
-            has_no_effect = node in self.calls and node not in effective
-            if has_no_effect and all(user in unused for user in node.users):
-                unused.add(node)
-        return unused
+    def _does_more(self, node: torch.fx.Node) -> bool:
+        """Whether a call does, or may do, more than give a result."""
+        target = _target(node)
+        is_known = target.startswith(_OF_TORCH) and not is_random(target) and not node.is_impure()
+        return not is_known or node in self.writers or node in self.switches
 
     def is_unused(self, node: torch.fx.Node) -> bool:
         """Whether a call might as well not be there: nobody needs its result."""
@@ -124,6 +116,25 @@ class GraphIndex:
             for user in node.users:  # their arguments are other nodes now
                 if user in self.calls:
                     self.calls[user] = normalise(user)
+
+
+def unused_calls(
+    calls: Sequence[torch.fx.Node], does_more: Callable[[torch.fx.Node], bool]
+) -> set[torch.fx.Node]:
+    """Those of some calls, in the order of their graph, whose results nobody needs; but none that
+    `does_more` than give a result.
+    """
+    unused: set[torch.fx.Node] = set()
+    for node in reversed(calls):
+        if all(user in unused for user in node.users) and not does_more(node):
+            unused.add(node)
+    return unused
+
+
+def _target(node: torch.fx.Node) -> str:
+    if node.op == "call_method":
+        return f"Tensor.{node.target}"
+    return callable_name(node.target)  # type: ignore[arg-type]
 
 
 def touched(nodes: Iterable[torch.fx.Node], index: GraphIndex) -> set[object]:

@@ -9,7 +9,7 @@ import torch
 import torch.fx
 
 from passnet.errors import PassError, boundary
-from passnet.passes.graph_index import GraphIndex, StaleRead, stale_reads
+from passnet.passes.graph_index import GraphIndex, StaleRead, stale_reads, unused_calls
 from passnet.passes.guards import Guards, make_guards
 from passnet.passes.normalise import LITERAL, CanonicalCall, normalise
 from passnet.passes.trace import trace
@@ -121,11 +121,8 @@ def _live_calls(graph: torch.fx.Graph, label: str) -> tuple[torch.fx.Node, ...]:
         if node.op not in ("call_function", "call_method"):
             call = f"{node.op} {node.target}"
             raise PassError(f"{label} uses {call}; call functions and methods only")
-    dead: set[torch.fx.Node] = set()
-    for node in reversed(body):
-        if all(user in dead for user in node.users) and not normalise(node).writes:
-            dead.add(node)
-    live = tuple(node for node in body if node not in dead)
+    unused = unused_calls(body, lambda node: bool(normalise(node).writes))
+    live = tuple(node for node in body if node not in unused)
     if not live:
         raise PassError(f"{label} calls nothing, so there is nothing to look for")
     return live

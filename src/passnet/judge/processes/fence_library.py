@@ -1,8 +1,6 @@
 """The library by which a worker fences its tensors in, compiled once for each torch."""
 
 import hashlib
-import os
-import shutil
 import subprocess
 import tempfile
 from functools import cache
@@ -11,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from passnet.jobs.cache import cache_folder
+from passnet.passes.compilation import find_compiler
 
 _SOURCE = Path(__file__).parents[1] / "worker" / "fence.cpp"
 _FLAGS = ("-std=c++20", "-O1", "-fPIC", "-shared")
@@ -22,7 +21,7 @@ def fence_library() -> Path | None:
 
     torch is not imported: where its headers are is asked of Python.
     """
-    compiler = shutil.which(os.environ.get("CXX", "g++"))
+    compiler = find_compiler()
     torch = find_spec("torch")
     if compiler is None or torch is None or torch.origin is None:
         return None

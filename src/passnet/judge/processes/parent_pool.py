@@ -79,18 +79,17 @@ class ParentPool:
         visible = [root, root.parent / INPUT_FOLDER]
         if self.fence is not None:
             visible.append(self.fence.parent)
-        headers = make_headers() if self.device == "cpu" else None
-        return self._get((candidate.name, candidate.root), visible, headers)
+        return self._get((candidate.name, candidate.root), visible)
 
-    def _get(
-        self, key: tuple[str, str] | None, visible: list[Path], headers: Path | None = None
-    ) -> WorkerParent:
+    def _get(self, key: tuple[str, str] | None, visible: list[Path]) -> WorkerParent:
         if self._is_closed:
             raise MeasureError("the run was stopped")
         if key not in self._parents:
             folders = [path for path in visible if path.is_dir()]
+            is_shared = key is None
+            headers = None if is_shared or self.device != "cpu" else make_headers()
             parent = WorkerParent(
-                self.num_threads, self.sandbox, folders, self.device, key is None, headers
+                self.num_threads, self.sandbox, folders, self.device, is_shared, headers
             )
             parent.start()
             self._parents[key] = parent
