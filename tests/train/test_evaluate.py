@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passnet.agent.files import Files
-from passnet.errors import MeasureError
+from passnet.errors import InputError, MeasureError
 from passnet.jobs.run_folder import unchanged
 from passnet.records.serialise import write_json
 from passnet.suite.suite import SuiteGraph, load_suite
@@ -15,12 +15,14 @@ from passnet.train.evaluate import (
     AnswerRecord,
     EvaluationInfo,
     chosen_graphs,
+    earlier_answers,
     evaluate_system,
     evaluation_run,
     prompt_of,
     teacher_answers,
 )
 from passnet.train.judging import AnswerJudge, JudgedAnswer
+from passnet.train.loops.prompt import Prompt
 from passnet.train.loops_reward import _filled, _reward
 from passnet.train.summaries import log_scores, paired_gain, summary
 
@@ -39,7 +41,10 @@ def test_systems_are_compared_task_by_task() -> None:
     assert gain.score_ratio is None, "nothing was timed"
     same = paired_gain("a", good, "a", good)
     assert (same.gain, same.low, same.high) == (0, 0, 0)
+    assert (gain.won, gain.lost) == (20, 0)
     assert summary("b", bad).correct == 0.5
+    flagged = summary("c", [replace(bad[0], flags=("odd",)), replace(bad[1], findings=("bad",))])
+    assert (flagged.findings, flagged.flagged) == (1, 1)
 
 
 def test_seeds_of_a_system_count_with_their_mean(tmp_path: Path) -> None:
@@ -151,3 +156,36 @@ def test_a_fault_of_the_judge_is_no_fault_of_the_answer(tmp_path: Path) -> None:
     judge = BrokenJudge()
     [made] = evaluate_system("one", lambda _: [answer], graphs, tmp_path, info, judge, print)
     assert (made.verdict, made.error) == ("not judged", "no worker can be started")
+
+
+def test_answers_of_an_earlier_evaluation_are_judged_without_asking_again(tmp_path: Path) -> None:
+    graphs = chosen_graphs(load_suite("demo"), 1, 2)
+    names = tuple(graph.name for graph in graphs)
+    untimed = EvaluationInfo("demo", "hash", names, False, num_drawn=4)
+    prompts = [prompt for prompt in map(prompt_of, graphs) if prompt is not None]
+    told = [answers[0] for answers in teacher_answers(prompts)]
+    assert len(told) == 2 and all(told)
+    run = evaluation_run(tmp_path / "untimed")
+    with run.begin(untimed, False, unchanged("")), run.recorder(0) as put:
+        put(replace(record("llm", 0, False), graph=names[0], answer=told[0]))
+
+    timed_info = replace(untimed, is_timed=True, suite="copied")
+    earlier = earlier_answers([run.out], timed_info)
+    assert earlier == {("llm", names[0]): told[0]}
+    asked: list[int] = []
+
+    def answerer(prompts: Sequence[Prompt]) -> list[list[str]]:
+        asked.append(len(prompts))
+        return [[told[1]] for _ in prompts]
+
+    judge, out = CountingJudge(), tmp_path / "timed"
+    made = evaluate_system("llm", answerer, graphs, out, timed_info, judge, print, earlier)
+    assert [each.answer for each in made] == told and asked == [1] and judge.num_judged == 2
+    evaluate_system("other", answerer, graphs, out, timed_info, judge, print, earlier)
+    assert asked == [1, 2], "an answer is its system's alone"
+
+    for other in (replace(timed_info, num_drawn=1), replace(timed_info, suite_hash="another")):
+        with pytest.raises(InputError, match="give the same"):
+            earlier_answers([run.out], other)
+    with pytest.raises(InputError, match="leave --samples out"):
+        earlier_answers([run.out], replace(timed_info, num_samples=2))

@@ -190,6 +190,8 @@ def train_answer(folder: Path, llm: Path, out: Path, resume: bool, as_json: bool
 @opt.count("--samples", "Judge so many of them, the likeliest first; the first that is correct "
            "counts.", "num_samples", default=1)  # fmt: skip
 @opt.flag("--timed", "Time the answers too.", "is_timed")
+@opt.path("--answers", "The folder of an evaluation whose answers are judged again, so that nobody "
+          "is asked for them anew (repeatable).", "answered", multiple=True)  # fmt: skip
 @opt.flag("--free", "Let llms say any word, not only those that the grammar allows.", "is_free")
 @opt.path("--figure", "A file to draw the curves of training and the figures in, NAME.svg or "
           "NAME.png.")  # fmt: skip
@@ -197,8 +199,9 @@ def train_answer(folder: Path, llm: Path, out: Path, resume: bool, as_json: bool
 @opt.json
 def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: Path | None,
                    has_teacher: bool, num_tasks: int | None, per_task: int, num_drawn: int,
-                   num_samples: int, is_timed: bool, is_free: bool, is_checked: bool,
-                   figure: Path | None, seed: int, as_json: bool) -> None:  # fmt: skip
+                   num_samples: int, is_timed: bool, answered: tuple[Path, ...],
+                   is_free: bool, is_checked: bool, figure: Path | None, seed: int,
+                   as_json: bool) -> None:  # fmt: skip
     """Judge what llms answer for tasks of a suite, beside a teacher and the nearest neighbour.
 
     CHECKPOINTS are folders of `passnet train sft` or `rl`.
@@ -209,7 +212,7 @@ def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: P
     plan = EvaluationPlan(
         num_tasks, per_task, num_samples, is_timed, seed, is_free, num_drawn, is_checked
     )
-    comparison = compare(suite, checkpoints, out, plan, data, has_teacher)
+    comparison = compare(suite, checkpoints, out, plan, data, has_teacher, answered)
     if figure is not None:
         draw_training(checkpoints, comparison.systems, figure)
     if as_json:

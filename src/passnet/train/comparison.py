@@ -21,6 +21,7 @@ from passnet.train.evaluate import (
     AnswerRecord,
     EvaluationInfo,
     chosen_graphs,
+    earlier_answers,
     evaluate_system,
     teacher_answers,
 )
@@ -81,8 +82,10 @@ def compare(
     plan: EvaluationPlan,
     data: Path | None = None,
     has_teacher: bool = False,
+    answered: Sequence[Path] = (),
 ) -> SystemComparison:
-    """Judge systems on the tasks of a suite; what `out` holds is not judged again.
+    """Judge systems on the tasks of a suite; what `out` holds is not judged again. What a system
+    answered in the evaluations `answered` is judged, and it is asked for nothing else.
 
     Raises:
         InputError: a checkpoint or the training data learned from a task of the suite, or was not
@@ -107,6 +110,7 @@ def compare(
         suite.name, suite.content_hash, names, plan.is_timed, plan.num_samples, plan.is_free,
         plan.num_drawn, plan.is_checked,
     )  # fmt: skip
+    earlier = earlier_answers(answered, info)
     records: dict[str, list[AnswerRecord]] = {}
     timing = TimingPlan() if plan.is_timed else None
     with (
@@ -114,7 +118,7 @@ def compare(
         progress("judging answers", len(systems) * len(graphs)) as step,
     ):
         for name, answerer in systems.items():
-            records[name] = evaluate_system(name, answerer, graphs, out, info, judge, step)
+            records[name] = evaluate_system(name, answerer, graphs, out, info, judge, step, earlier)
     for name, members in seeds_together(checkpoints).items():
         records[name] = [record for member in members for record in records[member]]
     ordered = list(records)

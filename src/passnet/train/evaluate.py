@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 
 from passnet.errors import GraphError, InputError, PassnetError
 from passnet.jobs.run_folder import RunFolder, unchanged
@@ -14,7 +15,7 @@ from passnet.train.judging import AnswerJudge, JudgedAnswer
 from passnet.train.loops.language import print_answer
 from passnet.train.loops.prompt import Prompt, loops_prompt
 
-TEACHER, NEAREST, EAGER = "teacher", "nearest neighbour", "eager"
+TEACHER, NEAREST = "teacher", "nearest neighbour"
 
 Answerer = Callable[[Sequence[Prompt]], list[list[str]]]
 """Gives answers to each of some prompts, the first the one to be judged first."""
@@ -38,7 +39,8 @@ class EvaluationInfo:
 class AnswerRecord:
     """How a system did on a graph: its best answer of `num_samples`, the first that is correct.
 
-    `error` says why nothing could be judged, or what the judge said.
+    `findings` name the cheats that it is rejected for, `flags` what a person should read; `error`
+    says why nothing could be judged, or what the judge said.
     """
 
     system: str
@@ -54,6 +56,7 @@ class AnswerRecord:
     findings: tuple[str, ...]
     error: str | None
     seconds: float
+    flags: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
@@ -89,6 +92,28 @@ def evaluation_run(out: Path) -> RunFolder[EvaluationInfo, AnswerRecord, tuple[s
     )  # fmt: skip
 
 
+def earlier_answers(folders: Sequence[Path], info: EvaluationInfo) -> dict[tuple[str, str], str]:
+    """The answers in the folders of evaluations that asked as `info` does, by system and graph.
+
+    Raises:
+        InputError: one is no evaluation, or asked in another way, or of another suite; or several
+            answers to a graph may be judged, of which an evaluation keeps one.
+    """
+    if folders and info.num_samples > 1:
+        raise InputError("--answers is for one judged answer to a graph; leave --samples out")
+    answers: dict[tuple[str, str], str] = {}
+    for folder in folders:
+        run = evaluation_run(folder)
+        found = run.read_info()
+        if replace(found, graphs=info.graphs, is_timed=info.is_timed, suite=info.suite) != info:
+            raise InputError(
+                f"{folder}: holds answers to another suite, or such that were given with other "
+                "--draw, --check, --samples or --free; give the same"
+            )
+        answers |= {key: record.answer for key, record in run.records().items()}
+    return answers
+
+
 def prompt_of(graph: SuiteGraph) -> Prompt | None:
     """The prompt of a graph; None where it has none."""
     try:
@@ -117,11 +142,13 @@ def evaluate_system(
     info: EvaluationInfo,
     judge: AnswerJudge,
     step: Callable[[str], None],
+    earlier: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> list[AnswerRecord]:
     """The records of a system on some graphs, made or found in `out`.
 
     Where nothing is timed, an answer that another system gave to the same graph is not judged
-    again. What the judge could not say is asked again.
+    again. What the judge could not say is asked again. The answerer is not asked for graphs to
+    which it has an `earlier` answer, found by the names of system and graph.
     """
     run = evaluation_run(out)
     complaint = f"{out}: holds another evaluation; choose another --out"
@@ -130,15 +157,16 @@ def evaluate_system(
         known = {} if info.is_timed else {(r.graph, r.answer): r for r in records.values()}
         missing = [graph for graph in graphs if (name, graph.name) not in records]
         prompts = [(graph, prompt_of(graph)) for graph in missing]
-        asked = [prompt for _, prompt in prompts if prompt is not None]
-        answers = iter(answerer(asked) if asked else ())
+        asked = {g.name: p for g, p in prompts if p is not None and (name, g.name) not in earlier}
+        made = answerer(list(asked.values())) if asked else ()
+        answers = dict(zip(asked, made, strict=True))
         with run.recorder(len(records)) as record:
             for graph, prompt in prompts:
-                texts = next(answers) if prompt is not None else [""]
-                made = _judged(name, graph, prompt, texts, judge, known)
-                record(made)
-                records[made.key] = made
-                step(f"{name}: {made.verdict}")
+                texts = answers.get(graph.name) or [earlier.get((name, graph.name), "")]
+                judged = _judged(name, graph, prompt, texts, judge, known)
+                record(judged)
+                records[judged.key] = judged
+                step(f"{name}: {judged.verdict}")
     return [records[name, graph.name] for graph in graphs]
 
 
@@ -181,6 +209,7 @@ def _judged(
             judged.findings,
             judged.error,
             judged.seconds,
+            judged.flags,
         )
         if record.is_correct:
             return record

@@ -30,6 +30,7 @@ class JudgedAnswer:
     """What the judge said of a pass folder on one graph.
 
     `verdict` is "not judged" where it was `unstable`, or the judge's own machinery failed.
+    `findings` name the cheats that it is rejected for, `flags` what a person should read.
     """
 
     verdict: JudgeVerdict
@@ -39,6 +40,7 @@ class JudgedAnswer:
     speedup: float | None = None
     speedup_low: float | None = None
     findings: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     error: str | None = None
     trial: Trial | None = None
 
@@ -92,6 +94,7 @@ class AnswerJudge:
 def judged_answer(trial: Trial, seconds: float) -> JudgedAnswer:
     """What a trial says of an answer."""
     rejected = tuple(f.name for f in trial.findings if f.weight == "reject")
+    flags = tuple(f.name for f in trial.findings if f.weight == "flag")
     is_right = trial.status == "ok" and trial.smallest_t is not None
     is_right = is_right and (trial.smallest_t or 0) <= CORRECT_AT and not rejected
     verdict: JudgeVerdict = "correct" if is_right else "wrong"
@@ -105,6 +108,7 @@ def judged_answer(trial: Trial, seconds: float) -> JudgedAnswer:
         trial.speedup,
         trial.speedup_low,
         rejected,
+        flags,
         trial.error[:300] if trial.error else None,
         trial,
     )

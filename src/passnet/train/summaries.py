@@ -20,7 +20,8 @@ FigureInterval = tuple[float, float, float]
 class SystemSummary:
     """How a system did: shares with their 95 % intervals over tasks, and AS where it was timed.
 
-    `not_judged` counts graphs on which the judge could not say; they are in no AS, and not correct.
+    `findings` counts answers that are rejected as cheats, `flagged` those that a person should
+    read, `not_judged` graphs on which the judge could not say: they are in no AS, and not correct.
     """
 
     system: str
@@ -33,12 +34,14 @@ class SystemSummary:
     score: FigureInterval | None
     findings: int
     not_judged: int = 0
+    flagged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PairedGain:
-    """How much more often the first system is correct than the other, with its interval; and its
-    AS divided by the other's, where both were timed.
+    """How much more often the first system is correct than the other, with its interval; on how
+    many graphs it is more often correct, and less often; and its AS divided by the other's, where
+    both were timed.
     """
 
     system: str
@@ -46,6 +49,8 @@ class PairedGain:
     gain: float
     low: float
     high: float
+    won: int
+    lost: int
     score_ratio: FigureInterval | None = None
 
 
@@ -65,6 +70,7 @@ def summary(
         _exponential(bootstrap(list(log_scores(records).items()), seed)) if is_timed else None,
         sum(bool(record.findings) for record in records),
         sum(record.verdict == "not judged" for record in records),
+        sum(bool(record.flags) for record in records),
     )
 
 
@@ -95,7 +101,8 @@ def paired_gain(
         scores, their_scores = log_scores(one), log_scores(other)
         tasks = [task for task in scores if task in their_scores]
         ratio = _exponential(bootstrap([(t, scores[t] - their_scores[t]) for t in tasks], seed))
-    return PairedGain(name, other_name, *bootstrap(gains, seed), ratio)
+    won, lost = (sum(sign * gain > 0 for _, gain in gains) for sign in (1, -1))
+    return PairedGain(name, other_name, *bootstrap(gains, seed), won, lost, ratio)
 
 
 def _by_graph(records: Sequence[AnswerRecord]) -> dict[str, list[AnswerRecord]]:
@@ -148,7 +155,7 @@ def summary_table(summaries: Sequence[SystemSummary]) -> Table:
     table = Table(
         "Tasks of evaluation, never learned from",
         ("system", "graphs", "correct %", "95 % interval", "faster %", "AS", "its interval",
-         "cheats", "not judged"),
+         "cheats", "flagged", "not judged"),
         note="correct: by the strict rules, at t = -5. Intervals are over tasks.",
     )  # fmt: skip
     for each in summaries:
@@ -162,6 +169,7 @@ def summary_table(summaries: Sequence[SystemSummary]) -> Table:
             "–" if score is None else f"{score:.3f}",
             "–" if score is None else f"{low:.3f} – {high:.3f}",
             str(each.findings),
+            str(each.flagged),
             str(each.not_judged),
         ))  # fmt: skip
     return table
@@ -169,8 +177,12 @@ def summary_table(summaries: Sequence[SystemSummary]) -> Table:
 
 def gain_table(gains: Sequence[PairedGain]) -> Table:
     """One row a pair of systems."""
-    columns = ("system", "beside", "correct, points more", "95 %", "AS divided", "its 95 %")
-    table = Table("Beside each other", columns)
+    columns = ("system", "beside", "correct, points more", "95 %", "won", "lost", "AS divided",
+               "its 95 %")  # fmt: skip
+    note = (
+        "Won and lost: graphs on which the system is more often correct than the other, and less."
+    )
+    table = Table("Beside each other", columns, note=note)
     for gain in gains:
         ratio, low, high = gain.score_ratio or (None, None, None)
         table.rows.append((
@@ -178,6 +190,8 @@ def gain_table(gains: Sequence[PairedGain]) -> Table:
             gain.other,
             f"{100 * gain.gain:+.1f}",
             f"{100 * gain.low:+.1f} – {100 * gain.high:+.1f}",
+            str(gain.won),
+            str(gain.lost),
             "–" if ratio is None else f"{ratio:.2f}",
             "–" if ratio is None else f"{low:.2f} – {high:.2f}",
         ))  # fmt: skip
