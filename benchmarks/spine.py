@@ -32,7 +32,7 @@ from passnet.graph.canonical import fingerprints
 from passnet.graph.files import find_graphs, read_sample
 from passnet.graph.parse import parse_program
 from passnet.judge.processes.sandbox import NO_SANDBOX, find_sandbox
-from passnet.judge.processes.worker_process import WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.passes.folder import inspect_folder
 from passnet.passes.graph_index import GraphIndex

@@ -16,7 +16,7 @@ from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.bench.settings import RunSettings
 from passnet.errors import InputError
-from passnet.judge.processes.worker_process import WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.settings import JudgeSettings
 from passnet.records.serialise import decode, read_lines
 from passnet.suite.suite import load_suite

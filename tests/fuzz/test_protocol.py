@@ -23,7 +23,8 @@ from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import Candidate
 from passnet.judge.compare import compare_forms, compare_values
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
-from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
+from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.channel import MAX_REPLY_BYTES, channel_pair
 from passnet.judge.protocol.messages import (
     MAX_NAME,

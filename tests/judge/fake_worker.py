@@ -31,6 +31,8 @@ class FakeParent:
     of this process, and which has said some words before it is asked, and then hung up.
     """
 
+    is_confined = is_shared = False
+
     def __init__(self, words: Iterable[bytes], fds: Sequence[int] = ()) -> None:
         channel, theirs = channel_pair()
         theirs.settimeout(1)  # for tests that say too much
@@ -44,7 +46,7 @@ class FakeParent:
             self._unread = theirs.dup()  # requests are taken and never read
         memory = os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)
         log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker closes it)
-        self.worker = Worker(os.getpid(), os.getpid(), memory, channel, log, self)  # type: ignore[arg-type]
+        self.worker = Worker(os.getpid(), os.getpid(), memory, channel, log, self)
 
     def fork(self, _: WorkerLimits) -> Worker:
         """The worker."""

@@ -27,7 +27,8 @@ from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
+from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.channel import MAX_REPLY_BYTES, NoMessageError, channel_pair
 from passnet.judge.protocol.messages import (
     MAX_REPORTS,

@@ -11,7 +11,7 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import REFERENCE
 from passnet.judge.check import KINDS, Expected
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
-from passnet.judge.processes.worker_process import WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing import roofline

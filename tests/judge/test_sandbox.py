@@ -7,6 +7,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,13 @@ from passnet.judge.processes import sandbox as module
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
+from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from tests.judge.folders import GOOD, small_graph, write_passes
 from tests.judge.sandboxes import TRIED, name_of, works
-from tests.processes import wait_until
+from tests.processes import runs, wait_until
 
 pytestmark = pytest.mark.xdist_group("sandbox")  # they share parents of workers
 
@@ -413,3 +415,24 @@ def test_processes_have_a_number(ask: Ask) -> None:
         "    pass\n"
     )
     assert ask(text, WorkerLimits(1024, num_processes=100)) < 100
+
+
+@pytest.mark.parametrize("way", TRIED, ids=name_of)
+def test_a_parent_that_is_ended_while_its_sandbox_starts_leaves_nothing(
+    way: Sandbox, tmp_path: Path
+) -> None:
+    for delay_ms in range(0, 20, 2):
+        parent = WorkerParent(sandbox=works(way), visible=[tmp_path])
+        parent.start()
+        time.sleep(delay_ms / 1000)
+        parent.close()
+
+    def is_left() -> bool:
+        lines = []
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdecimal() and runs(int(folder.name)):
+                with suppress(OSError):
+                    lines.append((folder / "cmdline").read_bytes())
+        return any(os.fsencode(tmp_path) in line for line in lines)
+
+    wait_until(lambda: not is_left(), "a process of a sandbox stays")

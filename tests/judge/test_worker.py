@@ -15,7 +15,8 @@ import pytest
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
-from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
+from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
 from passnet.judge.protocol.messages import Fetch, Fetched, Ran, Reply, Run, WorkerLimits
 from passnet.judge.protocol.shared_memory import SharedMemory
@@ -116,7 +117,7 @@ import os, sys, threading, time
 from passnet.graph.inputs import make_inputs
 from passnet.judge.candidate import Candidate
 from passnet.judge.protocol.messages import WorkerLimits
-from passnet.judge.processes.worker_process import WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.timed_worker import TimedWorker

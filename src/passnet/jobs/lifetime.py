@@ -27,6 +27,21 @@ def adopt_orphans(does_adopt: bool = True) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(does_adopt), 0, 0, 0)
 
 
+def end_with_descendants(child: int) -> None:
+    """Kill a child of this process and all below it, of which it starts no more meanwhile.
+
+    For children whose own children do not end with them, or not yet. The caller still has to wait
+    for the child.
+    """
+    with suppress(ProcessLookupError, ChildProcessError):  # it has ended
+        os.kill(child, signal.SIGSTOP)
+        os.waitid(os.P_PID, child, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        below = _descendants(child)
+        for pid in (child, *below):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
 def end_descendants() -> None:
     """Kill every process that this one has started, and those that they have, at once.
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passnet.errors import WorkerError
-from passnet.judge.processes.worker_process import Worker, WorkerFailureError, WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
+from passnet.judge.processes.worker_process import Worker, WorkerFailureError
 from passnet.judge.protocol.messages import CheckMatches, MatchesChecked, WorkerLimits
 from passnet.passes.folder import LIST_FILE
 

@@ -22,7 +22,8 @@ from passnet.judge.precision import Accuracy, precision_findings, worst_accuracy
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.processes.worker_process import WorkerFailureError, WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
+from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing.clock import (

@@ -3,7 +3,8 @@
 sandbox           confinement of the processes that run candidate code
 confine           the file system and session of a confined process, made inside its namespaces
 restrict          what the kernel refuses a confined worker: system calls, files in /proc
-worker_process    the parent of workers, and the workers it forks
+worker_process    one forked worker, seen from outside: its messages, its memory, its end
+worker_parent     the process that forks workers
 parent_pool       the parents of a run: a trusted one, and a confined one for each candidate
 loaded_worker     one worker under one candidate: its inputs, its calls, its outputs as bytes
 fence_library     the library by which a worker fences its tensors in, compiled once

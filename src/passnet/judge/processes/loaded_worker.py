@@ -13,7 +13,8 @@ from passnet.graph.inputs import InputValue
 from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.candidate import INDUCTOR_KINDS, Candidate
-from passnet.judge.processes.worker_process import Worker, WorkerFailureError, WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
+from passnet.judge.processes.worker_process import Worker, WorkerFailureError
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.protocol.messages import (
     Fetch,

@@ -10,7 +10,7 @@ from passnet.judge.candidate import Candidate
 from passnet.judge.processes.fence_library import fence_library
 from passnet.judge.processes.prepared_graphs import PreparedGraphs
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
-from passnet.judge.processes.worker_process import WorkerParent
+from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.passes.compilation import make_headers
 from passnet.passes.folder import INPUT_FOLDER
 

@@ -1,71 +1,47 @@
-"""The judge's hold on its processes: the parent of workers, and the workers it forks."""
+"""A forked worker as the judge holds it: its messages, its memory and its end, from outside."""
 
 from __future__ import annotations
 
 import math
 import os
 import signal
-import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from passnet.errors import WorkerError
-from passnet.jobs.python import python_command
-from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox, inductor_cache
 from passnet.judge.processes.standstill import GoneError, Standstill, StopPlace
 from passnet.judge.protocol.channel import (
     Channel,
     ChannelClosedError,
     ChannelTimeoutError,
     NoMessageError,
-    channel_pair,
 )
-from passnet.judge.protocol.device import device_environment, device_nodes
 from passnet.judge.protocol.messages import (
     MAX_NAME,
     MAX_SENTENCE,
-    End,
     Failed,
-    ParentReply,
-    Ready,
     Reply,
-    Spawn,
-    Spawned,
-    WarmInductor,
     WorkerEnded,
-    WorkerLimits,
 )
 from passnet.judge.protocol.plain_text import plain_text
-from passnet.passes.compilation import HEADERS_VARIABLE
 from passnet.score.status import Status
 
-START_TIMEOUT_S = 180.0
-FORK_TIMEOUT_S = 30.0
+LOG_TAIL_BYTES = 600
+NUM_OPEN_ATTEMPTS = 200
 BIRTH_PAUSE_S = 0.002
 """How long to pause before asking again whether a new worker has stopped, which takes it some
 milliseconds."""
 
-LOG_TAIL_BYTES = 600
-NUM_OPEN_ATTEMPTS = 200
 _ALWAYS_COUNTS = 0.2
 """The share of the time on the wall that counts against a worker even if it was kept waiting for a
 processor: a time-out comes after five times its limit at the latest."""
 
 _READ_BYTES = 2**30
 """What is read of a worker's memory at a time; Linux reads no more than 2 GiB."""
-
-_STEADY_MALLOC = {
-    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
-    "MALLOC_TRIM_THRESHOLD_": str(4 * 2**30),
-    "MALLOC_TOP_PAD_": str(64 * 2**20),
-}
-"""Settings of glibc's allocator that keep freed pages. Left to itself it gives them back or not
-depending on what the process did before, which moves equal programs apart by over 10 %."""
 
 
 @dataclass
@@ -87,120 +63,19 @@ class WorkerFailureError(Exception):
         return f"{self.error}: {self.text}" if self.text else self.error
 
 
-@dataclass(eq=False)
-class WorkerParent:
-    """The process that forks workers, with torch imported and warm.
+class WorkerMaker(Protocol):
+    """Who has forked a worker, and can end it."""
 
-    In a sandbox, ending a worker ends whatever runs beside it: give each candidate a parent. One
-    that `is_shared`, whose workers run no code but torch's, ends workers one by one, and they share
-    the machine's cache of compiled code. Every worker has `num_threads` for torch's and a kernel's
-    own loops, and can read the `visible` folders, and `headers` that its compiler has read already.
-    """
+    @property
+    def is_confined(self) -> bool:
+        """Whether workers run in namespaces of their own."""
 
-    num_threads: int = 1
-    sandbox: Sandbox = NO_SANDBOX
-    visible: Sequence[Path] = ()
-    device: str = "cpu"
-    is_shared: bool = False
-    headers: Path | None = None
-    _is_ready: bool = field(default=False, init=False)
-    _knows_inductor: bool = field(default=False, init=False)
-
-    def __enter__(self) -> WorkerParent:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def start(self) -> None:
-        """Start the process, which imports what workers need; `wait_ready` waits for it."""
-        self._channel, far = channel_pair()
-        count = str(self.num_threads)
-        environment = self.sandbox.environment(
-            {
-                "OMP_NUM_THREADS": count,
-                "MKL_NUM_THREADS": count,
-                "OPENBLAS_NUM_THREADS": count,
-                "OMP_WAIT_POLICY": "PASSIVE",
-                **_STEADY_MALLOC,
-                "TORCHINDUCTOR_COMPILE_THREADS": "1",
-                "PYTHONDONTWRITEBYTECODE": "1",
-                **device_environment(self.device),
-            }
-        )
-        module = "passnet.judge.worker.zygote"
-        kept = []
-        if self.is_shared:
-            kept = [inductor_cache()]
-            environment["TORCHINDUCTOR_CACHE_DIR"] = str(kept[0])
-        visible = [*self.visible]
-        if self.headers is not None:
-            visible.append(self.headers)
-            environment[HEADERS_VARIABLE] = str(self.headers)
-        words = (str(far.fileno()), self.device, "shared" if self.is_shared else "alone")
-        argv = python_command("-m", module, *words)
-        self._process = subprocess.Popen(
-            self.sandbox.command(argv, visible, device_nodes(self.device), kept),
-            pass_fds=[far.fileno()],
-            env=environment,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-        )
-        far.close()
-
-    def close(self) -> None:
-        """End the process and all its workers."""
-        self._process.kill()  # first: another thread may wait for an answer of it
-        self._process.wait()
-        self._channel.close()
-
-    def _ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
-        try:
-            if request is not None:
-                self._channel.send(request, fds)
-            reply, self._received_fds = self._channel.receive(ParentReply, timeout_s)
-        except ChannelTimeoutError as cause:
-            text = f"the parent of workers did not answer in {timeout_s:.0f} s"
-            raise WorkerError(text) from cause
-        except ChannelClosedError as cause:
-            raise WorkerError("the parent of workers ended; its messages are above") from cause
-        if not isinstance(reply, kind):
-            raise WorkerError(f"the parent of workers answered {type(reply).__name__}")
-        return reply
-
-    def wait_ready(self) -> None:
-        """Wait until workers can be forked; `fork` does so too."""
-        if not self._is_ready:
-            self._ask(None, Ready, START_TIMEOUT_S)
-            self._is_ready = True
-
-    def warm_inductor(self) -> None:
-        """Let this process compile with Inductor once, which its workers then need not begin with.
-
-        For a parent whose workers run no code but torch's: it loads what was compiled.
-        """
-        if not self._knows_inductor:
-            self.wait_ready()
-            self._ask(WarmInductor(), Ready, START_TIMEOUT_S)
-            self._knows_inductor = True
-
-    def fork(self, limits: WorkerLimits) -> Worker:
-        """A fresh worker; close it (or use it as a context manager)."""
-        self.wait_ready()
-        channel, far = channel_pair()
-        log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker's close() closes it)
-        fds = (far.fileno(), log.fileno())
-        reply = self._ask(Spawn(limits), Spawned, FORK_TIMEOUT_S, fds)
-        far.close()
-        host_pid = _host_pid(self._received_fds)
-        worker = Worker(reply.pid, host_pid, _open_memory(host_pid), channel, log, self)
-        worker.await_birth()
-        return worker
+    @property
+    def is_shared(self) -> bool:
+        """Whether other workers may run beside one."""
 
     def end(self, pid: int, is_awaited: bool = True) -> WorkerEnded:
         """Kill a worker with all it started; how it ended, if that is awaited."""
-        return self._ask(End(pid, is_awaited), WorkerEnded, FORK_TIMEOUT_S)
 
 
 @dataclass(eq=False)
@@ -212,7 +87,7 @@ class Worker:
     _memory: int
     _channel: Channel
     _log: Any
-    _parent: WorkerParent
+    _maker: WorkerMaker
     _open: bool = True
     _failure: WorkerFailureError | None = None
     num_left: int = 0
@@ -238,7 +113,7 @@ class Worker:
         self._open = False
         self._channel.close()
         os.close(self._memory)
-        ended = self._parent.end(self._pid, is_awaited)
+        ended = self._maker.end(self._pid, is_awaited)
         self.num_left = ended.num_left
         self._log.close()
         return ended.code
@@ -371,13 +246,13 @@ class Worker:
 
     def standstill(self) -> Standstill:
         """Its process, as one that stops itself."""
-        return Standstill(self._host_pid, self._parent.sandbox.name != "none")
+        return Standstill(self._host_pid, self._maker.is_confined)
 
     def num_strangers(self) -> int:
         """How many processes run in its sandbox beside it and the one that forked it; 0 without a
         sandbox of their own, where they cannot be told from others.
         """
-        if self._parent.sandbox.name == "none" or self._parent.is_shared:
+        if not self._maker.is_confined or self._maker.is_shared:
             return 0
         running = 0
         with suppress(OSError):
@@ -430,19 +305,7 @@ def counted_s(wall_s: float, waited_s: float) -> float:
     return max(wall_s - waited_s, wall_s * _ALWAYS_COUNTS)
 
 
-def _host_pid(fds: list[int]) -> int:
-    """The number, in this process's namespace, of the process that a descriptor stands for."""
-    if len(fds) != 1:
-        raise WorkerError(f"the parent of workers sent {len(fds)} descriptors of a worker")
-    (handle,) = fds
-    try:
-        lines = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii").splitlines()
-    finally:
-        os.close(handle)
-    return int(dict(line.split(":", 1) for line in lines)["Pid"])
-
-
-def _open_memory(pid: int) -> int:
+def open_memory(pid: int) -> int:
     """The memory of a process, to be read from outside it."""
     for _ in range(NUM_OPEN_ATTEMPTS):
         try:

@@ -1,0 +1,181 @@
+"""The process that forks workers, as the judge holds it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from passnet.errors import WorkerError
+from passnet.jobs.lifetime import end_with_descendants
+from passnet.jobs.python import python_command
+from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox, inductor_cache
+from passnet.judge.processes.worker_process import Worker, open_memory
+from passnet.judge.protocol.channel import (
+    ChannelClosedError,
+    ChannelTimeoutError,
+    channel_pair,
+)
+from passnet.judge.protocol.device import device_environment, device_nodes
+from passnet.judge.protocol.messages import (
+    End,
+    ParentReply,
+    Ready,
+    Spawn,
+    Spawned,
+    WarmInductor,
+    WorkerEnded,
+    WorkerLimits,
+)
+from passnet.passes.compilation import HEADERS_VARIABLE
+
+START_TIMEOUT_S = 180.0
+FORK_TIMEOUT_S = 30.0
+_STEADY_MALLOC = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
+    "MALLOC_TRIM_THRESHOLD_": str(4 * 2**30),
+    "MALLOC_TOP_PAD_": str(64 * 2**20),
+}
+"""Settings of glibc's allocator that keep freed pages. Left to itself it gives them back or not
+depending on what the process did before, which moves equal programs apart by over 10 %."""
+
+
+@dataclass(eq=False)
+class WorkerParent:
+    """The process that forks workers, with torch imported and warm.
+
+    In a sandbox, ending a worker ends whatever runs beside it: give each candidate a parent. One
+    that `is_shared`, whose workers run no code but torch's, ends workers one by one, and they share
+    the machine's cache of compiled code. Every worker has `num_threads` for torch's and a kernel's
+    own loops, and can read the `visible` folders, and `headers` that its compiler has read already.
+    """
+
+    num_threads: int = 1
+    sandbox: Sandbox = NO_SANDBOX
+    visible: Sequence[Path] = ()
+    device: str = "cpu"
+    is_shared: bool = False
+    headers: Path | None = None
+    _is_ready: bool = field(default=False, init=False)
+    _knows_inductor: bool = field(default=False, init=False)
+
+    def __enter__(self) -> WorkerParent:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def is_confined(self) -> bool:
+        """Whether workers run in namespaces of their own."""
+        return self.sandbox.name != "none"
+
+    def start(self) -> None:
+        """Start the process, which imports what workers need; `wait_ready` waits for it."""
+        self._channel, far = channel_pair()
+        count = str(self.num_threads)
+        environment = self.sandbox.environment(
+            {
+                "OMP_NUM_THREADS": count,
+                "MKL_NUM_THREADS": count,
+                "OPENBLAS_NUM_THREADS": count,
+                "OMP_WAIT_POLICY": "PASSIVE",
+                **_STEADY_MALLOC,
+                "TORCHINDUCTOR_COMPILE_THREADS": "1",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                **device_environment(self.device),
+            }
+        )
+        module = "passnet.judge.worker.zygote"
+        kept = []
+        if self.is_shared:
+            kept = [inductor_cache()]
+            environment["TORCHINDUCTOR_CACHE_DIR"] = str(kept[0])
+        visible = [*self.visible]
+        if self.headers is not None:
+            visible.append(self.headers)
+            environment[HEADERS_VARIABLE] = str(self.headers)
+        words = (str(far.fileno()), self.device, "shared" if self.is_shared else "alone")
+        argv = python_command("-m", module, *words)
+        self._process = subprocess.Popen(
+            self.sandbox.command(argv, visible, device_nodes(self.device), kept),
+            pass_fds=[far.fileno()],
+            env=environment,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+        )
+        far.close()
+
+    def close(self) -> None:
+        """End the process and all its workers."""
+        # First: another thread may wait for an answer of it.
+        if self._is_ready:
+            self._process.kill()
+        else:  # bubblewrap ends with the process that starts it only once it is set up
+            end_with_descendants(self._process.pid)
+        self._process.wait()
+        self._channel.close()
+
+    def _ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
+        try:
+            if request is not None:
+                self._channel.send(request, fds)
+            reply, self._received_fds = self._channel.receive(ParentReply, timeout_s)
+        except ChannelTimeoutError as cause:
+            text = f"the parent of workers did not answer in {timeout_s:.0f} s"
+            raise WorkerError(text) from cause
+        except ChannelClosedError as cause:
+            raise WorkerError("the parent of workers ended; its messages are above") from cause
+        if not isinstance(reply, kind):
+            raise WorkerError(f"the parent of workers answered {type(reply).__name__}")
+        return reply
+
+    def wait_ready(self) -> None:
+        """Wait until workers can be forked; `fork` does so too."""
+        if not self._is_ready:
+            self._ask(None, Ready, START_TIMEOUT_S)
+            self._is_ready = True
+
+    def warm_inductor(self) -> None:
+        """Let this process compile with Inductor once, which its workers then need not begin with.
+
+        For a parent whose workers run no code but torch's: it loads what was compiled.
+        """
+        if not self._knows_inductor:
+            self.wait_ready()
+            self._ask(WarmInductor(), Ready, START_TIMEOUT_S)
+            self._knows_inductor = True
+
+    def fork(self, limits: WorkerLimits) -> Worker:
+        """A fresh worker; close it (or use it as a context manager)."""
+        self.wait_ready()
+        channel, far = channel_pair()
+        log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker's close() closes it)
+        fds = (far.fileno(), log.fileno())
+        reply = self._ask(Spawn(limits), Spawned, FORK_TIMEOUT_S, fds)
+        far.close()
+        host_pid = _host_pid(self._received_fds)
+        worker = Worker(reply.pid, host_pid, open_memory(host_pid), channel, log, self)
+        worker.await_birth()
+        return worker
+
+    def end(self, pid: int, is_awaited: bool = True) -> WorkerEnded:
+        """Kill a worker with all it started; how it ended, if that is awaited."""
+        return self._ask(End(pid, is_awaited), WorkerEnded, FORK_TIMEOUT_S)
+
+
+def _host_pid(fds: list[int]) -> int:
+    """The number, in this process's namespace, of the process that a descriptor stands for."""
+    if len(fds) != 1:
+        raise WorkerError(f"the parent of workers sent {len(fds)} descriptors of a worker")
+    (handle,) = fds
+    try:
+        lines = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii").splitlines()
+    finally:
+        os.close(handle)
+    return int(dict(line.split(":", 1) for line in lines)["Pid"])
