@@ -1,10 +1,12 @@
+import signal
+import time
 from collections import Counter
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from passnet.errors import InputError
+from passnet.errors import AuthorError, InputError
 from passnet.extract.store import GraphRow, GraphSource
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.render import render_program
@@ -23,7 +25,7 @@ from passnet.train.build import (
     mine_rows,
     read_training,
 )
-from passnet.train.examples import TrainingRow
+from passnet.train.examples import TrainingRow, time_limit
 from passnet.train.nearest import NearestNeighbour
 from passnet.train.training_rows import TextPair, first_structures, pairs_of
 
@@ -146,3 +148,14 @@ def test_the_nearest_neighbour_is_the_prompt_most_alike() -> None:
     repeated = [TextPair("a b a b a b", "long"), TextPair("a b", "short"), TextPair("b a", "no")]
     assert NearestNeighbour(repeated).answer("a b") == "short"
     assert NearestNeighbour(repeated).answer("a b a b c") == "long", "3 of 7 pairs, 1 of 4"
+
+
+def test_work_has_a_limit_of_its_own_time_and_a_wait_of_ten_times_that() -> None:
+    with time_limit(0.1):
+        time.sleep(0.3)
+    for is_working in (True, False):
+        with pytest.raises(AuthorError, match="took more than 0 s"), time_limit(0.1):
+            while is_working:
+                pass
+            time.sleep(5)
+    assert signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0, 0)

@@ -153,6 +153,26 @@ _executor = functools.partial(
 )  # fmt: skip
 executor = _executor(callback=_opened_by("passnet.jobs.executors:executor"))
 executor_name = _executor()
+
+
+def actors(command: Any) -> Any:
+    """`--executor` and `--jobs`, which the command gets as `num_actors`: how many actors of a Ray
+    cluster work, None for this process alone.
+    """
+
+    def number(context: click.Context, _: click.Parameter, jobs: int) -> int | None:
+        if context.params.pop("executor") == "ray":
+            return jobs or len(os.sched_getaffinity(0))
+        if jobs > 1:
+            raise click.UsageError("--jobs goes with --executor ray; or divide the work by --shard")
+        return None
+
+    text = "With --executor ray: actors that work at a time; 0 is one for each core."
+    kind = click.IntRange(0, MAX_JOBS)
+    count = option("--jobs", text, "num_actors", type=kind, default=0, callback=number)
+    return _executor(is_eager=True)(count(command))
+
+
 task = option("--task", "Only this task of the suite (repeatable).", "tasks", multiple=True,
               metavar="NAME")  # fmt: skip
 held_out = option("--held-out", "A suite with other shapes of the same tasks; passes that are "

@@ -35,11 +35,12 @@ def train() -> None:
 @opt.count("--minutes", "After how many minutes to stop; --resume goes on.")
 @opt.flag("--unjudged", "Write rows that were not judged yet, too.", "has_unjudged")
 @opt.flag("--no-judge", "Only make rows; a later call judges them.", "skips_judge")
+@opt.actors
 @opt.json
 def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: bool,
                num_structures: int, max_per_sequence: int, shard: RunShard,
                others: tuple[Path, ...], minutes: int | None, has_unjudged: bool,
-               skips_judge: bool, as_json: bool) -> None:  # fmt: skip
+               skips_judge: bool, num_actors: int | None, as_json: bool) -> None:  # fmt: skip
     """Make training data of the captured graphs in CAPTURES, by rejection sampling.
 
     Subgraphs are mined, answered by the compiler author in the loops form, and judged.
@@ -64,9 +65,9 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
     is_over = deadline(minutes)
     with progress("mining graphs", len(rows)) as step:
         known = {row.structure for other in others for row in known_rows(other)}
-        mine_rows(rows, out, info, keys, resume, step, is_over, known)
+        mine_rows(rows, out, info, keys, resume, step, is_over, known, num_actors)
     if not skips_judge:
-        judge_rows(out, info, is_over)
+        judge_rows(out, info, is_over, num_actors)
     manifest = merge_rows([out, *others], out, settings, keys, has_unjudged)
     if as_json:
         print_json(manifest)
@@ -81,16 +82,17 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
 @opt.shard("rows")
 @opt.parts("run")
 @opt.count("--minutes", "After how many minutes to stop; --resume goes on.")
+@opt.actors
 @opt.json
 def train_judge(folder: Path, out: Path, resume: bool, shard: RunShard, taken: tuple[Path, ...],
-                minutes: int | None, as_json: bool) -> None:  # fmt: skip
+                minutes: int | None, num_actors: int | None, as_json: bool) -> None:  # fmt: skip
     """Judge the rows of the training data in FOLDER that have no verdict.
 
     The data is written anew, with all verdicts and without the rows that are wrong.
     """
     from passnet.train.judge_rows import deadline, judge_training
 
-    manifest = judge_training(folder, out, resume, shard, taken, deadline(minutes))
+    manifest = judge_training(folder, out, resume, shard, taken, deadline(minutes), num_actors)
     if as_json:
         print_json(manifest)
     else:

@@ -3,8 +3,10 @@
 import os
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from passnet.errors import InputError, MeasureError
@@ -127,6 +129,39 @@ def run_actors(
                 actors.end(actor)
             if task is not None:
                 yield result
+
+
+def results_of(
+    items: Sequence[I],
+    open_worker: Callable[[], AbstractContextManager[Callable[[I], R]]],
+    num_actors: int | None,
+) -> Generator[R, None, None]:
+    """The results of items: of one after another in this process, each when it is asked for; or, in
+    any order, of so many actors with a processor each.
+
+    Raises:
+        InputError: actors are wanted, and Ray is not installed or has no machine for them.
+        MeasureError: an item cost several actors.
+    """
+    if num_actors is not None:
+        yield from run_actors(items, partial(_opened, open_worker), num_actors, ActorDevice())
+        return
+    with open_worker() as work:
+        yield from map(work, items)
+
+
+def _opened(
+    open_worker: Callable[[], AbstractContextManager[Callable[[Any], Any]]],
+) -> Callable[[Any], Any]:
+    """A worker that stays open until its process ends."""
+    stack = ExitStack()
+    work = stack.enter_context(open_worker())
+    _held.append(stack)
+    return work
+
+
+_held: list[ExitStack] = []
+"""What the workers of this process, which is an actor, hold open."""
 
 
 class _Actors:

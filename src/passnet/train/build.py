@@ -8,8 +8,10 @@ op sequences and apart from every suite of evaluation.
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.files import graph_from_row
 from passnet.graph.spec import Graph, main_float
 from passnet.graph.syntax import gc_paused
+from passnet.jobs.actors import results_of
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.mine.dtypes import in_dtype
 from passnet.records.parquet import Shard, check_shards, write_shards
@@ -326,27 +329,40 @@ def mine_rows(
     step: Callable[[str], None],
     until: Callable[[], bool] = lambda: False,
     passed_over: Iterable[str] = (),
+    num_actors: int | None = None,
 ) -> int:
-    """Make rows of captured graphs, one graph after another, until there are enough structures or
-    `until` says so; the number of structures that there are.
+    """Make rows of captured graphs, one graph after another or by so many actors of a Ray cluster,
+    until there are enough structures or `until` says so; the number of structures that there are.
 
-    Structures of `passed_over` are known from elsewhere: no row is made of them.
+    Structures of `passed_over` are known from elsewhere: no row is made of them. Two actors may
+    make rows of one structure, of which data keeps one.
     """
     run = data_run(out)
     complaint = f"{out}: was begun with other settings; choose another --out"
     with run.begin(info, resume, unchanged(complaint)):
         records = run.records()
         known = {row.structure for made in records.values() for row in made.rows}
-        num_structures = len(known)
+        structures = set(known)
         known.update(passed_over)
-        with run.recorder(len(records)) as record:
-            for row in rows:
-                if num_structures >= info.settings.num_structures or until():
+        missing = [row for row in rows if row.full not in records]
+        opener = partial(_miner, info.settings, evaluation, known)
+        with (
+            run.recorder(len(records)) as record,
+            closing(results_of(missing, opener, num_actors)) as results,
+        ):
+            while len(structures) < info.settings.num_structures and not until():
+                made = next(results, None)
+                if made is None:
                     break
-                if row.full in records:
-                    continue
-                made = make_rows(row, info.settings, evaluation, known)
                 record(made)
-                num_structures += len({each.structure for each in made.rows})
-                step(f"{num_structures} structures")
-    return num_structures
+                structures.update(each.structure for each in made.rows)
+                step(f"{len(structures)} structures")
+    return len(structures)
+
+
+@contextmanager
+def _miner(
+    settings: DataSettings, evaluation: SuiteKeys, known: set[str]
+) -> Iterator[Callable[[GraphRow], MadeRows]]:
+    """What makes the rows of one captured graph after another."""
+    yield lambda row: make_rows(row, settings, evaluation, known)

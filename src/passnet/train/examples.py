@@ -64,13 +64,18 @@ class TrainingRow:
 TRAINING: Format[TrainingRow] = Format(TrainingRow, "training data", hashes=("full", "structure"))
 
 
+_MAX_WAIT = 10
+"""How often its limit of processor time something may take on the wall."""
+
+
 class _TimeIsUpError(Exception):
     pass
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Ends the block with an AuthorError when it has taken so many seconds.
+    """Ends the block with an AuthorError when this process has worked on it for so many seconds; or
+    after ten times as many, however busy the machine is.
 
     It is without effect outside of the main thread.
     """
@@ -81,15 +86,22 @@ def time_limit(seconds: float) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise _TimeIsUpError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timers = {
+        signal.ITIMER_PROF: (signal.SIGPROF, seconds),
+        signal.ITIMER_REAL: (signal.SIGALRM, _MAX_WAIT * seconds),
+    }
+    before = {number: signal.signal(number, stop) for number, _ in timers.values()}
     try:
+        for timer, (_, limit) in timers.items():
+            signal.setitimer(timer, limit)
         yield
     except _TimeIsUpError:
         raise AuthorError(f"took more than {seconds:.0f} s") from None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for timer in timers:
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def whole_or_ranges(prompt: Prompt, where: str) -> tuple[FusedRange, ...]:

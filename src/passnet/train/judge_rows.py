@@ -3,14 +3,17 @@
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
 from passnet.errors import InputError
 from passnet.graph.files import graph_from_row
+from passnet.jobs.actors import results_of
 from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.jobs.shards import WHOLE, RunShard
 from passnet.records.serialise import SCHEMA_VERSION
@@ -49,14 +52,18 @@ def deadline(minutes: float | None) -> Callable[[], bool]:
     return lambda: end is not None and time.monotonic() > end
 
 
-def judge_rows(out: Path, info: DataInfo, is_over: Callable[[], bool]) -> None:
-    """Judge the rows of a run that have no verdict, until all have or `is_over`."""
+def judge_rows(
+    out: Path, info: DataInfo, is_over: Callable[[], bool], num_actors: int | None = None
+) -> None:
+    """Judge the rows of a run that have no verdict, until all have or `is_over`: one after another,
+    or by so many actors of a Ray cluster.
+    """
     made = data_run(out)
     complaint = f"{out}: was begun with other settings; choose another --out"
     with made.begin(info, True, unchanged(complaint)):
         run = verdict_run(out)
         rows = [row for each in made.records().values() for row in each.rows]
-        _judge(run, rows, run.records(), is_over)
+        _judge(run, rows, run.records(), is_over, num_actors)
 
 
 def judging_run(out: Path) -> RunFolder[JudgingInfo, RowVerdict, str]:
@@ -74,6 +81,7 @@ def judge_training(
     shard: RunShard = WHOLE,
     taken: Sequence[Path] = (),
     is_over: Callable[[], bool] = lambda: False,
+    num_actors: int | None = None,
 ) -> TrainingManifest:
     """Judge the rows of training data that have no verdict, and write the data anew to `out`: all
     rows with what is known of them then, but for wrong ones.
@@ -85,6 +93,7 @@ def judge_training(
         shard: the part of the rows to judge.
         taken: folders of other parts of the same run, whose verdicts are taken over.
         is_over: says when to stop before all are judged.
+        num_actors: so many actors of a Ray cluster judge; without it, this process does.
 
     Raises:
         InputError: there is no data; `out` or one of `taken` holds another run, or `out` the data;
@@ -104,7 +113,7 @@ def judge_training(
         others = [verdict for part in parts for verdict in part.records().values()]
         run.take(others, verdicts, lambda verdict: verdict.verdict != "not judged")
         mine = [row for row in rows if row.verdict == "not judged" and shard.has(row.full)]
-        _judge(run, mine, verdicts, is_over)
+        _judge(run, mine, verdicts, is_over, num_actors)
         known = with_verdicts(rows, run.records())
         kept = [row for row in known if row.verdict != "wrong"]
         if not kept:
@@ -121,6 +130,7 @@ def _judge(
     rows: Sequence[TrainingRow],
     known: Mapping[str, RowVerdict],
     is_over: Callable[[], bool],
+    num_actors: int | None,
 ) -> None:
     """Judge rows that no verdict is known of. Of each structure one row comes first, then the
     others.
@@ -131,17 +141,21 @@ def _judge(
     left.sort(key=_order(left))
     with (
         run.recorder(len(known)) as record,
-        AnswerJudge() as judge,
+        closing(results_of(left, _row_judge, num_actors)) as results,
         progress("judging rows", len(left)) as step,
     ):
         num_wrong = 0
-        for row in left:
-            if is_over():
-                break
-            verdict = judged_row(judge, row)
+        while not is_over() and (verdict := next(results, None)) is not None:
             record(verdict)
             num_wrong += verdict.verdict == "wrong"
             step(f"{num_wrong} wrong")
+
+
+@contextmanager
+def _row_judge() -> Iterator[Callable[[TrainingRow], RowVerdict]]:
+    """What judges one row after another."""
+    with AnswerJudge() as judge:
+        yield partial(judged_row, judge)
 
 
 def _order(rows: list[TrainingRow]) -> Callable[[TrainingRow], tuple[int, str]]:

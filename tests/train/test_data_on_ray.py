@@ -1,0 +1,81 @@
+"""Training data made and judged on a Ray cluster: a worker that is lost loses none of it."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from passnet.records.serialise import SCHEMA_VERSION
+from passnet.suite.suite import load_suite
+from passnet.suite.suite_keys import read_suite_keys
+from passnet.train.build import (
+    VERDICTS_FILE,
+    DataInfo,
+    DataSettings,
+    data_run,
+    merge_rows,
+    mine_rows,
+    read_training,
+    row_key,
+)
+from passnet.train.judge_rows import judging_run
+from tests.bench.ray_actors import judges_of
+from tests.bench.runs import command, passnet
+from tests.train.test_training_rows import captured
+
+on_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+
+
+@contextmanager
+def cluster() -> Iterator[None]:
+    """A cluster of this machine, until the block ends."""
+    import ray
+
+    folders = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
+    environment = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, folders))}}
+    ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, runtime_env=environment)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def test_jobs_without_a_cluster_are_refused(tmp_path: Path) -> None:
+    words = ("train", "judge", tmp_path, "--out", tmp_path / "out", "--jobs", 2)
+    refused = passnet(*words)
+    assert refused.returncode == 2 and "--jobs goes with --executor ray" in refused.stderr
+
+
+@pytest.mark.slow
+@on_ray
+def test_of_two_workers_one_is_killed_and_no_row_is_lost_or_judged_twice(tmp_path: Path) -> None:
+    suite, keys = load_suite("demo"), read_suite_keys(["demo-small"])
+    graphs = [task.graphs[0] for task in suite.tasks if task.name != "gelu_tanh"]
+    info = DataInfo(SCHEMA_VERSION, "captures", keys.hashes, DataSettings(max_windows=4))
+    made, data, out = tmp_path / "made", tmp_path / "data", tmp_path / "judged"
+    with cluster():
+        mine_rows(list(map(captured, graphs)), made, info, keys, False, print, num_actors=2)
+    assert len(data_run(made).records()) == len(graphs)
+    manifest = merge_rows([made], data, info.settings, keys, has_unjudged=True)
+    assert manifest.num_rows > 12, "enough to be killed among"
+    _, rows = read_training(data)
+
+    words = ("train", "judge", data, "--out", out, "--executor", "ray", "--jobs", 2)
+    run = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while not (workers := judges_of(run.pid)) or not (out / VERDICTS_FILE).exists():
+        assert run.poll() is None and time.monotonic() < deadline, "no worker was seen at work"
+        time.sleep(0.05)
+    os.kill(workers[0], signal.SIGKILL)
+    _, errors = run.communicate(timeout=300)
+    assert run.returncode == 0, errors.decode()
+    assert len((out / VERDICTS_FILE).read_bytes().splitlines()) == len(rows)
+    verdicts = judging_run(out).records()
+    assert set(verdicts) == set(map(row_key, rows))
+    assert "correct" in {verdict.verdict for verdict in verdicts.values()}
