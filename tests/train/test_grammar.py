@@ -4,9 +4,9 @@ import pytest
 
 from passnet.errors import InputError
 from passnet.train.examples import whole_or_ranges
+from passnet.train.loops.answer_text import parse_answer, print_answer
 from passnet.train.loops.expand import expand_answer
 from passnet.train.loops.grammar import DONE, AnswerGrammar, first_misfit
-from passnet.train.loops.language import parse_answer, print_answer
 from passnet.train.loops.prompt import Prompt, loops_prompt
 from tests.train.softmax import softmax_graph
 

@@ -13,8 +13,8 @@ from passnet.passes import cpp
 from passnet.passes.compilation import FLAGS, INCLUDE
 from passnet.suite.suite import load_suite
 from passnet.train.examples import whole_or_ranges
+from passnet.train.loops.answer_text import parse_answer, print_answer
 from passnet.train.loops.expand import answer_sources, expand_answer
-from passnet.train.loops.language import parse_answer, print_answer
 from passnet.train.loops.prompt import loops_prompt
 from passnet.train.loops_reward import share_of_answer
 from tests.train.softmax import ANSWER, SOFTMAX, softmax_graph

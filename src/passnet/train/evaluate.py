@@ -12,7 +12,7 @@ from passnet.jobs.run_folder import RunFolder, unchanged
 from passnet.suite.suite import Suite, SuiteGraph
 from passnet.train.examples import time_limit, whole_or_ranges
 from passnet.train.judging import AnswerJudge, JudgedAnswer
-from passnet.train.loops.language import print_answer
+from passnet.train.loops.answer_text import print_answer
 from passnet.train.loops.prompt import Prompt, loops_prompt
 
 TEACHER, NEAREST = "teacher", "nearest neighbour"

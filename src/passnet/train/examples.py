@@ -19,8 +19,9 @@ from passnet.graph.render import render_program
 from passnet.graph.spec import Graph, main_float
 from passnet.records.parquet import Format
 from passnet.records.serialise import encode
+from passnet.train.loops.answer_text import print_answer
 from passnet.train.loops.expand import expand_answer
-from passnet.train.loops.language import FusedRange, print_answer
+from passnet.train.loops.language import FusedRange
 from passnet.train.loops.prompt import Prompt, loops_prompt
 from passnet.train.loops.teacher import teacher_answer
 from passnet.train.mining import LIBRARY_CALLS

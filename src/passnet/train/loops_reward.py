@@ -17,8 +17,8 @@ from passnet.graph.spec import Graph
 from passnet.judge.settings import TimingPlan
 from passnet.records.serialise import LineWriter
 from passnet.train.judging import AnswerJudge, JudgedAnswer
+from passnet.train.loops.answer_text import parse_answer
 from passnet.train.loops.expand import expand_answer, span_of
-from passnet.train.loops.language import parse_answer
 from passnet.train.loops.prompt import Prompt, loops_prompt
 from passnet.train.loops.run_answer import EagerRun, eager_run, what_is_wrong
 from passnet.train.reward import (

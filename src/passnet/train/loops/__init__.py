@@ -1,6 +1,7 @@
 """The loops form of an answer: what to fuse, loop nests and arithmetic, in symbols of a prompt.
 
-language        an answer as a tree, printed and parsed
+language        an answer as a tree
+answer_text     an answer as text, printed and parsed
 symbols         the numbers of a graph as symbols
 prompt          the prompt of a graph
 grammar         which words may come next in an answer

@@ -16,8 +16,9 @@ from passnet.agent.authors.lowered_ranges import LoweredRange, Span
 from passnet.agent.authors.parameter_order import parameter_orders
 from passnet.agent.files import Files
 from passnet.errors import AuthorError, CutError, GraphError, InputError, PassError
+from passnet.train.loops.answer_text import parse_answer
 from passnet.train.loops.cpp_text import MemoryLayout, cpp_of_nests
-from passnet.train.loops.language import FusedRange, Index, parse_answer
+from passnet.train.loops.language import FusedRange, Index
 from passnet.train.loops.prompt import Prompt
 from passnet.train.loops.symbols import Symbols
 

@@ -18,8 +18,9 @@ from passnet.errors import GraphError, InputError, boundary
 from passnet.graph.build import build, op_number
 from passnet.graph.effects import writes_first
 from passnet.mine.cost import torch_arguments
+from passnet.train.loops.answer_text import parse_answer
 from passnet.train.loops.expand import span_of
-from passnet.train.loops.language import FusedRange, parse_answer
+from passnet.train.loops.language import FusedRange
 from passnet.train.loops.prompt import Prompt
 from passnet.train.loops.run_nest import MAX_ROUNDS, NestRun, UnknownLoopsError, WrongLoopsError
 
