@@ -20,8 +20,9 @@ FigureInterval = tuple[float, float, float]
 class SystemSummary:
     """How a system did: shares with their 95 % intervals over tasks, and AS where it was timed.
 
-    `findings` counts answers that are rejected as cheats, `flagged` those that a person should
-    read, `not_judged` graphs on which the judge could not say: they are in no AS, and not correct.
+    `findings` counts answers that are rejected as cheats, `flagged` correct ones that a person
+    should read, `not_judged` graphs on which the judge could not say: they are in no AS, and not
+    correct.
     """
 
     system: str
@@ -70,7 +71,7 @@ def summary(
         _exponential(bootstrap(list(log_scores(records).items()), seed)) if is_timed else None,
         sum(bool(record.findings) for record in records),
         sum(record.verdict == "not judged" for record in records),
-        sum(bool(record.flags) for record in records),
+        sum(record.is_correct and bool(record.flags) for record in records),
     )
 
 
@@ -156,7 +157,8 @@ def summary_table(summaries: Sequence[SystemSummary]) -> Table:
         "Tasks of evaluation, never learned from",
         ("system", "graphs", "correct %", "95 % interval", "faster %", "AS", "its interval",
          "cheats", "flagged", "not judged"),
-        note="correct: by the strict rules, at t = -5. Intervals are over tasks.",
+        note="correct: by the strict rules, at t = -5. Intervals are over tasks. flagged: correct, "
+        "and to be read by a person.",
     )  # fmt: skip
     for each in summaries:
         score, low, high = each.score or (None, None, None)
