@@ -38,6 +38,14 @@ def test_what_takes_too_much_memory_is_left_to_the_judge(
     assert not is_right_where_run(eager, ANSWER)
 
 
+def test_memory_that_only_seems_to_be_empty_is_left_to_the_judge() -> None:
+    prompt = loops_prompt(softmax_graph(12, 40))
+    long = "* N1 " * 20 + "N1"
+    huge = ANSWER.replace("\nfor", f"\nbuf b9 float32 0 {long} {long} ;\nfor", 1)
+    assert what_is_wrong(eager_run(prompt), huge) is None
+    assert not_shown_wrong(prompt, [huge, ANSWER]) == [huge, ANSWER]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [

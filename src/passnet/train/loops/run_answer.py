@@ -168,7 +168,8 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
     memory = before | unset
     for buffer in fused.memory:
         shape = [prompt.symbols.index_value(size) for size in buffer.shape]
-        if min(shape, default=0) < 0 or prod(shape) > MAX_ROUNDS:
+        # An axis without elements hides how long the others are, of which torch makes strides.
+        if min(shape, default=0) < 0 or prod(max(size, 1) for size in shape) > MAX_ROUNDS:
             raise UnknownLoopsError(f"{buffer.name} is too large")
         memory[buffer.name] = _unset(getattr(torch, buffer.dtype), shape)
     for nest in fused.nests:
