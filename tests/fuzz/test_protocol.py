@@ -75,7 +75,8 @@ EXPECTED = (FORM, OutputForm("number", "int", number="3"), FORM)
 OUTPUT = np.ones(SHAPE, np.float32)
 POINTERS = [OUTPUT.ctypes.data, 0, OUTPUT.ctypes.data]
 
-RAN = Ran(EXPECTED, (MissText("Fuse", 1), MissText("Other", 0, "no op matches")), 0.5)
+MATCHES = (MissText("Fuse", 1), MissText("Other", 0, "no op matches"))
+RAN = Ran(EXPECTED, MATCHES, 0.5, tuple(POINTERS), (POINTERS[0], 4096))
 HONEST: tuple[Any, ...] = (
     Loaded(0.5),
     RAN,

@@ -181,7 +181,7 @@ def test_an_output_with_wide_gaps_is_refused_unless_the_reference_has_them() -> 
 def test_a_reference_whose_output_nobody_can_compare_is_no_reference() -> None:
     graph = small_graph((6, 8)).graph
     prepared = prepare_graph(graph, [make_inputs(graph, "fresh", seed) for seed in range(3)])
-    said = Ran((OutputForm("other", "float8_e4m3fn tensor"),), (), 0.1)
+    said = Ran((OutputForm("other", "float8_e4m3fn tensor"),), (), 0.1, (0,), (0, 0))
     parent = FakeParent(map(framed, [Loaded(0.1), said, Fetched(), said, Fetched()]))
     candidate = Candidate("reference", "eager")
     with (

@@ -552,3 +552,52 @@ def test_an_answer_remembered_from_whole_numbers_of_one_value_is_wrong(
     remembered, good = judge_graph(parents, graph, candidates, QUICK)
     assert remembered.status == "cheat" and "constant_output" in (remembered.error or "")
     assert (good.status, good.smallest_t) == ("ok", -10), good.error
+
+
+VIEW = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        s = x + y
+        z = torch.relu(s)
+        v = y.transpose(0, 1)
+        return (z, v)
+"""
+
+COPIED_VIEW = """
+import torch
+
+def pattern(y):
+    return y.transpose(0, 1)
+
+def replacement_args(y):
+    return (y,)
+
+def replacement(y):
+    return y.transpose(0, 1).clone()
+
+def replacement_func():
+    return replacement
+"""
+
+
+@pytest.mark.parametrize("timing", [QUICK.timing, None], ids=["timed", "untimed"])
+def test_a_copy_of_what_shares_memory_in_the_reference_is_wrong(
+    timing: TimingPlan | None, tmp_path: Path
+) -> None:
+    specs = tuple(TensorSpec(name, (8, 12), "float32", mean=0.0, std=1.0) for name in "xy")
+    graph = SuiteGraph("view", "view-0", Graph(parse_program(VIEW), specs))
+    folder = write_passes(tmp_path / "copied", "")
+    (folder / "Fuse.py").write_text(COPIED_VIEW)
+    good = write_passes(tmp_path / "good", GOOD)
+    candidates = [
+        Candidate(name, "passes", str(path), "direct", root=str(tmp_path.parent))
+        for name, path in (("copied", folder), ("good", good))
+    ]
+    with ParentPool() as parents:
+        settings = replace(QUICK, timing=timing)
+        copied, kept = judge_graph(parents, graph, candidates, settings)
+    assert (kept.status, kept.smallest_t) == ("ok", -10), kept.error
+    assert (copied.status, copied.smallest_t) == ("ok", None)
+    assert copied.error == "argument 1 and output 1 share no memory, unlike in the reference"

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from passnet.errors import InputError
+from passnet.graph.parse import parse_program
+from passnet.graph.spec import Graph, TensorSpec
 from passnet.suite.suite import load_suite
 from passnet.train.evaluate import chosen_graphs, prompt_of, teacher_answers
 from passnet.train.loops.expand import expand_answer
@@ -44,6 +46,30 @@ def test_memory_that_only_seems_to_be_empty_is_left_to_the_judge() -> None:
     huge = ANSWER.replace("\nfor", f"\nbuf b9 float32 0 {long} {long} ;\nfor", 1)
     assert what_is_wrong(eager_run(prompt), huge) is None
     assert not_shown_wrong(prompt, [huge, ANSWER]) == [huge, ANSWER]
+
+
+VIEWS = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x, w):
+        y = x.transpose(0, 1)
+        z = x + w
+        v = z.transpose(0, 1)
+        return (y, z, v)
+"""
+TRANSPOSED = "for i0 N1 i1 N0 : put {} [ i0 i1 ] {} [ i1 i0 ] end"
+
+
+def test_what_shares_memory_in_eager_torch_is_not_put_anew() -> None:
+    specs = (TensorSpec("x", (12, 40), "float32"), TensorSpec("w", (40,), "float32"))
+    eager = eager_run(loops_prompt(Graph(parse_program(VIEWS, "views"), specs)))
+    summed = "for i0 N0 i1 N1 : put t1 [ i0 i1 ] add a0 [ i0 i1 ] a1 [ i1 ] end"
+    assert what_is_wrong(eager, f"range t1 t1 {summed}") is None, "t2 still views t1"
+    view = TRANSPOSED.format("t0", "a0")
+    assert "t0 shares memory" in (what_is_wrong(eager, f"range t0 t0 {view}") or "")
+    both = f"range t1 t2 {summed} {TRANSPOSED.format('t2', 't1')}"
+    assert "shares memory" in (what_is_wrong(eager, both) or "")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +144,7 @@ def test_calls_compute_what_their_cpp_does() -> None:
 @pytest.mark.slow
 def test_it_agrees_with_the_judge() -> None:
     """On answers that llms and the teacher gave to PassBench v1, and the judge decided on."""
-    folder = BASELINES / "passbench-v1"
+    folder = BASELINES / "passbench-v1-judged-timed"
     if not folder.exists():
         pytest.skip("no records beside the package")
     graphs = {

@@ -1,8 +1,9 @@
 """Whether a candidate computes what the reference does, on every set of inputs, before it is timed.
 
 On recorded and on fresh inputs all values are compared, and the smallest level at which they agree
-counts. On extreme inputs, where a difference in rounding may be large, outputs must be finite where
-the reference's are, and about as close to float64.
+counts; and which outputs share memory with each other or with arguments. On extreme inputs, where a
+difference in rounding may be large, outputs must be finite where the reference's are, and about as
+close to float64.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from passnet.judge.processes.loaded_worker import (
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.settings import StridesName
-from passnet.judge.timing.probes import SharedPair, outputs_in
+from passnet.judge.timing.probes import SharedPair, compare_shared, outputs_in, shared
 from passnet.records.dtypes import from_storage
 from passnet.score.tolerance import LEVELS, smallest_t
 
@@ -131,7 +132,8 @@ class Expected:
                 text = f"argument {index} is left with other values"
                 return worse(comparison, Comparison("ok", None, text))
             worst = max(worst, level)
-        return worse(comparison, Comparison("ok", worst))
+        comparison = worse(comparison, Comparison("ok", worst))
+        return worse(comparison, compare_shared(_shared(actual), _shared(expected)))
 
     def _after(self, outcome: CallOutcome, index: int, number: int) -> np.ndarray:
         if index in outcome.changed:
@@ -151,6 +153,10 @@ class Expected:
             return None
         actual, expected = outcomes[number], self.outcomes[number]
         return worst_accuracy(actual.forms, actual.outputs, expected.outputs, exact.outputs)
+
+
+def _shared(outcome: CallOutcome) -> frozenset[SharedPair]:
+    return shared(outcome.outputs_at, outcome.forms, outcome.arguments_at)
 
 
 def _numbers(outcome: CallOutcome) -> list[np.ndarray | None]:

@@ -74,11 +74,15 @@ def prepare_graph(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> P
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What a call made: outputs (None for what is no tensor), and the arguments it changed."""
+    """What a call made: outputs (None for what is no tensor), and the arguments it changed; and
+    where outputs begin and arguments lie, as the worker says.
+    """
 
     forms: tuple[OutputForm, ...]
     outputs: tuple[Array | None, ...]
     changed: dict[int, Array]
+    outputs_at: tuple[int, ...]
+    arguments_at: dict[int, range]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,7 @@ class LoadedWorker:
         self._fence = fence
         self._output_memory: SharedMemory | None = None
         self._num_calls = 0
+        self._places: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
         num_bytes = prepared.content.nbytes
         self._memory = SharedMemory(INPUT_MEMORY, num_bytes)
         self._content = self._memory.array("uint8", prepared.content.shape, 0)
@@ -203,6 +208,11 @@ class LoadedWorker:
             self.first_call_s = reply.seconds
             self.worker.allow(self._settings.trial_timeout_s)
         self._num_calls += 1
+        counts = (len(reply.outputs), len(self.prepared.layouts))
+        if (len(reply.outputs_at), len(reply.arguments_at)) != counts:
+            text = "the worker does not say where all outputs and arguments lie"
+            raise self.worker.end_for("crash", "Protocol", text)
+        self._places = (reply.outputs_at, reply.arguments_at)
         self.matches = reply.matches
         self.forms = reply.outputs
         return reply.outputs
@@ -235,12 +245,18 @@ class LoadedWorker:
             WorkerFailureError: they could not be copied.
         """
         outputs, changed = self._fetched(forms), {}
-        for index, part in self._parts(input_set).items():
+        parts = self._parts(input_set)
+        for index, part in parts.items():
             if not np.array_equal(self._content[part], self.prepared.content[part]):
                 layout = self.prepared.layouts[index]
                 values = self._memory.array(layout.dtype, layout.shape, part.start)
                 changed[index] = values.copy()
-        return CallOutcome(forms, outputs, changed)
+        outputs_at, arguments_at = self._places
+        spans = {
+            index: range(arguments_at[index], arguments_at[index] + part.stop - part.start)
+            for index, part in parts.items()
+        }
+        return CallOutcome(forms, outputs, changed, outputs_at, spans)
 
     def _fetched(self, forms: tuple[OutputForm, ...]) -> tuple[Array | None, ...]:
         """The values of the last outputs, None for what is no tensor."""

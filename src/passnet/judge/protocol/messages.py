@@ -208,12 +208,15 @@ class Loaded(msgspec.Struct, frozen=True, tag=True):
 
 class Ran(msgspec.Struct, frozen=True, tag=True):
     """The call returned; `matches` are those of the passes so far, `seconds` the call's time as
-    the worker saw it (a note, never the measurement), `flops` what an exact call counted.
+    the worker saw it (a note, never the measurement), `outputs_at` and `arguments_at` where each
+    output and argument lies (0 for what is no tensor), `flops` what an exact call counted.
     """
 
     outputs: Annotated[tuple[OutputForm, ...], Meta(max_length=MAX_OUTPUTS)]
     matches: Annotated[tuple[MissText, ...], Meta(max_length=MAX_REPORTS)]
     seconds: Duration
+    outputs_at: Annotated[tuple[Address, ...], Meta(max_length=MAX_OUTPUTS)] = ()
+    arguments_at: Annotated[tuple[Address, ...], Meta(max_length=MAX_ARGUMENTS)] = ()
     flops: Count = 0
 
 

@@ -33,6 +33,7 @@ from passnet.judge.timing.measurement_findings import disturbance, early_work, l
 from passnet.judge.timing.probes import (
     SharedPair,
     compare_places,
+    compare_shared,
     draw_places,
     places_not_finite,
 )
@@ -495,9 +496,4 @@ def _compare_call(look: Look, actual: SeenCall, expected: SeenCall) -> Compariso
     for index in sorted(actual.changed - expected.changed):
         text = f"argument {index} is left with other values by a timed call"
         comparison = worse(comparison, Comparison("ok", None, text))
-    for pair in sorted(actual.shared ^ expected.shared):
-        (first, index), (second, number) = pair
-        does = "share memory" if pair in actual.shared else "share no memory"
-        text = f"{first} {index} and {second} {number} {does}, unlike in the reference"
-        comparison = worse(comparison, Comparison("ok", None, text))
-    return comparison
+    return worse(comparison, compare_shared(actual.shared, expected.shared))

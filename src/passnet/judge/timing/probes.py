@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from passnet.judge.compare import Comparison
+from passnet.judge.compare import Comparison, worse
 from passnet.judge.processes.worker_process import Worker
 from passnet.judge.protocol.messages import OutputForm
 from passnet.records.dtypes import Array, from_storage, storage
@@ -166,6 +166,19 @@ def shared(
         for name_beside, beside in (argument_spans | spans).items()
         if name_beside != name and max(span.start, beside.start) < min(span.stop, beside.stop)
     )
+
+
+def compare_shared(actual: frozenset[SharedPair], expected: frozenset[SharedPair]) -> Comparison:
+    """Whether the same tensors share memory as in the reference: who writes into one of them later
+    changes both.
+    """
+    comparison = Comparison("ok", LEVELS[0])
+    for pair in sorted(actual ^ expected):
+        (first, index), (second, number) = pair
+        does = "share memory" if pair in actual else "share no memory"
+        text = f"{first} {index} and {second} {number} {does}, unlike in the reference"
+        comparison = worse(comparison, Comparison("ok", None, text))
+    return comparison
 
 
 def overlap_between_calls(

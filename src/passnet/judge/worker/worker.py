@@ -220,7 +220,8 @@ class _Worker:
         seconds = time.perf_counter() - start
         placement.settle(request.input_set)
         forms = tuple(_form(output) for output in _as_tuple(self._outputs))
-        return Ran(forms, self._matches, seconds, flops)
+        places = (_addresses(_as_tuple(self._outputs)), _addresses(arguments))
+        return Ran(forms, self._matches, seconds, *places, flops)
 
     def _profile(self, num_calls: int) -> Profiled:
         call, placement = self._call, self._placement
@@ -359,6 +360,14 @@ def _get_ready_for_cuda(device_mib: int) -> None:
 
 def _as_tuple(outputs: Any) -> Sequence[Any]:
     return outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+
+
+def _addresses(values: Sequence[Any]) -> tuple[int, ...]:
+    """Where tensors lie; 0 for what is none, or has no memory of its own kind."""
+    return tuple(
+        value.data_ptr() if isinstance(value, torch.Tensor) and _form(value).kind == "tensor" else 0
+        for value in values
+    )
 
 
 def _form(output: Any) -> OutputForm:

@@ -9,7 +9,7 @@ compares more strictly and runs the code itself.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import torch
@@ -17,6 +17,7 @@ import torch
 from passnet.errors import GraphError, InputError, boundary
 from passnet.graph.build import build, op_number
 from passnet.graph.effects import writes_first
+from passnet.graph.spec import refs
 from passnet.mine.cost import torch_arguments
 from passnet.train.loops.answer_text import parse_answer
 from passnet.train.loops.expand import span_of
@@ -34,12 +35,15 @@ TOLERANCES = {"float32": 1e-3, "float64": 1e-3, "bfloat16": 5e-2, "float16": 1e-
 @dataclass(frozen=True)
 class EagerRun:
     """A run of a prompt's graph in eager torch, with all its values by their names in the
-    prompt; without them where an op writes into a value, so that one name has several.
+    prompt; without them where an op writes into a value, so that one name has several. `tied` are
+    the outputs of the graph, by these names, each with the arguments and other outputs that share
+    its memory.
     """
 
     prompt: Prompt
     seed: int
     values: Mapping[str, torch.Tensor] | None
+    tied: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def around(
         self, span: tuple[int, int], read: Sequence[str], made: Sequence[str]
@@ -66,7 +70,33 @@ def eager_run(prompt: Prompt, seed: int = 0) -> EagerRun:
     ops = prompt.graph.program.ops
     if any(writes_first(op.target, dict(op.kwargs)) for op in ops):
         return EagerRun(prompt, seed, None)
-    return EagerRun(prompt, seed, _states(prompt, seed, {len(ops): None})[len(ops)])
+    values = _states(prompt, seed, {len(ops): None})[len(ops)]
+    return EagerRun(prompt, seed, values, _tied(prompt, values))
+
+
+def _tied(prompt: Prompt, values: Mapping[str, torch.Tensor]) -> dict[str, frozenset[str]]:
+    """The outputs of a graph that share memory with arguments or with each other."""
+    program = prompt.graph.program
+    returned = [prompt.names.get(name) for output in program.outputs for name in refs(output)]
+    given = [prompt.names.get(param.name) for param in program.params]
+    spans = {name: _span(values[name]) for name in (*given, *returned) if name in values}
+    return {
+        name: frozenset(
+            other
+            for other, beside in spans.items()
+            if other != name
+            and max(spans[name].start, beside.start) < min(spans[name].stop, beside.stop)
+        )
+        for name in returned
+        if name in spans
+    }
+
+
+def _span(value: torch.Tensor) -> range:
+    """The addresses from its first to its last element."""
+    pairs = zip(value.shape, value.stride(), strict=True)
+    length = 1 + sum((size - 1) * stride for size, stride in pairs) if value.numel() else 0
+    return range(value.data_ptr(), value.data_ptr() + length * value.element_size())
 
 
 def _states(
@@ -157,6 +187,11 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
     prompt = eager.prompt
     span = span_of(prompt, fused)
     taken = prompt.range(span)
+    made = {prompt.names.get(op.output or ""): n for n, op in enumerate(prompt.graph.program.ops)}
+    for name in taken.results:
+        # What is made after these ops may still view what their loops put.
+        if any(made.get(other, -1) < span[1] for other in eager.tied.get(name, ())):
+            raise WrongLoopsError(f"{name} shares memory in eager torch, and has its own here")
     try:
         before, expected = eager.around(span, taken.arguments, taken.results)
     except (GraphError, KeyError) as cause:
