@@ -40,12 +40,18 @@ def test_what_takes_too_much_memory_is_left_to_the_judge(
     assert not is_right_where_run(eager, ANSWER)
 
 
-def test_memory_that_only_seems_to_be_empty_is_left_to_the_judge() -> None:
+def test_memory_that_only_seems_to_be_empty_is_refused_and_not_run() -> None:
     prompt = loops_prompt(softmax_graph(12, 40))
     long = "* N1 " * 20 + "N1"
     huge = ANSWER.replace("\nfor", f"\nbuf b9 float32 0 {long} {long} ;\nfor", 1)
     assert what_is_wrong(eager_run(prompt), huge) is None
     assert not_shown_wrong(prompt, [huge, ANSWER]) == [huge, ANSWER]
+    with pytest.raises(InputError, match="memory of a size of|has more than"):
+        expand_answer(prompt, huge)
+    wide = " ".join(["134217728"] * 3)
+    several = ANSWER.replace("\nfor", f"\nbuf b9 float32 0 {wide} ;\nfor", 1)
+    with pytest.raises(InputError, match="has more than"):
+        expand_answer(prompt, several)
 
 
 VIEWS = """

@@ -106,7 +106,8 @@ def _range_source(prompt: Prompt, fused: FusedRange, span: Span) -> RangeSource:
         if buffer.name in memory or buffer.name in names.values():
             raise InputError(f"buf {buffer.name}: the name has a meaning already")
         shape = tuple(_size(prompt.symbols, size) for size in buffer.shape)
-        if math.prod(shape) > MAX_BUFFER_ELEMENTS:
+        # An axis without elements hides how long the others are, of which torch makes strides.
+        if math.prod(max(size, 1) for size in shape) > MAX_BUFFER_ELEMENTS:
             raise InputError(f"buf {buffer.name}: has more than {MAX_BUFFER_ELEMENTS:,} elements")
         memory[buffer.name] = MemoryLayout(buffer.name, buffer.dtype, shape, contiguous(shape))
         scratch.append(buffer.name)
