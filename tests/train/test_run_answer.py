@@ -150,7 +150,7 @@ def test_calls_compute_what_their_cpp_does() -> None:
 @pytest.mark.slow
 def test_it_agrees_with_the_judge() -> None:
     """On answers that llms and the teacher gave to PassBench v1, and the judge decided on."""
-    folder = BASELINES / "passbench-v1-judged-timed"
+    folder = BASELINES / "passbench-v1-judged"
     if not folder.exists():
         pytest.skip("no records beside the package")
     graphs = {
