@@ -1,7 +1,25 @@
-"""The actors of a run on a Ray cluster that judge, found by the processes that they started."""
+"""A Ray cluster for tests, and the actors of a run on one that judge, found by the processes that
+they started.
+"""
 
-from contextlib import suppress
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+
+@contextmanager
+def cluster() -> Iterator[None]:
+    """A cluster of this machine, whose workers find this package's tests, until the block ends."""
+    import ray
+
+    folders = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
+    environment = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, folders))}}
+    ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, runtime_env=environment)
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 def children(pid: int) -> list[int]:

@@ -11,6 +11,7 @@ import pytest
 
 from passnet.errors import InputError, MeasureError
 from passnet.jobs.actors import ActorDevice, run_actors
+from tests.bench.ray_actors import cluster
 
 pytestmark = [
     pytest.mark.slow,
@@ -21,14 +22,9 @@ ONE = ActorDevice()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    import ray
-
-    folders = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
-    environment = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, folders))}}
-    ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, runtime_env=environment)
-    yield
-    ray.shutdown()
+def a_cluster() -> Iterator[None]:
+    with cluster():
+        yield
 
 
 def squares(folder: Path, num_deaths: int) -> Callable[[int], int]:

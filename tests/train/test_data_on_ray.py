@@ -4,8 +4,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,25 +23,11 @@ from passnet.train.build import (
     row_key,
 )
 from passnet.train.judge_rows import judging_run
-from tests.bench.ray_actors import judges_of
+from tests.bench.ray_actors import cluster, judges_of
 from tests.bench.runs import command, passnet
 from tests.train.test_training_rows import captured
 
 on_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-
-
-@contextmanager
-def cluster() -> Iterator[None]:
-    """A cluster of this machine, until the block ends."""
-    import ray
-
-    folders = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
-    environment = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, folders))}}
-    ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, runtime_env=environment)
-    try:
-        yield
-    finally:
-        ray.shutdown()
 
 
 def test_jobs_without_a_cluster_are_refused(tmp_path: Path) -> None:

@@ -160,9 +160,9 @@ def actors(command: Any) -> Any:
     cluster work, None for this process alone.
     """
 
-    def number(context: click.Context, _: click.Parameter, jobs: int) -> int | None:
+    def number(context: click.Context, parameter: click.Parameter, jobs: int) -> int | None:
         if context.params.pop("executor") == "ray":
-            return jobs or len(os.sched_getaffinity(0))
+            return _num_processes(context, parameter, jobs)
         if jobs > 1:
             raise click.UsageError("--jobs goes with --executor ray; or divide the work by --shard")
         return None

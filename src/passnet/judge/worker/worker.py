@@ -363,11 +363,9 @@ def _as_tuple(outputs: Any) -> Sequence[Any]:
 
 
 def _addresses(values: Sequence[Any]) -> tuple[int, ...]:
-    """Where tensors lie; 0 for what is none, or has no memory of its own kind."""
-    return tuple(
-        value.data_ptr() if isinstance(value, torch.Tensor) and _form(value).kind == "tensor" else 0
-        for value in values
-    )
+    """Where tensors lie; 0 for what is none, or is sparse."""
+    has_address = [isinstance(v, torch.Tensor) and v.layout is torch.strided for v in values]
+    return tuple(v.data_ptr() if has else 0 for v, has in zip(values, has_address, strict=True))
 
 
 def _form(output: Any) -> OutputForm:

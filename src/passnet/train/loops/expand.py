@@ -6,7 +6,6 @@ pattern may get its arguments, the layouts that arguments and results have in ea
 for the shapes of the graph, and C++ that a compiler may vectorise.
 """
 
-import math
 from collections.abc import Sequence
 
 from passnet.agent.authors.cpp_source import CPP_TYPES
@@ -20,6 +19,7 @@ from passnet.train.loops.answer_text import parse_answer
 from passnet.train.loops.cpp_text import MemoryLayout, cpp_of_nests
 from passnet.train.loops.language import FusedRange, Index
 from passnet.train.loops.prompt import Prompt
+from passnet.train.loops.range_memory import spanned_elements
 from passnet.train.loops.symbols import Symbols
 
 MAX_BUFFER_ELEMENTS = 2**30
@@ -72,7 +72,7 @@ def span_of(prompt: Prompt, fused: FusedRange) -> Span:
     Raises:
         InputError: it names no op of the prompt, or the first comes after the last.
     """
-    numbers = {prompt.names[op.output or ""]: n for n, op in enumerate(prompt.graph.program.ops)}
+    numbers = prompt.op_numbers
     for name in (fused.first, fused.last):
         if name not in numbers:
             raise InputError(f"range: {name!r} is no op of the prompt")
@@ -106,8 +106,7 @@ def _range_source(prompt: Prompt, fused: FusedRange, span: Span) -> RangeSource:
         if buffer.name in memory or buffer.name in names.values():
             raise InputError(f"buf {buffer.name}: the name has a meaning already")
         shape = tuple(_size(prompt.symbols, size) for size in buffer.shape)
-        # An axis without elements hides how long the others are, of which torch makes strides.
-        if math.prod(max(size, 1) for size in shape) > MAX_BUFFER_ELEMENTS:
+        if spanned_elements(shape) > MAX_BUFFER_ELEMENTS:
             raise InputError(f"buf {buffer.name}: has more than {MAX_BUFFER_ELEMENTS:,} elements")
         memory[buffer.name] = MemoryLayout(buffer.name, buffer.dtype, shape, contiguous(shape))
         scratch.append(buffer.name)

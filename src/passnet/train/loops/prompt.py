@@ -62,6 +62,12 @@ class Prompt:
         return value_strides(self.graph)
 
     @cached_property
+    def op_numbers(self) -> dict[str, int]:
+        """Which op makes a value, by the name of the value in the prompt."""
+        ops = enumerate(self.graph.program.ops)
+        return {self.names[op.output or ""]: number for number, op in ops}
+
+    @cached_property
     def _parent(self) -> Parent:
         return parent_of(self.graph.program, self.specs)
 

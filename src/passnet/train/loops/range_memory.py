@@ -5,6 +5,7 @@ memory too, named as it comes up.
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from passnet.errors import InputError
@@ -14,6 +15,13 @@ from passnet.train.loops.symbols import Symbols
 
 MAX_VALUES = 600
 """Values of a range beyond which it is not written down."""
+
+
+def spanned_elements(shape: Sequence[int]) -> int:
+    """How many elements the strides of some memory span: as many as it has, where an axis without
+    any counts as one, as it does not shorten the strides of the others.
+    """
+    return prod(max(size, 1) for size in shape)
 
 
 class RangeMemory:

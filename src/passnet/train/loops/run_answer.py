@@ -10,7 +10,6 @@ compares more strictly and runs the code itself.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import prod
 
 import torch
 
@@ -23,6 +22,7 @@ from passnet.train.loops.answer_text import parse_answer
 from passnet.train.loops.expand import span_of
 from passnet.train.loops.language import FusedRange
 from passnet.train.loops.prompt import Prompt
+from passnet.train.loops.range_memory import spanned_elements
 from passnet.train.loops.run_nest import MAX_ROUNDS, NestRun, UnknownLoopsError, WrongLoopsError
 
 WRONG_SHARE = 1e-3
@@ -187,10 +187,9 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
     prompt = eager.prompt
     span = span_of(prompt, fused)
     taken = prompt.range(span)
-    made = {prompt.names.get(op.output or ""): n for n, op in enumerate(prompt.graph.program.ops)}
     for name in taken.results:
         # What is made after these ops may still view what their loops put.
-        if any(made.get(other, -1) < span[1] for other in eager.tied.get(name, ())):
+        if any(prompt.op_numbers.get(other, -1) < span[1] for other in eager.tied.get(name, ())):
             raise WrongLoopsError(f"{name} shares memory in eager torch, and has its own here")
     try:
         before, expected = eager.around(span, taken.arguments, taken.results)
@@ -203,8 +202,7 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
     memory = before | unset
     for buffer in fused.memory:
         shape = [prompt.symbols.index_value(size) for size in buffer.shape]
-        # An axis without elements hides how long the others are, of which torch makes strides.
-        if min(shape, default=0) < 0 or prod(max(size, 1) for size in shape) > MAX_ROUNDS:
+        if min(shape, default=0) < 0 or spanned_elements(shape) > MAX_ROUNDS:
             raise UnknownLoopsError(f"{buffer.name} is too large")
         memory[buffer.name] = _unset(getattr(torch, buffer.dtype), shape)
     for nest in fused.nests:
