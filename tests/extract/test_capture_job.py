@@ -31,7 +31,7 @@ def worker():
 
 def test_a_net_is_captured_with_time_and_memory(worker):
     outcome = capture_isolated(worker, f"{HERE}:small", SETTINGS)
-    assert outcome.record.status == "captured" and outcome.rows
+    assert outcome.record.status == "captured" and outcome.rows, outcome.record
     assert outcome.record.wall_s and outcome.record.peak_mib and outcome.record.peak_mib > 50
 
 

@@ -1,5 +1,6 @@
 """What the judge knows of devices, without one."""
 
+import mmap
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,15 @@ from passnet.bench.environment import Gpu, gpu_of
 from passnet.errors import InputError
 from passnet.judge.processes.sandbox import Sandbox
 from passnet.judge.protocol.device import (
+    STAGED,
     device_environment,
     device_nodes,
     find_device,
     kind_of,
     lock_name,
 )
+from passnet.judge.protocol.messages import InputLayout
+from passnet.judge.worker import arguments
 
 
 def test_each_gpu_has_a_lock_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +33,7 @@ def test_each_gpu_has_a_lock_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_workers_of_the_cpu_see_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
-    assert device_environment("cpu") == {"CUDA_VISIBLE_DEVICES": ""}
+    assert device_environment("cpu")["CUDA_VISIBLE_DEVICES"] == ""
     assert device_environment("cuda")["CUDA_VISIBLE_DEVICES"] == "2"
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     # Without NVML, to ask whether there is a GPU makes a context, which no fork can use.
@@ -58,3 +62,52 @@ def test_a_gpu_is_described_by_its_line() -> None:
     line = "NVIDIA H200, 570.86.15, 143771, 1980, 3201"
     assert gpu_of(line) == Gpu("NVIDIA H200", "570.86.15", 143771, 1980, 3201)
     assert gpu_of("Some, 1.0, [N/A], 10, [N/A]") == Gpu("Some", "1.0", 0, 10, 0)
+
+
+class Runtime:
+    """Locks memory as CUDA's runtime does, which knows it by its address alone."""
+
+    def __init__(self) -> None:
+        self.locked: set[int] = set()
+
+    def cudaHostRegister(self, address: int, num_bytes: int, flags: int) -> int:  # noqa: N802
+        already, fine = 712, 0
+        if address in self.locked:
+            return already
+        self.locked.add(address)
+        return fine
+
+    def cudaHostUnregister(self, address: int) -> int:  # noqa: N802
+        self.locked.remove(address)
+        return 0
+
+
+def test_memory_is_unlocked_before_other_memory_can_lie_at_its_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runtime, forgotten = Runtime(), []
+    monkeypatch.setattr(torch.cuda, "cudart", lambda: runtime)
+    monkeypatch.setattr(arguments, "_forget_error", lambda: forgotten.append(1))
+    memory = mmap.mmap(-1, 4096)
+    first = arguments.PinnedMemory(memory)
+    again = arguments.PinnedMemory(memory)  # no failure: copies are slower
+    assert runtime.locked and forgotten == [1]
+    again.release()
+    assert runtime.locked, "another one unlocks what it did not lock"
+    first.release()
+    first.release()
+    assert not runtime.locked and forgotten == [1]
+
+
+def test_arguments_of_bursts_are_unlocked_when_bursts_are_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runtime = Runtime()
+    monkeypatch.setattr(torch.cuda, "cudart", lambda: runtime)
+    layouts = (InputLayout("float32", (4,), (0, 64)),)
+    placement = arguments._DeviceArguments(layouts, mmap.mmap(-1, 4096), STAGED)
+    placement.wait = lambda: None  # as on a GPU
+    placement.place_slots(layouts, mmap.mmap(-1, 4096))
+    assert len(placement.slots) == 2 and runtime.locked
+    placement.drop_slots()
+    assert not placement.slots and not runtime.locked

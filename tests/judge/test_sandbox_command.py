@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -65,13 +66,56 @@ def _sleepers(span: str) -> list[int]:
 
 
 def test_a_private_folder_is_private_even_where_it_is_to_be_seen(
-    sandbox: Sandbox, tmp_path: Path
+    sandbox: Sandbox,
 ) -> None:
-    text = f"touch /tmp/passnet-private && test ! -e {tmp_path}"
-    command = sandbox.command(["sh", "-c", text], [Path("/tmp")])
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        text = f"touch /tmp/passnet-private && test ! -e {folder}"
+        command = sandbox.command(["sh", "-c", text], [Path("/tmp")])
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert not Path("/tmp/passnet-private").exists()
+
+
+WRITER = """
+import os, sys, threading
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+import restrict
+
+def can_write(path):
+    try:
+        os.close(os.open(path, os.O_WRONLY))
+    except OSError:
+        return False
+    return True
+
+own = Path("/proc/self/task", str(os.getpid()))
+kernel = [path for path in Path("/proc/sys/kernel").iterdir() if path.is_file()]
+kernel += [Path("/proc/sysrq-trigger")]
+print(can_write(own / "comm"), any(map(can_write, kernel)))
+try:
+    restrict.restrict_proc()
+except OSError:
+    print("no Landlock")
+else:
+    forbidden = ["/proc/self/clear_refs", "/proc/self/oom_score_adj", "/proc/self/mem"]
+    print(can_write(own / "comm"), any(map(can_write, [*kernel, *forbidden])))
+"""
+
+
+@pytest.mark.parametrize("devices", [[], [Path("/dev/tty")]], ids=["none", "a device"])
+def test_threads_can_be_named_where_there_is_a_device_and_nothing_else_in_proc_is_written(
+    sandbox: Sandbox, devices: list[Path]
+) -> None:
+    folder = Path(module.__file__).parent
+    words = [sys.executable, "-S", "-c", WRITER, str(folder)]
+    done = subprocess.run(
+        sandbox.command(words, [folder], devices), check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    free, *restricted = done.stdout.splitlines()
+    assert free == f"{bool(devices)} False"
+    assert restricted in ([free], ["no Landlock"])
 
 
 def test_the_command_is_the_first_process_and_session_in_tmp_and_keeps_descriptors(

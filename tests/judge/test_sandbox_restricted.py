@@ -1,6 +1,7 @@
 """What honest code needs goes on in a restricted worker; what would reach further does not."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,6 +110,33 @@ def test_headers_that_were_read_ahead_are_there_to_be_read(
         "else:\n    raise AssertionError('a candidate writes what others compile with')\n"
     )
     load(pool, tmp_path / "passes", text)
+
+
+def test_who_starts_a_process_in_a_group_of_its_own_starts_it_in_the_usual_one(
+    pool: ParentPool, tmp_path: Path
+) -> None:
+    text = (
+        "import os, sys\n"
+        "words = [sys.executable, '-S', '-c', 'import os; os._exit(os.getpgrp() == os.getpid())']\n"
+        "pid = os.posix_spawn(sys.executable, words, os.environ, setpgroup=0)\n"
+        "code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\n"
+        "assert code == 0, f'a group of processes of its own: {code}'\n"
+    )
+    load(pool, tmp_path / "passes", text)
+
+
+EXTENSION = """
+from torch.utils.cpp_extension import load_inline
+SOURCE = "at::Tensor add_one(at::Tensor x) { return x + 1; }"
+made = load_inline("passnet_added", SOURCE, functions=["add_one"])
+assert made.add_one(torch.zeros(3)).sum() == 3
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("ninja") is None, reason="needs ninja")
+def test_torch_builds_an_extension_in_a_sandbox(pool: ParentPool, tmp_path: Path) -> None:
+    load(pool, tmp_path / "passes", EXTENSION)
 
 
 @pytest.mark.slow

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 from passnet.graph.inputs import make_inputs
+from passnet.jobs.python import python_environment
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
+from passnet.judge.protocol.device import device_environment
 from passnet.judge.protocol.messages import Fetch, Fetched, Ran, Reply, Run, WorkerLimits
 from passnet.judge.protocol.shared_memory import SharedMemory
 from passnet.judge.settings import JudgeSettings, TimingPlan
@@ -54,7 +56,10 @@ def test_a_parent_that_is_not_wanted_any_more_ends_without_a_word() -> None:
     module = "passnet.judge.worker.zygote"
     command = [sys.executable, "-P", "-m", module, str(theirs.fileno()), "cpu", "shared"]
     with theirs:
-        started = subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE)
+        environment = {**python_environment(), **device_environment("cpu")}
+        started = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE, env=environment
+        )
     ours.close()
     _, words = started.communicate(timeout=60)
     assert (started.returncode, words) == (0, b"")

@@ -29,7 +29,7 @@ from passnet.judge.trial import Trial
 from passnet.records.serialise import decode, encode
 from passnet.suite.suite import Suite, SuiteGraph, Task
 
-CANDIDATE_PHASES = ("reference", "compile", "compare", "timing", "waiting")
+CANDIDATE_PHASES = ("reference", "compile", "compare", "timing", "profile", "waiting")
 """Phases of a trial that are not our own work: candidate and reference run, or others do."""
 
 

@@ -25,6 +25,7 @@ from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.device import kind_of
+from passnet.judge.protocol.messages import Profiled
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing.clock import (
     EXTREME_SET,
@@ -233,11 +234,11 @@ class _TrialSession:
         timeout_s = self._settings.call_timeout_s
         timed = [TimedWorker(worker, plan.max_calls, timeout_s) for worker in loaded]
         try:
-            with self._turns.alone(), _phase(self._phases_s, "timing"):
-                measurement = self._measure(timed, plan)
-                is_cpu = kind_of(self._settings.device) == "cpu"
-                profiles = [None if is_cpu else worker.profile(HOT_CALLS) for worker in loaded[1:]]
-                roofline = self._roofline(num_written(reference.forms, measurement.shared))
+            with self._turns.alone():
+                with _phase(self._phases_s, "timing"):
+                    measurement = self._measure(timed, plan)
+                    roofline = self._roofline(num_written(reference.forms, measurement.shared))
+                profiles = self._profiles(loaded[1:])
         finally:
             for worker in timed:
                 worker.close()
@@ -271,6 +272,13 @@ class _TrialSession:
             }
             completed.append(replace(evidence, findings=findings, timing=timing, facts=facts))
         return completed
+
+    def _profiles(self, loaded: Sequence[LoadedWorker]) -> list[Profiled | None]:
+        """What a GPU is busy with in the calls of each worker; None on a CPU."""
+        if kind_of(self._settings.device) == "cpu":
+            return [None] * len(loaded)
+        with _phase(self._phases_s, "profile"):
+            return [worker.profile(HOT_CALLS) for worker in loaded]
 
     def _precision(
         self, oracle: LoadedWorker, reference: LoadedWorker, timing: WorkerTiming

@@ -5,24 +5,24 @@ is the same, done in place.
 """
 
 _PLAIN = """
-    H T adjoint as_strided as_subclass bfloat16 bool broadcast_to byte ccol_indices cdouble
-    cfloat chalf char chunk clone coalesce col_indices conj const_data_ptr contiguous copy cpu
-    crow_indices cuda data data_ptr dense_dim detach device diagonal dim dim_order double dsplit
-    dtype element_size expand expand_as fill flatten float get_device grad grad_dtype grad_fn
-    half hsplit imag indices int ipu is_coalesced is_complex is_conj is_contiguous is_cpu
-    is_cuda is_distributed is_floating_point is_inference is_ipu is_leaf is_maia is_meta
-    is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized is_same_size is_set_to
-    is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu item itemsize layout
-    long mH mT module_load moveaxis movedim mtia name narrow nbytes ndim ndimension nelement new
-    new_empty new_empty_strided new_full new_ones new_tensor new_zeros numel numpy output_nr
-    permute pin_memory q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale
-    q_zero_point qscheme ravel real record_stream register_hook
-    register_post_accumulate_grad_hook requires_grad reshape reshape_as resize resolve_conj
-    resolve_neg retain_grad retains_grad row_indices select set shape share_memory short size
-    sparse_dim split split_with_sizes squeeze storage storage_offset storage_type stride
-    swapaxes swapdims t tensor_split to tolist transpose type type_as unbind unflatten unfold
-    unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze untyped_storage values view
-    view_as volatile vsplit xpu zero
+    H T adjoint align_as align_to as_strided as_subclass bfloat16 bool broadcast_to byte
+    ccol_indices cdouble cfloat chalf char chunk clone coalesce col_indices conj const_data_ptr
+    contiguous copy cpu crow_indices cuda data data_ptr dense_dim detach device diagonal dim
+    dim_order double dsplit dtype element_size expand expand_as fill flatten float get_device
+    grad grad_dtype grad_fn half has_names hsplit imag indices int ipu is_coalesced is_complex
+    is_conj is_contiguous is_cpu is_cuda is_distributed is_floating_point is_inference is_ipu
+    is_leaf is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized
+    is_same_size is_set_to is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu
+    item itemsize layout long mH mT module_load moveaxis movedim mtia name names narrow nbytes
+    ndim ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor
+    new_zeros numel numpy output_nr permute pin_memory q_per_channel_axis q_per_channel_scales
+    q_per_channel_zero_points q_scale q_zero_point qscheme ravel real record_stream refine_names
+    register_hook register_post_accumulate_grad_hook rename requires_grad reshape reshape_as
+    resize resolve_conj resolve_neg retain_grad retains_grad row_indices select set shape
+    share_memory short size sparse_dim split split_with_sizes squeeze storage storage_offset
+    storage_type stride swapaxes swapdims t tensor_split to tolist transpose type type_as unbind
+    unflatten unfold unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze untyped_storage
+    values view view_as volatile vsplit xpu zero
 """
 _COMPUTING = """
     __abs__ __add__ __and__ __contains__ __div__ __eq__ __floordiv__ __ge__ __gt__ __iadd__

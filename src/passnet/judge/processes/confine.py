@@ -20,6 +20,9 @@ _NUMBERS = {"open_tree": 428, "move_mount": 429, "mount_setattr": 442}
 """System calls that are younger than many C libraries; the numbers are those of all machines that
 Debian and torch are made for."""
 
+OF_THE_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+"""What is no process's in /proc, and can be written to."""
+
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _LINKS = {"fd": "", "stdin": "0", "stdout": "1", "stderr": "2"}
 
@@ -59,6 +62,12 @@ def _confine(
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
     _restrict("/", _READ_ONLY | _NO_DEVICES)
     folders |= {path: _copy(path) for path in shown}  # restricted as what they are copied from
+    if kept_devices:  # CUDA gives its threads names, and for that writes to /proc/self/task
+        paths = [f"/proc/{name}" for name in OF_THE_KERNEL if Path("/proc", name).exists()]
+        restricted = {path: _copy(path) for path in paths}
+        _set_attributes("/proc", 0, _READ_ONLY)
+        for path, tree in restricted.items():
+            _place(tree, path)
 
     _mount("tmpfs", "/dev", "size=64k,mode=755")
     Path("/dev/shm").mkdir()
@@ -98,7 +107,11 @@ def _place(tree: int, path: str) -> None:
 
 def _restrict(path: str, attributes: int) -> None:
     """Set attributes of all that is mounted at and below a path."""
-    record = (ctypes.c_uint64 * 4)(attributes)
+    _set_attributes(path, attributes, 0)
+
+
+def _set_attributes(path: str, new: int, cleared: int) -> None:
+    record = (ctypes.c_uint64 * 4)(new, cleared)
     _call("mount_setattr", path, _AT_FDCWD, os.fsencode(path), _AT_RECURSIVE, record, 32)
 
 

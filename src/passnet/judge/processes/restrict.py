@@ -28,7 +28,7 @@ _NONE_OF_A_KERNEL = (
     # what several sandboxes share
     "keyctl", "add_key", "request_key", "inotify_init", "inotify_init1", "fanotify_init",
     # see _CONTINUE
-    "timer_create", "mq_notify", "setpgid", "seccomp",
+    "timer_create", "mq_notify", "seccomp",
     "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig",
     "fsmount", "fspick", "mount_setattr", "unshare", "setns",
 )  # fmt: skip
@@ -57,7 +57,7 @@ _YOUNG = {"cachestat": 451}
 
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _LANDLOCK_VERSION, _LANDLOCK_BENEATH = 1, 1
-_LANDLOCK_READ, _LANDLOCK_REFER = 1 << 2, 1 << 13
+_LANDLOCK_WRITE, _LANDLOCK_READ, _LANDLOCK_REFER = 1 << 1, 1 << 2, 1 << 13
 _FIRST_WITH_REFER = 2
 
 _OWN_FILES = (
@@ -113,6 +113,7 @@ def _rules(may_lock: bool) -> Iterator[_Rule]:
         yield name, errno.EPERM, {}
     for command in _SIGNALS_BY_FILE:
         yield "fcntl", errno.EPERM, {1: (_ALL, command)}
+    yield "setpgid", 0, {}  # ninja, which builds torch's extensions, starts compilers with it
     if not may_lock:
         yield "flock", 0, {}
         for command in _LOCKS:
@@ -135,7 +136,8 @@ def _rules(may_lock: bool) -> Iterator[_Rule]:
 
 def restrict_proc() -> None:
     """Refuse this process and all that it starts to read what is in /proc of any process, but for
-    some files of its own.
+    some files of its own, and to write to anything in /proc but for files of its own threads, to
+    which CUDA writes their names.
 
     Raises:
         OSError: the kernel has no Landlock, or one that would forbid to move files too.
@@ -143,17 +145,18 @@ def restrict_proc() -> None:
     version = _landlock(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if version < _FIRST_WITH_REFER:
         raise OSError(errno.ENOSYS, "Landlock of this kernel is too old (5.19 is needed)")
-    handled = ctypes.c_uint64(_LANDLOCK_READ | _LANDLOCK_REFER)
+    handled = ctypes.c_uint64(_LANDLOCK_WRITE | _LANDLOCK_READ | _LANDLOCK_REFER)
     rules = _landlock(_LANDLOCK_CREATE, ctypes.byref(handled), ctypes.sizeof(handled), 0)
     _allow(rules, Path("/"), _LANDLOCK_REFER)
     for path in Path("/").iterdir():
         if path.name != "proc":
-            _allow(rules, path, _LANDLOCK_READ)
+            _allow(rules, path, _LANDLOCK_READ | _LANDLOCK_WRITE)
     for path in Path("/proc").iterdir():
         if not path.name.isdecimal() and path.name not in ("self", "thread-self"):
             _allow(rules, path, _LANDLOCK_READ)
     for name in _OWN_FILES:
         _allow(rules, Path("/proc/self", name), _LANDLOCK_READ)
+    _allow(rules, Path("/proc/self/task"), _LANDLOCK_WRITE)
     _landlock(_LANDLOCK_RESTRICT, rules, 0)
     os.close(rules)
 

@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias
 
 from passnet.errors import InputError
 from passnet.jobs.python import python_command, python_environment
+from passnet.judge.processes.confine import OF_THE_KERNEL
 
 SandboxName: TypeAlias = Literal["bubblewrap", "unshare", "none"]
 
@@ -148,7 +149,12 @@ def _bubblewrap(
     ]  # fmt: skip
     for device in devices:
         words += ["--dev-bind", str(device), str(device)]
-    words += ["--remount-ro", "/proc", "--remount-ro", "/dev"]
+    words += ["--remount-ro", "/dev"]
+    if devices:  # CUDA gives its threads names, and for that writes to /proc/self/task
+        for name in OF_THE_KERNEL:
+            words += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
+    else:
+        words += ["--remount-ro", "/proc"]
     for path in _PRIVATE:
         words += ["--size", str(PRIVATE_BYTES), "--tmpfs", path]
     for path in shown:

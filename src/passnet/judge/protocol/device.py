@@ -45,11 +45,11 @@ def first_gpu() -> str:
 
 def device_environment(device: str) -> dict[str, str]:
     """Variables of the environment for a parent of workers."""
-    if kind_of(device) == "cpu":
-        return {"CUDA_VISIBLE_DEVICES": ""}
-    visible_gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
     # To ask through NVML makes no CUDA context, which the forks of the parent could not use.
     variables = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    if kind_of(device) == "cpu":
+        return variables | {"CUDA_VISIBLE_DEVICES": ""}
+    visible_gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
     return variables | ({} if visible_gpus is None else {"CUDA_VISIBLE_DEVICES": visible_gpus})
 
 

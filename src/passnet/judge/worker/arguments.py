@@ -54,6 +54,10 @@ class _SharedArguments:
     def settle_slot(self, number: int) -> None:
         """Let the judge see what a call made of the arguments of a slot."""
 
+    def drop_slots(self) -> None:
+        """Let go of the arguments of bursts."""
+        self.slots = []
+
 
 class _DeviceArguments:
     """Arguments in the memory of a device ("cuda", or `STAGED`), one copy for all sets; used as
@@ -63,6 +67,7 @@ class _DeviceArguments:
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, device: str) -> None:
         self._hosts = _host_arguments(layouts, memory)
         self._host_slots: list[list[Any]] = []
+        self._pinned_slots: PinnedMemory | None = None
         self.slots: list[list[Any]] = []
         self._device = torch.device("cpu" if device == STAGED else device)
         self._mine = _copies(self._hosts[0], self._device)
@@ -70,7 +75,7 @@ class _DeviceArguments:
         self._flushed: torch.Tensor | None = None
         if device != STAGED:
             self.wait = torch._C._cuda_synchronize  # bound here, before any candidate's code
-            pin(memory)
+            PinnedMemory(memory)  # as long as this process lives
             num_bytes = FLUSHED_SHARE * torch.cuda.get_device_properties(self._device).L2_cache_size
             self._flushed = torch.empty(num_bytes, dtype=torch.uint8, device=self._device)
             self._forget = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
@@ -84,7 +89,7 @@ class _DeviceArguments:
 
     def place_slots(self, layouts: Sequence[InputLayout], memory: mmap.mmap) -> tuple[int, ...]:
         if self.wait is not None:
-            pin(memory)
+            self._pinned_slots = PinnedMemory(memory)
         self._host_slots = _host_arguments(layouts, memory)
         self.slots = [_copies(hosts, self._device) for hosts in self._host_slots]
         return tuple(
@@ -103,6 +108,11 @@ class _DeviceArguments:
 
     def settle_slot(self, number: int) -> None:
         self._copy(self.slots[number], self._host_slots[number])
+
+    def drop_slots(self) -> None:
+        if self._pinned_slots is not None:
+            self._pinned_slots.release()
+        self._pinned_slots, self._host_slots, self.slots = None, [], []
 
     def _copy(self, sources: Sequence[Any], targets: Sequence[Any]) -> None:
         _copy(sources, targets)
@@ -185,15 +195,33 @@ def copy_out(outputs: Sequence[Any], memory: mmap.mmap) -> None:
             position = aligned(position + output.numel() * output.element_size())
 
 
-def pin(memory: mmap.mmap) -> None:
-    """Lock shared memory, so that a GPU copies to and from it at full speed.
+class PinnedMemory:
+    """Shared memory that is locked, so that a GPU copies to and from it at full speed. Where that
+    is not allowed, copies are slower.
 
-    Where that is not allowed, copies are slower.
+    It has to be released before it is unmapped: what is mapped at its address next would count as
+    locked already.
     """
-    address = torch.frombuffer(memory, dtype=torch.uint8).data_ptr()
-    runtime: Any = torch.cuda.cudart()
+
+    def __init__(self, memory: mmap.mmap) -> None:
+        runtime: Any = torch.cuda.cudart()
+        self._runtime = runtime
+        self._address = torch.frombuffer(memory, dtype=torch.uint8).data_ptr()
+        self._is_locked = not int(runtime.cudaHostRegister(self._address, len(memory), 0))
+        if not self._is_locked:
+            _forget_error()
+
+    def release(self) -> None:
+        """Unlock it."""
+        if self._is_locked and int(self._runtime.cudaHostUnregister(self._address)):
+            _forget_error()
+        self._is_locked = False
+
+
+def _forget_error() -> None:
+    """Let CUDA forget that a call failed: the next launch of a kernel would fail for it."""
     with suppress(RuntimeError):
-        torch.cuda.check_error(runtime.cudaHostRegister(address, len(memory), 0))
+        torch.ones(1, device="cuda")
 
 
 def _argument(layout: InputLayout, memory: mmap.mmap, number: int) -> Any:

@@ -171,11 +171,12 @@ def continue_itself(_: dict[str, Any]) -> bool:
     with suppress(OSError):  # at the end of a terminal
         fcntl.ioctl(os.open("/dev/ptmx", os.O_RDWR), unlock, struct.pack("i", 0))
         return True
+    child = _child()
     return (
         _call("kill", os.getpid(), number)
         or _call("prctl", death_signal, ctypes.c_ulong(number), 0, 0, 0)
         or _call("timer_create", 1, event, ctypes.byref(ctypes.c_void_p()))
-        or _call("setpgid", _child(), 0)
+        or (_call("setpgid", child, 0) and os.getpgid(child) == child)
     )
 
 

@@ -47,9 +47,9 @@ from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.worker.aoti_package import packaged
 from passnet.judge.worker.arguments import (
     FencedArguments,
+    PinnedMemory,
     WorkerArguments,
     copy_out,
-    pin,
     place_arguments,
 )
 from passnet.judge.worker.float64 import run_exact
@@ -261,8 +261,9 @@ class _Worker:
             _map(fd, num_bytes) for fd, num_bytes in zip(fds, request.num_bytes, strict=True)
         )
         delivery = more[0] if more else None
+        pinned = None
         if delivery is not None and placement.wait is not None:
-            pin(delivery)
+            pinned = PinnedMemory(delivery)
         addresses = placement.place_slots(request.slots, slot_memory)
         words, call, slots = ControlPage(page).words, self._call, placement.slots
         wait, stand_still, sleep = placement.wait, self.stand_still, time.sleep
@@ -323,6 +324,9 @@ class _Worker:
                 words[ControlPage.DONE] = words[ControlPage.GO]
         finally:
             gc.enable()
+            placement.drop_slots()
+            if pinned is not None:
+                pinned.release()
 
     def _observed(self) -> tuple[Observed, ...]:
         return tuple(

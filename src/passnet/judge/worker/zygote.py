@@ -17,6 +17,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 from passnet.jobs.lifetime import end_with_parent
 from passnet.judge.processes.restrict import restrict_calls, restrict_proc
@@ -83,18 +84,22 @@ def warm_up(device: str) -> str:
     use.
     """
     import torch
-    import torch._dynamo
-    import torch._inductor.compile_fx
-    import torch._inductor.config
-    import torch.fx
-    import torch.hub
 
-    import passnet.judge.worker.worker
-    import passnet.passes.backend
-    import passnet.passes.cpp
-    import passnet.passes.custom_op  # noqa: F401
-    from passnet.passes.example_values import note_example_values
-    from passnet.passes.pattern import make_pattern
+    # The judge has found the device. What is imported asks for it too, and NVML, which knows it
+    # without a CUDA context, starts a thread.
+    with patch.object(torch.cuda, "is_available", lambda: kind_of(device) == "cuda"):
+        import torch._dynamo
+        import torch._inductor.compile_fx
+        import torch._inductor.config
+        import torch.fx
+        import torch.hub
+
+        import passnet.judge.worker.worker
+        import passnet.passes.backend
+        import passnet.passes.cpp
+        import passnet.passes.custom_op  # noqa: F401
+        from passnet.passes.example_values import note_example_values
+        from passnet.passes.pattern import make_pattern
 
     # A fork must not find threads: Inductor would start a pool of compilers, and the progress bar
     # of the interpreter that it traces with, a monitor of itself.
