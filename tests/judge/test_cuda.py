@@ -36,12 +36,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that candidates can see."""
-    return tmp_path_factory.mktemp("passes")
-
-
-@pytest.fixture(scope="module")
 def parents() -> Iterator[ParentPool]:
     with ParentPool(sandbox=find_sandbox(), device="cuda") as made:
         yield made

@@ -121,12 +121,6 @@ def test_without_a_compiler_there_is_no_fence(monkeypatch: pytest.MonkeyPatch) -
         fence_library.cache_clear()
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that candidates can see for as long as their parent of workers lives."""
-    return tmp_path_factory.mktemp("passes")
-
-
 def judged(parents: ParentPool, root: Path, body: str) -> Trial:
     passes = write_passes(Path(tempfile.mkdtemp(dir=root)), body)
     candidate = Candidate("passes", "passes", str(passes), "direct", root=str(root))

@@ -29,12 +29,6 @@ def parents() -> Iterator[ParentPool]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that candidates can see for as long as their parent of workers lives."""
-    return tmp_path_factory.mktemp("passes")
-
-
 @pytest.fixture
 def tmp_path(root: Path) -> Path:
     return Path(tempfile.mkdtemp(dir=root))

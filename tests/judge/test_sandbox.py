@@ -43,11 +43,6 @@ everywhere = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("passes")
-
-
-@pytest.fixture(scope="module")
 def pool(request: pytest.FixtureRequest) -> Iterator[ParentPool]:
     os.environ["PASSNET_TEST_SECRET"] = "a secret of the judge"
     with ParentPool(sandbox=works(request.param)) as made:

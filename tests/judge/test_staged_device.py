@@ -48,12 +48,6 @@ class GraphModule(torch.nn.Module):
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that candidates can see."""
-    return tmp_path_factory.mktemp("passes")
-
-
-@pytest.fixture(scope="module")
 def parents() -> Iterator[ParentPool]:
     with ParentPool(sandbox=find_sandbox(), device=STAGED) as made:
         yield made
