@@ -29,7 +29,7 @@ from tests.agent.triton_graphs import FORMS, compiler_for, folder_of, graph
 from tests.graph.programs import graph_of, program_of
 from tests.passes.assembled import run_assembled
 from tests.passes.interpreted import Job, Result, job, run_interpreted
-from tests.passes.test_triton_examples import SMALL, small_graphs
+from tests.passes.small_graphs import SMALL, small_graphs
 
 pytest.importorskip("triton", reason="triton is not installed")
 pytestmark = pytest.mark.xdist_group("triton")  # the processes that interpret run once
