@@ -33,11 +33,12 @@ def test_each_gpu_has_a_lock_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_workers_of_the_cpu_see_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
-    assert device_environment("cpu")["CUDA_VISIBLE_DEVICES"] == ""
+    by_nvml = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    assert device_environment("cpu") == {**by_nvml, "CUDA_VISIBLE_DEVICES": ""}
     assert device_environment("cuda")["CUDA_VISIBLE_DEVICES"] == "2"
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     # Without NVML, to ask whether there is a GPU makes a context, which no fork can use.
-    assert device_environment("cuda") == {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    assert device_environment("cuda") == by_nvml
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "unshare"])
@@ -107,7 +108,7 @@ def test_arguments_of_bursts_are_unlocked_when_bursts_are_over(
     layouts = (InputLayout("float32", (4,), (0, 64)),)
     placement = arguments._DeviceArguments(layouts, mmap.mmap(-1, 4096), STAGED)
     placement.wait = lambda: None  # as on a GPU
-    placement.place_slots(layouts, mmap.mmap(-1, 4096))
-    assert len(placement.slots) == 2 and runtime.locked
+    placement.place_slots(layouts, mmap.mmap(-1, 4096), mmap.mmap(-1, 4096))
+    assert len(placement.slots) == 2 and len(runtime.locked) == 2
     placement.drop_slots()
     assert not placement.slots and not runtime.locked

@@ -1,6 +1,5 @@
 """How accurate outputs are beside eager torch's, and what that tells."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,11 +26,6 @@ SETTINGS = JudgeSettings(timing=None)
 def parents() -> Iterator[ParentPool]:
     with ParentPool() as made:
         yield made
-
-
-@pytest.fixture
-def tmp_path(root: Path) -> Path:
-    return Path(tempfile.mkdtemp(dir=root))
 
 
 def trial_of(parents: ParentPool, folder: Path, line: str, body: str, dtype: str) -> Trial:
@@ -85,10 +79,10 @@ CASES = {
 
 
 @pytest.mark.parametrize("claim", some_slow(CASES, 1))
-def test_loss_of_precision_is_named(claim: str, parents: ParentPool, tmp_path: Path) -> None:
+def test_loss_of_precision_is_named(claim: str, parents: ParentPool, place: Path) -> None:
     line, body, expected, is_wrong = CASES[claim]
     body = f"def replacement(x):\n    return {body}\n"
-    trial = trial_of(parents, tmp_path / "it", line, body, "float32")
+    trial = trial_of(parents, place / "it", line, body, "float32")
     assert trial.status == "ok" and trial.speedup is None
     assert names(trial) == expected, (trial.findings, trial.error)
     assert (trial.smallest_t is None) == is_wrong, trial.error
@@ -97,10 +91,10 @@ def test_loss_of_precision_is_named(claim: str, parents: ParentPool, tmp_path: P
 
 
 def test_rounding_in_bfloat16_is_no_downgrade_of_a_bfloat16_graph(
-    parents: ParentPool, tmp_path: Path
+    parents: ParentPool, place: Path
 ) -> None:
     body = "def replacement(x):\n    return torch.tanh(x.float()).bfloat16()\n"
-    trial = trial_of(parents, tmp_path / "it", "torch.tanh(x)", body, "bfloat16")
+    trial = trial_of(parents, place / "it", "torch.tanh(x)", body, "bfloat16")
     assert trial.smallest_t == -10 and not names(trial)
 
 

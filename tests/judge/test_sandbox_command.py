@@ -77,7 +77,7 @@ def test_a_private_folder_is_private_even_where_it_is_to_be_seen(
 
 
 WRITER = """
-import os, sys, threading
+import os, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 import restrict

@@ -43,8 +43,12 @@ class _SharedArguments:
     def settle(self, number: int) -> None:
         """Let the judge see what a call made of the arguments of a set."""
 
-    def place_slots(self, layouts: Sequence[InputLayout], memory: mmap.mmap) -> tuple[int, ...]:
-        """Get the arguments of bursts ready; where they lie, nothing if the judge knows."""
+    def place_slots(
+        self, layouts: Sequence[InputLayout], memory: mmap.mmap, delivery: mmap.mmap | None
+    ) -> tuple[int, ...]:
+        """Get the arguments of bursts ready, and the memory that outputs are delivered to, if there
+        is one; where the arguments lie, nothing if the judge knows.
+        """
         self.slots = _host_arguments(layouts, memory)
         return ()
 
@@ -55,7 +59,7 @@ class _SharedArguments:
         """Let the judge see what a call made of the arguments of a slot."""
 
     def drop_slots(self) -> None:
-        """Let go of the arguments of bursts."""
+        """Let go of the memory of bursts."""
         self.slots = []
 
 
@@ -67,7 +71,7 @@ class _DeviceArguments:
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, device: str) -> None:
         self._hosts = _host_arguments(layouts, memory)
         self._host_slots: list[list[Any]] = []
-        self._pinned_slots: PinnedMemory | None = None
+        self._pinned: list[PinnedMemory] = []
         self.slots: list[list[Any]] = []
         self._device = torch.device("cpu" if device == STAGED else device)
         self._mine = _copies(self._hosts[0], self._device)
@@ -87,9 +91,11 @@ class _DeviceArguments:
     def settle(self, number: int) -> None:
         self._copy(self._mine, self._hosts[number])
 
-    def place_slots(self, layouts: Sequence[InputLayout], memory: mmap.mmap) -> tuple[int, ...]:
+    def place_slots(
+        self, layouts: Sequence[InputLayout], memory: mmap.mmap, delivery: mmap.mmap | None
+    ) -> tuple[int, ...]:
         if self.wait is not None:
-            self._pinned_slots = PinnedMemory(memory)
+            self._pinned = [PinnedMemory(each) for each in (memory, delivery) if each is not None]
         self._host_slots = _host_arguments(layouts, memory)
         self.slots = [_copies(hosts, self._device) for hosts in self._host_slots]
         return tuple(
@@ -110,9 +116,9 @@ class _DeviceArguments:
         self._copy(self.slots[number], self._host_slots[number])
 
     def drop_slots(self) -> None:
-        if self._pinned_slots is not None:
-            self._pinned_slots.release()
-        self._pinned_slots, self._host_slots, self.slots = None, [], []
+        for pinned in self._pinned:
+            pinned.release()
+        self._pinned, self._host_slots, self.slots = [], [], []
 
     def _copy(self, sources: Sequence[Any], targets: Sequence[Any]) -> None:
         _copy(sources, targets)

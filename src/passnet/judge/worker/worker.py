@@ -47,7 +47,6 @@ from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.worker.aoti_package import packaged
 from passnet.judge.worker.arguments import (
     FencedArguments,
-    PinnedMemory,
     WorkerArguments,
     copy_out,
     place_arguments,
@@ -261,10 +260,7 @@ class _Worker:
             _map(fd, num_bytes) for fd, num_bytes in zip(fds, request.num_bytes, strict=True)
         )
         delivery = more[0] if more else None
-        pinned = None
-        if delivery is not None and placement.wait is not None:
-            pinned = PinnedMemory(delivery)
-        addresses = placement.place_slots(request.slots, slot_memory)
+        addresses = placement.place_slots(request.slots, slot_memory, delivery)
         words, call, slots = ControlPage(page).words, self._call, placement.slots
         wait, stand_still, sleep = placement.wait, self.stand_still, time.sleep
         usual, self._outputs = tuple(_as_tuple(self._outputs)), ()
@@ -325,8 +321,6 @@ class _Worker:
         finally:
             gc.enable()
             placement.drop_slots()
-            if pinned is not None:
-                pinned.release()
 
     def _observed(self) -> tuple[Observed, ...]:
         return tuple(

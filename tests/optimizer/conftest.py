@@ -1,0 +1,16 @@
+"""What tests of the optimizer share."""
+
+import pytest
+
+from passnet.optimizer.call_check import call_form
+from tests.optimizer.checks import WAYS
+
+
+@pytest.fixture(params=WAYS)
+def check_of(request):
+    """A function that makes the check of an entry, in C++ and in Python."""
+
+    def make(net, entry):
+        return WAYS[request.param](call_form(net, entry))
+
+    return make

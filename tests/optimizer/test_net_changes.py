@@ -1,0 +1,249 @@
+"""Changes of a net and of its weights are seen at the next call; in C++ and in Python alike."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passnet.optimizer import compiled_check
+from passnet.optimizer.call_check import (
+    Misfit,
+    call_form,
+)
+from tests.optimizer.checks import Anything, X, fits
+from tests.optimizer.hand_made import Net, entry_of
+
+
+def replace_weight(net):
+    net.layers[0].weight = torch.nn.Parameter(net.layers[0].weight.clone())
+
+
+def replace_buffer(net):
+    net.shift = net.shift.clone()
+
+
+def replace_module(net):
+    net.layers[0] = torch.nn.Linear(4, 4)
+
+
+def add_module(net):
+    net.layers.append(torch.nn.ReLU())
+
+
+def assign_state(net):
+    state = {name: value.clone() for name, value in net.state_dict().items()}
+    net.load_state_dict(state, assign=True)
+
+
+def set_data(net):
+    net.layers[0].weight.data = net.layers[0].weight.data.clone()
+
+
+def transpose_data(net):
+    net.layers[0].weight.data = net.layers[0].weight.data.t()
+
+
+def shift_data(net):
+    net.layers[0].bias.data = net.layers[0].bias.data[1:]
+
+
+def reinterpret_data(net):
+    net.shift.data = net.shift.data.view(torch.int32)
+
+
+def rename_parametrised(net):
+    torch.nn.utils.parametrizations.weight_norm(net.layers[0])
+
+
+CHANGES = {
+    "training": (lambda net: net.train(), Misfit.NET),
+    "training of one": (lambda net: net.layers[1].train(), Misfit.NET),
+    "weight": (replace_weight, Misfit.NET),
+    "buffer": (replace_buffer, Misfit.NET),
+    "module": (replace_module, Misfit.NET),
+    "module added": (add_module, Misfit.NET),
+    "assigned": (assign_state, Misfit.NET),
+    "parametrised": (rename_parametrised, Misfit.NET),
+    "attribute": (lambda net: setattr(net, "scale", 2.0), Misfit.NET),
+    "attribute of a module": (lambda net: setattr(net.layers[1], "eps", 1.0), Misfit.NET),
+    "own forward": (lambda net: setattr(net, "forward", lambda x: x), Misfit.NET),
+    "hook": (lambda net: net.layers.register_forward_hook(lambda *_: None), Misfit.NET),
+    "hook before": (lambda net: net.register_forward_pre_hook(lambda *_: None), Misfit.NET),
+    "data": (set_data, Misfit.WEIGHT),
+    "transposed": (transpose_data, Misfit.WEIGHT),
+    "shifted": (shift_data, Misfit.WEIGHT),
+    "reinterpreted": (reinterpret_data, Misfit.WEIGHT),
+    "half": (lambda net: net.half(), Misfit.NET),
+    "shared memory": (lambda net: net.share_memory(), Misfit.WEIGHT),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_change_of_the_net_is_seen(check_of, case):
+    change, misfit = CHANGES[case]
+    net = Net().eval()
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        assert fits(check, X)
+        change(net)
+        assert check((X,), {}) == misfit
+        assert check((X,), {}) == misfit
+
+
+def test_a_change_that_is_undone_is_none(check_of):
+    net = Net().eval()
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        net.train()
+        assert not fits(check, X)
+        net.eval()
+        assert fits(check, X)
+        net.scale = 1.0
+        assert not fits(check, X)
+        net.scale = 0.5
+        assert fits(check, X)
+        handle = net.register_forward_hook(lambda *_: None)
+        assert not fits(check, X)
+        handle.remove()
+        assert fits(check, X)
+        layer, net.layers[0] = net.layers[0], torch.nn.Identity()
+        assert not fits(check, X)
+        net.layers[0] = layer
+        assert fits(check, X)
+
+
+def test_what_compilers_leave_in_a_net_is_no_change(check_of):
+    net = Net().eval()
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        torch.compile(net, backend="eager")
+        net.compile(backend="eager")
+        assert "_compiled_call_impl" in vars(net)
+        if torch.__version__ >= "2.13":
+            assert "_is_torch_compile" in vars(net)
+        found = check((X,), {})
+        assert isinstance(found, list), found
+        net.scale = 1.0
+        assert not fits(check, X)
+
+
+def test_a_weight_that_is_elsewhere_in_its_memory_is_seen(check_of):
+    memory, net = torch.zeros(8), Net().eval()
+    net.shift = memory[:4]
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        assert fits(check, X)
+        net.shift.data = memory[4:]
+        assert check((X,), {}) == Misfit.WEIGHT
+
+
+def test_an_attribute_that_is_made_anew_is_the_same_if_it_is_equal(check_of):
+    net = Net().eval()
+    net.grid, net.sizes, net.kept = torch.arange(3.0), [(1, {"a": 2.0})], object()
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        net.grid, net.sizes = torch.arange(3.0), [(1, {"a": 2.0})]
+        assert fits(check, X)
+        for name, other in {
+            "grid": [torch.arange(3.0) + 1, torch.arange(4.0), torch.arange(3), None],
+            "sizes": [
+                [(1, {"a": 3.0})],
+                [(1, {"b": 2.0})],
+                [(1, {"a": 2.0}), 1],
+                [[1, {"a": 2.0}]],
+            ],
+            "kept": [object()],
+        }.items():
+            before = getattr(net, name)
+            for value in other:
+                setattr(net, name, value)
+                assert check((X,), {}) == Misfit.NET, value
+            setattr(net, name, before)
+            assert fits(check, X)
+        net._buffers = dict(net._buffers)
+        assert check((X,), {}) == Misfit.NET
+
+
+def test_a_hook_of_all_modules_is_seen(check_of):
+    check = check_of(Anything(), entry_of(Anything(), X))
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda *_: None)
+    try:
+        assert check((X,), {}) == Misfit.NET
+    finally:
+        handle.remove()
+    assert fits(check, X)
+
+
+UPDATES = {
+    "copy": lambda net: net.layers[0].weight.copy_(torch.zeros(4, 4)),
+    "add to a buffer": lambda net: net.shift.add_(1),
+    "load": lambda net: net.load_state_dict(Net().state_dict()),
+}
+
+
+@pytest.mark.parametrize("case", UPDATES)
+def test_weights_may_be_updated_in_place_unless_they_are_frozen(check_of, case):
+    net = Net().eval()
+    live, frozen = (check_of(net, entry_of(net, X, is_frozen=each)) for each in (False, True))
+    with torch.no_grad():
+        assert fits(live, X) and fits(frozen, X)
+        UPDATES[case](net)
+        assert fits(live, X) and frozen((X,), {}) == Misfit.FROZEN
+
+
+UNCOUNTED = {
+    **UPDATES,
+    "data": lambda net: net.layers[0].weight.data.mul_(2),
+    "numpy": lambda net: net.shift.numpy().__setitem__(2, 5.0),
+    "the last byte": lambda net: net.shift.view(torch.uint8)[-1:].bitwise_xor_(1),
+    "trade places": lambda net: net.layers[0].weight.data.copy_(net.layers[0].weight.flip(0)),
+    "nan": lambda net: net.layers[1].running_var.data.fill_(float("nan")),
+}
+"""Updates, those that torch does not count too."""
+
+
+@pytest.mark.parametrize("case", UNCOUNTED)
+def test_values_that_are_compared_may_change_and_come_back(check_of, case):
+    net = Net().eval()
+    before = copy.deepcopy(net.state_dict())
+    check = check_of(net, entry_of(net, X, is_frozen=True, compares=True))
+    with torch.no_grad():
+        assert fits(check, X)
+        UNCOUNTED[case](net)
+        assert check((X,), {}) == Misfit.FROZEN and check((X,), {}) == Misfit.FROZEN
+        net.load_state_dict(before)
+        assert fits(check, X)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    size=st.integers(1, 700),
+    places=st.tuples(st.integers(0, 699), st.integers(0, 699)),
+    bits=st.tuples(st.integers(1, 255), st.integers(0, 255)),
+)
+def test_any_change_of_bytes_is_seen_and_its_undoing(size, places, bits):
+    net = torch.nn.Module()
+    net.register_buffer("held", torch.randint(0, 256, (size,), dtype=torch.uint8))
+    entry = entry_of(Anything(), X, is_frozen=True, compares=True)
+    check = compiled_check.compiled_check(
+        call_form(net, replace(entry, weights={"held": net.held}))
+    )
+    assert fits(check, X)
+    before = net.held.clone()
+    for place, changed in zip(places, bits, strict=True):
+        net.held[place % size] ^= changed
+    assert fits(check, X) == torch.equal(net.held, before)
+    net.held[:] = before
+    assert fits(check, X)
+
+
+def test_bytes_of_a_storage_are_compared_once():
+    net = torch.nn.Linear(4, 4).eval()
+    whole = torch.randn(5, 4)
+    net.weight, net.bias = torch.nn.Parameter(whole[:4]), torch.nn.Parameter(whole[4])
+    form = call_form(net, entry_of(net, X, is_frozen=True, compares=True))
+    assert [each.contents.numel() for each in form.storages] == [80]
+    assert not call_form(net, entry_of(net, X, is_frozen=True)).storages
