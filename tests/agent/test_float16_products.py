@@ -15,7 +15,6 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings
 from passnet.mine.cut import inferred_specs
-from passnet.passes.hardware import multiplies_float16
 from passnet.suite.suite import SuiteGraph, Task
 from tests.graph.programs import program_of
 
@@ -119,19 +118,3 @@ def test_the_ops_around_a_product_have_kernels_and_the_strict_rules_leave_it(
         session = Session(task, other)
         compiler_author(session)
     assert "Fused0.py" in session.files and "Float16Product0.py" not in session.files
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("flags\t\t: fpu avx512f avx512_bf16\n", False),
-        ("flags\t\t: fpu avx512f avx512_fp16\n", True),
-        ("Features\t: fp asimd fphp asimdhp\n", True),
-        ("processor\t: 0\n", True),
-    ],
-)
-def test_the_kernel_says_what_a_processor_can(
-    text: str, expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pathlib.Path.read_text", lambda *_, **__: text)
-    assert multiplies_float16.__wrapped__() is expected

@@ -162,6 +162,16 @@ def test_the_reference_is_confined_and_ends_none_of_its_neighbours(pool: ParentP
     assert caught.value.status == "compile_error", "the neighbour answers no more"
 
 
+@pytest.mark.slow
+def test_headers_of_inductor_are_kept_for_the_next_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    with ParentPool(1) as pool:
+        pool.reference().warm_inductor()
+    assert list((tmp_path / "precompiled_headers").glob("*.gch"))
+
+
 INTRUDER = "import os\nopen(os.environ['PASSNET_TEST_MARK'], 'a').write(f'{__name__} ')\n"
 
 

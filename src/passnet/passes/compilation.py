@@ -18,6 +18,7 @@ from pathlib import Path
 
 from passnet.errors import PassError
 from passnet.jobs.cache import cache_folder
+from passnet.passes.hardware import processor_instructions, processor_name
 
 INCLUDE = Path(__file__).parent / "include"
 """Folder of the headers that kernels may include."""
@@ -102,7 +103,7 @@ def _headers_path(compiler: str) -> Path:
 
 def _read_headers() -> tuple[tuple[str, str], ...]:
     """The headers that are read ahead, with the macro that stands before each in generated code."""
-    width = 64 if " avx512f " in _processor() else 32
+    width = 64 if "avx512f" in processor_instructions() else 32
     return (
         ("inductor_kernel.h", "PASSNET_HALF_IN_LOOPS="),
         ("inductor_vector.h", f"PASSNET_VECTOR_BYTES={width}"),
@@ -131,15 +132,5 @@ def _surroundings(compiler: str) -> str:
     headers = [path.read_text(encoding="utf-8") for path in sorted(INCLUDE.glob("*.h"))]
     command = [compiler, "-dumpfullversion", "-dumpmachine"]
     version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    return "\0".join([*headers, *FLAGS, version, _processor()])
-
-
-@cache
-def _processor() -> str:
-    """What the system says of the processor's kind and instructions; nothing where it does not."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
-    except OSError:
-        return ""
-    known = ("model name", "flags", "Features")
-    return "\n".join(line for line in lines if line.startswith(known))
+    processor = (processor_name(), *sorted(processor_instructions()))
+    return "\0".join([*headers, *FLAGS, version, *processor])

@@ -1,7 +1,6 @@
 """What times depend on besides the code: the processor or card, its threads, and torch."""
 
 import platform
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -45,27 +44,50 @@ def this_hardware(num_threads: int = 1, device: str = "cpu") -> Hardware:
 
 
 def processor_name() -> str:
-    """The processor as the system names it."""
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+    """The processor as the system names it, and the numbers of its kind: a virtual machine says no
+    more than "AMD EPYC" of generations that have different instructions.
+    """
+    facts = processor_facts()
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    numbers = [f"{word} {facts[key]}" for key, word in _NUMBERS.items() if key in facts]
+    return f"{name} ({', '.join(numbers)})" if numbers else name
 
+
+_NUMBERS = {
+    "cpu family": "family",
+    "model": "model",
+    "CPU implementer": "implementer",
+    "CPU part": "part",
+}
+"""What tells kinds of processors apart, of x86 and of ARM, as the kernel calls it and as we do."""
 
 FLOAT16_ARITHMETIC = {"avx512_fp16", "amx_fp16", "fphp", "asimdhp"}
 """What the kernel calls it if a processor computes in float16: of x86, and of ARM."""
 
 
-@cache
 def multiplies_float16() -> bool:
     """Whether the processor has arithmetic in float16; where that is not known, it is said to."""
+    instructions = processor_instructions()
+    return not instructions or not FLOAT16_ARITHMETIC.isdisjoint(instructions)
+
+
+def processor_instructions() -> frozenset[str]:
+    """The sets of instructions that the processor has, as the kernel calls them; none where it does
+    not say.
+    """
+    facts = processor_facts()
+    return frozenset((facts.get("flags") or facts.get("Features", "")).split())
+
+
+@cache
+def processor_facts() -> dict[str, str]:
+    """What the system says of the first processor, by its own names; nothing where it does not."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        return True
-    flags = [line for line in text.splitlines() if line.startswith(("flags", "Features"))]
-    return not flags or not FLOAT16_ARITHMETIC.isdisjoint(flags[0].split())
+        return {}
+    lines = (line.partition(":") for line in text.split("\n\n")[0].splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
 
 
 def torch_minor_version() -> str:
