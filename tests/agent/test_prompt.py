@@ -11,17 +11,15 @@ from passnet.agent.files import read_files
 from passnet.agent.prompt import EXAMPLES, PROMPTS, system_prompt, task_prompt
 from passnet.agent.rule_examples import RULE_EXAMPLES, RuleExample
 from passnet.agent.tools import TOOLS
-from passnet.bench.settings import RunSettings
 from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
-from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.passes.compilation import INCLUDE
 from passnet.passes.folder import inspect_folder
 from passnet.score.tolerance import CORRECT_AT
 from passnet.suite.suite import SuiteGraph, Task, load_suite
+from tests.agent.brief import brief_settings
 from tests.judge.folders import PATTERN, small_graph, write_passes
 from tests.passes.assembled import run_assembled
 from tests.passes.interpreted import Job, job, run_interpreted
@@ -29,15 +27,12 @@ from tests.passes.interpreted import Job, job, run_interpreted
 pytestmark = pytest.mark.xdist_group("prompt")
 
 
-def settings(rules: RulesName, device: str = "cpu") -> RunSettings:
-    timing = TimingPlan(seconds=0.01)
-    judge = JudgeSettings(device=device, timing=timing, self_tolerance=1e9, rules=rules)
-    return RunSettings(judge, 1, find_sandbox("auto").name)
-
-
 @pytest.fixture(scope="module")
 def benches() -> Iterator[dict[str, Evaluator]]:
-    with Evaluator(settings("strict"), "direct") as strict, Evaluator(settings("open")) as opened:
+    with (
+        Evaluator(brief_settings(rules="strict"), "direct") as strict,
+        Evaluator(brief_settings(rules="open")) as opened,
+    ):
         yield {"strict": strict, "open": opened}
 
 
@@ -135,7 +130,7 @@ def test_what_the_rules_allow_is_accepted(benches: dict[str, Evaluator]) -> None
 
 
 def test_the_system_prompt_names_what_there_is() -> None:
-    text = system_prompt(settings("strict"), 12)
+    text = system_prompt(brief_settings(rules="strict"), 12)
     assert "You have 12 turns" in text and "$" not in text
     header = (INCLUDE / "passnet_kernel.h").read_text(encoding="utf-8")
     for name in ("bf16", "load", "store", "rounded", "exp", "sigmoid", "silu", "tanh", "erf"):
@@ -144,21 +139,21 @@ def test_the_system_prompt_names_what_there_is() -> None:
 
 
 def test_rules_follow_the_settings() -> None:
-    strict, opened = (system_prompt(settings(rules), 5) for rules in ("strict", "open"))
+    strict, opened = (system_prompt(brief_settings(rules=rules), 5) for rules in ("strict", "open"))
     assert "No operation of torch computes" in strict
     assert "No operation of torch computes" not in opened and "are allowed" in opened
     assert "not shown" not in strict
 
 
 def test_a_device_is_told_of_its_language_with_an_example_in_it() -> None:
-    text = system_prompt(settings("strict", "cuda"), 5)
+    text = system_prompt(brief_settings(rules="strict", device="cuda"), 5)
     assert "Triton" in text and "passnet_kernel.h" not in text
     assert "def add_relu_kernel(x_ptr" in text and "$" not in text
 
 
 def test_the_task_is_told_once_with_its_variants_as_a_table() -> None:
     task = next(task for task in load_suite("demo").tasks if task.name == "residual_layer_norm")
-    text = task_prompt(task, settings("strict"))
+    text = task_prompt(task, brief_settings(rules="strict"))
     assert text.count("torch.nn.functional.layer_norm(") == 1
     assert (
         len([line for line in text.splitlines() if line.startswith("| ")]) == len(task.graphs) + 1

@@ -18,7 +18,7 @@ from passnet.agent.settings import SEARCH_TURNS
 from passnet.cli.options import attempt_limits
 from passnet.records.serialise import read_lines
 from passnet.suite.suite import SuiteGraph, Task
-from tests.agent.test_compiler_author import settings
+from tests.agent.brief import brief_settings
 from tests.bench.runs import passnet, write_small_suite
 from tests.graph.programs import graph_of, program_of
 
@@ -37,7 +37,7 @@ TASK = Task(
 
 
 def test_a_search_stays_within_its_budget_and_submits_its_best() -> None:
-    with Evaluator(settings(), "direct") as bench:
+    with Evaluator(brief_settings(0.05, rules="strict"), "direct") as bench:
         session = Session(TASK, bench)
         search_author(session, seed=1, budget=4)
     assert session.is_submitted and len(session.evaluations) <= 4

@@ -10,12 +10,10 @@ from passnet.agent.attempt import Evaluation, VariantResult, num_flips
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.observations import evaluation_text, variant_result
 from passnet.agent.session import Session, task_score
-from passnet.bench.settings import RunSettings
 from passnet.judge.findings import Finding
-from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.trial import Trial
 from passnet.suite.suite import Task
+from tests.agent.brief import brief_settings
 from tests.judge.folders import GOOD, PATTERN, small_graph
 
 pytestmark = pytest.mark.xdist_group("agent")
@@ -27,15 +25,9 @@ TASK = Task("add_relu", GRAPHS)
 LIST = "sorted_output_pass_rule_names.json"
 
 
-def settings(**judge: object) -> RunSettings:
-    timing = TimingPlan(seconds=0.01)
-    judge_settings = JudgeSettings(timing=timing, self_tolerance=1e9, **judge)  # type: ignore[arg-type]
-    return RunSettings(judge_settings, 1, find_sandbox("auto").name)
-
-
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Evaluator]:
-    with Evaluator(settings(), "direct") as evaluator:
+    with Evaluator(brief_settings(), "direct") as evaluator:
         yield evaluator
 
 
@@ -105,7 +97,7 @@ def test_a_correct_state_that_could_not_be_timed_is_kept_and_says_so() -> None:
     fast = Evaluation(1, {}, (variant_result(right, "/root"),), task_score([right]), 1.0, 0.1)
     assert busy.score is None and busy.is_passing and failed.score is not None
     for guarded in (False, True):
-        session = Session(TASK, Evaluator(settings()), is_guarded=guarded)
+        session = Session(TASK, Evaluator(brief_settings()), is_guarded=guarded)
         session.evaluations = [failed, busy, failed]
         assert session.best == 1
         assert session.call("submit", "") == (
@@ -123,7 +115,7 @@ def test_a_state_that_was_timed_on_some_graphs_alone_has_won_if_all_are_correct(
     right = Trial("add_relu", "add_relu-1", "passes", "ok", smallest_t=-5, speedup=1.5)
     trials = [right, unstable(replace(right, graph="add_relu-2"))]
     variants = tuple(variant_result(trial, "/root") for trial in trials)
-    session = Session(TASK, Evaluator(settings()), is_guarded=True)
+    session = Session(TASK, Evaluator(brief_settings()), is_guarded=True)
     session.evaluations = [Evaluation(1, {}, variants, task_score(trials), 1.0, 0.1)]
     assert session.best == 0 and task_score(trials) == task_score(trials[:1])
     off = replace(trials[1], smallest_t=1)
