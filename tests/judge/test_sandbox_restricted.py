@@ -167,9 +167,14 @@ def test_headers_of_inductor_are_kept_for_the_next_judge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    headers = tmp_path / "precompiled_headers"
+    half = headers / "half.h.gch"
+    (headers / "half.h_CxxBuild").mkdir(parents=True)
+    half.write_bytes(b"as a compiler leaves it that is ended")
     with ParentPool(1) as pool:
         pool.reference().warm_inductor()
-    assert list((tmp_path / "precompiled_headers").glob("*.gch"))
+    assert list(headers.glob("*.gch")) and not half.exists()
+    assert not list(headers.glob("*_CxxBuild"))
 
 
 INTRUDER = "import os\nopen(os.environ['PASSNET_TEST_MARK'], 'a').write(f'{__name__} ')\n"

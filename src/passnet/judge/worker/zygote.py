@@ -10,6 +10,7 @@ import ctypes
 import gc
 import os
 import resource
+import shutil
 import signal
 import socket
 import sys
@@ -147,6 +148,10 @@ def _keep_headers(codecache: ModuleType) -> None:
     folder = Path(codecache.cache_dir(), "precompiled_headers")
     codecache._HEADER_DIR = str(folder)
     codecache._HEADER_LOCK_DIR = str(folder / "locks")
+    # Of a judge that was ended while it compiled: compilers pass over half a header in silence.
+    for unfinished in folder.glob("*_CxxBuild"):
+        Path(str(unfinished).removesuffix("_CxxBuild") + ".gch").unlink(missing_ok=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _larger_example(value):  # type: ignore[no-untyped-def]
