@@ -1,9 +1,9 @@
 """A small form of a suite: the same tasks with a few graphs each, to be judged in a few hours.
 
-Run it with `python recipes/passbench_small.py SUITE OUT [NUM_GRAPHS]`, by default two graphs a
-task: `python recipes/passbench_small.py passbench-v1 suites/passbench-v1-small.parquet`. Of each
-task dtypes take turns, in the order of a hash of the graphs' names, so that the graphs of a task
-differ in dtype where they can, and that nobody chose them.
+Run it with `python recipes/passbench_small.py SUITE OUT [NUM_GRAPHS]`, by default one graph a task:
+`python recipes/passbench_small.py passbench-v1 suites/passbench-v1-small.parquet`. Graphs come in
+the order of a hash of their names, so that nobody chose them; of several in a task dtypes take
+turns.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from pathlib import Path
 from passnet.suite.balance import turns
 from passnet.suite.suite import SuiteGraph, Task, load_suite, make_suite, write_suite
 
-NUM_GRAPHS = 2
+NUM_GRAPHS = 1
 
 
 def some_graphs(task: Task, num_graphs: int) -> list[SuiteGraph]:
