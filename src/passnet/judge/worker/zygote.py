@@ -146,8 +146,7 @@ def _keep_headers(codecache: ModuleType) -> None:
     (torch 2.13).
     """
     folder = Path(codecache.cache_dir(), "precompiled_headers")
-    codecache._HEADER_DIR = str(folder)
-    codecache._HEADER_LOCK_DIR = str(folder / "locks")
+    vars(codecache).update(_HEADER_DIR=str(folder), _HEADER_LOCK_DIR=str(folder / "locks"))
     # Of a judge that was ended while it compiled: compilers pass over half a header in silence.
     for unfinished in folder.glob("*_CxxBuild"):
         Path(str(unfinished).removesuffix("_CxxBuild") + ".gch").unlink(missing_ok=True)
