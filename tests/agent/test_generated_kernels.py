@@ -10,7 +10,7 @@ from passnet.agent.authors.inductor_code import generate
 from passnet.agent.authors.lowered_ranges import GraphLowering
 from passnet.errors import AuthorError
 from passnet.graph.build import build
-from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.spec import Graph
 from passnet.passes import cpp
 from tests.agent.generated import NORM, SILU, run, specs
 from tests.graph.programs import graph_of, program_of
@@ -224,8 +224,8 @@ def test_what_is_interpolated_lies_in_memory_as_eager_torchs_does(batch: int, mo
 def test_a_kernel_that_meets_an_index_out_of_bounds_raises_an_error(threads: int) -> None:
     """With two threads too, whose loops no error can leave: such a kernel keeps to one."""
     program = program_of("x = torch.nn.functional.embedding(b, a)", "y = x * 2.0", returns="(y,)")
-    specs = (TensorSpec("a", (8, 512), "float32"), TensorSpec("b", (256,), "int64"))
-    lowering = GraphLowering(Graph(program, specs), "lookup")
+    graph = Graph(program, specs(a=((8, 512), "float32"), b=((256,), "int64")))
+    lowering = GraphLowering(graph, "lookup")
     options = (("cpp.threads", threads),)
     [span] = lowering.largest(options)
     lowered = lowering.lowered(span, options)

@@ -14,15 +14,13 @@ from passnet.agent.authors.search import search_author
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.files import write_files
 from passnet.agent.session import Session
-from passnet.bench.settings import RunSettings
 from passnet.errors import AuthorError
 from passnet.graph.build import build
 from passnet.graph.spec import Graph, Program, TensorSpec
-from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.passes.backend import compile_graph, loaded_passes
 from passnet.passes.folder import LIST_FILE
 from passnet.suite.suite import SuiteGraph, Task
+from tests.agent.brief import brief_settings
 from tests.graph.programs import graph_of, program_of
 
 pytestmark = pytest.mark.xdist_group("agent")
@@ -111,8 +109,7 @@ def test_a_graph_with_a_kernel_of_its_own_is_not_one_of_calls() -> None:
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Evaluator]:
-    judge = JudgeSettings(timing=TimingPlan(seconds=0.05), self_tolerance=1e9, rules="open")
-    with Evaluator(RunSettings(judge, 1, find_sandbox("auto").name), "direct") as evaluator:
+    with Evaluator(brief_settings(0.05, rules="open"), "direct") as evaluator:
         yield evaluator
 
 

@@ -7,15 +7,13 @@ import pytest
 
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.session import Session
-from passnet.bench.settings import RunSettings
 from passnet.errors import AuthorError, InputError
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.suite.suite import SuiteGraph, Task
 from passnet.train import author
 from passnet.train.author import program_of_name, trained_author
 from passnet.train.loops.prompt import Prompt
+from tests.agent.brief import brief_settings
 from tests.graph.programs import program_of
 
 pytestmark = pytest.mark.xdist_group("agent")
@@ -39,8 +37,7 @@ class KnownAnswers:
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Evaluator]:
-    judge = JudgeSettings(timing=TimingPlan(seconds=0.05), self_tolerance=1e9, rules="strict")
-    with Evaluator(RunSettings(judge, 1, find_sandbox("auto").name), "direct") as evaluator:
+    with Evaluator(brief_settings(0.05, rules="strict"), "direct") as evaluator:
         yield evaluator
 
 

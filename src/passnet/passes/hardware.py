@@ -43,23 +43,24 @@ def this_hardware(num_threads: int = 1, device: str = "cpu") -> Hardware:
     return Hardware(device, name, num_threads, torch_minor_version())
 
 
-def processor_name() -> str:
-    """The processor as the system names it, and the numbers of its kind: a virtual machine says no
-    more than "AMD EPYC" of generations that have different instructions.
-    """
-    facts = processor_facts()
-    name = facts.get("model name") or platform.processor() or platform.machine()
-    numbers = [f"{word} {facts[key]}" for key, word in _NUMBERS.items() if key in facts]
-    return f"{name} ({', '.join(numbers)})" if numbers else name
-
-
-_NUMBERS = {
+_KIND_NUMBERS = {
     "cpu family": "family",
     "model": "model",
     "CPU implementer": "implementer",
     "CPU part": "part",
 }
 """What tells kinds of processors apart, of x86 and of ARM, as the kernel calls it and as we do."""
+
+
+def processor_name() -> str:
+    """The processor as the system names it, and the numbers of its kind: a virtual machine says no
+    more than "AMD EPYC" of generations that have different instructions.
+    """
+    facts = processor_facts()
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    numbers = [f"{word} {facts[key]}" for key, word in _KIND_NUMBERS.items() if key in facts]
+    return f"{name} ({', '.join(numbers)})" if numbers else name
+
 
 FLOAT16_ARITHMETIC = {"avx512_fp16", "amx_fp16", "fphp", "asimdhp"}
 """What the kernel calls it if a processor computes in float16: of x86, and of ARM."""

@@ -18,7 +18,6 @@ import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from unittest.mock import patch
 
 from passnet.jobs.lifetime import end_with_parent
@@ -50,6 +49,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the judge's, who then ends this
     _set_dumpable(0)  # workers, of the same user, must not trace it
     version = warm_up(sys.argv[2])
+    if is_shared:
+        _keep_headers()
     with suppress(ChannelClosedError):  # the judge is gone, at times before this is ready
         _send_ready(channel, version, start)
         _serve(channel, version, is_shared)
@@ -126,9 +127,7 @@ def warm_inductor() -> bool:
     what is wrong.
     """
     import torch
-    import torch._inductor.codecache
 
-    _keep_headers(torch._inductor.codecache)
     with suppress(Exception):
         for dtype in (torch.float32, torch.bfloat16):
             with torch.no_grad():
@@ -138,18 +137,22 @@ def warm_inductor() -> bool:
     return False
 
 
-def _keep_headers(codecache: ModuleType) -> None:
+def _keep_headers() -> None:
     """Let Inductor keep the headers that it has compiled beside what else it keeps.
 
     It has them in the folder for temporary files, whatever its own setting says. In a sandbox that
     is gone with the judge, and the next one would compile them again: three of 150 MB, in 8 s each
     (torch 2.13).
     """
+    import torch._inductor.codecache
+
+    codecache = torch._inductor.codecache
     folder = Path(codecache.cache_dir(), "precompiled_headers")
     vars(codecache).update(_HEADER_DIR=str(folder), _HEADER_LOCK_DIR=str(folder / "locks"))
     # Of a judge that was ended while it compiled: compilers pass over half a header in silence.
     for unfinished in folder.glob("*_CxxBuild"):
-        Path(str(unfinished).removesuffix("_CxxBuild") + ".gch").unlink(missing_ok=True)
+        with suppress(OSError):
+            Path(str(unfinished).removesuffix("_CxxBuild") + ".gch").unlink(missing_ok=True)
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
