@@ -1,0 +1,172 @@
+"""The baselines of a suite: every candidate that passnet brings, judged together, with records.
+
+Run it with `python -m recipes.baselines SUITE FOLDER [--cores N]`; it takes hours, about a minute a
+graph on a core, and goes on where it was stopped. Tasks are divided among cores, and on each
+
+1. `search` writes passes for its tasks, and the first state that was right is kept as what
+   `compiler` writes: folders `search` and `compiler`, when all are done;
+2. all candidates are judged on its tasks;
+3. graphs that were unstable, as the machine was too busy, are judged once more.
+
+Then the parts are put together in FOLDER/run, with the trials of what a library would choose, and
+the rows of the table for a page are printed. Nothing else may run on the machine meanwhile.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.choice import chosen_rows, winning_graphs
+from benchmarks.search_start import main as write_starts
+from passnet.bench.files import RUN_FILE
+from passnet.bench.run_record import BenchRunInfo
+from passnet.bench.scores import Row, read_rows, score_rows
+from passnet.records.serialise import encode, read_json, write_json, write_text
+from passnet.score.tolerance import CORRECT_AT
+
+AUTHORS = ("compiler", "search")
+CANDIDATES = (
+    *("eager", "null", "inductor", "inductor@guarded", "inductor-precise", "aoti"),
+    *(f"{author}{call}" for author in AUTHORS for call in ("", "@guarded", "@direct")),
+)
+CHOSEN = "search@guarded"
+"""Of which candidate a library of passes is made."""
+
+WRITING = ("--call", "guarded", "--rules", "open", "--turns", "5", "--seconds", "0.1")
+JUDGING = ("--threads", "1", "--seconds", "0.15", "--brief")
+
+CHOICE_FILE = "choice.jsonl"
+LABELS = {"choice": "what a library would choose"}
+NOTABLE = 1.05
+"""A graph is called faster or slower if all of its interval is further from 1 than this."""
+
+
+def main(suite: str, folder: Path, num_cores: int) -> None:
+    """Make the baselines, and print their table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cores = sorted(os.sched_getaffinity(0))[:num_cores]
+    start = time.monotonic()
+    written = [folder / f"written-{number}" for number in range(1, len(cores) + 1)]
+    on_all(cores, folder, "agent", "run", suite, written, ("--author", "search", *WRITING))
+    _gather(folder, written)
+    print(f"written in {_core_minutes(start, cores)} minutes of a core", flush=True)
+    start = time.monotonic()
+    judged = [folder / f"judged-{number}" for number in range(1, len(cores) + 1)]
+    candidates = [word for name in CANDIDATES for word in ("--candidate", name)]
+    options = (*JUDGING, *candidates)
+    on_all(cores, folder, "bench", "run", suite, judged, options)
+    on_all(cores, folder, "bench", "run", suite, judged, (*options, "--retry"))
+    print(f"judged in {_core_minutes(start, cores)} minutes of a core", flush=True)
+    run = folder / "run"
+    shutil.rmtree(run, ignore_errors=True)
+    parts = [word for part in judged for word in ("--with", part.name)]
+    _passnet(folder, "bench", "run", "--suite", suite, "--out", run.name, "--resume", *options,
+             *parts, log=folder / "run.log")  # fmt: skip
+    info = read_json(run / RUN_FILE, BenchRunInfo)
+    named = [replace(item, root=item.root and Path(item.root).name) for item in info.candidates]
+    write_json(run / RUN_FILE, replace(info, candidates=tuple(named)))
+    chosen = chosen_rows(read_rows(run), CHOSEN, winning_graphs(written))
+    write_text(run / CHOICE_FILE, "".join(f"{encode(row).decode()}\n" for row in chosen))
+    print("\n".join(table_rows(rows_with_choice(run))))
+
+
+def rows_with_choice(run: Path) -> list[Row]:
+    """The trials of a run, and behind them those of what a library would choose, if there are."""
+    choice = run / CHOICE_FILE
+    return [*read_rows(run), *(read_rows(choice) if choice.exists() else [])]
+
+
+def table_rows(rows: Sequence[Row]) -> Iterator[str]:
+    """The lines of the table of a page: a candidate, its AS with the interval over tasks and
+    repeats, AS64, and the shares of graphs that are correct, faster and slower.
+
+    Correct is a share of what could be measured; faster and slower are shares of all graphs, and
+    count where the graph is correct too.
+    """
+    scores = {item.candidate: item for item in score_rows(rows)}
+    for name in dict.fromkeys(row.candidate for row in rows):
+        item, own = scores[name], [row for row in rows if row.candidate == name]
+        right = [row for row in own if row.smallest_t is not None and row.smallest_t <= CORRECT_AT]
+        faster = sum((row.speedup_low or 0.0) > NOTABLE for row in right) / len(own)
+        slower = sum((row.speedup_high or 1.0) < 1 / NOTABLE for row in right) / len(own)
+        interval = item.intervals["both"]
+        cells = (
+            LABELS.get(name, f"`{name}`"),
+            f"{item.suite.score:.3f}",
+            f"{interval.low:.3f} – {interval.high:.3f}",
+            f"{item.suite.score_float64:.3f}",
+            *(f"{100 * x:.1f}" for x in (item.suite.columns.subgraph_correct, faster, slower)),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def on_all(
+    cores: Sequence[int], folder: Path, group: str, command: str, suite: str,
+    outs: Sequence[Path], options: Sequence[str],
+) -> None:  # fmt: skip
+    """Run a command of passnet on every core, each with its part of the tasks.
+
+    Raises:
+        SystemExit: on one it failed; the others have ended too.
+    """
+
+    def on_one(number: int) -> None:
+        out, core = outs[number], cores[number]
+        shard = f"{number + 1}/{len(cores)}"
+        _passnet(folder, group, command, "--suite", suite, "--out", out.name, "--resume",
+                 "--shard", shard, *options, core=core, log=folder / f"{out.name}.log")  # fmt: skip
+
+    with ThreadPoolExecutor(len(cores)) as pool:
+        list(pool.map(on_one, range(len(cores))))
+
+
+def _passnet(folder: Path, *words: str, log: Path, core: int | None = None) -> None:
+    """A command of passnet in a folder, on one core, what it prints added to a file.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    if core is not None:  # of two runs in one folder for files one would remove the other's
+        env["TMPDIR"] = str(folder.resolve() / f"tmp-{core}")
+        Path(env["TMPDIR"]).mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "passnet.cli", *words]
+    pin = None if core is None else (lambda: os.sched_setaffinity(0, {core}))
+    with log.open("a", encoding="utf-8") as stream:
+        done = subprocess.run(
+            command, cwd=folder, env=env, stdout=stream, stderr=stream, preexec_fn=pin, check=False
+        )
+    if done.returncode:
+        sys.exit(
+            f"passnet {' '.join(words[:2])} failed; {log} says why. Then begin again as before."
+        )
+
+
+def _gather(folder: Path, written: Sequence[Path]) -> None:
+    """The folders `search` and `compiler`, of what was written on all cores."""
+    for author in AUTHORS:
+        shutil.rmtree(folder / author, ignore_errors=True)
+    write_starts(str(folder / "compiler"), *map(str, written))
+    for part in written:
+        shutil.copytree(part / "passes", folder / "search", dirs_exist_ok=True)
+
+
+def _core_minutes(start: float, cores: Sequence[int]) -> int:
+    return round((time.monotonic() - start) * len(cores) / 60)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, usage="%(prog)s SUITE FOLDER [--cores N]")
+    parser.add_argument("suite")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
+    given = parser.parse_args()
+    name = str(Path(given.suite).resolve()) if Path(given.suite).is_file() else given.suite
+    main(name, given.folder, given.cores)
