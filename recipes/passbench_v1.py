@@ -26,7 +26,7 @@ from pathlib import Path
 
 from passnet.dataset.build import BuildSettings, build_dataset
 from passnet.dataset.crossing import crossed_rows
-from passnet.dataset.store import SUBGRAPHS, read_dataset, write_dataset
+from passnet.dataset.store import MANIFEST_FILE, SUBGRAPHS, read_dataset, write_dataset
 from passnet.errors import InputError
 from passnet.extract.domain import DOMAINS, Domain
 from passnet.extract.store import GRAPHS, GraphRow, read_set, write_set
@@ -99,11 +99,9 @@ is printed. A graph with inputs above 16 MiB, or above half a GFLOP, tells no mo
 a pass than a smaller one, and takes most of the time of a judge."""
 
 
-DATASETS = ((("passbench-v1",), NUM_SIZES), (("passbench-v1-classical", "passbench-v1-single"), 0))
-"""Suites that are made from one dataset, and at how many other sizes the nets of their tasks are
-captured again. Fusible subgraphs take a compiler's plan for each graph, and the others a fraction
-of its time. Single ops and repeated patterns are found in several sizes as it is; at other sizes
-as well they would take an hour more."""
+DATASETS = (("passbench-v1",), ("passbench-v1-classical", "passbench-v1-single"))
+"""Suites that are made from one dataset. Fusible subgraphs take a compiler's plan for each graph,
+and the others a fraction of its time."""
 
 
 def main(captures: Path, folder: Path, names: Sequence[str] = (), num_workers: int = 2) -> None:
@@ -120,11 +118,11 @@ def main(captures: Path, folder: Path, names: Sequence[str] = (), num_workers: i
         for name, plan in PLANS.items()
         if plan.shares is not None
     }
-    for group, num_sizes in DATASETS:
+    for group in DATASETS:
         wanted = [name for name in group if name in (names or PLANS)]
         if not wanted:
             continue
-        data = _dataset(work, [plans[name] for name in group], num_sizes, num_workers)
+        data = _dataset(work, [plans[name] for name in group], num_workers)
         for name in wanted:
             _suite(name, plans[name], data, folder, num_workers)
 
@@ -159,25 +157,25 @@ def _room(name: Domain, share: float, num_graphs: int) -> int:
     return round(share * num_graphs) + (MORE_FOR_TEXT if name == "nlp" else 0)
 
 
-def _dataset(work: Path, plans: Sequence[AssemblyPlan], num_sizes: int, num_workers: int) -> Path:
+def _dataset(work: Path, plans: Sequence[AssemblyPlan], num_workers: int) -> Path:
     """A dataset of the kinds of some plans: of all graphs as captured, and of some of them at other
     sizes.
     """
     kinds = tuple(plan.selection.kind for plan in plans)
-    out = work / f"data-{'-'.join(kinds)}"
+    out, crossed = work / f"data-{'-'.join(kinds)}", work / f"rows-{'-'.join(kinds)}"
+    if (crossed / MANIFEST_FILE).exists():
+        return crossed
     settings = BuildSettings(kinds=kinds)
     is_sized = (out / "sizes.jsonl").exists()
     with late_progress() as start:
         if not is_sized:
             build_dataset([work / "graphs"], out, settings, num_workers, True, announce=start)
-        if not num_sizes:
-            return out
         graphs = graphs_to_resize([task for plan in plans for task in _first_selection(out, plan)])
-        settings = replace(settings, num_sizes=num_sizes)
+        settings = replace(settings, num_sizes=NUM_SIZES)
         build_dataset(
             [work / "graphs"], out, settings, num_workers, True, announce=start, resized=graphs
         )
-    return _crossed(out, work / f"rows-{'-'.join(kinds)}")
+    return _crossed(out, crossed)
 
 
 def _crossed(data: Path, out: Path) -> Path:

@@ -1,5 +1,7 @@
 """Kernels that the compiler generates compute what eager torch does, in every dtype and width."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from passnet.agent.authors.inductor_code import generate
 from passnet.agent.authors.lowered_ranges import GraphLowering
 from passnet.errors import AuthorError
 from passnet.graph.build import build
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, Program
 from passnet.passes import cpp
 from tests.agent.generated import NORM, SILU, run, specs
 from tests.graph.programs import graph_of, program_of
@@ -54,6 +56,25 @@ def test_kernels_compute_what_eager_torch_does_at_every_width(size: int, options
     inputs = [torch.randn(3, size) * 4 for _ in range(2)]
     (result,) = run(graph, inputs, **options)
     torch.testing.assert_close(result, build(SILU)(*inputs)[0])
+
+
+@pytest.mark.parametrize(
+    "costly", ["torch.nn.functional.gelu(a)", "torch.cos(a)", "torch.pow(a, b)"]
+)
+def test_a_costly_result_that_is_used_twice_is_computed_once(costly: str) -> None:
+    def computed(program: Program) -> int:
+        """In how many places of the code: in vectors, and in what is left of a row."""
+        code = generate(graph_of(program, (6, 44)))
+        names = r"\b(?:erf|cos|pow)\("
+        return sum(len(re.findall(names, kernel.text)) for kernel in code.kernels)
+
+    once = program_of(f"x = {costly}", returns="(x,)")
+    norm = "y = torch.nn.functional.layer_norm(x, (44,))"
+    twice = program_of(f"x = {costly}", norm, returns="(y,)")
+    assert computed(once) == computed(twice) > 0
+    inputs = [torch.rand(6, 44) + 0.5 for _ in range(2)]
+    (result,) = run(graph_of(twice, (6, 44)), inputs)
+    torch.testing.assert_close(result, build(twice)(*inputs)[0])
 
 
 FUNCTIONS = """\
@@ -218,6 +239,24 @@ def test_what_is_interpolated_lies_in_memory_as_eager_torchs_does(batch: int, mo
     assert lowered is not None
     [(_, layout)] = lowered.code.outputs
     assert layout.stride == build(program)(torch.randn(batch, 20, 3))[0].stride()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mode", "wanted"),
+    [
+        ("bfloat16", "bilinear", ((0, 1), (2, 3))),
+        ("float16", "bicubic", ((0, 1), (2, 3))),
+        ("float32", "bilinear", ((0, 3),)),
+        ("bfloat16", "nearest", ((0, 3),)),
+    ],
+)
+def test_interpolation_between_values_of_a_low_dtype_is_left_to_torch(
+    dtype: str, mode: str, wanted: tuple
+) -> None:
+    interpolated = f"y = torch.nn.functional.interpolate(x, (8, 8), None, {mode!r})"
+    program = program_of("x = a * 2.0", interpolated, "z = y + 1.0", params="a", returns="(z,)")
+    graph = Graph(program, specs(a=((1, 3, 4, 4), dtype)))
+    assert GraphLowering(graph, "here").largest(()) == wanted
 
 
 @pytest.mark.parametrize("threads", [1, 2])
