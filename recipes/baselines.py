@@ -1,11 +1,12 @@
 """The baselines of a suite: every candidate that passnet brings, judged together, with records.
 
-Run it with `python -m recipes.baselines SUITE FOLDER [--cores N]`; it takes hours, about a minute a
-graph on a core, and goes on where it was stopped. Tasks are divided among cores, and on each
+Run it with `python -m recipes.baselines SUITE FOLDER [--cores N] [--parts N]`; it takes hours,
+about a minute a graph on a core, and goes on where it was stopped. Tasks are divided into parts,
+which cores take by turns:
 
-1. `search` writes passes for its tasks, and the first state that was right is kept as what
+1. `search` writes passes for the tasks of each, and the first state that was right is kept as what
    `compiler` writes: folders `search` and `compiler`, when all are done;
-2. all candidates are judged on its tasks;
+2. all candidates are judged on them;
 3. graphs that were unstable, as the machine was too busy, are judged once more.
 
 Then the parts are put together in FOLDER/run, with the trials of what a library would choose, and
@@ -22,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 
 from benchmarks.choice import chosen_rows, winning_graphs
 from benchmarks.search_start import main as write_starts
@@ -48,17 +50,17 @@ NOTABLE = 1.05
 """A graph is called faster or slower if all of its interval is further from 1 than this."""
 
 
-def main(suite: str, folder: Path, num_cores: int) -> None:
+def main(suite: str, folder: Path, num_cores: int, num_parts: int) -> None:
     """Make the baselines, and print their table."""
     folder.mkdir(parents=True, exist_ok=True)
     cores = sorted(os.sched_getaffinity(0))[:num_cores]
     start = time.monotonic()
-    written = [folder / f"written-{number}" for number in range(1, len(cores) + 1)]
+    written = [folder / f"written-{number}" for number in range(1, num_parts + 1)]
     on_all(cores, folder, "agent", "run", suite, written, ("--author", "search", *WRITING))
     _gather(folder, written)
     print(f"written in {_core_minutes(start, cores)} minutes of a core", flush=True)
     start = time.monotonic()
-    judged = [folder / f"judged-{number}" for number in range(1, len(cores) + 1)]
+    judged = [folder / f"judged-{number}" for number in range(1, num_parts + 1)]
     candidates = [word for name in CANDIDATES for word in ("--candidate", name)]
     options = (*JUDGING, *candidates)
     on_all(cores, folder, "bench", "run", suite, judged, options)
@@ -111,20 +113,26 @@ def on_all(
     cores: Sequence[int], folder: Path, group: str, command: str, suite: str,
     outs: Sequence[Path], options: Sequence[str],
 ) -> None:  # fmt: skip
-    """Run a command of passnet on every core, each with its part of the tasks.
+    """Run a command of passnet on all parts of the tasks, on each core one at a time.
 
     Raises:
         SystemExit: on one it failed; the others have ended too.
     """
+    free: SimpleQueue[int] = SimpleQueue()
+    for core in cores:
+        free.put(core)
 
     def on_one(number: int) -> None:
-        out, core = outs[number], cores[number]
-        shard = f"{number + 1}/{len(cores)}"
-        _passnet(folder, group, command, "--suite", suite, "--out", out.name, "--resume",
-                 "--shard", shard, *options, core=core, log=folder / f"{out.name}.log")  # fmt: skip
+        out, core = outs[number], free.get()
+        try:
+            _passnet(folder, group, command, "--suite", suite, "--out", out.name, "--resume",
+                     "--shard", f"{number + 1}/{len(outs)}", *options,
+                     core=core, log=folder / f"{out.name}.log")  # fmt: skip
+        finally:
+            free.put(core)
 
     with ThreadPoolExecutor(len(cores)) as pool:
-        list(pool.map(on_one, range(len(cores))))
+        list(pool.map(on_one, range(len(outs))))
 
 
 def _passnet(folder: Path, *words: str, log: Path, core: int | None = None) -> None:
@@ -163,10 +171,11 @@ def _core_minutes(start: float, cores: Sequence[int]) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, usage="%(prog)s SUITE FOLDER [--cores N]")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suite")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--parts", type=int, default=6, help="the same when it goes on")
     given = parser.parse_args()
     name = str(Path(given.suite).resolve()) if Path(given.suite).is_file() else given.suite
-    main(name, given.folder, given.cores)
+    main(name, given.folder, given.cores, given.parts)
