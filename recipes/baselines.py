@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +30,10 @@ from benchmarks.search_start import main as write_starts
 from passnet.bench.files import RUN_FILE
 from passnet.bench.run_record import BenchRunInfo
 from passnet.bench.scores import Row, read_rows, score_rows
+from passnet.jobs.shards import RunShard
 from passnet.records.serialise import encode, read_json, write_json, write_text
 from passnet.score.tolerance import CORRECT_AT
+from passnet.suite.suite import load_suite
 
 AUTHORS = ("compiler", "search")
 CANDIDATES = (
@@ -55,12 +57,15 @@ def main(suite: str, folder: Path, num_cores: int, num_parts: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     cores = sorted(os.sched_getaffinity(0))[:num_cores]
     start = time.monotonic()
-    written = [folder / f"written-{number}" for number in range(1, num_parts + 1)]
+    tasks = [task.name for task in load_suite(suite).tasks]
+    shards = [RunShard(number, num_parts) for number in range(1, num_parts + 1)]
+    shards = [shard for shard in shards if any(map(shard.has, tasks))]
+    written = {shard: folder / f"written-{shard.number}" for shard in shards}
     on_all(cores, folder, "agent", "run", suite, written, ("--author", "search", *WRITING))
-    _gather(folder, written)
+    _gather(folder, written.values())
     print(f"written in {_core_minutes(start, cores)} minutes of a core", flush=True)
     start = time.monotonic()
-    judged = [folder / f"judged-{number}" for number in range(1, num_parts + 1)]
+    judged = {shard: folder / f"judged-{shard.number}" for shard in shards}
     candidates = [word for name in CANDIDATES for word in ("--candidate", name)]
     options = (*JUDGING, *candidates)
     on_all(cores, folder, "bench", "run", suite, judged, options)
@@ -68,13 +73,13 @@ def main(suite: str, folder: Path, num_cores: int, num_parts: int) -> None:
     print(f"judged in {_core_minutes(start, cores)} minutes of a core", flush=True)
     run = folder / "run"
     shutil.rmtree(run, ignore_errors=True)
-    parts = [word for part in judged for word in ("--with", part.name)]
+    parts = [word for part in judged.values() for word in ("--with", part.name)]
     _passnet(folder, "bench", "run", "--suite", suite, "--out", run.name, "--resume", *options,
              *parts, log=folder / "run.log")  # fmt: skip
     info = read_json(run / RUN_FILE, BenchRunInfo)
     named = [replace(item, root=item.root and Path(item.root).name) for item in info.candidates]
     write_json(run / RUN_FILE, replace(info, candidates=tuple(named)))
-    chosen = chosen_rows(read_rows(run), CHOSEN, winning_graphs(written))
+    chosen = chosen_rows(read_rows(run), CHOSEN, winning_graphs(written.values()))
     write_text(run / CHOICE_FILE, "".join(f"{encode(row).decode()}\n" for row in chosen))
     print("\n".join(table_rows(rows_with_choice(run))))
 
@@ -111,7 +116,7 @@ def table_rows(rows: Sequence[Row]) -> Iterator[str]:
 
 def on_all(
     cores: Sequence[int], folder: Path, group: str, command: str, suite: str,
-    outs: Sequence[Path], options: Sequence[str],
+    outs: Mapping[RunShard, Path], options: Sequence[str],
 ) -> None:  # fmt: skip
     """Run a command of passnet on all parts of the tasks, on each core one at a time.
 
@@ -122,17 +127,17 @@ def on_all(
     for core in cores:
         free.put(core)
 
-    def on_one(number: int) -> None:
-        out, core = outs[number], free.get()
+    def on_one(shard: RunShard) -> None:
+        out, core = outs[shard], free.get()
         try:
             _passnet(folder, group, command, "--suite", suite, "--out", out.name, "--resume",
-                     "--shard", f"{number + 1}/{len(outs)}", *options,
+                     "--shard", f"{shard.number}/{shard.total}", *options,
                      core=core, log=folder / f"{out.name}.log")  # fmt: skip
         finally:
             free.put(core)
 
     with ThreadPoolExecutor(len(cores)) as pool:
-        list(pool.map(on_one, range(len(outs))))
+        list(pool.map(on_one, outs))
 
 
 def _passnet(folder: Path, *words: str, log: Path, core: int | None = None) -> None:
@@ -157,7 +162,7 @@ def _passnet(folder: Path, *words: str, log: Path, core: int | None = None) -> N
         )
 
 
-def _gather(folder: Path, written: Sequence[Path]) -> None:
+def _gather(folder: Path, written: Collection[Path]) -> None:
     """The folders `search` and `compiler`, of what was written on all cores."""
     for author in AUTHORS:
         shutil.rmtree(folder / author, ignore_errors=True)

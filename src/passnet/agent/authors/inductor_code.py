@@ -161,7 +161,7 @@ def _keeping_costly_results() -> Iterator[None]:
 
     usual = StorageBox.should_realize_on_reuse
 
-    def is_kept(self: StorageBox, users: int, **how: Any) -> bool:
+    def is_kept(self: Any, users: int, **how: Any) -> bool:
         is_reused = users > 1 and isinstance(self.data, Pointwise)
         if is_reused and COSTLY_OPS & set(self.data.inner_fn_opcount().used_ops):
             return True
