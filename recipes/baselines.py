@@ -1,7 +1,7 @@
 """The baselines of a suite: every candidate that passnet brings, judged together, with records.
 
 Run it with `python -m recipes.baselines SUITE FOLDER [--cores N] [--parts N]`; it takes hours,
-about a minute a graph on a core, and goes on where it was stopped. Tasks are divided into parts,
+up to a minute a graph on a core, and goes on where it was stopped. Tasks are divided into parts,
 which cores take by turns:
 
 1. `search` writes passes for the tasks of each, and the first state that was right is kept as what
@@ -47,7 +47,6 @@ WRITING = ("--call", "guarded", "--rules", "open", "--turns", "5", "--seconds", 
 JUDGING = ("--threads", "1", "--seconds", "0.15", "--brief")
 
 CHOICE_FILE = "choice.jsonl"
-LABELS = {"choice": "what a library would choose"}
 NOTABLE = 1.05
 """A graph is called faster or slower if all of its interval is further from 1 than this."""
 
@@ -63,14 +62,14 @@ def main(suite: str, folder: Path, num_cores: int, num_parts: int) -> None:
     written = {shard: folder / f"written-{shard.number}" for shard in shards}
     on_all(cores, folder, "agent", "run", suite, written, ("--author", "search", *WRITING))
     _gather(folder, written.values())
-    print(f"written in {_core_minutes(start, cores)} minutes of a core", flush=True)
+    print(f"written in {_took(start, cores)}", flush=True)
     start = time.monotonic()
     judged = {shard: folder / f"judged-{shard.number}" for shard in shards}
     candidates = [word for name in CANDIDATES for word in ("--candidate", name)]
     options = (*JUDGING, *candidates)
     on_all(cores, folder, "bench", "run", suite, judged, options)
     on_all(cores, folder, "bench", "run", suite, judged, (*options, "--retry"))
-    print(f"judged in {_core_minutes(start, cores)} minutes of a core", flush=True)
+    print(f"judged in {_took(start, cores)}", flush=True)
     run = folder / "run"
     shutil.rmtree(run, ignore_errors=True)
     parts = [word for part in judged.values() for word in ("--with", part.name)]
@@ -105,7 +104,7 @@ def table_rows(rows: Sequence[Row]) -> Iterator[str]:
         slower = sum((row.speedup_high or 1.0) < 1 / NOTABLE for row in right) / len(own)
         interval = item.intervals["both"]
         cells = (
-            LABELS.get(name, f"`{name}`"),
+            "what a library would choose" if name == "choice" else f"`{name}`",
             f"{item.suite.score:.3f}",
             f"{interval.low:.3f} – {interval.high:.3f}",
             f"{item.suite.score_float64:.3f}",
@@ -128,33 +127,32 @@ def on_all(
         free.put(core)
 
     def on_one(shard: RunShard) -> None:
-        out, core = outs[shard], free.get()
-        try:
-            _passnet(folder, group, command, "--suite", suite, "--out", out.name, "--resume",
-                     "--shard", f"{shard.number}/{shard.total}", *options,
-                     core=core, log=folder / f"{out.name}.log")  # fmt: skip
-        finally:
-            free.put(core)
+        out = outs[shard]
+        _passnet(folder, group, command, "--suite", suite, "--out", out.name, "--resume",
+                 "--shard", f"{shard.number}/{shard.total}", *options,
+                 log=folder / f"{out.name}.log")  # fmt: skip
 
-    with ThreadPoolExecutor(len(cores)) as pool:
+    def pin() -> None:
+        os.sched_setaffinity(0, {free.get()})  # of this thread, and of what it starts
+
+    with ThreadPoolExecutor(len(cores), initializer=pin) as pool:
         list(pool.map(on_one, outs))
 
 
-def _passnet(folder: Path, *words: str, log: Path, core: int | None = None) -> None:
-    """A command of passnet in a folder, on one core, what it prints added to a file.
+def _passnet(folder: Path, *words: str, log: Path) -> None:
+    """A command of passnet in a folder, what it prints added to a file.
 
     Raises:
         SystemExit: it failed.
     """
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    if core is not None:  # of two runs in one folder for files one would remove the other's
-        env["TMPDIR"] = str(folder.resolve() / f"tmp-{core}")
-        Path(env["TMPDIR"]).mkdir(exist_ok=True)
+    # of two runs in one folder for temporary files one would remove the other's
+    temporary = folder.resolve() / f"tmp-{min(os.sched_getaffinity(0))}"
+    temporary.mkdir(exist_ok=True)
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(temporary)}
     command = [sys.executable, "-m", "passnet.cli", *words]
-    pin = None if core is None else (lambda: os.sched_setaffinity(0, {core}))
     with log.open("a", encoding="utf-8") as stream:
         done = subprocess.run(
-            command, cwd=folder, env=env, stdout=stream, stderr=stream, preexec_fn=pin, check=False
+            command, cwd=folder, env=env, stdout=stream, stderr=stream, check=False
         )
     if done.returncode:
         sys.exit(
@@ -171,8 +169,8 @@ def _gather(folder: Path, written: Collection[Path]) -> None:
         shutil.copytree(part / "passes", folder / "search", dirs_exist_ok=True)
 
 
-def _core_minutes(start: float, cores: Sequence[int]) -> int:
-    return round((time.monotonic() - start) * len(cores) / 60)
+def _took(start: float, cores: Collection[int]) -> str:
+    return f"{(time.monotonic() - start) / 60:.0f} minutes on {len(cores)} cores"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,12 @@ from itertools import combinations, pairwise
 import torch
 
 from passnet.agent.authors.float16_products import is_slow_product
-from passnet.agent.authors.lowered_ranges import Span, spans_between_libraries, value_strides
+from passnet.agent.authors.lowered_ranges import (
+    Span,
+    library_ops,
+    spans_between,
+    value_strides,
+)
 from passnet.agent.authors.products import is_product
 from passnet.errors import CutError, FusionError, GraphError
 from passnet.extract.capture import CapturedGraph
@@ -175,7 +180,7 @@ class _GraphRanges:
         computed = {op for kernel in plan.kernels if not kernel.is_extern for op in kernel.ops}
         return {
             part: None
-            for span in spans_between_libraries(plan)
+            for span in spans_between(library_ops(plan), plan.num_ops)
             for part in (span, *parts(plan, span))
             if not computed.isdisjoint(range(*part))
         }

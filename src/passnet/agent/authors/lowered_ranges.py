@@ -1,6 +1,6 @@
 """Ranges of a graph's ops that generated kernels can compute, cut out and lowered."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -74,11 +74,11 @@ class GraphLowering:
         self._strides = value_strides(single, device)
         plan = _plan(single, where, device)
         self.is_library_only = plan is not None and first_op == 0 and _is_library_only(plan)
-        # without a plan, a part of it may be lowered yet
-        between = spans_between_libraries(plan) if plan else ((0, len(graph.program.ops)),)
-        if device == "cpu" and len(single.program.ops) > 1:
-            left = [op for op, each in enumerate(single.program.ops) if is_blurred_low(each, specs)]
-            between = tuple(part for span in between for part in _without(span, left))
+        left = library_ops(plan) if plan else set()  # without one, a part may be lowered yet
+        ops = single.program.ops
+        if device == "cpu" and len(ops) > 1:
+            left |= {number for number, op in enumerate(ops) if interpolates_low_dtype(op, specs)}
+        between = spans_between(left, len(ops))
         self._spans = tuple(
             (max(start, first_op), stop) for start, stop in between if stop > first_op
         )
@@ -162,24 +162,32 @@ def _plan(graph: Graph, where: str, device: TargetDevice) -> FusionPlan | None:
         return None
 
 
+def library_ops(plan: FusionPlan) -> set[int]:
+    """The ops that a plan leaves to a library."""
+    return {op for kernel in plan.kernels if kernel.is_extern for op in kernel.ops}
+
+
 def _is_library_only(plan: FusionPlan) -> bool:
     """Whether each op calls a library, or makes no kernel, as views do."""
-    calls = {op for kernel in plan.kernels if kernel.is_extern for op in kernel.ops}
+    calls = library_ops(plan)
     return bool(calls) and all(calls.issuperset(kernel.ops) for kernel in plan.kernels)
 
 
-def spans_between_libraries(plan: FusionPlan) -> tuple[Span, ...]:
-    """The ranges of ops between those that a plan leaves to a library."""
-    calls = sorted({op for kernel in plan.kernels if kernel.is_extern for op in kernel.ops})
-    starts = [0, *(op + 1 for op in calls)]
+def spans_between(left: Iterable[int], num_ops: int) -> tuple[Span, ...]:
+    """The ranges of ops between those that are left to others.
+
+    Examples:
+        >>> spans_between({1, 4}, 5)
+        ((0, 1), (2, 4))
+    """
+    ends = sorted(left)
+    starts = [0, *(op + 1 for op in ends)]
     return tuple(
-        (start, stop)
-        for start, stop in zip(starts, [*calls, plan.num_ops], strict=True)
-        if start < stop
+        (start, stop) for start, stop in zip(starts, [*ends, num_ops], strict=True) if start < stop
     )
 
 
-def is_blurred_low(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
+def interpolates_low_dtype(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
     """Whether an op interpolates between values of a low dtype.
 
     Code that is generated for it goes from value to value of an image: on the 11 graphs with one in
@@ -190,13 +198,6 @@ def is_blurred_low(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
         return False
     mode = dict(op.kwargs).get("mode", op.args[3] if len(op.args) > 3 else "nearest")
     return specs[value.name].dtype in LOW_FLOATS and not str(mode).startswith("nearest")
-
-
-def _without(span: Span, ops: Sequence[int]) -> list[Span]:
-    """What is left of a span without some ops, which are in order."""
-    inner = [op for op in ops if span[0] <= op < span[1]]
-    starts, stops = [span[0], *(op + 1 for op in inner)], [*inner, span[1]]
-    return [(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
 
 
 def value_strides(
