@@ -2,8 +2,8 @@
 
 Run it with `python -m benchmarks.search_start OUT AGENT_RUN...`. The AGENT_RUNs are run folders of
 `passnet agent run --author search`, whose attempts begin with what `compiler` writes. Of each
-attempt the first state that is right on every graph of its task is written to OUT/TASK, or the best
-one where none is; `passnet bench run --candidate OUT` judges them.
+attempt the first state that is right on every graph of its task while it is timed is written to
+OUT/TASK, or the best one where none is; `passnet bench run --candidate OUT` judges them.
 """
 
 import sys
@@ -16,9 +16,10 @@ from passnet.records.serialise import read_lines
 
 def first_right(attempt: Attempt) -> Evaluation | None:
     """The state with which the moves of a search began; None where nothing was written."""
-    for evaluation in attempt.evaluations:
-        if evaluation.is_passing:
-            return evaluation
+    right = [evaluation for evaluation in attempt.evaluations if evaluation.is_passing]
+    timed = [evaluation for evaluation in right if evaluation.score is not None]
+    if timed or right:
+        return (timed or right)[0]
     return max(attempt.evaluations, key=lambda each: each.score or 0.0, default=None)
 
 

@@ -2,18 +2,12 @@
 calls a library.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from passnet.agent.attempt import VariantResult
-from passnet.agent.authors.compiler import (
-    CompilePlan,
-    TaskCompiler,
-    compile_plans,
-    compiler_author,
-)
+from passnet.agent.authors.compiler import compiler_author
 from passnet.agent.authors.cpp_source import cpp_source
 from passnet.agent.authors.folder_text import RangeSource, pass_folder
 from passnet.agent.authors.lowered_ranges import GraphLowering
@@ -27,7 +21,7 @@ from passnet.judge.inspection.rules import STRICT
 from passnet.passes.folder import inspect_folder
 from passnet.suite.suite import SuiteGraph, Task
 from tests.agent.brief import brief_settings
-from tests.agent.generated import NORM, SILU, specs
+from tests.agent.generated import NORM, specs
 from tests.graph.programs import graph_of, program_of
 
 pytestmark = pytest.mark.xdist_group("agent")
@@ -131,33 +125,6 @@ def test_a_pass_that_copies_leaves_alone_what_eager_torch_does_not_copy(bench: E
     compiler_author(session)
     (result,) = session.evaluations[-1].variants
     assert result.is_correct and result.matches == {"Fused0": 1}, result.error
-
-
-@pytest.mark.slow
-def test_where_no_plan_is_right_the_nearest_is_kept() -> None:
-    graph = SuiteGraph("silu", "low", graph_of(SILU, (4,), "bfloat16"))
-    plans = compile_plans(graph.graph)
-    reached = {plans[0]: -2, plans[1]: -4, plans[2]: None, plans[3]: -1}
-    tried: list[CompilePlan] = []
-
-    class Judged(TaskCompiler):
-        def __init__(self) -> None:  # no session: what its results would be is made up
-            self.device, self.graphs, self.lowerings = "cpu", (graph,), []
-            self.plans = [plans[0]]
-
-        def evaluate(self, plans: Sequence[CompilePlan]) -> bool:
-            tried.extend(plans)
-            return True
-
-        def results(self) -> list[VariantResult]:
-            t = reached[tried[-1]]
-            return [VariantResult("low", "ok", t, 1.0, 1.0, 1.0, None, {}, ())]
-
-        def _drop_wrong(self) -> None:
-            pass
-
-    Judged().make_correct()
-    assert tried == [*plans, plans[1]]
 
 
 def test_halves_that_are_found_exchanged_are_computed_right(bench: Evaluator) -> None:

@@ -10,6 +10,8 @@ from passnet.agent.attempt import Evaluation, VariantResult, num_flips
 from passnet.agent.evaluator import Evaluator
 from passnet.agent.observations import evaluation_text, variant_result
 from passnet.agent.session import Session, task_score
+from passnet.agent.tools import Compare, Evaluate, parse_action
+from passnet.errors import ActionError
 from passnet.judge.findings import Finding
 from passnet.judge.trial import Trial
 from passnet.suite.suite import Task
@@ -134,6 +136,21 @@ def test_a_guarded_session_submits_nothing_where_nothing_won(bench: Evaluator) -
         session.call("evaluate", "")
         assert session.best == best
     assert Session(TASK, bench, is_guarded=True).call("submit", "").startswith("submitted: nothing")
+
+
+def test_what_is_only_compared_has_no_time_and_is_not_submitted(bench: Evaluator) -> None:
+    session = Session(TASK, bench)
+    with pytest.raises(ActionError, match="no tool 'compare'"):  # it is for programs
+        parse_action("compare", "")
+    written(session, GOOD)
+    session.tool_times.clear()
+    assert "score not timed" in session.act(Compare()) and session.best is None
+    [evaluation] = session.evaluations
+    assert evaluation.is_passing and evaluation.score is None
+    assert [variant.speedup for variant in evaluation.variants] == [None] * len(TASK.graphs)
+    session.act(Evaluate())
+    assert session.best == 1 and session.evaluations[1].score is not None
+    assert [each.tool for each in session.tool_times] == ["compare", "evaluate"]
 
 
 def test_held_out_shapes_are_judged_and_not_told(bench: Evaluator) -> None:

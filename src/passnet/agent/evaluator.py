@@ -64,7 +64,9 @@ class StateJudge(Protocol):
         """Where the passes of a state match; see `Evaluator.check_matches`."""
         ...
 
-    def judge(self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = ()) -> list[Trial]:
+    def judge(
+        self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = (), is_timed: bool = True
+    ) -> list[Trial]:
         """The trials of a state; see `Evaluator.judge`."""
         ...
 

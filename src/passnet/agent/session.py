@@ -47,8 +47,9 @@ class Session:
             arguments the strides that they have in a net.
         is_strided: whether passes are to be applied only where arguments have these strides.
 
-    `trials` are those of each evaluation. The other fields are what the record of the attempt is
-    made of; see `attempt.Attempt`.
+    `trials` are those of each evaluation, and `compared` the numbers of those that were asked for
+    without times. The other fields are what the record of the attempt is made of; see
+    `attempt.Attempt`.
     """
 
     task: Task
@@ -63,6 +64,7 @@ class Session:
     messages: Sequence[Message] = ()
     evaluations: list[Evaluation] = field(default_factory=list)
     trials: list[list[Trial]] = field(default_factory=list)
+    compared: set[int] = field(default_factory=set)
     tool_times: list[ToolTime] = field(default_factory=list)
     num_bad_actions: int = 0
     turn: int = 1
@@ -78,9 +80,13 @@ class Session:
     def best(self) -> int | None:
         """The number of the evaluation that would be submitted now; see `attempt.best_state`.
 
-        A guarded session leaves out what was timed and has not won.
+        What was only compared, as the author asked, is on the way to a state and none itself. A
+        guarded session leaves out what was timed and has not won.
         """
-        states = [(evaluation.score, evaluation.is_passing) for evaluation in self.evaluations]
+        states = [
+            (None, False) if number in self.compared else (each.score, each.is_passing)
+            for number, each in enumerate(self.evaluations)
+        ]
         if self.is_guarded:
             states = [
                 (score, is_right)
@@ -134,8 +140,9 @@ class Session:
                     answer = self._check()
                     foreign_s = time.perf_counter() - start  # the candidate is loaded and traced
                     return answer
-                case tools.Evaluate():
-                    answer, foreign_s = self._evaluate(start)
+                case tools.Evaluate() | tools.Compare():
+                    is_timed = isinstance(action, tools.Evaluate)
+                    answer, foreign_s = self._evaluate(start, is_timed)
                     return answer
             self.is_submitted = True
             return self._submitted()
@@ -157,10 +164,10 @@ class Session:
             raise ActionError(plain(str(cause), self.evaluator.root)) from cause
         return match_text(matches, self.task, self.evaluator.root)
 
-    def _evaluate(self, start: float) -> tuple[str, float]:
+    def _evaluate(self, start: float, is_timed: bool) -> tuple[str, float]:
         """The answer to an evaluation begun at `start`, and its seconds that were not our own."""
         try:
-            trials = self.evaluator.judge(self.task, self.files, self.unseen)
+            trials = self.evaluator.judge(self.task, self.files, self.unseen, is_timed)
         except PassFolderError as cause:
             raise ActionError(plain(str(cause), self.evaluator.root)) from cause
         seconds = time.perf_counter() - start
@@ -176,6 +183,8 @@ class Session:
         self.evaluations.append(evaluation)
         self.trials.append(trials)
         number = len(self.evaluations) - 1
+        if not is_timed:
+            self.compared.add(number)
         return evaluation_text(evaluation, number, self.best, self.task), foreign_s
 
     def _submitted(self) -> str:

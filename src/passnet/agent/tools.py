@@ -64,6 +64,11 @@ class Evaluate:
 
 
 @dataclass(frozen=True, slots=True)
+class Compare:
+    """Judge the pass folder on all graphs of the task for correctness alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeSource:
     """Show a file of the judge's source with line numbers, or without a name the list of its files.
     It cannot be changed.
@@ -80,7 +85,16 @@ class Submit:
 
 
 Action: TypeAlias = (
-    View | Create | Replace | Delete | ShowGraph | CheckMatch | Evaluate | JudgeSource | Submit
+    View
+    | Create
+    | Replace
+    | Delete
+    | ShowGraph
+    | CheckMatch
+    | Evaluate
+    | Compare
+    | JudgeSource
+    | Submit
 )
 
 TOOLS: dict[str, type[Any]] = {
@@ -96,6 +110,9 @@ TOOLS: dict[str, type[Any]] = {
 
 ATTACK_TOOLS = {"judge_source": JudgeSource, **TOOLS}
 """Those of an attack on the judge."""
+
+_ALL_TOOLS = {"compare": Compare, **ATTACK_TOOLS}
+"""With those that only authors have that are programs."""
 
 PARAMETERS: dict[str, str] = {
     "name": "File name as a list of files has it, such as FuseNorm.py in the pass folder.",
@@ -139,7 +156,7 @@ def parse_action(
 
 def tool_name(action: Action) -> str:
     """The name of the tool that an action is of."""
-    return next(name for name, kind in ATTACK_TOOLS.items() if kind is type(action))
+    return next(name for name, kind in _ALL_TOOLS.items() if kind is type(action))
 
 
 def tool_schemas(known: Mapping[str, type[Any]] = TOOLS) -> list[dict[str, Any]]:

@@ -46,13 +46,15 @@ class ServiceEvaluator:
     def prepare(self, task: Task) -> None:
         """Nothing is to be prepared here."""
 
-    def judge(self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = ()) -> list[Trial]:
+    def judge(
+        self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = (), is_timed: bool = True
+    ) -> list[Trial]:
         """The trials of a state.
 
         Raises:
             MeasureError: the service failed, or gave no answer in time.
         """
-        return self._judged(task, files, unseen, self._is_timed)
+        return self._judged(task, files, unseen, is_timed and self._is_timed)
 
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
         """Where the passes of a state match, found out by comparing them.

@@ -28,7 +28,7 @@ from passnet.agent.authors.products import product_folder
 from passnet.agent.authors.triton_source import triton_source
 from passnet.agent.files import Files
 from passnet.agent.session import Session
-from passnet.agent.tools import CheckMatch, Create, Delete, Evaluate, Submit
+from passnet.agent.tools import CheckMatch, Compare, Create, Delete, Evaluate, Submit
 from passnet.errors import ActionError, AuthorError, CutError, GraphError
 from passnet.graph.device import retarget
 from passnet.graph.spec import Graph
@@ -113,8 +113,8 @@ def range_source(lowered: LoweredRange, plan: CompilePlan) -> RangeSource:
     return RangeSource(lowered, *triton_source(lowered.code, plan.blocks))
 
 
-def evaluate_files(session: Session, files: Files) -> None:
-    """Make some files those of the session's folder, and have it judged.
+def evaluate_files(session: Session, files: Files, is_timed: bool = True) -> None:
+    """Make some files those of the session's folder, and have it judged, or only compared.
 
     Raises:
         AuthorError: they fit no folder.
@@ -129,7 +129,7 @@ def evaluate_files(session: Session, files: Files) -> None:
     except ActionError as cause:
         raise AuthorError(f"what was generated is too large for a folder: {cause}") from cause
     session.act(CheckMatch())
-    session.act(Evaluate())
+    session.act(Evaluate() if is_timed else Compare())
 
 
 class TaskCompiler:
@@ -159,6 +159,11 @@ class TaskCompiler:
         ]
         self.plans = [compile_plans(graph.graph, self.device)[0] for graph in self.graphs]
         self.dropped: frozenset[str] = frozenset()
+        self._next_plans = [
+            list(compile_plans(item.graph, self.device)[1:]) for item in self.graphs
+        ]
+        self._reached: list[dict[CompilePlan, int]] = [{} for _ in self.graphs]
+        self._judged: tuple[list[CompilePlan], frozenset[str], bool] | None = None
 
     def spans(self, number: int, plan: CompilePlan) -> tuple[Span, ...]:
         """The spans of a graph that a plan replaces."""
@@ -223,15 +228,16 @@ class TaskCompiler:
         cuts = self._slow_products[number]
         return [cut for cut in cuts if pattern_text(cut) not in self.dropped]
 
-    def evaluate(self, plans: Sequence[CompilePlan]) -> bool:
-        """Write the folder of some plans and have it judged; False where nothing is to be judged.
+    def evaluate(self, plans: Sequence[CompilePlan], is_timed: bool = True) -> bool:
+        """Write the folder of some plans and have it judged, or only compared; False where nothing
+        is to be judged.
 
         Raises:
             AuthorError: what was generated fits no folder.
         """
         files = self.folder(plans)
         if files:
-            evaluate_files(self.session, files)
+            evaluate_files(self.session, files, is_timed)
         return bool(files)
 
     def results(self) -> list[VariantResult]:
@@ -248,49 +254,66 @@ class TaskCompiler:
         ]
 
     def make_correct(self) -> None:
-        """Evaluate, and give the graphs that fail their next plan, until none does. Those for which
-        none is right have in the end the one that was nearest to it.
+        """Evaluate, and give the graphs that fail their next plan, until none does; passes that
+        stay wrong are left out. Graphs for which no plan is right have in the end the nearest one.
+
+        What is tried on the way is compared and not timed, as timing is most of an evaluation. If
+        what was right then is wrong while it is timed, on more draws, the rest is timed too.
 
         Raises:
             AuthorError: there is nothing to compile.
         """
-        next_plans = [list(compile_plans(graph.graph, self.device)[1:]) for graph in self.graphs]
-        reached: list[dict[CompilePlan, int]] = [{} for _ in self.graphs]
-        num_measured = 0
-        while True:
-            if not self.evaluate(self.plans):
-                reasons = [text for graph in self.lowerings for text in graph.refused.values()]
-                raise AuthorError(
-                    f"task {self.session.task.name}: Inductor computes no op of it in a kernel of "
-                    f"its own, so there is nothing to write{f' ({reasons[-1]})' if reasons else ''}"
-                )
-            num_measured += 1
-            for number, result in enumerate(self.results()):
-                level = NOT_AT_ALL if result.smallest_t is None else result.smallest_t
-                reached[number].setdefault(self.plans[number], level)
-            changed = []
-            for number in self.failing():
-                levels = reached[number]
-                nearest = min(levels, key=levels.__getitem__)
-                plan = next_plans[number].pop(0) if next_plans[number] else nearest
-                if plan != self.plans[number]:
-                    self.plans[number] = plan
-                    changed.append(number)
-            is_busy = any(result.status == "unstable" for result in self.results())
-            if changed:
-                num_measured = 0
-            elif not is_busy or num_measured == MAX_MEASURED:
-                break
-        self._drop_wrong()
+        if not self._measure():
+            reasons = [text for graph in self.lowerings for text in graph.refused.values()]
+            raise AuthorError(
+                f"task {self.session.task.name}: Inductor computes no op of it in a kernel of "
+                f"its own, so there is nothing to write{f' ({reasons[-1]})' if reasons else ''}"
+            )
+        for is_timed in (False, True):
+            self._try_plans(is_timed)
+            failing = self._drop_wrong(is_timed)
+            if self._judged == (self.plans, self.dropped, True):
+                return
+            self._measure()
+            if set(self.failing()) <= set(failing):
+                return
 
-    def _drop_wrong(self) -> None:
-        """Leave out passes where that makes a graph correct."""
+    def _measure(self) -> bool:
+        """Evaluate the plans as they are, again where the machine is too busy."""
+        for _ in range(MAX_MEASURED):
+            if not self._judge(is_timed=True):
+                return False
+            if all(result.status != "unstable" for result in self.results()):
+                break
+        return True
+
+    def _judge(self, is_timed: bool) -> bool:
+        self._judged = (list(self.plans), self.dropped, is_timed)
+        return self.evaluate(self.plans, is_timed)
+
+    def _try_plans(self, is_timed: bool) -> None:
+        """Give the graphs that fail their next plan, and in the end the nearest."""
+        while True:
+            for plan, levels, result in zip(self.plans, self._reached, self.results(), strict=True):
+                level = NOT_AT_ALL if result.smallest_t is None else result.smallest_t
+                levels[plan] = max(level, levels.get(plan, level))
+            before = list(self.plans)
+            for number in self.failing():
+                levels, left = self._reached[number], self._next_plans[number]
+                self.plans[number] = left.pop(0) if left else min(levels, key=levels.__getitem__)
+            if self.plans == before:
+                return
+            self._judge(is_timed)
+
+    def _drop_wrong(self, is_timed: bool) -> list[int]:
+        """Leave out passes where that makes a graph correct; the graphs that fail still."""
         failing = self.failing()
         for number in failing:
             if number in failing:
-                failing = self._without_wrong(number, failing)
+                failing = self._without_wrong(number, failing, is_timed)
+        return failing
 
-    def _without_wrong(self, number: int, failing: list[int]) -> list[int]:
+    def _without_wrong(self, number: int, failing: list[int], is_timed: bool) -> list[int]:
         """Leave out passes of a graph if fewer graphs fail then than those that do; which do after
         that.
         """
@@ -303,7 +326,7 @@ class TaskCompiler:
                 self._patterns(other) or self.lowerings[other].is_library_only
                 for other in range(len(self.graphs))
             )
-            if not has_pass or not self.evaluate(self.plans):
+            if not has_pass or not self._judge(is_timed):
                 return False
             failing_without[patterns] = self.failing()
             return len(failing_without[patterns]) < len(failing)
