@@ -19,6 +19,7 @@ from tests.conftest import ROOT
 RUN = ROOT / "baselines" / "passbench-v0"
 CANDIDATES = ["eager", "null", "inductor"]
 OTHER_KINDS = [
+    "passbench-v1-single-small",
     "passbench-v1-held-out",
     "passbench-v1-single-held-out",
     "passbench-v1-classical-held-out",
