@@ -20,6 +20,7 @@ RUN = ROOT / "baselines" / "passbench-v0"
 CANDIDATES = ["eager", "null", "inductor"]
 OTHER_KINDS = [
     "passbench-v1-single-small",
+    "passbench-v1-classical-small",
     "passbench-v1-held-out",
     "passbench-v1-single-held-out",
     "passbench-v1-classical-held-out",
