@@ -8,6 +8,7 @@
     library_calls     calls of libraries, without what is around them
     eager_steps       ops in the steps in which eager torch computes them
     inductor_code     the code that Inductor generates for a graph, as data
+    cpu_decisions     where Inductor is had to decide otherwise, for a CPU
     parameter_order   in which orders a pattern may get its arguments
     cpp_source        generated code as one C++ source
     triton_kernel     a generated Triton kernel, read

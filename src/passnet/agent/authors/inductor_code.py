@@ -6,8 +6,8 @@ Nothing is compiled or run: for a CPU it takes no C++ compiler, for CUDA neither
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
@@ -17,6 +17,7 @@ from unittest.mock import patch
 import torch
 import torch.fx
 
+from passnet.agent.authors.cpu_decisions import deciding_for_one_core
 from passnet.errors import AuthorError, boundary
 from passnet.graph.build import build
 from passnet.graph.device import retarget
@@ -26,7 +27,7 @@ from passnet.mine.schedule import GPU_SETTINGS, SETTINGS, TargetDevice, lower
 from passnet.mine.simulated_gpu import DevicelessMode, answering_for_gpu
 
 DEVICE_SETTINGS: dict[TargetDevice, dict[str, Any]] = {
-    "cpu": {"cpp.threads": 1, "cpp.vec_isa_ok": True},
+    "cpu": {"cpp.threads": 1, "cpp.vec_isa_ok": True, "triton.mix_order_reduction": False},
     "cuda": {
         **GPU_SETTINGS,
         "combo_kernels": False,
@@ -36,15 +37,9 @@ DEVICE_SETTINGS: dict[TargetDevice, dict[str, Any]] = {
     },
 }
 """More for a device. For a CPU no program is compiled to find out what the processor can do, which
-it says of itself; for CUDA no kernel waits for another within a launch, or is chosen by timing."""
-
-COSTLY_OPS = frozenset(
-    ("erf", "erfc", "erfinv", "expm1", "lgamma", "digamma", "pow", "atan2", "sinh", "cosh")
-    + ("sin", "cos", "tan", "asin", "acos", "atan", "asinh", "acosh", "atanh")
-)
-"""Ops whose results are kept where they are used more than once, as each takes many times as long
-as a sum. On a CPU Inductor itself keeps those of exp, log, sigmoid and tanh (torch/_inductor/ir.py
-of torch 2.13), but computes a GELU before a layer norm again for each of its passes."""
+it says of itself, and no reduction in two layers is looked at for a way that GPUs have, which fails
+where the second layer is a sum of few terms; for CUDA no kernel waits for another within a launch,
+or is chosen by timing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +128,7 @@ def generate(
         stack.enter_context(torch.no_grad())
         stack.enter_context(config.patch(SETTINGS | DEVICE_SETTINGS[device] | dict(options or {})))
         if device == "cpu":
-            stack.enter_context(_keeping_costly_results())
+            stack.enter_context(deciding_for_one_core())
         else:
             stack.enter_context(answering_for_gpu())
             # Inductor then does not ask Triton's driver of a GPU for the key of a cache.
@@ -152,23 +147,6 @@ def generate(
     code = reader.code()
     _check_outputs(code, expected, where)
     return code
-
-
-@contextmanager
-def _keeping_costly_results() -> Iterator[None]:
-    """Has Inductor keep results of `COSTLY_OPS` that are used more than once, on a CPU."""
-    from torch._inductor.ir import Pointwise, StorageBox
-
-    usual = StorageBox.should_realize_on_reuse
-
-    def is_kept(self: Any, users: int, **how: Any) -> bool:
-        is_reused = users > 1 and isinstance(self.data, Pointwise)
-        if is_reused and COSTLY_OPS & set(self.data.inner_fn_opcount().used_ops):
-            return True
-        return usual(self, users, **how)
-
-    with patch.object(StorageBox, "should_realize_on_reuse", is_kept):
-        yield
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:

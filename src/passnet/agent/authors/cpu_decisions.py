@@ -1,0 +1,81 @@
+"""Where Inductor is had to decide otherwise when it generates code for a CPU.
+
+It decides for GPUs, or for many cores. The kernels of a pass run on few cores, most often on one:
+there a value that is computed twice, a sum that walks over memory in strides, and a variance whose
+every step waits for a quotient take several times as long as need be.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+COSTLY_OPS = frozenset(
+    ("erf", "erfc", "erfinv", "expm1", "lgamma", "digamma", "pow", "atan2", "sinh", "cosh")
+    + ("sin", "cos", "tan", "asin", "acos", "atan", "asinh", "acosh", "atanh")
+)
+"""Ops whose results are kept where they are used more than once, as each takes many times as long
+as a sum. On a CPU Inductor itself keeps those of exp, log, sigmoid and tanh (torch/_inductor/ir.py
+of torch 2.13), but computes a GELU before a layer norm again for each of its passes."""
+
+BLOCK_VALUES = 4096
+"""How many values a block of rows has, whose columns are reduced by themselves: 16 KiB of float32,
+half of the smallest first cache of today's processors."""
+
+LEAST_ROWS = 8
+"""How many rows a block has at least: what it gives is written and read once more."""
+
+LEAST_BLOCKS = 4
+
+
+@contextmanager
+def deciding_for_one_core() -> Iterator[None]:
+    """Has Inductor decide as follows while it generates code for a CPU.
+
+    - Results of `COSTLY_OPS` that are used more than once are kept.
+    - A variance takes two steps, the mean and then the squared distances from it, whatever it is
+      of. Inductor does so up to 1,024 values (torch/_inductor/lowering.py of torch 2.13), and
+      beyond them goes through the values once, by Welford's way, in which each step waits for the
+      step before.
+    - A reduction whose values lie in columns is done in blocks of rows that stay in the cache, and
+      then over what the blocks gave. Inductor walks down each column by itself, where of every line
+      of memory that is read a part is used.
+    """
+    from torch._inductor import choices, ir, lowering
+    from torch._inductor.codegen.common import BackendFeature
+    from torch._inductor.codegen.cpp import CppScheduling
+
+    usual = ir.StorageBox.should_realize_on_reuse
+
+    def is_kept(self: Any, users: int, **how: Any) -> bool:
+        is_reused = users > 1 and isinstance(self.data, ir.Pointwise)
+        if is_reused and COSTLY_OPS & set(self.data.inner_fn_opcount().used_ops):
+            return True
+        return usual(self, users, **how)
+
+    # it looks at a reduction in columns only if it has few results for so many processors
+    processors = SimpleNamespace(create=lambda _: SimpleNamespace(multi_processor_count=2**40))
+    features = CppScheduling.backend_features - {BackendFeature.REDUCE_TO_SINGLE_ELEMENT}
+    patches = (
+        (ir.StorageBox, "should_realize_on_reuse", is_kept),
+        (lowering, "use_two_step_variance", lambda *_args, **_how: True),
+        (CppScheduling, "backend_features", features),
+        (ir, "DeviceProperties", processors),
+        (choices.InductorChoices, "reduction_split_factor", staticmethod(_num_blocks)),
+    )
+    with ExitStack() as stack:
+        for owner, name, value in patches:
+            stack.enter_context(patch.object(owner, name, value))
+        yield
+
+
+def _num_blocks(
+    _device: object, num_rows: int, num_columns: int, inner_reduction: bool, **_how: object
+) -> int:
+    """Into how many blocks of rows a reduction is split; one for values that lie together."""
+    least = max(LEAST_ROWS, BLOCK_VALUES // max(num_columns, 1))
+    if inner_reduction or num_rows < LEAST_BLOCKS * least:
+        return 1
+    even = (rows for rows in range(least, 2 * least) if num_rows % rows == 0)
+    return -(-num_rows // next(even, least))
