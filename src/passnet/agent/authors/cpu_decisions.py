@@ -2,7 +2,7 @@
 
 It decides for GPUs, or for many cores. The kernels of a pass run on few cores, most often on one:
 there a value that is computed twice, a sum that walks over memory in strides, and a variance whose
-every step waits for a quotient take several times as long as need be.
+every step waits for the step before take up to several times as long as need be.
 """
 
 from collections.abc import Iterator
