@@ -303,7 +303,7 @@ inline IndexValue<T>& argmax_combine(IndexValue<T>& a, T value, int64_t index) {
 
 // Sums of many values, in chunks, so that rounding errors do not add up. The sum of the chunk at
 // hand lies by itself, so that it can stay in a register. Inductor asks for chunks of 4,096; with
-// shorter ones a sum is nearer to the truth, and takes no longer.
+// shorter ones a sum is nearer to the truth, and takes a few percent longer at most.
 template <typename T, uint64_t Chunk>
 struct CascadeSumHelper {
   static constexpr uint64_t CHUNK = Chunk < 256 ? Chunk : 256, MAX_DEPTH = 48;
