@@ -48,11 +48,11 @@ train-demo: .venv/train
 # Much of what tests do is to wait for processes, hence one more process than the machine of the goal
 # has cores. Three tiers: in seconds, at each save; in some seven minutes on two cores, for each change;
 # and everything, those marked slow too.
-QUICK := tests/test_layers.py tests/test_replay.py tests/records tests/score tests/report \
+QUICK := tests/test_layers.py tests/test_replay.py tests/core/records tests/judge/score tests/pages/tables \
   tests/graph/test_parse.py tests/graph/test_roundtrip.py tests/graph/test_meta_files.py \
   tests/passes/test_match.py tests/passes/test_rewrite.py tests/passes/test_normalise.py \
   tests/judge/test_verdict.py tests/judge/test_findings.py tests/judge/test_compare.py \
-  tests/judge/test_estimate.py tests/jobs/test_run_folder.py
+  tests/judge/test_estimate.py tests/core/jobs/test_run_folder.py
 
 test-quick: .venv/dev
 	$(RUN)/python -m pytest -n 0 -m "not slow" $(QUICK)

@@ -17,16 +17,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from passnet.agent.attempt import Attempt
+from passnet.agent.attempts.attempt import Attempt
 from passnet.agent.run import run_agent
 from passnet.agent.settings import AgentSettings, LlmSettings
-from passnet.agent.stats import summarise
-from passnet.agent.stats_tables import overhead_tables
-from passnet.bench.settings import RunSettings
+from passnet.agent.trajectories.stats import summarise
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.report.tables import Table, print_table
-from passnet.suite.suite import load_suite, only_tasks
+from passnet.judge.suite.suite import load_suite, only_tasks
+from passnet.pages.tables.attempt_tables import overhead_tables
+from passnet.pages.tables.tables import Table, print_table
 
 TASK = "gelu_tanh"
 NUM_ATTEMPTS = 8

@@ -16,27 +16,27 @@ from pathlib import Path
 
 from rich.console import Console
 
-from passnet.agent.attempt import ATTEMPTS_FILE, UNCHANGED_SCORE, Attempt
-from passnet.agent.attempt_record import attempt_record
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, UNCHANGED_SCORE, Attempt
+from passnet.agent.attempts.attempt_record import attempt_record
+from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import compiler_author
 from passnet.agent.authors.search import search_author
-from passnet.agent.evaluator import Evaluator
-from passnet.agent.files import write_files
 from passnet.agent.run import PASSES_FOLDER
-from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings, AuthorName
-from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import run_suite
 from passnet.bench.scores import Row, score_rows
-from passnet.bench.settings import RunSettings
-from passnet.jobs.run_folder import last_records
+from passnet.core.jobs.run_folder import last_records
+from passnet.core.records.serialise import LineWriter, decode, encode, make_folder
 from passnet.judge.candidate import CallMode
+from passnet.judge.desk.candidates import parse_candidate
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.suite.suite import Suite, load_suite
 from passnet.judge.trial import Trial
-from passnet.records.serialise import LineWriter, decode, encode, make_folder
-from passnet.report.tables import print_table, task_overview, total_table
-from passnet.suite.suite import Suite, load_suite
+from passnet.pages.tables.tables import print_table, task_overview, total_table
+from passnet.passes.files import write_files
 
 AUTHORS: tuple[AuthorName, ...] = ("compiler", "search")
 CALLS: tuple[CallMode, ...] = ("direct", "compiled")

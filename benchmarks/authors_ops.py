@@ -23,17 +23,17 @@ import torch
 from rich.console import Console
 
 from passnet.agent.authors.compiler import compile_plans, range_source
-from passnet.agent.authors.folder_text import pass_folder
-from passnet.agent.authors.lowered_ranges import GraphLowering
-from passnet.agent.authors.products import product_folder
-from passnet.agent.files import Files, write_files
-from passnet.graph.build import build
-from passnet.graph.parse import parse_program
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.optimizer.interleaved import time_calls
+from passnet.graph.text.parse import parse_program
+from passnet.optimizer.compare.interleaved import time_calls
+from passnet.pages.tables.tables import Table, print_table
 from passnet.passes import cpp
 from passnet.passes.backend import compile_graph, compile_with_inductor, loaded_passes
-from passnet.report.tables import Table, print_table
+from passnet.passes.codegen.folder_text import pass_folder
+from passnet.passes.codegen.lowered_ranges import GraphLowering
+from passnet.passes.codegen.products import product_folder
+from passnet.passes.files import Files, write_files
 
 WIDTH = 256
 ROWS = (4, 64, 1024)

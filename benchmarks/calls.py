@@ -18,12 +18,12 @@ import torch
 from rich.console import Console
 from torch.utils._pytree import tree_flatten
 
-from passnet.optimizer.call_check import call_form, python_check
-from passnet.optimizer.compiled_check import compiled_check, num_watched_bytes
-from passnet.optimizer.entry import Entry
-from passnet.optimizer.fast_net import FastNet
-from passnet.optimizer.net_call import weights_of
-from passnet.report.tables import Table, print_table
+from passnet.optimizer.call.call_check import call_form, python_check
+from passnet.optimizer.call.compiled_check import compiled_check, num_watched_bytes
+from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.fast_net import FastNet
+from passnet.optimizer.call.net_call import weights_of
+from passnet.pages.tables.tables import Table, print_table
 
 NUM_WEIGHTS = (10, 300)
 FOLDED = ((1, 4), (25, 4), (100, 1), (400, 1))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from passnet.core.jobs.process import JobRunner
+from passnet.data.capture.capture_job import capture_isolated
+from passnet.data.capture.entry_selection import resolve
+from passnet.data.capture.record import CaptureSettings, NetRecord
 from passnet.errors import InputError
-from passnet.extract.capture_job import capture_isolated
-from passnet.extract.entry_selection import resolve
-from passnet.extract.record import CaptureSettings, NetRecord
-from passnet.jobs.process import JobRunner
-from passnet.report.tables import Table
+from passnet.pages.tables.tables import Table
 
 NETS = {
     "timm": (

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt
 from passnet.bench.scores import Row, read_rows
-from passnet.records.serialise import read_lines
-from passnet.score.tolerance import CORRECT_AT
+from passnet.core.records.serialise import read_lines
+from passnet.judge.score.tolerance import CORRECT_AT
 
 EAGER = "eager"
 

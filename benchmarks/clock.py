@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from passnet.graph.build import build
-from passnet.graph.inputs import make_inputs
-from passnet.graph.parse import parse_program
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.worker_parent import WorkerParent
@@ -30,10 +30,10 @@ from passnet.judge.timing.clock import interleave
 from passnet.judge.timing.estimate import low_mean
 from passnet.judge.timing.fresh_inputs import FreshInputs
 from passnet.judge.timing.timed_worker import TimedWorker
+from passnet.pages.tables.tables import Table
+from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
-from passnet.passes.rewrite import apply_passes
-from passnet.report.tables import Table
 
 LENGTHS_US = (10, 20, 200, 2000)
 CALL_TIMEOUT_S = 10.0

@@ -21,15 +21,15 @@ import torch
 from rich.console import Console
 
 from benchmarks.subgraph_verification import VerifiedRange, verify
+from passnet.core.records.serialise import decode
+from passnet.data.capture.store import GRAPHS, GraphRow, read_set
+from passnet.data.mine.folding import COVERING, alphabet, fold, ranges
+from passnet.data.mine.subgraphs import RangeRefusal, Subgraph, subgraphs
 from passnet.errors import PassnetError
-from passnet.extract.store import GRAPHS, GraphRow, read_set
-from passnet.graph.meta import DTYPE_BYTES
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.mine.folding import COVERING, alphabet, fold, ranges
-from passnet.mine.subgraphs import RangeRefusal, Subgraph, subgraphs
-from passnet.records.serialise import decode
-from passnet.report.tables import Table, print_table
+from passnet.graph.text.meta import DTYPE_BYTES
+from passnet.graph.text.parse import parse_program
+from passnet.pages.tables.tables import Table, print_table
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 NUM_SUBGRAPHS = 1000

@@ -23,12 +23,9 @@ from rich.console import Console
 
 from benchmarks.cutting import Interval, check, graph_of, is_small, read_rows
 from benchmarks.subgraph_verification import VerifiedRange
-from passnet.errors import PassnetError
-from passnet.extract.store import MANIFEST_FILE
-from passnet.graph.files import find_graphs, read_sample
-from passnet.graph.spec import Graph, Program, op_refs
-from passnet.mine.cut import single_assignment
-from passnet.mine.folding import (
+from passnet.data.capture.store import MANIFEST_FILE
+from passnet.data.mine.cut import single_assignment
+from passnet.data.mine.folding import (
     COVERING,
     FoldingPlan,
     Range,
@@ -36,8 +33,11 @@ from passnet.mine.folding import (
     fold,
     ranges,
 )
-from passnet.mine.subgraphs import RangeRefusal
-from passnet.report.tables import Table, print_table
+from passnet.data.mine.subgraphs import RangeRefusal
+from passnet.errors import PassnetError
+from passnet.graph.spec import Graph, Program, op_refs
+from passnet.graph.text.files import find_graphs, read_sample
+from passnet.pages.tables.tables import Table, print_table
 
 WINDOWS = (8, 16, 32)
 ATTEMPTS = 50

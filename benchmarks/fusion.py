@@ -17,14 +17,14 @@ from rich.console import Console
 
 from benchmarks.cutting import CAPTURES, graph_of
 from benchmarks.prefix_counts import prefix_kernels, prefix_launches, prefixes
+from passnet.data.capture.store import GRAPHS, read_set
+from passnet.data.mine.plateaus import fusible_ranges
 from passnet.errors import PassnetError
-from passnet.extract.store import GRAPHS, read_set
 from passnet.graph.spec import Graph
-from passnet.mine.fusion import fusion_plan
-from passnet.mine.plateaus import fusible_ranges
-from passnet.mine.schedule import TargetDevice
-from passnet.report.tables import Table, print_table
-from passnet.suite.suite import load_suite
+from passnet.inductor.fusion import fusion_plan
+from passnet.inductor.schedule import TargetDevice
+from passnet.judge.suite.suite import load_suite
+from passnet.pages.tables.tables import Table, print_table
 
 SMALL = (
     ("torch_geometric/rgcn", 2), ("monai/basic-unet-plus-plus-3d", 3),

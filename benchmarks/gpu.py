@@ -14,16 +14,16 @@ import time
 
 from rich.console import Console
 
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.device import find_device
 from passnet.judge.settings import JudgeSettings
+from passnet.judge.suite.suite import SuiteGraph
 from passnet.judge.trial import Trial
-from passnet.report.tables import Table, print_table
-from passnet.suite.suite import SuiteGraph
+from passnet.pages.tables.tables import Table, print_table
 
 PROGRAM = """
 import torch

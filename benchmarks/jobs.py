@@ -17,12 +17,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import run_suite
-from passnet.bench.settings import RunSettings
+from passnet.judge.desk.candidates import parse_candidate
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.report.tables import Table, print_table
-from passnet.suite.suite import Suite, load_suite
+from passnet.judge.suite.suite import Suite, load_suite
+from passnet.pages.tables.tables import Table, print_table
 
 CANDIDATES = ("null", "null@direct")
 JOBS = (1, 2)

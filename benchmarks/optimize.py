@@ -26,15 +26,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from passnet.extract.catalog import build_entry
-from passnet.extract.net import input_values
-from passnet.extract.recapture import axis_sizes, resized_value
+from passnet.core.records.serialise import decode
+from passnet.core.terminal.progress import progress
+from passnet.data.capture.catalog import build_entry
+from passnet.data.capture.net import input_values
+from passnet.data.capture.recapture import axis_sizes, resized_value
 from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.record import EngineRecord, OptimizedRecord
 from passnet.optimizer.settings import OptimizeSettings
-from passnet.records.serialise import decode
-from passnet.report.progress import progress
-from passnet.report.tables import Table, markdown, print_table
+from passnet.pages.tables.tables import Table, markdown, print_table
 
 NETS = Path(__file__).with_name("optimize_nets.txt")
 NUM_NETS = 40

@@ -23,12 +23,12 @@ from rich.console import Console
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.optimize import returned_ms
-from passnet.extract.catalog import build_entry
-from passnet.extract.net import input_values
-from passnet.extract.recapture import resized_value
+from passnet.core.records.serialise import decode
+from passnet.data.capture.catalog import build_entry
+from passnet.data.capture.net import input_values
+from passnet.data.capture.recapture import resized_value
 from passnet.optimizer.record import OptimizedRecord
-from passnet.records.serialise import decode
-from passnet.report.tables import Table, markdown, print_table
+from passnet.pages.tables.tables import Table, markdown, print_table
 
 SIZES = (512, 1024, 1536, 2048)
 SECONDS = 2.0

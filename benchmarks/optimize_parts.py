@@ -23,10 +23,10 @@ from rich.console import Console
 
 from benchmarks.optimize import folder_of
 from benchmarks.optimize_bounds import fastest_rate, operations
-from passnet.optimizer.other_runtimes import ONNX_FILE, OPENVINO_FILE, OPENVINO_SETTINGS
+from passnet.core.records.serialise import decode
+from passnet.optimizer.backends.other_runtimes import ONNX_FILE, OPENVINO_FILE, OPENVINO_SETTINGS
 from passnet.optimizer.record import OptimizedRecord
-from passnet.records.serialise import decode
-from passnet.report.tables import Table, markdown, print_table
+from passnet.pages.tables.tables import Table, markdown, print_table
 
 NUM_CALLS = 20
 PRODUCTS = ("Conv", "FullyConnected", "MatMul", "Gemm", "Deconvolution", "Attention", "MHA")

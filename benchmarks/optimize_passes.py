@@ -19,12 +19,12 @@ import torch
 from rich.console import Console
 
 from benchmarks.optimize import BUDGET_S, drawn, folder_of, measure
-from passnet.extract.catalog import build_entry
-from passnet.extract.net import input_values
+from passnet.core.records.serialise import decode
+from passnet.core.terminal.progress import progress
+from passnet.data.capture.catalog import build_entry
+from passnet.data.capture.net import input_values
 from passnet.optimizer.record import EngineRecord, OptimizedRecord
-from passnet.records.serialise import decode
-from passnet.report.progress import progress
-from passnet.report.tables import Table, markdown, print_table
+from passnet.pages.tables.tables import Table, markdown, print_table
 
 NUM_NETS = 8
 MAX_MS = 100.0

@@ -13,14 +13,14 @@ from unittest.mock import patch
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.errors import CutError, FusionError, InputError, boundary
-from passnet.graph.build import build
 from passnet.graph.device import retarget
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph
-from passnet.mine.cost import torch_arguments
-from passnet.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
-from passnet.mine.fusion import fusion_plan
-from passnet.mine.schedule import DEVICES, SETTINGS, TargetDevice
+from passnet.graph.values.cost import torch_arguments
+from passnet.inductor.fusion import fusion_plan
+from passnet.inductor.schedule import DEVICES, SETTINGS, TargetDevice
 
 NUM_WARM_UPS = 3
 """Calls before the one that is counted (published)."""

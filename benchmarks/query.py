@@ -17,9 +17,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from passnet.dataset.query import BRIEF, COLUMNS, Dataset
-from passnet.dataset.store import SubgraphRow, write_dataset
-from passnet.report.tables import Table, print_table
+from passnet.data.dataset.query import BRIEF, COLUMNS, Dataset
+from passnet.data.dataset.store import SubgraphRow, write_dataset
+from passnet.pages.tables.tables import Table, print_table
 
 FILTERS = (
     "domain = 'cv' and 'fusible' in kinds and num_ops between 4 and 16",

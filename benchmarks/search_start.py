@@ -9,9 +9,9 @@ OUT/TASK, or the best one where none is; `passnet bench run --candidate OUT` jud
 import sys
 from pathlib import Path
 
-from passnet.agent.attempt import ATTEMPTS_FILE, Attempt, Evaluation
-from passnet.agent.files import write_files
-from passnet.records.serialise import read_lines
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, Evaluation
+from passnet.core.records.serialise import read_lines
+from passnet.passes.files import write_files
 
 
 def first_right(attempt: Attempt) -> Evaluation | None:

@@ -23,12 +23,12 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
-from passnet.agent.files import read_files
-from passnet.report.tables import Table, print_table
-from passnet.service.client import ServiceAddress, judge_all
-from passnet.service.submission import JudgeReport, Submission
-from passnet.suite.suite import load_suite, row_of_graph
-from tests.service.running import http_request, judge_pids, serving
+from passnet.judge.suite.suite import load_suite, row_of_graph
+from passnet.pages.tables.tables import Table, print_table
+from passnet.passes.files import read_files
+from passnet.train.service.client import ServiceAddress, judge_all
+from passnet.train.service.submission import JudgeReport, Submission
+from tests.train.service.running import http_request, judge_pids, serving
 
 PASSES = Path(__file__).parents[1] / "examples" / "passes"
 

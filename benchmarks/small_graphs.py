@@ -20,13 +20,13 @@ import torch
 from rich.console import Console
 
 from benchmarks.cutting import graph_of
-from passnet.extract.store import GRAPHS, GraphRow
-from passnet.graph.build import build
-from passnet.mine.cost import torch_arguments
+from passnet.core.terminal.progress import progress
+from passnet.data.capture.store import GRAPHS, GraphRow
+from passnet.graph.fx.build import build
+from passnet.graph.values.cost import torch_arguments
 from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.settings import OptimizeSettings
-from passnet.report.progress import progress
-from passnet.report.tables import Table, markdown, print_table
+from passnet.pages.tables.tables import Table, markdown, print_table
 
 NUM_SMALLEST = 450
 """Of which about 300 take at most `MAX_MS`."""

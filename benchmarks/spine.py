@@ -24,23 +24,23 @@ from rich.console import Console
 from benchmarks.capture import capture_tables
 from benchmarks.clock import clock_table
 from benchmarks.folding import folding_tables
-from passnet.bench.candidates import parse_candidate
 from passnet.bench.run import run_suite
-from passnet.bench.settings import RunSettings
-from passnet.graph.build import build
 from passnet.graph.canonical import fingerprints
-from passnet.graph.files import find_graphs, read_sample
-from passnet.graph.parse import parse_program
+from passnet.graph.fx.build import build
+from passnet.graph.text.files import find_graphs, read_sample
+from passnet.graph.text.parse import parse_program
+from passnet.judge.desk.candidates import parse_candidate
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import NO_SANDBOX, find_sandbox
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
+from passnet.judge.suite.suite import load_suite
+from passnet.pages.tables.tables import Table, print_table
 from passnet.passes.folder import inspect_folder
-from passnet.passes.graph_index import GraphIndex
 from passnet.passes.load import load_passes
-from passnet.passes.match import each_match
-from passnet.passes.pattern import Pattern
-from passnet.report.tables import Table, print_table
-from passnet.suite.suite import load_suite
+from passnet.passes.match.graph_index import GraphIndex
+from passnet.passes.match.match import each_match
+from passnet.passes.match.pattern import Pattern
 
 T = TypeVar("T")
 

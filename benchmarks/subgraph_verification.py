@@ -19,15 +19,15 @@ import torch.fx
 from torch._C._functorch import maybe_current_level, pop_dynamic_layer_stack
 
 from benchmarks.tensor_differences import difference
+from passnet.data.mine.cut import parent_of, single_assignment
+from passnet.data.mine.subgraphs import Subgraph
 from passnet.errors import CutError, PassnetError, boundary
-from passnet.graph.build import build
 from passnet.graph.device import retarget
-from passnet.graph.effects import is_random
-from passnet.graph.meta import DTYPE_BYTES
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, Ref, TensorSpec
-from passnet.mine.cost import torch_arguments
-from passnet.mine.cut import parent_of, single_assignment
-from passnet.mine.subgraphs import Subgraph
+from passnet.graph.text.meta import DTYPE_BYTES
+from passnet.graph.values.cost import torch_arguments
+from passnet.graph.values.effects import is_random
 
 MAX_HELD_BYTES = 2 * 2**30
 """Most memory for the values of a parent that are held at once; looked at between ops, so that what

@@ -24,14 +24,14 @@ from typing import Literal, TypeAlias
 from rich.console import Console
 
 from benchmarks.cutting import graph_of
-from passnet.extract.sampling import stratified_sample
-from passnet.extract.store import GRAPHS, GraphRow, read_set
-from passnet.jobs.executors import run_local
-from passnet.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
-from passnet.jobs.run_folder import last_records
-from passnet.records.serialise import LineWriter, decode, encode, write_json
-from passnet.report.progress import progress
-from passnet.report.tables import Table, print_table
+from passnet.core.jobs.executors import run_local
+from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
+from passnet.core.jobs.run_folder import last_records
+from passnet.core.records.serialise import LineWriter, decode, encode, write_json
+from passnet.core.terminal.progress import progress
+from passnet.data.capture.sampling import stratified_sample
+from passnet.data.capture.store import GRAPHS, GraphRow, read_set
+from passnet.pages.tables.tables import Table, print_table
 
 TEXT_BYTES = 50_000
 """Bytes of text and arguments for each graph of the part, more than they have in the mean."""
@@ -84,7 +84,7 @@ class Measured:
 
 def measure(job: VariantJob) -> list[VariantOutcome]:
     """The variants of one graph, in this process."""
-    from passnet.dataset.variants import dtype_variants, net_variants
+    from passnet.data.dataset.variants import dtype_variants, net_variants
 
     logging.disable(logging.ERROR)
     row = job.row
@@ -100,7 +100,7 @@ def measure(job: VariantJob) -> list[VariantOutcome]:
 
 
 def _outcomes(entry: str, way: Way, variants: Iterable[object]) -> list[VariantOutcome]:
-    from passnet.dataset.variants import Failure, Variant
+    from passnet.data.dataset.variants import Failure, Variant
 
     outcomes = []
     start = time.perf_counter()
@@ -124,8 +124,8 @@ def _outcomes(entry: str, way: Way, variants: Iterable[object]) -> list[VariantO
 
 def _share(variant: object) -> float | None:
     """The share of the values which ops make, among floats, that are of the variant's dtype."""
-    from passnet.dataset.variants import Variant
-    from passnet.graph.fake import infer_shapes
+    from passnet.data.dataset.variants import Variant
+    from passnet.graph.values.fake import infer_shapes
 
     assert isinstance(variant, Variant), "only these have a graph"
     if variant.name not in OTHER:
@@ -146,7 +146,7 @@ def measure_isolated(worker: JobRunner, key: str, jobs: dict[str, VariantJob]) -
     """What came of a job in a process of its own; one that ends is a failure of its graph."""
     job = jobs[key]
     entry = job.row.sources[0].entry
-    prepare = "passnet.extract.entry_capture:preload_library"
+    prepare = "passnet.data.capture.entry_capture:preload_library"
     payload = encode(job).decode()
     result = worker.run(
         Job("benchmarks.variants:measure_to", payload, LIMITS, prepare, _library(job))

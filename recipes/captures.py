@@ -14,13 +14,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from passnet.extract.catalog import LIBRARIES
-from passnet.extract.entry_selection import HUB, resolve
-from passnet.extract.record import CaptureSettings, NetRecord
-from passnet.extract.run import graph_files, read_records, run_extract
-from passnet.extract.store import merged_rows, write_set
-from passnet.records.serialise import make_folder
-from passnet.report.progress import progress
+from passnet.core.records.serialise import make_folder
+from passnet.core.terminal.progress import progress
+from passnet.data.capture.catalog import LIBRARIES
+from passnet.data.capture.entry_selection import HUB, resolve
+from passnet.data.capture.record import CaptureSettings, NetRecord
+from passnet.data.capture.run import graph_files, read_records, run_extract
+from passnet.data.capture.store import merged_rows, write_set
 
 IN_USE = CaptureSettings()
 IN_TRAINING = CaptureSettings(train=True, backward=True, check=False)

@@ -18,15 +18,15 @@ from typing import Any
 
 import torch
 
+from passnet.data.capture.capture import capture_values
+from passnet.data.capture.torchvision_ops import import_torchvision
+from passnet.data.mine.cut import cut_range, parent_of, single_assignment
 from passnet.errors import CutError
-from passnet.extract.capture import capture_values
-from passnet.extract.torchvision_ops import import_torchvision
-from passnet.graph.build import build
 from passnet.graph.canonical import fingerprints
-from passnet.graph.from_tensor import spec_from_tensor
+from passnet.graph.fx.build import build
+from passnet.graph.fx.from_tensor import spec_from_tensor
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.mine.cut import cut_range, parent_of, single_assignment
-from passnet.suite.suite import NetSource, SuiteGraph, make_suite, write_suite
+from passnet.judge.suite.suite import NetSource, SuiteGraph, make_suite, write_suite
 
 MAX_GRAPHS_PER_NET = 1
 """Graphs that one capture adds to one task: the first range that is found."""

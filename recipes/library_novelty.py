@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 
-from passnet.extract.store import GRAPHS, GraphRow, read_set
+from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 
 LENGTH = 4
 

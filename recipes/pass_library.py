@@ -12,11 +12,11 @@ from pathlib import Path
 
 import torch
 
-from passnet.extract.capture import capture_values
-from passnet.extract.catalog import build_entry
-from passnet.extract.net import input_values
-from passnet.optimizer.library import PassLibrary
-from passnet.optimizer.pass_choice import choose_passes
+from passnet.data.capture.capture import capture_values
+from passnet.data.capture.catalog import build_entry
+from passnet.data.capture.net import input_values
+from passnet.optimizer.choose.pass_choice import choose_passes
+from passnet.passes.library.store import PassLibrary
 
 NETS = (
     "timm/vit_tiny_patch16_224",

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from passnet.suite.balance import turns
-from passnet.suite.suite import SuiteGraph, Task, load_suite, make_suite, write_suite
+from passnet.judge.suite.balance import turns
+from passnet.judge.suite.suite import SuiteGraph, Task, load_suite, make_suite, write_suite
 
 NUM_GRAPHS = 1
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from passnet.report.progress import progress
-from passnet.suite.assembly import AssemblyPlan, assemble
-from passnet.suite.selection import SelectionPlan
+from passnet.core.terminal.progress import progress
+from passnet.judge.suite.assembly import AssemblyPlan, assemble
+from passnet.judge.suite.selection import SelectionPlan
 
 PLANS = {
     "passbench-v0": AssemblyPlan(SelectionPlan("fusible", 200, min_graphs=8, max_graphs=24)),

@@ -24,17 +24,17 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from passnet.dataset.build import BuildSettings, build_dataset
-from passnet.dataset.crossing import crossed_rows
-from passnet.dataset.store import MANIFEST_FILE, SUBGRAPHS, read_dataset, write_dataset
+from passnet.core.records.serialise import make_folder
+from passnet.core.terminal.progress import late_progress, progress
+from passnet.data.capture.domain import DOMAINS, Domain
+from passnet.data.capture.store import GRAPHS, GraphRow, read_set, write_set
+from passnet.data.dataset.build import BuildSettings, build_dataset
+from passnet.data.dataset.crossing import crossed_rows
+from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, read_dataset, write_dataset
 from passnet.errors import InputError
-from passnet.extract.domain import DOMAINS, Domain
-from passnet.extract.store import GRAPHS, GraphRow, read_set, write_set
-from passnet.records.serialise import make_folder
-from passnet.report.progress import late_progress, progress
-from passnet.suite.assembly import AssemblyPlan, assemble, assemble_held_out
-from passnet.suite.balance import LONG_OPS, Shares, balanced_tasks, turns
-from passnet.suite.selection import SelectionPlan, TaskRows, eligible_rows
+from passnet.judge.suite.assembly import AssemblyPlan, assemble, assemble_held_out
+from passnet.judge.suite.balance import LONG_OPS, Shares, balanced_tasks, turns
+from passnet.judge.suite.selection import SelectionPlan, TaskRows, eligible_rows
 
 NUM_GRAPHS = 400
 MORE_FOR_TEXT = 90

@@ -1,8 +1,8 @@
 """The libraries of the site's tables and charts, fetched from npm into the package.
 
 Run it with `python recipes/vendor_site.py`; it needs `npm`. It writes the minified files of exactly
-these versions, and the licence of each beside it, to `src/passnet/site/assets/vendor`. A package
-whose SHA-512 is another one is refused.
+these versions, and the licence of each beside it, to `src/passnet/pages/site/assets/vendor`. A
+package with another SHA-512 is refused.
 """
 
 from __future__ import annotations

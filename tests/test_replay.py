@@ -13,9 +13,9 @@ from passnet.bench.files import SCORES_FILE, TABLES_FILE
 from passnet.bench.run_record import run_folder
 from passnet.bench.scores import as_json, read_rows, score_rows
 from passnet.cli import main
-from passnet.records.serialise import write_json
-from passnet.report.tables import markdown, task_overview, task_tables, total_table
-from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
+from passnet.core.records.serialise import write_json
+from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
+from passnet.pages.tables.tables import markdown, task_overview, task_tables, total_table
 from tests.conftest import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"

@@ -13,11 +13,11 @@ import os
 from functools import cache
 from typing import Any
 
-from passnet.service.client import ServiceAddress, judge_all
-from passnet.service.submission import Submission
-from passnet.suite.suite import Task, load_suite, row_of_graph
-from passnet.train.answers import answer_files
-from passnet.train.reward import is_correct, task_reward
+from passnet.judge.suite.suite import Task, load_suite, row_of_graph
+from passnet.train.rewards.answers import answer_files
+from passnet.train.rewards.reward import is_correct, task_reward
+from passnet.train.service.client import ServiceAddress, judge_all
+from passnet.train.service.submission import Submission
 
 NUM_ASKED = 3
 

@@ -18,18 +18,18 @@ from typing import Any, Literal
 
 import msgspec
 
-from passnet.bench.settings import RunSettings
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
-from passnet.service.client import ServiceAddress
-from passnet.suite.suite import Task, load_suite
-from passnet.train.environment import (
+from passnet.judge.suite.suite import Task, load_suite
+from passnet.train.rewards.batch_rewards import BatchReward, service_judge
+from passnet.train.rewards.environment import (
     TrlReward,
     chat_rows,
     environment_factory,
 )
-from passnet.train.judged import BatchReward, service_judge
-from passnet.train.sample_log import SampleLog, monitor_callback
-from passnet.train.service_evaluator import ServiceEvaluator
+from passnet.train.rewards.sample_log import SampleLog, monitor_callback
+from passnet.train.rewards.service_evaluator import ServiceEvaluator
+from passnet.train.service.client import ServiceAddress
 
 TrainerName = Literal["sft", "grpo", "async_grpo"]
 

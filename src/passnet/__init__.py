@@ -27,17 +27,17 @@ The folders are in the way of the data; each imports only from those before it:
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from passnet.version import __version__
 
 if TYPE_CHECKING:
-    from passnet.extract.capture import capture
+    from passnet.data.capture.capture import capture
     from passnet.optimizer.optimize import optimize
     from passnet.optimizer.package import load
 
 __all__ = ["__version__", "capture", "load", "optimize"]
 
 _LAZY = {
-    "capture": "passnet.extract.capture",
+    "capture": "passnet.data.capture.capture",
     "load": "passnet.optimizer.package",
     "optimize": "passnet.optimizer.optimize",
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from passnet.agent.attempt import (
+from passnet.agent.attempts.attempt import (
     Attempt,
     Evaluation,
     Message,
@@ -15,13 +15,13 @@ from passnet.agent.attempt import (
     ToolTime,
     VariantResult,
 )
-from passnet.agent.selection import Filters, Selection, TrainingForm, select
+from passnet.agent.trajectories.selection import Filters, Selection, TrainingForm, select
 from passnet.bench.environment import Environment
-from passnet.bench.settings import RunSettings
-from passnet.dataset.splits import SuiteKeys
+from passnet.core.records.serialise import SCHEMA_VERSION
+from passnet.data.dataset.splits import SuiteKeys
+from passnet.judge.desk.settings import RunSettings
+from passnet.judge.suite.suite import Suite, SuiteGraph, make_suite
 from passnet.passes.folder import LIST_FILE
-from passnet.records.serialise import SCHEMA_VERSION
-from passnet.suite.suite import Suite, SuiteGraph, make_suite
 from tests.graph.programs import graph_of, program_of
 from tests.judge.folders import PATTERN
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from passnet.bench.settings import RunSettings
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, TimingPlan
 

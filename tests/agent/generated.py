@@ -2,12 +2,12 @@
 
 import torch
 
-from passnet.agent.authors.cpp_source import cpp_source
-from passnet.agent.authors.eager_steps import in_eager_steps
-from passnet.agent.authors.inductor_code import generate
+from passnet.data.mine.cut import inferred_specs
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.mine.cut import inferred_specs
+from passnet.inductor.generated_code import generate
 from passnet.passes import cpp
+from passnet.passes.codegen.cpp_source import cpp_source
+from passnet.passes.codegen.eager_steps import in_eager_steps
 from tests.graph.programs import program_of
 
 SILU = program_of("x = torch.nn.functional.silu(a)", "y = x * b", returns="(y,)")

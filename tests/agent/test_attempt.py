@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.attempt import ATTEMPTS_FILE, Attempt, read_attempts
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, read_attempts
+from passnet.core.records.serialise import LineWriter
 from passnet.errors import InputError
 from passnet.judge.findings import Finding
 from passnet.judge.trial import Trial
-from passnet.records.serialise import LineWriter
 from tests.agent.attempts import ATTEMPT, attempt, evaluation
 
 

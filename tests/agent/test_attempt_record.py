@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.attempt_record import attempt_record, submitted
-from passnet.agent.session import new_session
+from passnet.agent.attempts.attempt_record import attempt_record, submitted
+from passnet.agent.attempts.session import new_session
 from passnet.agent.settings import AgentSettings
 from passnet.bench.environment import Gpu
-from passnet.bench.settings import RunSettings
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
 from tests.agent.attempts import SUITE, attempt, evaluation
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import compiler_author
-from passnet.agent.authors.cpp_source import cpp_source
-from passnet.agent.authors.folder_text import RangeSource, pass_folder
-from passnet.agent.authors.lowered_ranges import GraphLowering
-from passnet.agent.evaluator import Evaluator
-from passnet.agent.files import write_files
-from passnet.agent.session import Session
 from passnet.errors import AuthorError
 from passnet.graph.spec import Graph
+from passnet.judge.desk.evaluator import Evaluator
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import STRICT
+from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.passes.codegen.cpp_source import cpp_source
+from passnet.passes.codegen.folder_text import RangeSource, pass_folder
+from passnet.passes.codegen.lowered_ranges import GraphLowering
+from passnet.passes.files import write_files
 from passnet.passes.folder import inspect_folder
-from passnet.suite.suite import SuiteGraph, Task
 from tests.agent.brief import brief_settings
 from tests.agent.generated import NORM, specs
 from tests.graph.programs import graph_of, program_of

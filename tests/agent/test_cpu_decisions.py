@@ -5,10 +5,10 @@ import re
 import pytest
 import torch
 
-from passnet.agent.authors.cpu_decisions import deciding_for_one_core
-from passnet.agent.authors.inductor_code import generate
-from passnet.graph.build import build
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, Program
+from passnet.inductor.cpu_decisions import deciding_for_one_core
+from passnet.inductor.generated_code import generate
 from tests.agent.generated import run, specs
 from tests.graph.programs import graph_of, program_of
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt
 from passnet.agent.settings import LlmSettings
 from passnet.cli import main
-from passnet.records.serialise import read_lines
+from passnet.core.records.serialise import read_lines
 from tests.bench.runs import QUICK, write_small_suite
 
 pytest.importorskip("inspect_ai", reason="an llm as author needs the extra agent")
-from passnet.agent.inspect_llm import named, open_llm, request_failure
+from passnet.agent.authors.inspect_llm import named, open_llm, request_failure
 
 pytestmark = pytest.mark.xdist_group("agent-run")
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passnet.agent.files import (
+from passnet.errors import ActionError
+from passnet.passes.files import (
     MAX_FILE_CHARACTERS,
     MAX_FILES,
     check_name,
@@ -17,7 +18,6 @@ from passnet.agent.files import (
     view,
     write_files,
 )
-from passnet.errors import ActionError
 
 
 @pytest.mark.parametrize(

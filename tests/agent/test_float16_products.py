@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from passnet.agent.authors import float16_products
+from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import compiler_author
-from passnet.agent.authors.float16_products import is_slow_product
-from passnet.agent.evaluator import Evaluator
-from passnet.agent.session import Session
-from passnet.bench.settings import RunSettings
+from passnet.data.mine.cut import inferred_specs
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings
-from passnet.mine.cut import inferred_specs
-from passnet.suite.suite import SuiteGraph, Task
+from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.passes.codegen import float16_products
+from passnet.passes.codegen.float16_products import is_slow_product
 from tests.graph.programs import program_of
 
 pytestmark = pytest.mark.xdist_group("agent")

@@ -5,13 +5,13 @@ import pytest
 import torch
 from torch.torch_version import TorchVersion
 
-from passnet.agent.authors.cpp_source import ENTRY, cpp_source, fails_in_threads
-from passnet.agent.authors.inductor_code import generate
-from passnet.agent.authors.lowered_ranges import GraphLowering
 from passnet.errors import AuthorError
-from passnet.graph.build import build
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph
+from passnet.inductor.generated_code import generate
 from passnet.passes import cpp
+from passnet.passes.codegen.cpp_source import ENTRY, cpp_source, fails_in_threads
+from passnet.passes.codegen.lowered_ranges import GraphLowering
 from tests.agent.generated import NORM, SILU, run, specs
 from tests.graph.programs import graph_of, program_of
 

@@ -13,11 +13,11 @@ import pytest
 from passnet.agent.harbor import HarborExport, HarborPlan, export_harbor
 from passnet.agent.prompt import instruction
 from passnet.bench.run_record import run_folder
-from passnet.bench.settings import RunSettings
 from passnet.errors import InputError, PassFolderError
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.suite.suite import Suite, SuiteGraph, load_suite, make_suite
 from passnet.passes.folder import LIST_FILE
-from passnet.suite.suite import Suite, SuiteGraph, load_suite, make_suite
 from tests.agent.attempts import SUITE
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "passes"

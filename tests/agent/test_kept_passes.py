@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.attempt import Attempt
-from passnet.agent.files import read_files
+from passnet.agent.attempts.attempt import Attempt
 from passnet.agent.run import _keep_passes
+from passnet.passes.files import read_files
 from tests.agent.attempts import attempt, different, evaluation, folder
 
 

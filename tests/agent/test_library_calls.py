@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 import torch
 
+from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import compiler_author
-from passnet.agent.authors.library_calls import library_form, library_passes
-from passnet.agent.authors.lowered_ranges import GraphLowering
 from passnet.agent.authors.search import search_author
-from passnet.agent.evaluator import Evaluator
-from passnet.agent.files import write_files
-from passnet.agent.session import Session
 from passnet.errors import AuthorError
-from passnet.graph.build import build
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, Program, TensorSpec
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.suite.suite import SuiteGraph, Task
 from passnet.passes.backend import compile_graph, loaded_passes
+from passnet.passes.codegen.library_calls import library_form, library_passes
+from passnet.passes.codegen.lowered_ranges import GraphLowering
+from passnet.passes.files import write_files
 from passnet.passes.folder import LIST_FILE
-from passnet.suite.suite import SuiteGraph, Task
 from tests.agent.brief import brief_settings
 from tests.graph.programs import graph_of, program_of
 

@@ -11,7 +11,7 @@ from tests.bench.runs import write_small_suite
 
 pytest.importorskip("fastapi", reason="the server of transformers needs fastapi and uvicorn")
 pytest.importorskip("uvicorn", reason="the server of transformers needs fastapi and uvicorn")
-from passnet.agent.scripted_llm import DEFAULT_SCRIPT
+from passnet.agent.authors.scripted_llm import DEFAULT_SCRIPT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("agent")]
 

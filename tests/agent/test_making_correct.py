@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from passnet.agent.attempt import VariantResult
+from passnet.agent.attempts.attempt import VariantResult
+from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import CompilePlan, TaskCompiler, compile_plans
-from passnet.agent.evaluator import Evaluator
-from passnet.agent.session import Session
-from passnet.suite.suite import SuiteGraph, Task
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.suite.suite import SuiteGraph, Task
 from tests.agent.brief import brief_settings
 from tests.agent.generated import SILU
 from tests.graph.programs import graph_of

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from passnet.agent.authors.products import LEAST_PRODUCTS, is_product, product_folder
-from passnet.agent.files import write_files
-from passnet.extract.capture import capture_values
-from passnet.graph.build import build
+from passnet.data.capture.capture import capture_values
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.optimizer.judging import judging_settings, let_author_write, range_evaluator
-from passnet.optimizer.library import range_key
-from passnet.optimizer.ranges import net_ranges
+from passnet.optimizer.choose.judging import judging_settings, let_author_write, range_evaluator
+from passnet.optimizer.choose.ranges import net_ranges
 from passnet.passes.backend import compile_graph, loaded_passes
+from passnet.passes.codegen.products import LEAST_PRODUCTS, is_product, product_folder
+from passnet.passes.files import write_files
+from passnet.passes.library.store import range_key
 from tests.graph.programs import program_of
 
 SHAPES = {"a": (1, 64, 96), "b": (192, 96), "c": (192,)}

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.evaluator import UNDECIDED, Evaluator
-from passnet.agent.files import read_files
+from passnet.agent.attempts.tools import TOOLS
 from passnet.agent.prompt import EXAMPLES, PROMPTS, system_prompt, task_prompt
 from passnet.agent.rule_examples import RULE_EXAMPLES, RuleExample
-from passnet.agent.tools import TOOLS
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
+from passnet.judge.desk.evaluator import UNDECIDED, Evaluator
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
+from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.judge.suite.suite import SuiteGraph, Task, load_suite
 from passnet.passes.compilation import INCLUDE
+from passnet.passes.files import read_files
 from passnet.passes.folder import inspect_folder
-from passnet.score.tolerance import CORRECT_AT
-from passnet.suite.suite import SuiteGraph, Task, load_suite
 from tests.agent.brief import brief_settings
 from tests.judge.folders import PATTERN, small_graph, write_passes
 from tests.passes.assembled import run_assembled

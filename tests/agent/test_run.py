@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt
+from passnet.agent.attempts.session import Session
 from passnet.agent.run import run_agent
-from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings, LlmSettings
-from passnet.bench.settings import RunSettings
+from passnet.core.records.serialise import decode, read_lines
 from passnet.errors import InputError
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.settings import JudgeSettings
-from passnet.records.serialise import decode, read_lines
-from passnet.suite.suite import load_suite
+from passnet.judge.suite.suite import load_suite
 from tests.bench.runs import command, write_small_suite
 from tests.judge.folders import GOOD, PATTERN
 
 pytest.importorskip("inspect_ai", reason="an llm as author needs the extra agent")
-from passnet.agent.inspect_registry import passbench
+from passnet.agent.authors.inspect_registry import passbench
 
 pytestmark = pytest.mark.xdist_group("agent-run")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
-from passnet.records.serialise import read_lines
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt
+from passnet.core.records.serialise import read_lines
 from tests.bench.ray_actors import judges_of
 from tests.bench.runs import command, passnet, write_small_suite
 

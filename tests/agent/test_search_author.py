@@ -8,16 +8,16 @@ from typing import cast
 
 import pytest
 
-from passnet.agent.attempt import ATTEMPTS_FILE, Attempt
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt
+from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import CompilePlan, TaskCompiler
-from passnet.agent.authors.lowered_ranges import GraphLowering, Span
 from passnet.agent.authors.search import OPTIONS, _Search, search_author
-from passnet.agent.evaluator import Evaluator
-from passnet.agent.session import Session
 from passnet.agent.settings import SEARCH_TURNS
 from passnet.cli.options import attempt_limits
-from passnet.records.serialise import read_lines
-from passnet.suite.suite import SuiteGraph, Task
+from passnet.core.records.serialise import read_lines
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.passes.codegen.lowered_ranges import GraphLowering, Span
 from tests.agent.brief import brief_settings
 from tests.bench.runs import passnet, write_small_suite
 from tests.graph.programs import graph_of, program_of

@@ -4,14 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from passnet.agent.attempt import Message, ToolCall
-from passnet.agent.selection import Filters, Selection, TrainingForm, find_tasks, select
-from passnet.dataset.splits import SuiteKeys
+from passnet.agent.attempts.attempt import Message, ToolCall
+from passnet.agent.trajectories.selection import (
+    Filters,
+    Selection,
+    TrainingForm,
+    find_tasks,
+    select,
+)
+from passnet.data.dataset.splits import SuiteKeys
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
 from passnet.judge.findings import Finding
+from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.trial import Trial
-from passnet.suite.suite import Suite, make_suite
 from tests.agent.attempts import ATTEMPT, SUITE, attempt, chat, different, evaluation, folder
 
 NOTHING = SuiteKeys({}, {}, {})

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from passnet.agent.attempt import Evaluation, VariantResult, num_flips
-from passnet.agent.evaluator import Evaluator
-from passnet.agent.observations import evaluation_text, variant_result
-from passnet.agent.session import Session, task_score
-from passnet.agent.tools import Compare, Evaluate, parse_action
+from passnet.agent.attempts.attempt import Evaluation, VariantResult, num_flips
+from passnet.agent.attempts.observations import evaluation_text, variant_result
+from passnet.agent.attempts.session import Session, task_score
+from passnet.agent.attempts.tools import Compare, Evaluate, parse_action
 from passnet.errors import ActionError
+from passnet.judge.desk.evaluator import Evaluator
 from passnet.judge.findings import Finding
+from passnet.judge.suite.suite import Task
 from passnet.judge.trial import Trial
-from passnet.suite.suite import Task
 from tests.agent.brief import brief_settings
 from tests.judge.folders import GOOD, PATTERN, small_graph
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.attempt import ToolTime
-from passnet.agent.stats import AuthorStats, best_so_far, summarise
-from passnet.agent.stats_tables import curve_table, draw_curves, stats_tables
+from passnet.agent.attempts.attempt import ToolTime
+from passnet.agent.trajectories.stats import AuthorStats, best_so_far, summarise
+from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError
-from passnet.records.serialise import decode, encode
-from passnet.report.tables import markdown
+from passnet.pages.tables.attempt_tables import curve_table, draw_curves, stats_tables
+from passnet.pages.tables.tables import markdown
 from tests.agent.attempts import attempt, evaluation
 
 

@@ -2,7 +2,15 @@
 
 import pytest
 
-from passnet.agent.tools import TOOLS, Create, Replace, ShowGraph, View, parse_action, tool_schemas
+from passnet.agent.attempts.tools import (
+    TOOLS,
+    Create,
+    Replace,
+    ShowGraph,
+    View,
+    parse_action,
+    tool_schemas,
+)
 from passnet.errors import ActionError
 
 

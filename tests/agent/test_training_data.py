@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from passnet.agent.attempt import Message
-from passnet.agent.selection import TrainingInfo
-from passnet.agent.stats_tables import training_table
-from passnet.agent.tools import tool_schemas
-from passnet.agent.training_data import (
+from passnet.agent.attempts.attempt import Message
+from passnet.agent.attempts.tools import tool_schemas
+from passnet.agent.trajectories.selection import TrainingInfo
+from passnet.agent.trajectories.training_data import (
     about_path,
     folder_text,
     write_chats,
     write_pairs,
 )
+from passnet.core.records.serialise import read_json
 from passnet.errors import InputError
+from passnet.judge.suite.suite import Task
+from passnet.pages.tables.attempt_tables import training_table
 from passnet.passes.folder import LIST_FILE
-from passnet.records.serialise import read_json
-from passnet.suite.suite import Task
 from tests.agent.attempts import (
     ATTEMPT,
     attempt,

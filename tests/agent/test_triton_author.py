@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from passnet.agent.authors.compiler import CompilePlan
-from passnet.agent.authors.inductor_code import BufferSlot, KernelCall, generate
-from passnet.agent.authors.language import device_of
-from passnet.agent.authors.launch_rules import MAX_PROGRAMS, BlockSizes, launch_of
-from passnet.agent.authors.lowered_ranges import GraphLowering
-from passnet.agent.authors.triton_kernel import TritonKernel, read_kernel
-from passnet.agent.authors.triton_source import functions_text, triton_source
-from passnet.agent.files import write_files
 from passnet.errors import AuthorError
 from passnet.graph.spec import Graph
+from passnet.inductor.generated_code import BufferSlot, KernelCall, generate
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import STRICT
+from passnet.passes.codegen.language import device_of
+from passnet.passes.codegen.launch_rules import MAX_PROGRAMS, BlockSizes, launch_of
+from passnet.passes.codegen.lowered_ranges import GraphLowering
+from passnet.passes.codegen.triton_kernel import TritonKernel, read_kernel
+from passnet.passes.codegen.triton_source import functions_text, triton_source
+from passnet.passes.files import write_files
 from passnet.passes.folder import inspect_folder
 from tests.agent.triton_graphs import FORMS, compiler_for, folder_of, graph
 from tests.graph.programs import graph_of, program_of

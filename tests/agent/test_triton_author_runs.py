@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 
 from passnet.agent.authors.compiler import CompilePlan
-from passnet.agent.authors.folder_text import pass_folder
 from passnet.agent.authors.search import moves_for
-from passnet.agent.authors.triton_source import functions_text
-from passnet.agent.files import Files, write_files
 from passnet.graph.spec import Graph
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import STRICT
+from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.passes.codegen.folder_text import pass_folder
+from passnet.passes.codegen.triton_source import functions_text
+from passnet.passes.files import Files, write_files
 from passnet.passes.folder import inspect_folder
-from passnet.score.tolerance import CORRECT_AT
 from tests.agent.triton_graphs import FORMS, compiler_for, folder_of, graph
 from tests.graph.programs import graph_of, program_of
 from tests.passes.assembled import run_assembled

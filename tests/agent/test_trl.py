@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passnet.agent.training_data import write_chats
+from passnet.agent.trajectories.training_data import write_chats
 from tests.agent.attempts import ATTEMPT, different, load_rows, selection
 from tests.agent.byte_tokenizer import byte_tokenizer
 

@@ -1,15 +1,15 @@
 """Small graphs whose generated Triton has every form that is written, and tasks of them."""
 
+from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import CompilePlan, TaskCompiler, range_source
-from passnet.agent.authors.folder_text import pass_folder
-from passnet.agent.authors.lowered_ranges import GraphLowering, Options
-from passnet.agent.evaluator import Evaluator
-from passnet.agent.files import Files
-from passnet.agent.session import Session
-from passnet.bench.settings import RunSettings
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
-from passnet.suite.suite import SuiteGraph, Task
+from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.passes.codegen.folder_text import pass_folder
+from passnet.passes.codegen.lowered_ranges import GraphLowering, Options
+from passnet.passes.files import Files
 from tests.graph.programs import program_of
 
 FORMS: dict[str, tuple[list[str], str, dict[str, tuple[int, ...]]]] = {

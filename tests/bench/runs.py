@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph
-from passnet.suite.suite import SuiteGraph, make_suite, write_suite
+from passnet.graph.text.parse import parse_program
+from passnet.judge.suite.suite import SuiteGraph, make_suite, write_suite
 from tests.judge.folders import PROGRAM, small_graph
 
 QUICK = ("--seconds", "0.01", "--self-tolerance", "1e9")

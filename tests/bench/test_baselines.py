@@ -10,9 +10,9 @@ from passnet.bench.files import RUN_FILE, SCORES_FILE, TRIALS_FILE
 from passnet.bench.groups import group_rows
 from passnet.bench.run_record import BenchRunInfo, run_folder
 from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
-from passnet.records.serialise import read_json
-from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
-from passnet.suite.suite import load_suite
+from passnet.core.records.serialise import read_json
+from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
+from passnet.judge.suite.suite import load_suite
 from recipes.baselines import rows_with_choice, table_rows
 from tests.conftest import ROOT
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from passnet.bench.candidates import parse_candidate
 from passnet.errors import InputError
+from passnet.judge.desk.candidates import parse_candidate
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from passnet.bench.candidates import parse_candidate
 from passnet.bench.cluster import _machines, _open_judge
 from passnet.bench.environment import describe_environment
 from passnet.bench.run import JudgeOrder
-from passnet.bench.settings import RunSettings
+from passnet.core.jobs.actors import this_machine
 from passnet.errors import InputError
-from passnet.jobs.actors import this_machine
+from passnet.judge.desk.candidates import parse_candidate
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.suite.suite import Suite, load_suite
+from passnet.judge.suite.suite import Suite, load_suite
 from tests.bench.ray_actors import judges_of
 from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
 from tests.judge.folders import GOOD, write_passes

@@ -11,11 +11,11 @@ from passnet.bench.files import RUN_FILE
 from passnet.bench.groups import GROUPINGS, group_rows
 from passnet.bench.run_record import run_info, suite_of_run
 from passnet.bench.scores import Row
-from passnet.bench.settings import RunSettings
 from passnet.cli.bench import bench_score
+from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
-from passnet.records.serialise import write_json
-from passnet.suite.suite import load_suite
+from passnet.judge.desk.settings import RunSettings
+from passnet.judge.suite.suite import load_suite
 from tests.bench.runs import passnet, write_small_suite
 
 

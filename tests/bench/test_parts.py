@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from passnet.agent.attempt import Attempt
+from passnet.agent.attempts.attempt import Attempt
+from passnet.agent.attempts.session import Session
+from passnet.agent.attempts.tools import Submit
 from passnet.agent.run import run_agent
-from passnet.agent.session import Session
 from passnet.agent.settings import AgentSettings
-from passnet.agent.tools import Submit
-from passnet.bench.candidates import CandidateEntry, parse_candidate
 from passnet.bench.environment import describe_environment
 from passnet.bench.run import JudgeOrder, Judges, Recorder, run_suite, tasks_of_part
 from passnet.bench.run_record import run_folder
-from passnet.bench.settings import RunSettings
+from passnet.core.jobs.shards import RunShard
 from passnet.errors import AuthorError, InputError
-from passnet.jobs.shards import RunShard
+from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
+from passnet.judge.suite.suite import Suite, Task, load_suite
 from passnet.judge.trial import Trial
-from passnet.suite.suite import Suite, Task, load_suite
 
 SETTINGS = RunSettings()
 PARTS = (RunShard(1, 2), RunShard(2, 2))

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from passnet.bench.run_record import run_folder
-from passnet.graph.files import GraphSample, write_sample
+from passnet.graph.text.files import GraphSample, write_sample
 from passnet.judge.limitations import NOT_COVERED
 from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.suite.suite import SuiteGraph, make_suite, write_suite
 from passnet.judge.trial import Trial
-from passnet.report.tables import phase_table
-from passnet.suite.suite import SuiteGraph, make_suite, write_suite
+from passnet.pages.tables.tables import phase_table
 from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
 from tests.conftest import ROOT
 from tests.judge.folders import GOOD, small_graph, write_passes

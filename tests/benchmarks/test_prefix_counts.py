@@ -5,8 +5,8 @@ import torch
 
 from benchmarks.prefix_counts import launches, prefix_launches
 from passnet.errors import InputError
-from passnet.mine.fusion import fusion_plan
-from tests.mine.test_fusion import POINTWISE, graph
+from passnet.inductor.fusion import fusion_plan
+from tests.data.mine.test_fusion import POINTWISE, graph
 
 PRODUCT = graph(
     "a = torch.matmul(x, w)\nb = torch.relu(a)\nreturn (b,)",

@@ -7,13 +7,13 @@ import torch
 
 from benchmarks.subgraph_verification import verify
 from benchmarks.tensor_differences import difference, max_error
+from passnet.data.capture.capture import capture_values
+from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
+from passnet.data.mine.subgraphs import Subgraph, subgraphs
 from passnet.errors import CutError
-from passnet.extract.capture import capture_values
 from passnet.graph.spec import Graph, Op
-from passnet.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
-from passnet.mine.subgraphs import Subgraph, subgraphs
-from tests.extract.nets import mixed
-from tests.mine.test_fusion import graph
+from tests.data.capture.nets import mixed
+from tests.data.mine.test_fusion import graph
 
 
 def cuts(target: Graph, *ranges: tuple[int, int]) -> list[Subgraph]:

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from passnet.cli import main
+from passnet.core.jobs.executors import run_ray
 from passnet.errors import InputError
-from passnet.jobs.executors import run_ray
 
 
 def test_a_broken_ray_is_named(broken):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from passnet.graph.files import GraphSample, write_sample
+from passnet.graph.text.files import GraphSample, write_sample
 from tests.bench.runs import passnet, write_small_suite
 from tests.conftest import ROOT
 from tests.judge.folders import small_graph

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from passnet.cli import main
-from passnet.suite.suite import SuiteGraph, make_suite, write_suite
-from tests.dataset.rows import CHAIN, ROWS, write
-from tests.dataset.test_query import edit_manifest
+from passnet.judge.suite.suite import SuiteGraph, make_suite, write_suite
+from tests.data.dataset.rows import CHAIN, ROWS, write
+from tests.data.dataset.test_query import edit_manifest
 from tests.graph.programs import graph_of
 
 

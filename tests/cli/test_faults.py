@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from passnet.agent.attempt import ATTEMPTS_FILE
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE
 from passnet.cli import main
-from passnet.extract.record import NetRecord
-from passnet.extract.run import RECORDS_FILE, graphs_path
-from passnet.extract.store import GRAPHS
-from passnet.graph.files import GraphSample, write_sample
+from passnet.core.records.serialise import LineWriter
+from passnet.data.capture.record import NetRecord
+from passnet.data.capture.run import RECORDS_FILE, graphs_path
+from passnet.data.capture.store import GRAPHS
+from passnet.graph.text.files import GraphSample, write_sample
+from passnet.judge.suite.suite import write_suite
 from passnet.passes.folder import LIST_FILE
-from passnet.records.serialise import LineWriter
-from passnet.suite.suite import write_suite
 from tests.agent.attempts import SUITE, attempt
 from tests.bench.runs import QUICK, command, lines, write_small_suite
-from tests.dataset.rows import write
-from tests.dataset.test_build import TWO, captured
+from tests.data.dataset.rows import write
+from tests.data.dataset.test_build import TWO, captured
 from tests.faults import MarkedRuns, enlarge, limited_files, small_disk
 from tests.judge.folders import small_graph
 from tests.processes import wait_until

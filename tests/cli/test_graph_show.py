@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from passnet.extract.store import GraphRow, GraphSource, write_set
+from passnet.core.records.serialise import encode
+from passnet.data.capture.store import GraphRow, GraphSource, write_set
 from passnet.graph.canonical import fingerprints, op_sequence
-from passnet.graph.render import render_program
 from passnet.graph.spec import Graph
-from passnet.records.serialise import encode
+from passnet.graph.text.render import render_program
 from tests.bench.runs import passnet
 from tests.judge.folders import small_graph
 

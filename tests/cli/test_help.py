@@ -7,18 +7,18 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from passnet.agent.selection import TrainingForm
 from passnet.agent.settings import AuthorName
+from passnet.agent.trajectories.selection import TrainingForm
 from passnet.bench.cluster import JUDGES
 from passnet.bench.groups import GROUPINGS
 from passnet.cli import main
 from passnet.cli.options import DTYPES, KINDS
-from passnet.dataset.export import Layout
-from passnet.jobs.executors import EXECUTORS
+from passnet.core.jobs.executors import EXECUTORS
+from passnet.data.dataset.export import Layout
+from passnet.data.mine import dtypes, subgraphs
 from passnet.judge.inspection.rules import RULES
 from passnet.judge.processes.sandbox import SandboxName
-from passnet.mine import dtypes, subgraphs
-from passnet.suite.admission import INPUT_KINDS
+from passnet.judge.suite.admission import INPUT_KINDS
 
 
 def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from passnet.dataset.store import write_dataset
-from passnet.train.build import read_training, write_rows
+from passnet.data.dataset.store import write_dataset
+from passnet_loops.build import read_training, write_rows
 from tests.bench.runs import command, write_small_suite
-from tests.dataset.test_build import captured, net, row
+from tests.data.dataset.test_build import captured, net, row
+from tests.judge.suite.test_assembly import ADD_RELU
+from tests.judge.suite.test_assembly import row as subgraph_row
 from tests.processes import runs, wait_until
-from tests.suite.test_assembly import ADD_RELU
-from tests.suite.test_assembly import row as subgraph_row
 
 SHIPPED = Path(__file__).parents[2] / "training"
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from passnet.cli import main
-from passnet.optimizer.library import PassLibrary
-from passnet.passes.library import PassEntry
+from passnet.passes.library.entries import PassEntry
+from passnet.passes.library.store import PassLibrary
 from tests.optimizer.libraries import HERE, folder, tanh_mul, trial
 
 

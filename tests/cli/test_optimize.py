@@ -12,7 +12,7 @@ from passnet.cli.optimize import InputSize, TimeSpan
 NET = """
 import torch
 
-from passnet.extract.net import Net, NetInput
+from passnet.data.capture.net import Net, NetInput
 
 
 def make():

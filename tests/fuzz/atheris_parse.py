@@ -15,9 +15,9 @@ import atheris
 
 with atheris.instrument_imports(include=["passnet.graph"]):
     from passnet.errors import GraphError
-    from passnet.graph.meta import parse_meta, render_meta
-    from passnet.graph.parse import parse_program
-    from passnet.graph.render import render_program
+    from passnet.graph.text.meta import parse_meta, render_meta
+    from passnet.graph.text.parse import parse_program
+    from passnet.graph.text.render import render_program
 
 
 def program(data: bytes) -> None:

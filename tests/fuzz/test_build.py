@@ -12,16 +12,16 @@ import torch
 from hypothesis import strategies as st
 
 from passnet.errors import GraphError
-from passnet.graph.build import build
-from passnet.graph.check import check_graph
-from passnet.graph.fake import infer_shapes
-from passnet.graph.fake_limits import MAX_BITS, MAX_CALLS, MAX_PARTS
-from passnet.graph.files import GraphSample, write_sample
-from passnet.graph.meta import DTYPE_BYTES
-from passnet.graph.parse import parse_program
-from passnet.graph.render import render_program
+from passnet.graph.fx.build import build
+from passnet.graph.fx.targets import ALLOWED
 from passnet.graph.spec import Arg, Graph, Op, Param, Program, Ref, TensorSpec
-from passnet.graph.targets import ALLOWED
+from passnet.graph.text.check import check_graph
+from passnet.graph.text.files import GraphSample, write_sample
+from passnet.graph.text.meta import DTYPE_BYTES
+from passnet.graph.text.parse import parse_program
+from passnet.graph.text.render import render_program
+from passnet.graph.values.fake import infer_shapes
+from passnet.graph.values.fake_limits import MAX_BITS, MAX_CALLS, MAX_PARTS
 from tests.fuzz.hostile import fuzz
 from tests.graph.programs import arguments, program_of
 

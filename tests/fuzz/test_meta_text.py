@@ -12,11 +12,11 @@ import pytest
 from hypothesis import strategies as st
 
 from passnet.errors import GraphError
-from passnet.graph.fake import infer_shapes
-from passnet.graph.files import read_sample, write_sample
-from passnet.graph.inputs import MAX_INPUT_BYTES, make_inputs
-from passnet.graph.meta import DTYPE_BYTES, MAX_DIMS, MAX_ELEMENTS, parse_meta, render_meta
 from passnet.graph.spec import Graph, Param, Program, Ref, TensorSpec
+from passnet.graph.text.files import read_sample, write_sample
+from passnet.graph.text.meta import DTYPE_BYTES, MAX_DIMS, MAX_ELEMENTS, parse_meta, render_meta
+from passnet.graph.values.fake import infer_shapes
+from passnet.graph.values.inputs import MAX_INPUT_BYTES, make_inputs
 from tests.fuzz.hostile import ARGUMENTS, LINES, fuzz, mutations, nothing_runs, peak_of
 from tests.graph.programs import program_of, text_of
 

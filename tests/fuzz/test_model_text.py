@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from passnet.errors import GraphError
 from passnet.graph.arguments import MAX_DEPTH
 from passnet.graph.canonical import fingerprints
-from passnet.graph.files import read_sample
-from passnet.graph.parse import parse_program
-from passnet.graph.render import render_program
 from passnet.graph.spec import Graph
-from passnet.graph.syntax import MAX_TOKENS, parse_tree
+from passnet.graph.text.files import read_sample
+from passnet.graph.text.parse import parse_program
+from passnet.graph.text.render import render_program
+from passnet.graph.text.syntax import MAX_TOKENS, parse_tree
 from tests.fuzz.hostile import (
     ARGUMENTS,
     FSTRING_OF_LINES,

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import strategies as st
 
 from passnet.errors import WorkerError
-from passnet.graph.inputs import make_inputs
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import Candidate
 from passnet.judge.compare import compare_forms, compare_values
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph

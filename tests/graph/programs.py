@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from passnet.graph.arguments import CONSTANT_NAMES
-from passnet.graph.operators import BINARY, COMPARE, IN_PLACE, UNARY
-from passnet.graph.parse import parse_program
+from passnet.graph.fx.operators import BINARY, COMPARE, IN_PLACE, UNARY
 from passnet.graph.spec import (
     Alias,
     Arg,
@@ -31,6 +30,7 @@ from passnet.graph.spec import (
     op_refs,
     refs,
 )
+from passnet.graph.text.parse import parse_program
 
 FIRST_LINE = 5
 """Line of the first statement in what `text_of` gives."""

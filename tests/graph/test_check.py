@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from passnet.graph.check import check_all
-from passnet.graph.files import GraphSample, write_sample
+from passnet.graph.text.check import check_all
+from passnet.graph.text.files import GraphSample, write_sample
 from tests.judge.folders import small_graph
 
 SITE = """
 import os, time
-import passnet.graph.check as check
+import passnet.graph.text.check as check
 
 check_graph = check.check_graph
 

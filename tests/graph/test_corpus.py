@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from passnet.errors import GraphError
-from passnet.graph.build import build
 from passnet.graph.canonical import op_sequence
-from passnet.graph.check import check_graph
 from passnet.graph.device import retarget
-from passnet.graph.fake import infer_shapes
-from passnet.graph.files import find_graphs, read_sample, write_sample
-from passnet.graph.inputs import InputKind, make_inputs
-from passnet.graph.parse import parse_program
-from passnet.graph.render import render_program
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph
+from passnet.graph.text.check import check_graph
+from passnet.graph.text.files import find_graphs, read_sample, write_sample
+from passnet.graph.text.parse import parse_program
+from passnet.graph.text.render import render_program
+from passnet.graph.values.fake import infer_shapes
+from passnet.graph.values.inputs import InputKind, make_inputs
 
 NUM_PARTS = 6
 """Into how many tests the whole corpus is split, so that processes can share it."""

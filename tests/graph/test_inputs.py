@@ -9,12 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from passnet.core.records.dtypes import LARGEST, STORAGE, from_storage, storage, to_storage
 from passnet.errors import GraphError
-from passnet.graph.inputs import InputKind, make_inputs
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.graph.uses import find_uses
-from passnet.records.dtypes import LARGEST, STORAGE, from_storage, storage, to_storage
+from passnet.graph.text.parse import parse_program
+from passnet.graph.values.inputs import InputKind, make_inputs
+from passnet.graph.values.uses import find_uses
 from tests.graph.programs import QUICK, graph_of, program_of
 
 MANY = (300, 300)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from passnet.graph.inputs import InputKind, integer_pools, make_inputs, varies
+from passnet.core.records.dtypes import is_float
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.graph.uses import find_uses
-from passnet.records.dtypes import is_float
-from passnet.suite.suite import SuiteGraph, load_suite
+from passnet.graph.values.inputs import InputKind, integer_pools, make_inputs, varies
+from passnet.graph.values.uses import find_uses
+from passnet.judge.suite.suite import SuiteGraph, load_suite
 from tests.graph.programs import program_of
 from tests.graph.test_corpus import run_eagerly
 

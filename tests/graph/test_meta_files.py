@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import GraphError
-from passnet.graph.build import build
-from passnet.graph.files import GraphSample, find_graphs, read_sample, write_sample
-from passnet.graph.meta import MAX_ELEMENTS, parse_meta, render_meta
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.files import GraphSample, find_graphs, read_sample, write_sample
+from passnet.graph.text.meta import MAX_ELEMENTS, parse_meta, render_meta
 from tests.graph.programs import program_of, text_of
 
 HEAD = "class Program_weight_tensor_meta_a:\n"

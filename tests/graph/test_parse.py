@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import GraphError
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Alias, Device, Op, Param, Ref, Release, Sequence, Slice, TorchName
-from passnet.graph.syntax import MAX_TEXT_BYTES
+from passnet.graph.text.parse import parse_program
+from passnet.graph.text.syntax import MAX_TEXT_BYTES
 from tests.graph.programs import FIRST_LINE, program_of, text_of
 
 A, B = Ref("a"), Ref("b")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.training_data import folder_text
+from passnet.agent.trajectories.training_data import folder_text
 from tests.bench.runs import write_small_suite
-from tests.service.running import kernel, serving
+from tests.train.service.running import kernel, serving
 
 FOLDER = Path(__file__).parents[2] / "integrations"
 WRONG = kernel(body="\ndef replacement(x, y):\n    return x - y\n")

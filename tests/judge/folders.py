@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.suite.suite import SuiteGraph
+from passnet.graph.text.parse import parse_program
+from passnet.judge.suite.suite import SuiteGraph
 
 PROGRAM = """
 import torch

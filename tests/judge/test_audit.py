@@ -4,8 +4,8 @@ import pytest
 
 from passnet.judge.audit import Audited, Case, count
 from passnet.judge.findings import Finding
+from passnet.judge.score.status import Status
 from passnet.judge.trial import Trial
-from passnet.score.status import Status
 
 FLAG = (Finding("flag", "late_work", "3 us"),)
 NOTE = (Finding("note", "nothing_varies", "none"),)

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
 from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.suite.suite import SuiteGraph
 from passnet.judge.trial import Trial
-from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import small_graph
 from tests.judge.trials import QUICK
 

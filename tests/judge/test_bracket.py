@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passnet.graph.inputs import make_inputs
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import Candidate
 from passnet.judge.compare import Comparison
 from passnet.judge.judge import judge_graph

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from passnet.graph.inputs import integer_pools, make_inputs
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
+from passnet.graph.values.inputs import integer_pools, make_inputs
 from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
 
 LOOKS_UP = """

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from passnet.jobs.python import python_environment
+from passnet.core.jobs.python import python_environment
 
 PROGRAM = """
 import torch

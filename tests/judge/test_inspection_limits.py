@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from passnet.core.jobs.process import JobRunner
 from passnet.errors import PassFolderError, WorkerError
-from passnet.jobs.process import JobRunner
 from passnet.judge.candidate import Candidate
 from passnet.judge.inspection import limited
 from passnet.judge.inspection.inspected_folders import InspectedFolders

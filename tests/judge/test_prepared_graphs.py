@@ -1,6 +1,6 @@
 """Problems are kept while there is room."""
 
-from passnet.graph.inputs import make_inputs
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.processes.loaded_worker import PreparedGraph, prepare_graph
 from passnet.judge.processes.prepared_graphs import PreparedGraphs
 from tests.judge.folders import small_graph

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from passnet.bench.candidates import CandidateEntry
-from passnet.bench.judge_task import judge_task
 from passnet.bench.run import run_suite
-from passnet.bench.settings import RunSettings
 from passnet.errors import GraphError
-from passnet.graph.inputs import make_inputs
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import Candidate
 from passnet.judge.check import Expected
 from passnet.judge.compare import compare_forms
+from passnet.judge.desk.candidates import CandidateEntry
+from passnet.judge.desk.judge_task import judge_task
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
@@ -40,9 +40,9 @@ from passnet.judge.protocol.messages import (
     WorkerLimits,
 )
 from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.suite.suite import load_suite
 from passnet.judge.trial import Trial
-from passnet.report.tables import Table, failure_lines, markdown, print_table
-from passnet.suite.suite import load_suite
+from passnet.pages.tables.tables import Table, failure_lines, markdown, print_table
 from tests.bench.runs import write_small_suite
 from tests.judge.fake_worker import FakeParent, framed
 from tests.judge.folders import GOOD, small_graph, write_passes

@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from passnet.graph.inputs import make_inputs
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE
 from passnet.judge.check import KINDS, Expected
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from passnet.graph.inputs import make_inputs
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes import sandbox as module

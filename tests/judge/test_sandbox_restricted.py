@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.jobs.process import Job, JobLimits, JobRunner
+from passnet.core.jobs.process import Job, JobLimits, JobRunner
 from passnet.judge.candidate import Candidate
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import NO_SANDBOX, inductor_cache

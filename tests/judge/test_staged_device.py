@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passnet.graph.inputs import make_inputs
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
@@ -18,9 +18,9 @@ from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import STAGED
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.suite.suite import SuiteGraph
 from passnet.judge.timing.measurement_findings import late_work
 from passnet.judge.trial import Trial
-from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, small_graph, some_slow, write_passes
 
 pytestmark = pytest.mark.xdist_group("staged")

@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passnet.graph.inputs import make_inputs
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.suite.suite import SuiteGraph
 from passnet.judge.timing.clock import _Interleaving
 from passnet.judge.timing.measurement import Measurement
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.passes.folder import LIST_FILE
-from passnet.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, PROGRAM, small_graph, some_slow, write_passes
 from tests.judge.trials import QUICK, judge
 

@@ -9,10 +9,10 @@ from passnet.judge.compare import Comparison
 from passnet.judge.findings import Finding, finding
 from passnet.judge.precision import Accuracy
 from passnet.judge.processes.worker_process import WorkerFailureError
+from passnet.judge.score.status import STATUSES
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.measurement import WorkerTiming
 from passnet.judge.verdict import Evidence, decide
-from passnet.score.status import STATUSES
 
 SETTINGS = JudgeSettings(self_tolerance=0.1)
 STEADY = WorkerTiming(

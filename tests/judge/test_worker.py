@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passnet.graph.inputs import make_inputs
-from passnet.jobs.python import python_environment
+from passnet.core.jobs.python import python_environment
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
 from passnet.judge.processes.worker_parent import WorkerParent
@@ -119,7 +119,7 @@ def test_workers_of_a_warm_parent_compile_with_inductor_and_it_stays_single_thre
 
 HANGS = """
 import os, sys, threading, time
-from passnet.graph.inputs import make_inputs
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import Candidate
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.processes.worker_parent import WorkerParent

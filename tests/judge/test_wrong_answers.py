@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
 from passnet.judge.processes.loaded_worker import prepare_graph
 from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.settings import TimingPlan
-from passnet.suite.suite import SuiteGraph
+from passnet.judge.suite.suite import SuiteGraph
 from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
 from tests.judge.trials import QUICK, judge
 

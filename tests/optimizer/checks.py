@@ -2,8 +2,8 @@
 
 import torch
 
-from passnet.optimizer import compiled_check
-from passnet.optimizer.call_check import python_check
+from passnet.optimizer.call import compiled_check
+from passnet.optimizer.call.call_check import python_check
 
 WAYS = {"c++": compiled_check.compiled_check, "python": python_check}
 """The two ways to check a call."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from passnet.optimizer.call_check import call_form
+from passnet.optimizer.call.call_check import call_form
 from tests.optimizer.checks import WAYS
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from passnet.optimizer.entry import Entry
+from passnet.optimizer.call.entry import Entry
 
 
 class Net(torch.nn.Module):

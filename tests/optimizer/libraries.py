@@ -4,11 +4,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from passnet.agent.files import Files
+from passnet.core.hardware import Hardware
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.trial import Trial
-from passnet.optimizer.library import RangeKey, range_key
-from passnet.passes.hardware import Hardware
+from passnet.passes.files import Files
+from passnet.passes.library.store import RangeKey, range_key
 from tests.graph.programs import program_of
 
 HERE = Hardware("cpu", "a processor", 1, "2.13")

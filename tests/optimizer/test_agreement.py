@@ -3,8 +3,8 @@ from collections.abc import Callable, Sequence
 import pytest
 import torch
 
-from passnet.optimizer.agreement import Agreement, EagerComparison, compare_outputs
-from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.compare.agreement import Agreement, EagerComparison, compare_outputs
 
 
 def relu_net(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -227,5 +227,5 @@ def test_float64_is_left_out_where_the_net_is_slow(monkeypatch: pytest.MonkeyPat
     call = NetCall(relu_net, (torch.randn(4, 4),), {})
     same = call.entry("same", lambda tensors: relu_net(*tensors))
     assert EagerComparison(call).agreement(same).eager_error == 0.0
-    monkeypatch.setattr("passnet.optimizer.agreement.MAX_EXACT_S", 0.0)
+    monkeypatch.setattr("passnet.optimizer.compare.agreement.MAX_EXACT_S", 0.0)
     assert EagerComparison(call).agreement(same).eager_error is None

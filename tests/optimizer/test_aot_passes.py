@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from passnet.errors import EngineError, InputError
-from passnet.optimizer.aot_passes import rewritten_program
-from passnet.optimizer.engines import build_entry_of, load_entry_of
-from passnet.optimizer.graph_engine import CHOSEN_FOLDER
-from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.backends.aot_passes import rewritten_program
+from passnet.optimizer.backends.engines import build_entry_of, load_entry_of
+from passnet.optimizer.backends.graph_engine import CHOSEN_FOLDER
+from passnet.optimizer.call.net_call import NetCall
 from passnet.passes.folder import LIST_FILE
 from passnet.passes.kernel_op import kernels_of
 from tests.optimizer.nets import block
@@ -141,7 +141,7 @@ IN_ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
 import torch
-from passnet.optimizer.engines import load_entry_of
+from passnet.optimizer.backends.engines import load_entry_of
 from tests.optimizer.test_aot_passes import block_call, tripled
 
 call = block_call()

@@ -11,8 +11,8 @@ from torch.autograd import forward_ad
 from torch.utils.flop_counter import FlopCounterMode
 
 from passnet.errors import InputError
-from passnet.optimizer import compiled_check
-from passnet.optimizer.call_check import (
+from passnet.optimizer.call import compiled_check
+from passnet.optimizer.call.call_check import (
     Misfit,
     call_form,
     can_be_bounded,

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from passnet.errors import EngineError
-from passnet.optimizer.engines import build_entry_of, load_entry_of
-from passnet.optimizer.graph_engine import CHOSEN_FOLDER, captured_graphs
-from passnet.optimizer.net_call import NetCall
-from passnet.optimizer.ranges import net_ranges
+from passnet.optimizer.backends.engines import build_entry_of, load_entry_of
+from passnet.optimizer.backends.graph_engine import CHOSEN_FOLDER, captured_graphs
+from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.choose.ranges import net_ranges
 from passnet.passes.folder import LIST_FILE
 from tests.optimizer.nets import block, loop
 

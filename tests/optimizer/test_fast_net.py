@@ -12,7 +12,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from passnet.errors import InputError
-from passnet.optimizer.fast_net import FastNet
+from passnet.optimizer.call.fast_net import FastNet
 from tests.optimizer.hand_made import Net, entry_of, plus_hundred
 
 X = torch.randn(3, 4)
@@ -77,7 +77,7 @@ def test_any_other_runs_the_net_and_one_warning_says_why(fast, warnings):
 
 def test_the_reason_is_looked_for_once(fast, monkeypatch):
     assert not ran_fast(fast, X[:1])
-    monkeypatch.setattr("passnet.optimizer.fast_net.find_misfit", None)
+    monkeypatch.setattr("passnet.optimizer.call.fast_net.find_misfit", None)
     assert not ran_fast(fast, X[:2])
 
 

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passnet.optimizer.entry import Entry
-from passnet.optimizer.fast_net import FastNet
+from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.fast_net import FastNet
 from tests.optimizer.hand_made import Net, entry_of
 
 

@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from passnet.optimizer.fresh_values import HOSTILE, fresh_tensors, hostile_tensors
-from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.compare.fresh_values import HOSTILE, fresh_tensors, hostile_tensors
 
 
 def net(*tensors: torch.Tensor) -> torch.Tensor:

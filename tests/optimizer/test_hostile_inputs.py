@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passnet.agent.authors.compiler import compile_plans, range_source
-from passnet.agent.authors.folder_text import pass_folder
-from passnet.agent.authors.lowered_ranges import GraphLowering
-from passnet.agent.files import write_files
-from passnet.extract.capture import capture_values
-from passnet.optimizer.engines import build_entry_of
-from passnet.optimizer.fast_net import FastNet
-from passnet.optimizer.graph_engine import CHOSEN_FOLDER
-from passnet.optimizer.net_call import NetCall
-from passnet.optimizer.ranges import net_ranges
+from passnet.data.capture.capture import capture_values
+from passnet.optimizer.backends.engines import build_entry_of
+from passnet.optimizer.backends.graph_engine import CHOSEN_FOLDER
+from passnet.optimizer.call.fast_net import FastNet
+from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.choose.ranges import net_ranges
+from passnet.passes.codegen.folder_text import pass_folder
+from passnet.passes.codegen.lowered_ranges import GraphLowering
+from passnet.passes.files import write_files
 
 
 class Normed(torch.nn.Module):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from passnet.optimizer.agreement import Agreement, EagerComparison
-from passnet.optimizer.index_bounds import index_bounds
-from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.compare.agreement import Agreement, EagerComparison
+from passnet.optimizer.compare.index_bounds import index_bounds
 
 IDS = torch.tensor([[3, 5, 11, 7]])
 

@@ -2,8 +2,8 @@ import time
 
 import pytest
 
-from passnet.optimizer import interleaved
-from passnet.optimizer.interleaved import time_calls
+from passnet.optimizer.compare import interleaved
+from passnet.optimizer.compare.interleaved import time_calls
 
 
 def busy(milliseconds: float) -> None:

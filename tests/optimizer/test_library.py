@@ -11,10 +11,16 @@ from pathlib import Path
 import pytest
 import torch
 
+from passnet.core.hardware import this_hardware
 from passnet.errors import InputError
-from passnet.optimizer.library import PassLibrary, entry_range, trial_status
-from passnet.passes.hardware import this_hardware
-from passnet.passes.library import ENTRIES, INDEX_FILE, PassEntry, all_entries, winning_folders
+from passnet.passes.library.entries import (
+    ENTRIES,
+    INDEX_FILE,
+    PassEntry,
+    all_entries,
+    winning_folders,
+)
+from passnet.passes.library.store import PassLibrary, entry_range, trial_status
 from tests.optimizer.libraries import GUARD, HERE, folder, tanh_mul, trial
 
 

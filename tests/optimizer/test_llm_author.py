@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.agent.attempt import Attempt, read_attempts
-from passnet.agent.evaluator import Evaluator
+from passnet.agent.attempts.attempt import Attempt, read_attempts
 from passnet.agent.settings import LlmSettings
-from passnet.bench.settings import RunSettings
+from passnet.data.capture.capture import CapturedGraph, capture_values
 from passnet.errors import AuthorError, InputError
-from passnet.extract.capture import CapturedGraph, capture_values
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.optimizer.judging import range_evaluator
-from passnet.optimizer.library import PassLibrary
+from passnet.optimizer.choose.judging import range_evaluator
+from passnet.optimizer.choose.pass_choice import PassChoice, choose_passes
 from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.package import load
-from passnet.optimizer.pass_choice import PassChoice, choose_passes
 from passnet.optimizer.record import OptimizedRecord
 from passnet.optimizer.settings import OptimizeSettings
-from passnet.optimizer.tables import optimized_tables
+from passnet.pages.tables.optimizer_tables import optimized_tables
 from passnet.passes.folder import LIST_FILE
+from passnet.passes.library.store import PassLibrary
 
 pytest.importorskip("inspect_ai", reason="an llm as author needs the extra agent")
 from tests.agent.test_endpoint import endpoint

@@ -12,10 +12,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passnet.optimizer import compiled_check
-from passnet.optimizer.call_check import Misfit, call_form
-from passnet.optimizer.fast_net import FastNet
-from passnet.optimizer.net_call import weights_of
+from passnet.optimizer.call import compiled_check
+from passnet.optimizer.call.call_check import Misfit, call_form
+from passnet.optimizer.call.fast_net import FastNet
+from passnet.optimizer.call.net_call import weights_of
 from tests.optimizer.hand_made import entry_of
 
 X = torch.ones(2)

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passnet.optimizer import compiled_check
-from passnet.optimizer.call_check import (
+from passnet.optimizer.call import compiled_check
+from passnet.optimizer.call.call_check import (
     Misfit,
     call_form,
 )

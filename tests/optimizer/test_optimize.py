@@ -7,17 +7,17 @@ import pytest
 import torch
 
 import passnet
+from passnet.core.records.serialise import read_json, write_json
 from passnet.errors import InputError
-from passnet.optimizer.chosen_passes import RANGES_FILE
-from passnet.optimizer.engines import ENGINES, Engine
-from passnet.optimizer.entry import Entry
-from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.backends.engines import ENGINES, Engine
+from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.choose.chosen_passes import RANGES_FILE
 from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.package import load
 from passnet.optimizer.record import RECORD_FILE, EngineRecord, RangeRecord, RangesRecord
 from passnet.optimizer.settings import OptimizeSettings
-from passnet.optimizer.tables import optimized_tables
-from passnet.records.serialise import read_json, write_json
+from passnet.pages.tables.optimizer_tables import optimized_tables
 from tests.optimizer.nets import OpenLoop, block
 
 QUICK = OptimizeSettings(engines=("graph",), seconds=0.02)

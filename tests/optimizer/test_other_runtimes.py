@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from passnet.errors import EngineError
-from passnet.optimizer import other_runtimes as runtimes
-from passnet.optimizer.agreement import EagerComparison
-from passnet.optimizer.engines import build_entry_of, load_entry_of
-from passnet.optimizer.entry import Entry
-from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.backends import other_runtimes as runtimes
+from passnet.optimizer.backends.engines import build_entry_of, load_entry_of
+from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.compare.agreement import EagerComparison
 from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.settings import OptimizeSettings
 from tests.optimizer.nets import block

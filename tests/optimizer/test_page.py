@@ -6,17 +6,16 @@ import pytest
 import torch
 
 from passnet.bench.environment import Environment
-from passnet.extract.capture import module_graph
+from passnet.core.hardware import this_hardware
+from passnet.core.records.serialise import decode, encode, read_json
+from passnet.data.capture.capture import module_graph
 from passnet.judge.findings import Finding
 from passnet.optimizer import blocks as blocks_module
+from passnet.optimizer.backends.graph_engine import net_graph
 from passnet.optimizer.blocks import block_times, op_blocks
-from passnet.optimizer.graph_engine import net_graph
-from passnet.optimizer.judging import judging_settings
-from passnet.optimizer.kept_passes import KeptPass, keep_passes, read_kept_passes
-from passnet.optimizer.library import PassLibrary
-from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.choose.judging import judging_settings
 from passnet.optimizer.optimize import PAGE_FILE, optimize_calls
-from passnet.optimizer.page import optimized_page
 from passnet.optimizer.record import (
     RECORD_FILE,
     BlockRecord,
@@ -26,10 +25,11 @@ from passnet.optimizer.record import (
     PlaceRecord,
     RangeRecord,
 )
-from passnet.optimizer.replaced import net_blocks
 from passnet.optimizer.settings import OptimizeSettings
-from passnet.passes.hardware import this_hardware
-from passnet.records.serialise import decode, encode, read_json
+from passnet.pages.optimizer.page import optimized_page
+from passnet.pages.optimizer.replaced import net_blocks
+from passnet.passes.library.kept import KeptPass, keep_passes, read_kept_passes
+from passnet.passes.library.store import PassLibrary
 from tests.optimizer.libraries import HERE, folder, tanh_mul, trial
 from tests.optimizer.nets import block
 

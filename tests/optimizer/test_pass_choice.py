@@ -10,20 +10,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passnet.agent.evaluator import Evaluator
-from passnet.bench.settings import RunSettings
+from passnet.core.hardware import this_hardware
+from passnet.data.capture.capture import CapturedGraph, capture_values
 from passnet.errors import InputError
-from passnet.extract.capture import CapturedGraph, capture_values
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.optimizer.judging import range_evaluator
-from passnet.optimizer.library import PassLibrary, entry_range
-from passnet.optimizer.pass_choice import RangeResult, choose, choose_passes
-from passnet.optimizer.ranges import Place
-from passnet.optimizer.selection import best_disjoint
-from passnet.optimizer.verification import verify_library
-from passnet.passes.hardware import this_hardware
-from passnet.passes.library import latest
+from passnet.optimizer.choose.judging import range_evaluator
+from passnet.optimizer.choose.pass_choice import RangeResult, choose, choose_passes
+from passnet.optimizer.choose.ranges import Place
+from passnet.optimizer.choose.selection import best_disjoint
+from passnet.passes.library.entries import latest
+from passnet.passes.library.store import PassLibrary, entry_range
+from passnet.passes.library.verification import verify_library
 from tests.optimizer.libraries import HERE, folder, tanh_mul, trial
 
 pytestmark = pytest.mark.xdist_group("agent")

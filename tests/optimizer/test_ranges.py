@@ -7,20 +7,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passnet.agent.authors import float16_products
-from passnet.agent.authors.cpp_source import cpp_source
-from passnet.agent.authors.folder_text import RangeSource, pass_folder
-from passnet.agent.authors.lowered_ranges import GraphLowering
-from passnet.agent.files import write_files
+from passnet.data.capture.capture import CapturedGraph, capture_values
 from passnet.errors import CutError
-from passnet.extract.capture import CapturedGraph, capture_values
-from passnet.graph.build import build
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.optimizer.library import argument_forms
-from passnet.optimizer.ranges import NetRange, laid_out, net_ranges
+from passnet.optimizer.choose.ranges import NetRange, laid_out, net_ranges
+from passnet.passes.codegen import float16_products
+from passnet.passes.codegen.cpp_source import cpp_source
+from passnet.passes.codegen.folder_text import RangeSource, pass_folder
+from passnet.passes.codegen.lowered_ranges import GraphLowering
+from passnet.passes.files import write_files
 from passnet.passes.folder import inspect_folder
+from passnet.passes.library.store import argument_forms
 from passnet.passes.load import load_passes
-from passnet.passes.pattern import Pass
+from passnet.passes.match.pattern import Pass
 from tests.graph.programs import program_of
 
 ADD = program_of("y = a + b", returns="(y,)")

@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 import torch
 
-from passnet.graph.build import build
-from passnet.graph.inputs import make_inputs
-from passnet.graph.parse import parse_program
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph
+from passnet.graph.text.parse import parse_program
+from passnet.graph.values.inputs import make_inputs
+from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
-from passnet.passes.rewrite import apply_passes
 from tests.passes.interpreted import ROOT, Job, tensors
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet.passes.pattern import Pass, make_pass
-from passnet.passes.rewrite import PassReport, apply_passes
-from passnet.passes.trace import trace
+from passnet.passes.apply.rewrite import PassReport, apply_passes
+from passnet.passes.match.pattern import Pass, make_pass
+from passnet.passes.match.trace import trace
 
 
 def graph_of(function: Callable[..., Any]) -> torch.fx.GraphModule:

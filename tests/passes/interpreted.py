@@ -16,17 +16,17 @@ import msgspec
 import numpy as np
 import torch
 
-from passnet.graph.build import build
-from passnet.graph.inputs import InputKind, make_inputs
-from passnet.graph.parse import parse_program
-from passnet.graph.render import render_program
+from passnet.core.records.dtypes import Array, from_storage, to_storage
+from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
+from passnet.graph.text.render import render_program
+from passnet.graph.values.inputs import InputKind, make_inputs
 from passnet.judge.compare import same_order
+from passnet.judge.score.tolerance import smallest_t
+from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
-from passnet.passes.rewrite import apply_passes
-from passnet.records.dtypes import Array, from_storage, to_storage
-from passnet.score.tolerance import smallest_t
 from tests.passes.values import stored, tensors
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import torch
 import torch.fx
 from hypothesis import strategies as st
 
-from passnet.passes.graph_index import REPLACEMENT
+from passnet.passes.match.graph_index import REPLACEMENT
 
 F = torch.nn.functional
 SHAPE = (4, 6)

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from passnet.extract.capture import capture
-from passnet.graph.parse import parse_program
-from passnet.graph.render import render_program
+from passnet.data.capture.capture import capture
+from passnet.data.mine.dtypes import in_dtype
 from passnet.graph.spec import Graph
-from passnet.mine.dtypes import in_dtype
-from passnet.suite.suite import SuiteGraph, load_suite
+from passnet.graph.text.parse import parse_program
+from passnet.graph.text.render import render_program
+from passnet.judge.suite.suite import SuiteGraph, load_suite
 
 DTYPES = ("float32", "float16", "bfloat16")
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
+from passnet.data.capture.torchvision_ops import import_torchvision
 from passnet.errors import InputError, PassError, PassFolderError
-from passnet.extract.torchvision_ops import import_torchvision
+from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.backend import compile_graph
-from passnet.passes.rewrite import PassReport
 from tests.passes.graphs import graph_of, pass_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it

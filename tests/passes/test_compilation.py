@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.authors.cpp_source import cpp_source
-from passnet.agent.authors.inductor_code import generate
 from passnet.errors import PassError
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
+from passnet.inductor.generated_code import generate
+from passnet.passes.codegen.cpp_source import cpp_source
 from passnet.passes.compilation import FLAGS, HEADERS_VARIABLE, INCLUDE, build, make_headers
-from passnet.train.loops.expand import answer_sources
-from passnet.train.loops.prompt import loops_prompt
+from passnet_loops.language.expand import answer_sources
+from passnet_loops.language.prompt import loops_prompt
 from tests.passes.kernels import SCALE
 
 

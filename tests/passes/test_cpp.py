@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from passnet.core.jobs.cache import CACHE_VARIABLE
 from passnet.errors import PassError
-from passnet.jobs.cache import CACHE_VARIABLE
 from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes

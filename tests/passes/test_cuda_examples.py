@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from passnet.graph.build import build
-from passnet.graph.inputs import make_inputs
+from passnet.data.mine.dtypes import in_dtype
+from passnet.graph.fx.build import build
+from passnet.graph.values.inputs import make_inputs
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import STRICT
-from passnet.mine.dtypes import in_dtype
+from passnet.judge.suite.suite import load_suite
+from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
-from passnet.passes.rewrite import apply_passes
-from passnet.suite.suite import load_suite
 from tests.passes.values import tensors
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cuda"

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
+from passnet.passes.apply.custom_op import wrap_sites
+from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.backend import compile_graph
-from passnet.passes.custom_op import wrap_sites
-from passnet.passes.rewrite import apply_passes
 from tests.passes.graphs import assert_same, graph_of, pass_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it

@@ -10,14 +10,14 @@ import pytest
 import torch
 import torch.fx
 
-from passnet.graph.build import build
-from passnet.graph.inputs import make_inputs
+from passnet.graph.fx.build import build
+from passnet.graph.values.inputs import make_inputs
+from passnet.judge.score.tolerance import smallest_t
+from passnet.judge.suite.suite import Task, load_suite
+from passnet.passes.apply.first_call import difference
+from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.backend import loaded_passes, passnet_backend
-from passnet.passes.first_call import difference
-from passnet.passes.pattern import Pass, as_module
-from passnet.passes.rewrite import PassReport, apply_passes
-from passnet.score.tolerance import smallest_t
-from passnet.suite.suite import Task, load_suite
+from passnet.passes.match.pattern import Pass, as_module
 from tests.passes.values import stored, tensors
 
 FOLDER = Path(__file__).parents[2] / "examples" / "passes"

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passnet.graph.build import build
-from passnet.graph.inputs import make_inputs
+from passnet.graph.fx.build import build
+from passnet.graph.values.inputs import make_inputs
+from passnet.judge.score.tolerance import smallest_t
+from passnet.judge.suite.suite import Task, load_suite
+from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.folder import PassFolder, inspect_folder
 from passnet.passes.load import load_passes
-from passnet.passes.rewrite import apply_passes
-from passnet.score.tolerance import smallest_t
-from passnet.suite.suite import Task, load_suite
 from tests.passes.values import stored, tensors
 
 FOLDER = Path(__file__).parents[2] / "examples" / "passes"

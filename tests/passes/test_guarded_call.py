@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.passes.guarded_call import guarded_call
+from passnet.passes.apply.guarded_call import guarded_call
 from tests.passes.graphs import graph_of
 
 REWRITTEN = object()

@@ -10,7 +10,7 @@ import torch
 
 from passnet.errors import PassError
 from passnet.passes import backend
-from passnet.passes.guards import make_guards
+from passnet.passes.match.guards import make_guards
 from tests.passes.graphs import write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it

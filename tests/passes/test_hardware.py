@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from passnet.passes.hardware import multiplies_float16, processor_facts, processor_name
+from passnet.core.hardware import multiplies_float16, processor_facts, processor_name
 
 Say = Callable[[str], None]
 

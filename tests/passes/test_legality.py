@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.passes.rewrite import apply_passes
+from passnet.passes.apply.rewrite import apply_passes
 from tests.passes.graphs import assert_same, check_rewrite, graph_of, pass_of, rewritten
 
 F = torch.nn.functional

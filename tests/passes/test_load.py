@@ -6,7 +6,7 @@ from pathlib import Path
 
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
-from passnet.passes.pattern import Pass
+from passnet.passes.match.pattern import Pass
 from tests.judge.inspection_folder import PASS
 
 

@@ -9,13 +9,13 @@ import torch
 import torch.fx
 from expecttest import assert_expected_inline
 
-from passnet.agent.authors.folder_text import pattern_text
-from passnet.graph.build import build
-from passnet.passes.graph_index import GraphIndex
-from passnet.passes.match import each_match
-from passnet.passes.matched import Match
-from passnet.passes.pattern import make_pattern
-from passnet.suite.suite import load_suite
+from passnet.graph.fx.build import build
+from passnet.judge.suite.suite import load_suite
+from passnet.passes.codegen.folder_text import pattern_text
+from passnet.passes.match.graph_index import GraphIndex
+from passnet.passes.match.match import each_match
+from passnet.passes.match.matched import Match
+from passnet.passes.match.pattern import make_pattern
 from tests.passes.graphs import assert_same, code, pass_of, rewritten
 
 F = torch.nn.functional

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.passes.match import Miss
+from passnet.passes.match.match import Miss
 from tests.passes.graphs import pass_of, rewritten
 
 F = torch.nn.functional

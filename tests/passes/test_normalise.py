@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.fx
 
-from passnet.graph.operators import IN_PLACE
-from passnet.passes.normalise import LITERAL, CanonicalCall, normalise
+from passnet.graph.fx.operators import IN_PLACE
+from passnet.passes.match.normalise import LITERAL, CanonicalCall, normalise
 from tests.passes.graphs import outcome
 
 F = torch.nn.functional

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from passnet.errors import PassError
+from passnet.passes.apply.guarded_call import guarded_call
+from passnet.passes.apply.op_observer import Observer
+from passnet.passes.apply.rewrite import apply_passes, check_calls
 from passnet.passes.backend import passnet_backend
-from passnet.passes.guarded_call import guarded_call
-from passnet.passes.op_observer import Observer
-from passnet.passes.rewrite import apply_passes, check_calls
 from tests.passes.graphs import graph_of, pass_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from passnet.extract.capture import capture
+from passnet.data.capture.capture import capture
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import STRICT
+from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.passes.folder import inspect_folder
-from passnet.score.tolerance import CORRECT_AT
 from tests.passes.graphs import write_folder
 from tests.passes.interpreted import Result, job, run_interpreted
 

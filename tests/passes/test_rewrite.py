@@ -9,7 +9,7 @@ import torch.fx
 from expecttest import assert_expected_inline
 
 from passnet.errors import PassError
-from passnet.passes.rewrite import apply_passes
+from passnet.passes.apply.rewrite import apply_passes
 from tests.passes.graphs import assert_same, code, graph_of, pass_of, rewritten
 
 X, Y, Z = torch.randn(3, 2, 4, generator=torch.Generator().manual_seed(0))

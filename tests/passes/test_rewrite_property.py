@@ -8,7 +8,7 @@ import torch.fx
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
-from passnet.passes.rewrite import apply_passes
+from passnet.passes.apply.rewrite import apply_passes
 from tests.passes.graphs import outcome, pass_of
 from tests.passes.programs import Program, cuts, programs, renamed, structure
 

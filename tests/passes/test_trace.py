@@ -9,9 +9,9 @@ import torch
 import torch.fx
 
 from passnet.errors import PassError
-from passnet.graph.operators import IN_PLACE
-from passnet.passes.pattern import make_pass, make_pattern
-from passnet.passes.trace import trace
+from passnet.graph.fx.operators import IN_PLACE
+from passnet.passes.match.pattern import make_pass, make_pattern
+from passnet.passes.match.trace import trace
 
 F = torch.nn.functional
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from passnet.data.mine.dtypes import in_dtype
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import STRICT
-from passnet.mine.dtypes import in_dtype
+from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.passes.folder import inspect_folder
-from passnet.score.tolerance import CORRECT_AT
 from tests.passes.assembled import run_assembled
 from tests.passes.interpreted import Result, job, run_interpreted
 from tests.passes.small_graphs import DTYPES, NETS, SMALL, demo, small_graphs

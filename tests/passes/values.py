@@ -2,9 +2,9 @@
 
 import torch
 
-from passnet.graph.inputs import InputValue
+from passnet.core.records.dtypes import Array
 from passnet.graph.spec import Graph
-from passnet.records.dtypes import Array
+from passnet.graph.values.inputs import InputValue
 
 
 def tensors(graph: Graph, values: list[InputValue]) -> list[torch.Tensor | int]:

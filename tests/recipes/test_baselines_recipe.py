@@ -10,8 +10,8 @@ import pytest
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.bench.run_record import BenchRunInfo
 from passnet.bench.scores import Row
-from passnet.records.serialise import read_json
-from passnet.suite.suite import load_suite, make_suite, write_suite
+from passnet.core.records.serialise import read_json
+from passnet.judge.suite.suite import load_suite, make_suite, write_suite
 from recipes.baselines import CANDIDATES, rows_with_choice, table_rows
 from tests.conftest import ROOT
 

@@ -1,7 +1,7 @@
 """A sum and its softmax, and how a right answer computes them."""
 
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
 
 SOFTMAX = """
 import torch

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.evaluator import Evaluator
-from passnet.agent.session import Session
+from passnet.agent.attempts.session import Session
 from passnet.errors import AuthorError, InputError
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.suite.suite import SuiteGraph, Task
-from passnet.train import author
-from passnet.train.author import program_of_name, trained_author
-from passnet.train.loops.prompt import Prompt
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet_loops import author
+from passnet_loops.author import program_of_name, trained_author
+from passnet_loops.language.prompt import Prompt
 from tests.agent.brief import brief_settings
 from tests.graph.programs import program_of
 

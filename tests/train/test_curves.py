@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from passnet.records.serialise import SCHEMA_VERSION, read_json, write_json
-from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
-from passnet.train.curves import draw_training, learning_curve
-from passnet.train.sft import CURVE_FILE, curve_callback
-from passnet.train.summaries import SystemSummary
+from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
+from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
+from passnet_loops.curves import draw_training, learning_curve
+from passnet_loops.sft import CURVE_FILE, curve_callback
+from passnet_loops.summaries import SystemSummary
 
 
 @pytest.fixture

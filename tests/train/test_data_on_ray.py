@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from passnet.records.serialise import SCHEMA_VERSION
-from passnet.suite.suite import load_suite
-from passnet.suite.suite_keys import read_suite_keys
-from passnet.train.build import (
+from passnet.core.records.serialise import SCHEMA_VERSION
+from passnet.judge.suite.suite import load_suite
+from passnet.judge.suite.suite_keys import read_suite_keys
+from passnet_loops.build import (
     VERDICTS_FILE,
     DataInfo,
     DataSettings,
@@ -22,7 +22,7 @@ from passnet.train.build import (
     read_training,
     row_key,
 )
-from passnet.train.judge_rows import judging_run
+from passnet_loops.judge_rows import judging_run
 from tests.bench.ray_actors import cluster, judges_of
 from tests.bench.runs import command, passnet
 from tests.train.test_training_rows import captured

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.train.checkpoint import LlmShape, new_llm, require_trl
-from passnet.train.decoding import ROOM, decode
-from passnet.train.tokenizer import word_tokenizer
+from passnet_loops.checkpoint import LlmShape, new_llm, require_trl
+from passnet_loops.decoding import ROOM, decode
+from passnet_loops.tokenizer import word_tokenizer
 
 WORDS = [f"w{number}" for number in range(40)]
 PROMPTS = ["w1 w2 w3 w4 w5 w6 w7", "w9", "w3 w3 w8"]

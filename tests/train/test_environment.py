@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from passnet.agent.training_data import folder_text
-from passnet.bench.settings import RunSettings
+from passnet.agent.trajectories.training_data import folder_text
+from passnet.core.records.serialise import read_lines
 from passnet.errors import InputError
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
-from passnet.records.serialise import read_lines
-from passnet.suite.suite import make_suite
-from passnet.train.environment import TrlReward, chat_rows, environment_factory
-from passnet.train.judged import BatchReward, service_judge
-from passnet.train.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
-from passnet.train.sample_log import SampleLog
-from passnet.train.samples import SAMPLES_FILE, Sample
-from passnet.train.service_evaluator import ServiceEvaluator
+from passnet.judge.suite.suite import make_suite
+from passnet.train.rewards.batch_rewards import BatchReward, service_judge
+from passnet.train.rewards.environment import TrlReward, chat_rows, environment_factory
+from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
+from passnet.train.rewards.sample_log import SampleLog
+from passnet.train.rewards.samples import SAMPLES_FILE, Sample
+from passnet.train.rewards.service_evaluator import ServiceEvaluator
 from recipes.gpu.train import GpuRecipe, train
 from tests.agent.byte_tokenizer import byte_tokenizer
 from tests.judge.folders import small_graph
-from tests.service.running import LIST, kernel, serving
+from tests.train.service.running import LIST, kernel, serving
 
 TASKS = {"add_relu": make_suite("small", [small_graph()]).tasks[0]}
 SETTINGS = RunSettings(JudgeSettings(rules="open"))

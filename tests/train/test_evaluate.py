@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.files import Files
+from passnet.core.jobs.run_folder import unchanged
+from passnet.core.records.serialise import write_json
 from passnet.errors import InputError, MeasureError
-from passnet.jobs.run_folder import unchanged
-from passnet.records.serialise import write_json
-from passnet.suite.suite import SuiteGraph, load_suite
-from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
-from passnet.train.comparison import seeds_together
-from passnet.train.evaluate import (
+from passnet.judge.suite.suite import SuiteGraph, load_suite
+from passnet.passes.files import Files
+from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
+from passnet_loops.comparison import seeds_together
+from passnet_loops.evaluate import (
     AnswerRecord,
     EvaluationInfo,
     chosen_graphs,
@@ -21,10 +21,10 @@ from passnet.train.evaluate import (
     prompt_of,
     teacher_answers,
 )
-from passnet.train.judging import AnswerJudge, JudgedAnswer
-from passnet.train.loops.prompt import Prompt
-from passnet.train.loops_reward import _filled, _reward
-from passnet.train.summaries import log_scores, paired_gain, summary
+from passnet_loops.language.prompt import Prompt
+from passnet_loops.loops_reward import _filled, _reward
+from passnet_loops.row_judge import AnswerJudge, JudgedAnswer
+from passnet_loops.summaries import log_scores, paired_gain, summary
 
 
 def record(system: str, number: int, is_correct: bool) -> AnswerRecord:

@@ -3,11 +3,11 @@ import random
 import pytest
 
 from passnet.errors import InputError
-from passnet.train.examples import whole_or_ranges
-from passnet.train.loops.answer_text import parse_answer, print_answer
-from passnet.train.loops.expand import expand_answer
-from passnet.train.loops.grammar import DONE, AnswerGrammar, first_misfit
-from passnet.train.loops.prompt import Prompt, loops_prompt
+from passnet_loops.examples import whole_or_ranges
+from passnet_loops.language.answer_text import parse_answer, print_answer
+from passnet_loops.language.expand import expand_answer
+from passnet_loops.language.grammar import DONE, AnswerGrammar, first_misfit
+from passnet_loops.language.prompt import Prompt, loops_prompt
 from tests.train.softmax import softmax_graph
 
 

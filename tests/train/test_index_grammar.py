@@ -3,7 +3,7 @@ from itertools import product
 
 import pytest
 
-from passnet.train.loops.index_grammar import MAX_CHECKED_DEPTH, IndexGrammar, IndexWords
+from passnet_loops.language.index_grammar import MAX_CHECKED_DEPTH, IndexGrammar, IndexWords
 
 WHOLES = {"N0": 12, "N1": 40, "N2": 480} | {str(number): number for number in range(-8, 9)}
 SIZES = {word: number for word, number in WHOLES.items() if number > 0}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from passnet.core.jobs.shards import RunShard
 from passnet.errors import InputError
-from passnet.jobs.shards import RunShard
-from passnet.train.build import VERDICTS_FILE, read_training, row_key, write_rows
-from passnet.train.judge_rows import judge_training, judging_run
+from passnet_loops.build import VERDICTS_FILE, read_training, row_key, write_rows
+from passnet_loops.judge_rows import judge_training, judging_run
 
 SHIPPED = Path(__file__).parents[2] / "training"
 HALVES = (RunShard(1, 2), RunShard(2, 2))

@@ -6,27 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.files import read_files
-from passnet.agent.training_data import folder_text
-from passnet.bench.settings import RunSettings
+from passnet.agent.trajectories.training_data import folder_text
+from passnet.core.records.serialise import read_json, read_lines
 from passnet.errors import InputError, TrainingStoppedError
-from passnet.graph.files import read_sample
+from passnet.graph.text.files import read_sample
 from passnet.judge.audit import CASE_FILE, GRAPH_FOLDER, Case
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings
-from passnet.records.serialise import read_json, read_lines
-from passnet.service.judging import open_judging
-from passnet.service.settings import ServiceSettings
-from passnet.service.submission import Judged, JudgeReport
-from passnet.suite.suite import SuiteGraph, make_suite
-from passnet.train.answers import answer_files
-from passnet.train.judged import BatchReward, own_judge
-from passnet.train.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
-from passnet.train.sample_log import SampleLog
-from passnet.train.samples import SAMPLES_FILE, Sample
+from passnet.judge.suite.suite import SuiteGraph, make_suite
+from passnet.passes.files import read_files
+from passnet.train.rewards.answers import answer_files
+from passnet.train.rewards.batch_rewards import BatchReward, own_judge
+from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
+from passnet.train.rewards.sample_log import SampleLog
+from passnet.train.rewards.samples import SAMPLES_FILE, Sample
+from passnet.train.service.judging import open_judging
+from passnet.train.service.settings import ServiceSettings
+from passnet.train.service.submission import Judged, JudgeReport
 from tests.judge.folders import GOOD, small_graph
-from tests.service.running import LIST, kernel
-from tests.service.scripted_judge import CHEAT, RIGHT, UNSTABLE
+from tests.train.service.running import LIST, kernel
+from tests.train.service.scripted_judge import CHEAT, RIGHT, UNSTABLE
 
 pytestmark = pytest.mark.xdist_group("service")
 

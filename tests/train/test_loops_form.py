@@ -4,19 +4,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from passnet.agent.authors.cpp_source import ENTRY
 from passnet.agent.graph_text import op_times_us
 from passnet.errors import InputError
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
+from passnet.judge.suite.suite import load_suite
 from passnet.passes import cpp
+from passnet.passes.codegen.cpp_source import ENTRY
 from passnet.passes.compilation import FLAGS, INCLUDE
-from passnet.suite.suite import load_suite
-from passnet.train.examples import whole_or_ranges
-from passnet.train.loops.answer_text import parse_answer, print_answer
-from passnet.train.loops.expand import answer_sources, expand_answer
-from passnet.train.loops.prompt import loops_prompt
-from passnet.train.loops_reward import share_of_answer
+from passnet_loops.examples import whole_or_ranges
+from passnet_loops.language.answer_text import parse_answer, print_answer
+from passnet_loops.language.expand import answer_sources, expand_answer
+from passnet_loops.language.prompt import loops_prompt
+from passnet_loops.loops_reward import share_of_answer
 from tests.train.softmax import ANSWER, SOFTMAX, softmax_graph
 
 
@@ -163,7 +163,7 @@ def test_an_answer_is_worth_more_the_more_of_the_graph_it_replaces() -> None:
 
 @pytest.mark.slow
 def test_the_teacher_through_text_is_judged_correct_on_the_demo_tasks() -> None:
-    from passnet.train.judging import AnswerJudge
+    from passnet_loops.row_judge import AnswerJudge
 
     with AnswerJudge() as judge:
         for task in load_suite("demo").tasks:

@@ -7,7 +7,7 @@ import pytest
 from passnet.errors import TrainingStoppedError
 from passnet.judge.findings import finding
 from passnet.judge.trial import Trial
-from passnet.train.monitors import (
+from passnet.train.rewards.monitors import (
     MONITORS,
     MonitorLimits,
     MonitorRecord,
@@ -16,7 +16,7 @@ from passnet.train.monitors import (
     stop_if_beyond,
     to_measure_again,
 )
-from passnet.train.samples import Sample, sample_of
+from passnet.train.rewards.samples import Sample, sample_of
 
 LIMITS = MonitorLimits(window=40, min_samples=10)
 GOOD = Sample(0, 0, "a", 1.2, ("ok",), True, speedup_low=1.6, floor_ratio=3.0, num_tokens=100)

@@ -7,15 +7,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passnet.agent.authors.cpp_source import ENTRY
 from passnet.errors import InputError
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
 from passnet.passes import cpp
-from passnet.train.loops.expand import answer_sources
-from passnet.train.loops.language import Index, IndexCall
-from passnet.train.loops.offsets import Atom, Offset, Part, offset_of
-from passnet.train.loops.prompt import loops_prompt
+from passnet.passes.codegen.cpp_source import ENTRY
+from passnet_loops.language.expand import answer_sources
+from passnet_loops.language.language import Index, IndexCall
+from passnet_loops.language.offsets import Atom, Offset, Part, offset_of
+from passnet_loops.language.prompt import loops_prompt
 
 NAMES = ("i0", "i1", "r0")
 WORDS = st.sampled_from([*NAMES, "-3", "-1", "0", "1", "2", "7"])

@@ -9,26 +9,26 @@ from weakref import ref
 
 import pytest
 
+from passnet.core.jobs.shards import RunShard
+from passnet.core.records.serialise import SCHEMA_VERSION, write_json
 from passnet.errors import InputError
-from passnet.jobs.shards import RunShard
-from passnet.records.serialise import SCHEMA_VERSION, write_json
-from passnet.suite.suite import SuiteGraph
-from passnet.train import own_answers
-from passnet.train.build import TrainingManifest, read_training, write_rows
-from passnet.train.checkpoint import INFO_FILE, SftSettings, TrainInfo
-from passnet.train.examples import OWN_AUTHOR, TrainingRow
-from passnet.train.judging import JudgedAnswer
-from passnet.train.loops.expand import expand_answer
-from passnet.train.loops.prompt import Prompt
-from passnet.train.loops.run_answer import EagerRun, eager_run
-from passnet.train.own_answers import (
+from passnet.judge.suite.suite import SuiteGraph
+from passnet_loops import own_answers
+from passnet_loops.build import TrainingManifest, read_training, write_rows
+from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
+from passnet_loops.examples import OWN_AUTHOR, TrainingRow
+from passnet_loops.language.expand import expand_answer
+from passnet_loops.language.prompt import Prompt
+from passnet_loops.language.run_answer import EagerRun, eager_run
+from passnet_loops.own_answers import (
     AnswerSettings,
     answer_rows,
     answer_run,
     asked_rows,
     unlearned_rows,
 )
-from passnet.train.training_rows import split_rows_to_watch
+from passnet_loops.row_judge import JudgedAnswer
+from passnet_loops.training_rows import split_rows_to_watch
 
 SHIPPED = Path(__file__).parents[2] / "training"
 

@@ -7,7 +7,7 @@ import pytest
 
 from passnet.judge.findings import finding
 from passnet.judge.trial import Trial
-from passnet.train.reward import (
+from passnet.train.rewards.reward import (
     RewardSettings,
     replaced_share,
     speed_reward,

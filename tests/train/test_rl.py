@@ -6,13 +6,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from passnet.core.records.serialise import LineWriter, encode, read_json, read_lines
 from passnet.errors import InputError
-from passnet.graph.render import render_program
-from passnet.records.serialise import LineWriter, encode, read_json, read_lines
-from passnet.train.build import read_training, write_rows
-from passnet.train.checkpoint import INFO_FILE, LlmShape, SftSettings, TrainInfo
-from passnet.train.loops.grammar import AnswerGrammar, first_misfit
-from passnet.train.loops_reward import (
+from passnet.graph.text.render import render_program
+from passnet.train.rewards.monitors import MONITORS_FILE, MonitorRecord
+from passnet.train.rewards.reward import DEFAULT_REWARD, correct_reward
+from passnet.train.rewards.sample_log import SampleLog
+from passnet.train.rewards.samples import SAMPLES_FILE, Sample
+from passnet_loops.build import read_training, write_rows
+from passnet_loops.checkpoint import INFO_FILE, LlmShape, SftSettings, TrainInfo
+from passnet_loops.language.grammar import AnswerGrammar, first_misfit
+from passnet_loops.loops_reward import (
     RIGHT_WHERE_RUN,
     ROLLOUTS_FILE,
     SHOWN_WRONG,
@@ -20,13 +24,9 @@ from passnet.train.loops_reward import (
     Rollout,
     subject_of,
 )
-from passnet.train.monitors import MONITORS_FILE, MonitorRecord
-from passnet.train.reward import DEFAULT_REWARD, correct_reward
-from passnet.train.rl import STATES, RlSettings, forget_redone, run_rl
-from passnet.train.sample_log import SampleLog
-from passnet.train.samples import SAMPLES_FILE, Sample
-from passnet.train.sft import run_sft
-from passnet.train.training_rows import split_rows_to_watch
+from passnet_loops.rl import STATES, RlSettings, forget_redone, run_rl
+from passnet_loops.sft import run_sft
+from passnet_loops.training_rows import split_rows_to_watch
 from tests.train.softmax import ANSWER, softmax_graph
 
 SHIPPED = Path(__file__).parents[2] / "training"

@@ -8,19 +8,19 @@ import pytest
 import torch
 
 from passnet.errors import InputError
-from passnet.graph.parse import parse_program
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.suite.suite import load_suite
-from passnet.train.evaluate import chosen_graphs, prompt_of, teacher_answers
-from passnet.train.loops.expand import expand_answer
-from passnet.train.loops.prompt import loops_prompt
-from passnet.train.loops.run_answer import (
+from passnet.graph.text.parse import parse_program
+from passnet.judge.suite.suite import load_suite
+from passnet_loops.evaluate import chosen_graphs, prompt_of, teacher_answers
+from passnet_loops.language.expand import expand_answer
+from passnet_loops.language.prompt import loops_prompt
+from passnet_loops.language.run_answer import (
     eager_run,
     is_right_where_run,
     not_shown_wrong,
     what_is_wrong,
 )
-from passnet.train.loops.torch_calls import reduced, torch_call
+from passnet_loops.language.torch_calls import reduced, torch_call
 from tests.train.softmax import ANSWER, softmax_graph
 
 BASELINES = Path(__file__).parents[2] / "baselines" / "training"

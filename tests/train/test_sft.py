@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from passnet.core.records.serialise import read_json
 from passnet.errors import InputError
-from passnet.records.serialise import read_json
-from passnet.suite.suite import load_suite
-from passnet.train import sft
-from passnet.train.build import read_training, write_rows
-from passnet.train.checkpoint import (
+from passnet.judge.suite.suite import load_suite
+from passnet_loops import sft
+from passnet_loops.build import read_training, write_rows
+from passnet_loops.checkpoint import (
     CARD_FILE,
     INFO_FILE,
     MODEL_FOLDER,
@@ -18,13 +18,13 @@ from passnet.train.checkpoint import (
     TrainInfo,
     llm_digest,
 )
-from passnet.train.evaluate import prompt_of
-from passnet.train.examples import OWN_AUTHOR
-from passnet.train.loops.expand import expand_answer
-from passnet.train.loops.grammar import AnswerGrammar, first_misfit
-from passnet.train.policy import open_policy
-from passnet.train.sft import run_sft
-from passnet.train.training_rows import first_structures, split_rows_to_watch
+from passnet_loops.evaluate import prompt_of
+from passnet_loops.examples import OWN_AUTHOR
+from passnet_loops.language.expand import expand_answer
+from passnet_loops.language.grammar import AnswerGrammar, first_misfit
+from passnet_loops.policy import open_policy
+from passnet_loops.sft import run_sft
+from passnet_loops.training_rows import first_structures, split_rows_to_watch
 
 SHIPPED = Path(__file__).parents[2] / "training"
 

@@ -6,15 +6,15 @@ from random import Random
 
 import pytest
 
+from passnet.core.records.serialise import SCHEMA_VERSION, encode
+from passnet.data.capture.store import GraphRow, GraphSource
 from passnet.errors import AuthorError, InputError
-from passnet.extract.store import GraphRow, GraphSource
 from passnet.graph.canonical import fingerprints, op_sequence
-from passnet.graph.render import render_program
-from passnet.records.serialise import SCHEMA_VERSION, encode
-from passnet.suite.suite import SuiteGraph, load_suite
-from passnet.suite.suite_keys import read_suite_keys
-from passnet.train.augment import renamed
-from passnet.train.build import (
+from passnet.graph.text.render import render_program
+from passnet.judge.suite.suite import SuiteGraph, load_suite
+from passnet.judge.suite.suite_keys import read_suite_keys
+from passnet_loops.augment import renamed
+from passnet_loops.build import (
     DataInfo,
     DataSettings,
     check_apart,
@@ -25,9 +25,9 @@ from passnet.train.build import (
     mine_rows,
     read_training,
 )
-from passnet.train.examples import TrainingRow, time_limit
-from passnet.train.nearest import NearestNeighbour
-from passnet.train.training_rows import TextPair, first_structures, pairs_of
+from passnet_loops.examples import TrainingRow, time_limit
+from passnet_loops.nearest import NearestNeighbour
+from passnet_loops.training_rows import TextPair, first_structures, pairs_of
 
 PROMPT = "sizes N0 e9\na0 : float32 N0\nt0 : float32 N0 = mul a0 F0\nreturn ( t0 )\nanswer"
 LOOPS = "range t0 t0\nfor i0 N0 :\n  put t0 [ i0 ] mul a0 [ i0 ] F0\nend"

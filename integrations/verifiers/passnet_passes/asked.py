@@ -2,11 +2,11 @@
 
 import os
 
-from passnet.agent.files import Files
+from passnet.judge.suite.suite import Task, load_suite, row_of_graph
 from passnet.judge.trial import Trial
-from passnet.service.client import ServiceAddress, judge_all
-from passnet.service.submission import Submission
-from passnet.suite.suite import Task, load_suite, row_of_graph
+from passnet.passes.files import Files
+from passnet.train.service.client import ServiceAddress, judge_all
+from passnet.train.service.submission import Submission
 
 URL_VARIABLE = "PASSNET_JUDGE_URL"
 TOKEN_VARIABLE = "PASSNET_JUDGE_TOKEN"

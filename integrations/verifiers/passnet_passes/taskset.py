@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import verifiers.v1 as vf
 
 from passnet.agent.prompt import instruction
-from passnet.agent.training_data import ANSWER_FORM
-from passnet.bench.settings import RunSettings
+from passnet.agent.trajectories.training_data import ANSWER_FORM
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
-from passnet.suite.suite import load_suite
-from passnet.train.answers import answer_files
-from passnet.train.reward import is_correct, task_reward
+from passnet.judge.suite.suite import load_suite
+from passnet.train.rewards.answers import answer_files
+from passnet.train.rewards.reward import is_correct, task_reward
 from passnet_passes.asked import NotJudgedError, judged, task_named
 from passnet_passes.tools import PassState, PassTools, PassToolsConfig
 

@@ -6,11 +6,11 @@ Source: verifiers 0.4.0, `verifiers/v1/mcp/server.py` (`_with_state`), `mcp/tool
 import verifiers.v1 as vf
 from pydantic import Field
 
-from passnet.agent.files import created, deleted, replaced, view
-from passnet.agent.observations import variant_result
-from passnet.agent.session import task_score
+from passnet.agent.attempts.observations import variant_result
+from passnet.agent.attempts.session import task_score
 from passnet.errors import ActionError
-from passnet.train.reward import is_correct
+from passnet.passes.files import created, deleted, replaced, view
+from passnet.train.rewards.reward import is_correct
 from passnet_passes.asked import judged, task_named
 
 

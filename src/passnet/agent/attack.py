@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from passnet.agent.attempt import Attempt, Evaluation
-from passnet.agent.dedup import code_digest
-from passnet.agent.files import write_files
+from passnet.agent.attempts.attempt import Attempt, Evaluation
 from passnet.agent.settings import AgentSettings
+from passnet.agent.trajectories.dedup import code_digest
+from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
-from passnet.graph.files import read_sample
+from passnet.graph.text.files import read_sample
 from passnet.judge.audit import (
     CASE_FILE,
     GRAPH_FOLDER,
@@ -28,8 +28,8 @@ from passnet.judge.audit import (
 )
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.device import kind_of
-from passnet.records.serialise import write_json
-from passnet.suite.suite import Suite, SuiteGraph, make_suite
+from passnet.judge.suite.suite import Suite, SuiteGraph, make_suite
+from passnet.passes.files import write_files
 
 MAX_SAYS = 300
 """Most characters of what a case says of itself."""

@@ -4,17 +4,17 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from passnet.data.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
 from passnet.errors import CutError, FusionError, GraphError
-from passnet.graph.effects import may_alias
-from passnet.graph.fake import ValueShape, infer_shapes
-from passnet.graph.meta import DTYPE_BYTES
-from passnet.graph.render import render_statement
 from passnet.graph.spec import Graph, Ref, TensorSpec, op_refs
+from passnet.graph.text.meta import DTYPE_BYTES
+from passnet.graph.text.render import render_statement
+from passnet.graph.values.cost import cost
+from passnet.graph.values.effects import may_alias
+from passnet.graph.values.fake import ValueShape, infer_shapes
+from passnet.inductor.fusion import fusion_plan
+from passnet.judge.suite.suite import SuiteGraph, Task
 from passnet.judge.timing.roofline import peak_gflops, write_ms
-from passnet.mine.cost import cost
-from passnet.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
-from passnet.mine.fusion import fusion_plan
-from passnet.suite.suite import SuiteGraph, Task
 
 
 def graph_text(graph: SuiteGraph, number: int, total: int) -> str:

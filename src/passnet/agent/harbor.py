@@ -30,18 +30,18 @@ from pathlib import Path
 from string import Template
 
 from passnet.agent import harbor_verifier
-from passnet.agent.files import read_files, write_files
 from passnet.agent.graph_text import graph_text
 from passnet.agent.harbor_verifier import HELD_OUT_FILE, SETTINGS_FILE, SUITE_FILE
 from passnet.agent.prompt import filled, instruction
-from passnet.bench.judge_task import held_out_graphs
-from passnet.bench.settings import RunSettings
+from passnet.core.records.atomic_folder import atomic_folder
+from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
 from passnet.judge.candidate import CallMode
+from passnet.judge.desk.judge_task import held_out_graphs
+from passnet.judge.desk.settings import RunSettings
+from passnet.judge.suite.suite import Suite, SuiteGraph, Task, make_suite, write_suite
+from passnet.passes.files import read_files, write_files
 from passnet.passes.folder import LIST_FILE, inspect_folder, is_pass_folder
-from passnet.records.atomic_folder import atomic_folder
-from passnet.records.serialise import write_json
-from passnet.suite.suite import Suite, SuiteGraph, Task, make_suite, write_suite
 
 WORK_FOLDER = "/app"
 PASSES = f"{WORK_FOLDER}/passes"

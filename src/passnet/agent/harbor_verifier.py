@@ -11,17 +11,17 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from passnet.bench.candidates import parse_candidate
 from passnet.bench.files import TABLES_FILE
 from passnet.bench.run import run_suite
-from passnet.bench.settings import RunSettings
+from passnet.core.records.serialise import read_json
 from passnet.errors import PassFolderError, PassnetError
+from passnet.judge.desk.candidates import parse_candidate
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.score.es import SEVERE_PENALTY
+from passnet.judge.suite.suite import load_suite
+from passnet.pages.tables.results import write_results
 from passnet.passes.folder import inspect_folder
-from passnet.records.serialise import read_json
-from passnet.report.results import write_results
-from passnet.score.es import SEVERE_PENALTY
-from passnet.suite.suite import load_suite
 
 SUITE_FILE = "task.parquet"
 HELD_OUT_FILE = "held-out.parquet"

@@ -4,8 +4,8 @@ from functools import cache
 from pathlib import Path
 
 from passnet import judge
-from passnet.agent.files import Files, lines_of
 from passnet.errors import ActionError
+from passnet.passes.files import Files, lines_of
 
 
 @cache

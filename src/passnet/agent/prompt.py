@@ -5,11 +5,11 @@ from string import Template
 
 from passnet.agent.graph_text import graph_text, variants_table
 from passnet.agent.rule_examples import rules_text
-from passnet.bench.settings import RunSettings
 from passnet.judge.audit import GAIN
+from passnet.judge.desk.settings import RunSettings
+from passnet.judge.score.es import SEVERE_PENALTY
+from passnet.judge.suite.suite import Task
 from passnet.passes.folder import LIST_FILE
-from passnet.score.es import SEVERE_PENALTY
-from passnet.suite.suite import Task
 
 PROMPTS = Path(__file__).parent / "prompts"
 EXAMPLES = {"cpu": "example_cpp", "cuda": "example_triton"}

@@ -15,21 +15,21 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from passnet.agent.attempt import ATTEMPTS_FILE, Attempt, best_state
-from passnet.agent.attempt_record import attempt_record
-from passnet.agent.evaluator import Evaluator
-from passnet.agent.files import write_files
-from passnet.agent.session import Session, new_session
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, best_state
+from passnet.agent.attempts.attempt_record import attempt_record
+from passnet.agent.attempts.session import Session, new_session
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.bench.cluster import device_of
 from passnet.bench.run import tasks_of_part
+from passnet.core.jobs.actors import run_actors
+from passnet.core.jobs.run_folder import RunFolder, unchanged
+from passnet.core.jobs.shards import WHOLE, RunShard
+from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import AuthorError, InputError, boundary
-from passnet.jobs.actors import run_actors
-from passnet.jobs.run_folder import RunFolder, unchanged
-from passnet.jobs.shards import WHOLE, RunShard
+from passnet.judge.desk.evaluator import Evaluator
 from passnet.judge.protocol.device import find_device
-from passnet.records.serialise import SCHEMA_VERSION
-from passnet.suite.suite import Suite, Task
+from passnet.judge.suite.suite import Suite, Task
+from passnet.passes.files import write_files
 
 if TYPE_CHECKING:
     from inspect_ai import Task as InspectTask
@@ -174,7 +174,7 @@ def run_agent(
             for attempt in made:
                 keep(attempt)
         elif len(finished) < len(suite.tasks) * settings.num_attempts:
-            from passnet.agent.inspect_task import make_task
+            from passnet.agent.authors.inspect_task import make_task
 
             task_of_inspect = make_task(suite, settings, held_out, finished, keep, check)
             try:
@@ -207,7 +207,7 @@ def open_author(settings: LlmSettings | None, cost: float | None = None) -> Mode
     if importlib.util.find_spec("inspect_ai") is None:
         raise InputError("an llm as author needs the extra agent: pip install 'passnet[agent]'")
     with boundary(InputError, "inspect_ai, which asks llms, cannot be imported"):
-        from passnet.agent.inspect_llm import check_price, open_llm
+        from passnet.agent.authors.inspect_llm import check_price, open_llm
 
     if settings is None:
         raise InputError("the author llm needs the name of one: give --llm provider/name")

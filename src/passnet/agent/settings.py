@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from passnet.bench.settings import RunSettings
 from passnet.judge.candidate import CallMode
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
 
 SEARCH_TURNS = 12

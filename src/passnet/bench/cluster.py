@@ -3,20 +3,20 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from passnet.bench.candidates import CandidateEntry, parse_candidate
 from passnet.bench.environment import Environment
-from passnet.bench.judge_task import held_out_graphs, judge_task
 from passnet.bench.run import HERE, JudgeOrder, Judges, Recorder, environment_here
 from passnet.bench.run_record import environment_difference
-from passnet.bench.settings import RunSettings
+from passnet.core.jobs.actors import ActorDevice, run_actors, this_machine
 from passnet.errors import InputError
-from passnet.jobs.actors import ActorDevice, run_actors, this_machine
+from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
+from passnet.judge.desk.judge_task import held_out_graphs, judge_task
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import kind_of
+from passnet.judge.suite.suite import Task
 from passnet.judge.trial import Trial
-from passnet.suite.suite import Task
 
 
 def device_of(settings: RunSettings) -> ActorDevice:

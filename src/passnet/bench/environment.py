@@ -6,8 +6,8 @@ import subprocess
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from passnet.core.hardware import processor_name
 from passnet.judge.protocol.device import first_gpu
-from passnet.passes.hardware import processor_name
 
 
 @dataclass(frozen=True)

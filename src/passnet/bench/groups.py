@@ -8,10 +8,10 @@ from statistics import geometric_mean
 from typing import TypeAlias
 
 from passnet.bench.scores import Row, measured
-from passnet.dataset.store import main_dtype
+from passnet.data.dataset.store import main_dtype
 from passnet.errors import InputError
-from passnet.score.tolerance import CORRECT_AT
-from passnet.suite.suite import Suite, SuiteGraph
+from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.judge.suite.suite import Suite, SuiteGraph
 
 BY_TIME = "time"
 """Grouped by what a call takes in eager torch; the only grouping that needs no suite."""

@@ -10,20 +10,20 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeAlias
 
-from passnet.bench.candidates import CandidateEntry
 from passnet.bench.environment import Environment, describe_environment
-from passnet.bench.judge_task import held_out_graphs, judge_task
 from passnet.bench.run_record import continued, run_folder, run_info, trials_of_part
-from passnet.bench.settings import RunSettings
+from passnet.core.jobs.process import JobRunner
+from passnet.core.jobs.shards import WHOLE, RunShard
 from passnet.errors import InputError
-from passnet.jobs.process import JobRunner
-from passnet.jobs.shards import WHOLE, RunShard
+from passnet.judge.desk.candidates import CandidateEntry
+from passnet.judge.desk.judge_task import held_out_graphs, judge_task
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import find_device, kind_of
+from passnet.judge.suite.suite import Suite, Task
 from passnet.judge.trial import Trial
-from passnet.suite.suite import Suite, Task
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from passnet.bench.candidates import CandidateEntry
 from passnet.bench.environment import Environment
 from passnet.bench.files import RUN_FILE, TRIALS_FILE
-from passnet.bench.settings import RunSettings
+from passnet.core.jobs.run_folder import RunFolder
+from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import InputError
-from passnet.jobs.run_folder import RunFolder
 from passnet.judge.candidate import Candidate
+from passnet.judge.desk.candidates import CandidateEntry
+from passnet.judge.desk.settings import RunSettings
 from passnet.judge.limitations import NOT_COVERED
 from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.suite.suite import Suite, load_suite, shipped_suites
 from passnet.judge.trial import Trial
-from passnet.records.serialise import SCHEMA_VERSION
-from passnet.suite.suite import Suite, load_suite, shipped_suites
 
 SAME_ENVIRONMENT = ("cpu", "python", "torch", "passnet", "compiler", "gpu")
 """What must not change between the parts of one run."""

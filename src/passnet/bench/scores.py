@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from passnet.bench.files import TRIALS_FILE
+from passnet.core.jobs.run_folder import last_records
+from passnet.core.records.serialise import read_lines
 from passnet.errors import InputError, MeasureError
-from passnet.jobs.run_folder import last_records
-from passnet.records.serialise import read_lines
-from passnet.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
-from passnet.score.interval import Interval, Measured, es_intervals, score_intervals
-from passnet.score.status import STATUSES, Status
-from passnet.score.suite_score import SuiteScore, score_suite
+from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
+from passnet.judge.score.interval import Interval, Measured, es_intervals, score_intervals
+from passnet.judge.score.status import STATUSES, Status
+from passnet.judge.score.suite_score import SuiteScore, score_suite
 
 ALL_UNSTABLE = (
     "every trial is unstable, so there is nothing to score; measure again on a quieter machine, "

@@ -14,13 +14,13 @@ from passnet.cli.output import print_json, print_notes, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.agent.attempt import Attempt
-    from passnet.agent.selection import TrainingForm
+    from passnet.agent.attempts.attempt import Attempt
     from passnet.agent.settings import AgentSettings, AuthorName
-    from passnet.jobs.shards import RunShard
+    from passnet.agent.trajectories.selection import TrainingForm
+    from passnet.core.jobs.shards import RunShard
     from passnet.judge.inspection.rules import RulesName
     from passnet.judge.processes.sandbox import Sandbox
-    from passnet.suite.suite import Suite
+    from passnet.judge.suite.suite import Suite
 
 
 @click.group()
@@ -59,16 +59,16 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, checkpoi
     itself. The best pass folders are put under OUT/passes, to be judged with `passnet bench run`.
     Exits with 1 if all attempts failed.
     """
-    from passnet.agent.attempt import ATTEMPTS_FILE
+    from passnet.agent.attempts.attempt import ATTEMPTS_FILE
     from passnet.agent.run import run_agent
-    from passnet.report.progress import progress
+    from passnet.core.terminal.progress import progress
 
     settings = _settings(llm, author, sandbox, options)
     program = None
     if (author == "trained") != (checkpoint is not None):
         raise InputError("--author trained and --checkpoint FOLDER go together")
     if checkpoint is not None:
-        from passnet.train.author import trained_program
+        from passnet_loops.author import trained_program
 
         program = trained_program(checkpoint)
         settings = replace(settings, checkpoint=str(checkpoint))
@@ -121,8 +121,8 @@ def _settings(
 
 
 def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
-    from passnet.agent.stats import summarise
-    from passnet.agent.stats_tables import stats_tables
+    from passnet.agent.trajectories.stats import summarise
+    from passnet.pages.tables.attempt_tables import stats_tables
 
     stats = summarise(attempts)
     if as_json:
@@ -141,9 +141,9 @@ def agent_stats(paths: tuple[Path, ...], figure: Path | None, as_json: bool) -> 
     These are scores by number of evaluations, how attempts ended, what they cost, and the time that
     passnet itself took.
     """
-    from passnet.agent.attempt import read_attempts
-    from passnet.agent.stats import summarise
-    from passnet.agent.stats_tables import draw_curves
+    from passnet.agent.attempts.attempt import read_attempts
+    from passnet.agent.trajectories.stats import summarise
+    from passnet.pages.tables.attempt_tables import draw_curves
 
     attempts = read_attempts(paths)
     _print_stats(attempts, as_json)
@@ -175,13 +175,13 @@ def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
     Attempts with an exploit, below the least score, or at tasks of evaluation are left out, and so
     are copies. How many are left out for which reason is printed, and written beside the file.
     """
-    from passnet.agent.attempt import read_attempts
+    from passnet.agent.attempts.attempt import read_attempts
     from passnet.agent.prompt import instruction
-    from passnet.agent.selection import Filters, select
-    from passnet.agent.stats_tables import training_table
-    from passnet.agent.training_data import write_chats, write_pairs
-    from passnet.suite.suite import load_suite
-    from passnet.suite.suite_keys import read_suite_keys
+    from passnet.agent.trajectories.selection import Filters, select
+    from passnet.agent.trajectories.training_data import write_chats, write_pairs
+    from passnet.judge.suite.suite import load_suite
+    from passnet.judge.suite.suite_keys import read_suite_keys
+    from passnet.pages.tables.attempt_tables import training_table
 
     if until_best and form == "pairs":
         raise InputError("--until-best cuts chats; it does not go with --form pairs")
@@ -221,7 +221,7 @@ def agent_harbor(suite: Suite, out: Path, wheel: Path | None, requirement: str |
                  base_image: str) -> None:  # fmt: skip
     """Write the tasks of a suite as a Harbor dataset, judged by a separate verifier."""
     from passnet.agent.harbor import HarborPlan, export_harbor
-    from passnet.bench.settings import RunSettings
+    from passnet.judge.desk.settings import RunSettings
     from passnet.judge.settings import JudgeSettings
 
     settings = RunSettings(

@@ -15,10 +15,10 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.bench.scores import CandidateScore
-    from passnet.jobs.shards import RunShard
+    from passnet.core.jobs.shards import RunShard
     from passnet.judge.processes.sandbox import Sandbox
+    from passnet.judge.suite.suite import Suite
     from passnet.judge.trial import Trial
-    from passnet.suite.suite import Suite
 
 
 @click.group()
@@ -64,17 +64,17 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
     """
     import time
 
-    from passnet.bench.candidates import parse_candidate
     from passnet.bench.cluster import JUDGES
     from passnet.bench.files import FIGURE_FILE, RUN_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
     from passnet.bench.run import run_suite
     from passnet.bench.scores import ALL_UNSTABLE, read_rows, untimed_candidates
     from passnet.bench.scores import as_json as to_json
+    from passnet.core.terminal.progress import progress
+    from passnet.judge.desk.candidates import parse_candidate
     from passnet.judge.protocol.messages import WorkerLimits
-    from passnet.report.progress import progress
-    from passnet.report.results import write_results
-    from passnet.report.tables import phase_table
-    from passnet.score.status import NOT_RUN
+    from passnet.judge.score.status import NOT_RUN
+    from passnet.pages.tables.results import write_results
+    from passnet.pages.tables.tables import phase_table
 
     entries = [parse_candidate(text, suite.tasks) for text in candidates]
     if require_sandbox and sandbox.name == "none":
@@ -109,7 +109,7 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
 
 def _print_run(scores: list[CandidateScore], trials: list[Trial], brief: bool = False) -> None:
     """The tables of a run, and a line for each kind of failure."""
-    from passnet.report.tables import failure_lines, task_overview, task_tables, total_table
+    from passnet.pages.tables.tables import failure_lines, task_overview, task_tables, total_table
 
     by_task = [] if brief else task_tables(trials)
     print_tables([*by_task, task_overview(scores), total_table(scores)])
@@ -143,7 +143,7 @@ def bench_score(path: Path, b: float, p: float, groupings: tuple[str, ...], suit
     from passnet.bench.run_record import suite_of_run
     from passnet.bench.scores import ALL_UNSTABLE, read_rows, score_rows, untimed_candidates
     from passnet.bench.scores import as_json as to_json
-    from passnet.report.tables import group_table, task_overview, total_table
+    from passnet.pages.tables.tables import group_table, task_overview, total_table
 
     rows = read_rows(path)
     scores = score_rows(rows, b, p)
@@ -175,7 +175,7 @@ def bench_show(ctx: click.Context, run_or_suite: str, tasks: tuple[str, ...],
     from passnet.bench.files import RUN_FILE, TRIALS_FILE
     from passnet.bench.run_record import run_folder
     from passnet.bench.scores import read_rows, score_rows
-    from passnet.suite.suite import load_suite
+    from passnet.judge.suite.suite import load_suite
 
     path = Path(run_or_suite)
     if not (path / RUN_FILE).exists() and not (path / TRIALS_FILE).exists():

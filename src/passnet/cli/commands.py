@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from passnet import __version__
 from passnet.cli.agent import agent
 from passnet.cli.bench import bench
 from passnet.cli.dataset import dataset
@@ -25,6 +24,7 @@ from passnet.cli.score import score_group
 from passnet.cli.suite import suite_group
 from passnet.cli.train import train
 from passnet.errors import InputError, PassnetError, os_error_sentence
+from passnet.version import __version__
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 

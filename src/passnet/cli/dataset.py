@@ -16,8 +16,8 @@ from passnet.cli.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.jobs.executors import Executor
-    from passnet.jobs.shards import RunShard
+    from passnet.core.jobs.executors import Executor
+    from passnet.core.jobs.shards import RunShard
 
 FAILURES_SHOWN = 20
 
@@ -33,9 +33,9 @@ def dataset() -> None:
 @opt.json
 def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """Merge the graphs of several runs of `passnet extract` into one set, each graph once."""
-    from passnet.extract.run import merge_runs, read_all_records
-    from passnet.records.serialise import write_text
-    from passnet.report.catalog import summary
+    from passnet.core.records.serialise import write_text
+    from passnet.data.capture.run import merge_runs, read_all_records
+    from passnet.pages.tables.catalog import summary
 
     manifest = merge_runs(folders, out)
     write_text(out / "summary.md", summary(read_all_records(folders)))
@@ -73,11 +73,11 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
     captured again at other sizes, and cut at the same ops; --resume adds them to a dataset that was
     built without.
     """
-    from passnet.dataset.build import BuildSettings, build_dataset
-    from passnet.dataset.build_records import count_sized
-    from passnet.mine.dtypes import DTYPES
-    from passnet.mine.subgraphs import SUBGRAPH_KINDS
-    from passnet.report.progress import late_progress
+    from passnet.core.terminal.progress import late_progress
+    from passnet.data.dataset.build import BuildSettings, build_dataset
+    from passnet.data.dataset.build_records import count_sized
+    from passnet.data.mine.dtypes import DTYPES
+    from passnet.data.mine.subgraphs import SUBGRAPH_KINDS
 
     if "none" in dtypes and len(dtypes) > 1:
         raise InputError(f"--dtype {' '.join(dtypes)}: none goes with no other dtype")
@@ -120,9 +120,9 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
             default=200.0)  # fmt: skip
 def sample_command(folder: Path, out: Path, max_mib: float) -> None:
     """Take a part of the set in FOLDER that has all its libraries, tasks and sizes of graphs."""
-    from passnet.extract.sampling import stratified_sample
-    from passnet.extract.store import GRAPHS, read_set, write_set
-    from passnet.records.serialise import make_folder
+    from passnet.core.records.serialise import make_folder
+    from passnet.data.capture.sampling import stratified_sample
+    from passnet.data.capture.store import GRAPHS, read_set, write_set
 
     whole, files = read_set(folder)
     rows = [row for file in files for row in GRAPHS.read(file)]

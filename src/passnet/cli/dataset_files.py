@@ -14,8 +14,8 @@ from passnet.cli.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.dataset.export import Layout
-    from passnet.jobs.process import JobLimits
+    from passnet.core.jobs.process import JobLimits
+    from passnet.data.dataset.export import Layout
 
 LEFT_OUT_SHOWN = 20
 
@@ -33,8 +33,8 @@ def verify_command(folder: Path, num_runs: int, seed: int, jobs: int, as_json: b
     With --run, rows are also built and run with the inputs seen at capture, each in a process of
     its own. Exits with 1 if anything is wrong.
     """
-    from passnet.dataset.verification import verify
-    from passnet.report.progress import late_progress
+    from passnet.core.terminal.progress import late_progress
+    from passnet.data.dataset.verification import verify
 
     with late_progress() as start:
         verification = verify(folder, num_runs, jobs, seed, start)
@@ -72,10 +72,10 @@ def export_command(folder: Path, out: Path, layout: Layout, where: str | None,
                    limits: JobLimits, name: str, split: Path | None, license_name: str,
                    as_json: bool) -> None:  # fmt: skip
     """Write the rows of a dataset in a layout that others read."""
-    from passnet.dataset.export import ExportPlan, export_dataset
-    from passnet.dataset.query import Dataset
-    from passnet.dataset.splits import read_split
-    from passnet.report.progress import late_progress
+    from passnet.core.terminal.progress import late_progress
+    from passnet.data.dataset.export import ExportPlan, export_dataset
+    from passnet.data.dataset.query import Dataset
+    from passnet.data.dataset.splits import read_split
 
     if split is not None and layout != "hf":
         raise InputError("--split is for --layout hf; other layouts have no splits")
@@ -96,8 +96,8 @@ def export_command(folder: Path, out: Path, layout: Layout, where: str | None,
 @opt.json
 def import_command(folder: Path, out: Path, strict: bool, as_json: bool) -> None:
     """Make a dataset of graph directories (GraphNet's, PassNet's), or of an exported dataset."""
-    from passnet.dataset.importer import import_dataset
-    from passnet.report.progress import late_progress
+    from passnet.core.terminal.progress import late_progress
+    from passnet.data.dataset.importer import import_dataset
 
     with late_progress() as start:
         imported = import_dataset(folder, out, strict, partial(start, "reading graphs"))
@@ -132,9 +132,9 @@ def publish_command(out: Path, graphs: tuple[Path, ...], subgraphs: Path | None,
     Each is a configuration of its own. The card has a datasheet, the licences of the sources, and
     how to cite.
     """
-    from passnet.dataset.splits import read_split
-    from passnet.report.progress import late_progress
-    from passnet.suite.publication import PublicationPlan, publish
+    from passnet.core.terminal.progress import late_progress
+    from passnet.data.dataset.splits import read_split
+    from passnet.judge.suite.publication import PublicationPlan, publish
 
     if split is not None and subgraphs is None:
         raise InputError("--split is of a dataset; give --subgraphs too")

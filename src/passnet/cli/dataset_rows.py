@@ -14,7 +14,7 @@ from passnet.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from passnet.jobs.process import JobLimits
+    from passnet.core.jobs.process import JobLimits
 
 ROWS_SHOWN = 20
 NAME_CHARACTERS = 16
@@ -42,7 +42,7 @@ def query_command(folder: Path, where: str | None, columns: str | None, limit: i
     "'fusible' in kinds and num_ops between 4 and 16 and domain = 'nlp'". The column full must be
     written in double quotes.
     """
-    from passnet.dataset.query import BRIEF, COLUMNS, Dataset
+    from passnet.data.dataset.query import BRIEF, COLUMNS, Dataset
 
     if as_json and as_csv:
         raise InputError("give --json or --csv, not both")
@@ -62,7 +62,7 @@ def query_command(folder: Path, where: str | None, columns: str | None, limit: i
 
 
 def _as_json(row: dict[str, Any]) -> dict[str, Any]:
-    from passnet.records.serialise import decode
+    from passnet.core.records.serialise import decode
 
     return {
         name: decode(value, list, name) if name in JSON_COLUMNS else value
@@ -83,7 +83,7 @@ def _print_csv(table: pa.Table) -> None:
 
 
 def _print_rows(table: pa.Table, total: int) -> None:
-    from passnet.report.tables import Table
+    from passnet.pages.tables.tables import Table
 
     rows = [tuple(_cell(*cell) for cell in row.items()) for row in table.to_pylist()]
     note = f"{table.num_rows} of {total} rows that match"
@@ -103,10 +103,10 @@ def _cell(name: str, value: Any) -> str:
 @opt.path("--page", "A file to write the numbers to as a page of Markdown, its figure beside it.")
 def stats_command(folder: Path, as_json: bool, page: Path | None) -> None:
     """Count the rows of a dataset by kind, domain, dtype and variant, their ops and places."""
-    from passnet.dataset.query import Dataset
-    from passnet.dataset.stats import stats
-    from passnet.records.serialise import write_text
-    from passnet.report.dataset import draw_stats, stats_page, stats_tables
+    from passnet.core.records.serialise import write_text
+    from passnet.data.dataset.query import Dataset
+    from passnet.data.dataset.stats import stats
+    from passnet.pages.tables.dataset import draw_stats, stats_page, stats_tables
 
     with Dataset(folder) as dataset:
         numbers = stats(dataset)
@@ -130,8 +130,8 @@ def show_command(folder: Path, fingerprint: str, as_json: bool) -> None:
 
     FINGERPRINT is the full fingerprint of the row, or its first characters.
     """
-    from passnet.dataset.query import COLUMNS, Dataset
-    from passnet.report.dataset import row_tables
+    from passnet.data.dataset.query import COLUMNS, Dataset
+    from passnet.pages.tables.dataset import row_tables
 
     if not fingerprint or not {*fingerprint} <= {*"0123456789abcdef"}:
         raise InputError(f"{fingerprint!r} is not the beginning of a fingerprint (0 to 9, a to f)")

@@ -12,7 +12,7 @@ from passnet.cli import options as opt
 from passnet.cli.output import print_result
 
 if TYPE_CHECKING:
-    from passnet.dataset.splits import RowKeys
+    from passnet.data.dataset.splits import RowKeys
 
 LEAKS_SHOWN = 20
 
@@ -35,9 +35,9 @@ def split_command(
     The side of a row follows from its op sequence, the share and the seed alone, so that a variant
     is on the side of its original; op sequences of the suites are always on the side of eval.
     """
-    from passnet.dataset.splits import split, write_split
-    from passnet.records.atomic_folder import atomic_folder
-    from passnet.suite.suite_keys import read_suite_keys
+    from passnet.core.records.atomic_folder import atomic_folder
+    from passnet.data.dataset.splits import split, write_split
+    from passnet.judge.suite.suite_keys import read_suite_keys
 
     sides, manifest = split(_parts(folder), share, seed, read_suite_keys(suite_names))
     with atomic_folder(out) as partial:
@@ -65,8 +65,8 @@ def leaks_command(
 
     Exits with 1 if there are any.
     """
-    from passnet.dataset.splits import leaks, read_split
-    from passnet.suite.suite_keys import read_suite_keys
+    from passnet.data.dataset.splits import leaks, read_split
+    from passnet.judge.suite.suite_keys import read_suite_keys
 
     sides = read_split(split_folder)[1]
     leaking = leaks(_parts(folder), sides, read_suite_keys(suite_names))
@@ -77,8 +77,8 @@ def leaks_command(
 
 
 def _parts(folder: Path) -> list[RowKeys]:
-    from passnet.dataset.query import Dataset
-    from passnet.dataset.splits import RowKeys
+    from passnet.data.dataset.query import Dataset
+    from passnet.data.dataset.splits import RowKeys
 
     with Dataset(folder) as dataset:
         rows = dataset.table(columns=("full", "structure", "op_sequence", "original")).to_pylist()

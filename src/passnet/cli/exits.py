@@ -43,7 +43,7 @@ def fail_below(
     """
     if least is None:
         return
-    from passnet.bench.candidates import BASELINES
+    from passnet.judge.desk.candidates import BASELINES
 
     by_name: dict[str, float | None] = {score.candidate: score.suite.score for score in scores}
     by_name |= dict.fromkeys(untimed)

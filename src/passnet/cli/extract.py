@@ -14,8 +14,8 @@ from passnet.cli.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.extract.record import NetRecord
-    from passnet.jobs.executors import Executor
+    from passnet.core.jobs.executors import Executor
+    from passnet.data.capture.record import NetRecord
 
 SUMMARY_FILE = "summary.md"
 MAX_SHOWN = 20
@@ -52,13 +52,13 @@ def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: boo
     Hugging Face hub (hub/owner/name, or hub/list.txt), of which only config.json is read. Nets are
     built with random weights, each in a process of its own. Exits with 1 if none was captured.
     """
-    from passnet.extract.entry_selection import resolve
-    from passnet.extract.record import CaptureSettings
-    from passnet.extract.run import run_extract
-    from passnet.jobs.process import JobLimits
-    from passnet.records.serialise import write_text
-    from passnet.report.catalog import summary
-    from passnet.report.progress import progress
+    from passnet.core.jobs.process import JobLimits
+    from passnet.core.records.serialise import write_text
+    from passnet.core.terminal.progress import progress
+    from passnet.data.capture.entry_selection import resolve
+    from passnet.data.capture.record import CaptureSettings
+    from passnet.data.capture.run import run_extract
+    from passnet.pages.tables.catalog import summary
 
     if only_list and not entries and not libraries:
         _list_libraries(as_json)
@@ -108,7 +108,7 @@ def _lines(named: Sequence[NetRecord], num_records: int, out: Path) -> Iterator[
 
 
 def _list_libraries(as_json: bool) -> None:
-    from passnet.extract.catalog import LIBRARIES, library, names_of
+    from passnet.data.capture.catalog import LIBRARIES, library, names_of
 
     rows = []
     for name in LIBRARIES:

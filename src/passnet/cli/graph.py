@@ -13,7 +13,7 @@ from passnet.cli.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.extract.store import GraphRow
+    from passnet.data.capture.store import GraphRow
 
 
 @click.group()
@@ -33,10 +33,10 @@ def graph_check(paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: boo
     tensors, without memory. Prints a line for each failure, and a summary. Exits with 0 only if all
     graphs parse and round-trip.
     """
+    from passnet.core.terminal.progress import progress
     from passnet.errors import GraphError
-    from passnet.graph.check import check_all
-    from passnet.graph.files import find_graphs
-    from passnet.report.progress import progress
+    from passnet.graph.text.check import check_all
+    from passnet.graph.text.files import find_graphs
 
     folders = [folder for path in paths for folder in find_graphs(path)]
     if not folders:
@@ -85,9 +85,9 @@ def graph_show(path: Path, choice: str | None, no_shapes: bool) -> None:
 
     PATH is a graph directory, or what `passnet extract` wrote: a folder or a Parquet file.
     """
-    from passnet.extract.store import MANIFEST_FILE
-    from passnet.graph.files import graph_from_row, read_sample
-    from passnet.report.listing import list_graph
+    from passnet.data.capture.store import MANIFEST_FILE
+    from passnet.graph.text.files import graph_from_row, read_sample
+    from passnet.pages.tables.listing import list_graph
 
     if path.is_dir() and not (path / MANIFEST_FILE).exists():
         if choice is not None:
@@ -102,7 +102,7 @@ def graph_show(path: Path, choice: str | None, no_shapes: bool) -> None:
 
 def _captured_graph(path: Path, choice: str) -> GraphRow:
     """A row of captured graphs, by number or fingerprint; prints which of how many it is."""
-    from passnet.extract.store import GRAPHS, read_set
+    from passnet.data.capture.store import GRAPHS, read_set
 
     files = read_set(path)[1] if path.is_dir() else [path]
     num_graphs = sum(GRAPHS.check(file) for file in files)

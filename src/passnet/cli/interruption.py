@@ -16,8 +16,8 @@ from typing import NoReturn
 import click
 
 from passnet.cli.exits import SIGNALLED
-from passnet.jobs.lifetime import adopt_orphans, end_descendants
-from passnet.jobs.run_folder import used_runs
+from passnet.core.jobs.lifetime import adopt_orphans, end_descendants
+from passnet.core.jobs.run_folder import used_runs
 
 GRACE_S = 1.0
 """How long a command may take to put things away before it is ended as it is."""

@@ -15,12 +15,12 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.agent.settings import AgentSettings
-    from passnet.bench.settings import RunSettings
     from passnet.judge.audit import Audited, AuditTotals, Case
     from passnet.judge.candidate import CallMode
+    from passnet.judge.desk.settings import RunSettings
     from passnet.judge.processes.sandbox import Sandbox
-    from passnet.report.tables import Table
-    from passnet.suite.suite import Suite
+    from passnet.judge.suite.suite import Suite
+    from passnet.pages.tables.tables import Table
 
 
 @click.group("judge")
@@ -45,12 +45,12 @@ def judge_audit(paths: tuple[Path, ...], loads: tuple[int, ...], as_json: bool, 
     or was caught under a wrong name, or if an honest pass was rejected, flagged or found wrong.
     Cases that the machine was too busy to measure are counted apart.
     """
-    from passnet.jobs.load import spinning
+    from passnet.core.jobs.busy_cores import spinning
+    from passnet.core.terminal.progress import progress
     from passnet.judge.audit import audit, count, find_cases
     from passnet.judge.processes.parent_pool import ParentPool
     from passnet.judge.protocol.device import find_device
     from passnet.judge.settings import JudgeSettings
-    from passnet.report.progress import progress
 
     find_device(device)
     cases = {path: case for path, case in find_cases(paths).items() if case.device == device}
@@ -181,10 +181,10 @@ def _play(
     cases: Path, graphs: tuple[str, ...], settings: RunSettings, sandbox: Sandbox
 ) -> list[dict[str, Any]]:
     """The exploits of a corpus, played directly and compiled."""
+    from passnet.core.terminal.progress import progress
     from passnet.judge.audit import audit, find_cases
     from passnet.judge.processes.parent_pool import ParentPool
     from passnet.judge.protocol.device import find_device
-    from passnet.report.progress import progress
 
     device = settings.judge.device
     find_device(device)
@@ -216,8 +216,8 @@ def _let_llm(
     """The attacks of an llm: of each the state that gained, or else the one that came nearest."""
     from passnet.agent.attack import attacked_graphs, file_finds
     from passnet.agent.run import run_agent
+    from passnet.core.terminal.progress import progress
     from passnet.judge.processes.parent_pool import ParentPool
-    from passnet.report.progress import progress
 
     suite = attacked_graphs(cases, graphs)
     total = len(suite.tasks) * settings.num_attempts
@@ -244,7 +244,7 @@ def _let_llm(
 
 def _attack_table(rows: list[dict[str, Any]]) -> Table:
     """One row an attack."""
-    from passnet.report.tables import Table
+    from passnet.pages.tables.tables import Table
 
     heads = ("attack", "call", "credited", "honest kernel", "came out as", "gained")
     table = Table("Attacks", heads)
@@ -304,9 +304,9 @@ def judge_serve(out: Path, devices: str, suites: tuple[str, ...], held_out: Suit
     --out. What was answered once for the same task and files is answered from there.
     """
     from passnet.judge.protocol.messages import WorkerLimits
-    from passnet.service.server import ServicePlan, serve
-    from passnet.service.settings import ServiceLimits, ServiceSettings, parse_devices
-    from passnet.suite.suite import load_suite
+    from passnet.judge.suite.suite import load_suite
+    from passnet.train.service.server import ServicePlan, serve
+    from passnet.train.service.settings import ServiceLimits, ServiceSettings, parse_devices
 
     judges = parse_devices(devices)
     print_notes((), sandbox)
@@ -339,7 +339,7 @@ def judge_doctor(as_json: bool, sandbox: Sandbox) -> None:
     Exits with 1 if any attempt was of use, and says what to install.
     """
     from passnet.judge.doctor import examine, remedies
-    from passnet.report.tables import Table
+    from passnet.pages.tables.tables import Table
 
     attempts = examine(sandbox)
     escaped = [attempt for attempt in attempts if not attempt.is_confined]

@@ -14,11 +14,11 @@ from passnet.cli.output import print_json, print_notes
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.bench.entry_checks import EntryCheck
-    from passnet.bench.rejudging import EntryVerification
+    from passnet.bench.leaderboard.entry_checks import EntryCheck
+    from passnet.bench.leaderboard.rejudging import EntryVerification
     from passnet.judge.processes.sandbox import Sandbox
+    from passnet.judge.suite.suite import Suite
     from passnet.judge.trial import Trial
-    from passnet.suite.suite import Suite
 
 leaderboard_option = opt.path("--leaderboard", "The folder of the leaderboard.",
                               default=Path("leaderboard"))  # fmt: skip
@@ -47,11 +47,11 @@ def add_command(folder: Path, name: str, by: str, candidates: tuple[str, ...], l
     The run must be complete, and its numbers must follow from its raw times; else nothing is
     written, and the reasons are named.
     """
-    from passnet.bench.entry import check_name, write_entry
-    from passnet.bench.entry_checks import check_run, failed
+    from passnet.bench.leaderboard.entry import check_name, write_entry
+    from passnet.bench.leaderboard.entry_checks import check_run, failed
     from passnet.bench.run_record import run_folder
-    from passnet.records.atomic_folder import atomic_folder
-    from passnet.site.measured import KnownSuites
+    from passnet.core.records.atomic_folder import atomic_folder
+    from passnet.pages.site.measured import KnownSuites
 
     check_name(name)
     run = run_folder(folder)
@@ -81,7 +81,7 @@ def add_command(folder: Path, name: str, by: str, candidates: tuple[str, ...], l
 
 
 def _given(suites: tuple[str, ...]) -> tuple[Suite, ...]:
-    from passnet.suite.suite import load_suite
+    from passnet.judge.suite.suite import load_suite
 
     return tuple(load_suite(name) for name in suites)
 
@@ -107,10 +107,10 @@ def verify_command(names: tuple[str, ...], leaderboard: Path, suites: tuple[str,
     --rejudge its pass folders are then judged here, confined by a sandbox. Exits with 1 if a check
     fails, or what comes out here does not confirm what is claimed.
     """
-    from passnet.bench.entry import entry_folders, read_entry
-    from passnet.bench.entry_checks import check_entry, failed
-    from passnet.bench.rejudging import read_verification, write_verification
-    from passnet.site.measured import KnownSuites
+    from passnet.bench.leaderboard.entry import entry_folders, read_entry
+    from passnet.bench.leaderboard.entry_checks import check_entry, failed
+    from passnet.bench.leaderboard.rejudging import read_verification, write_verification
+    from passnet.pages.site.measured import KnownSuites
 
     known = KnownSuites(_given(suites))
     facts = []
@@ -144,9 +144,9 @@ def verify_command(names: tuple[str, ...], leaderboard: Path, suites: tuple[str,
 def _rejudged(
     folder: Path, suite: Suite, sandbox: Sandbox, work: Path, held_out: Suite | None
 ) -> tuple[EntryVerification, list[Trial]]:
-    from passnet.bench.entry import read_entry
-    from passnet.bench.rejudging import rejudge
-    from passnet.report.progress import progress
+    from passnet.bench.leaderboard.entry import read_entry
+    from passnet.bench.leaderboard.rejudging import rejudge
+    from passnet.core.terminal.progress import progress
 
     entry, _ = read_entry(folder)
     has_code = any(each.kind == "passes" for each in entry.info.candidates)
@@ -170,7 +170,7 @@ def _standing(checks: list[EntryCheck], record: EntryVerification | None) -> str
 
 
 def _print_entry(name: str, checks: list[EntryCheck], record: EntryVerification | None) -> None:
-    from passnet.report.visible_text import visible
+    from passnet.core.terminal.visible_text import visible
 
     click.echo(f"{name}: {_standing(checks, record)}")
     for check in checks:

@@ -15,7 +15,7 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.judge.processes.sandbox import Sandbox
-    from passnet.passes.library import PassEntry
+    from passnet.passes.library.entries import PassEntry
 
 SHOWN_DIGITS = 12
 """How many characters of a digest are shown; fewer do to name an entry."""
@@ -47,7 +47,7 @@ def list_command(library: Path, with_all: bool, as_json: bool) -> None:
     if as_json:
         print_json([_facts(entry) for entry in entries])
         return
-    from passnet.report.tables import Table
+    from passnet.pages.tables.tables import Table
 
     heads = ("entry", "ops", "arguments", "author", "eager ms", "pass ms", "speedup", "saved ms",
              "status", "judged on")  # fmt: skip
@@ -61,8 +61,8 @@ def list_command(library: Path, with_all: bool, as_json: bool) -> None:
 @opt.json
 def show_command(library: Path, entry: str, as_json: bool) -> None:
     """Print an entry: its ops, how it did, on what and when, and the files of its pass."""
-    from passnet.optimizer.library import PassLibrary
-    from passnet.passes.library import ENTRIES, PASS_FOLDER
+    from passnet.passes.library.entries import ENTRIES, PASS_FOLDER
+    from passnet.passes.library.store import PassLibrary
 
     [found] = _chosen(library, [entry])
     files = PassLibrary(library).files(found) if found.code_hash else {}
@@ -99,10 +99,10 @@ def verify_command(library: Path, entries: tuple[str, ...], device: str, threads
     """
     from dataclasses import replace
 
-    from passnet.optimizer.judging import judging_settings, range_evaluator
-    from passnet.optimizer.library import PassLibrary
-    from passnet.optimizer.verification import VerifiedPass, verify_library
-    from passnet.report.progress import progress
+    from passnet.core.terminal.progress import progress
+    from passnet.optimizer.choose.judging import judging_settings, range_evaluator
+    from passnet.passes.library.store import PassLibrary
+    from passnet.passes.library.verification import VerifiedPass, verify_library
 
     chosen = [entry for entry in _chosen(library, entries) if entry.code_hash]
     print_notes((), sandbox)
@@ -143,7 +143,7 @@ def merge_command(library: Path, others: tuple[Path, ...], as_json: bool) -> Non
     They are used only after they were judged here: by `passnet library verify`, or when
     `passnet optimize` comes upon one.
     """
-    from passnet.optimizer.library import PassLibrary
+    from passnet.passes.library.store import PassLibrary
 
     merged = {str(other): PassLibrary(library).merge(_read(other)) for other in others}
     lines = [f"{count} new passes of {other}" for other, count in merged.items()]
@@ -159,7 +159,7 @@ def merge_command(library: Path, others: tuple[Path, ...], as_json: bool) -> Non
 def export_command(library: Path, entries: tuple[str, ...], out: Path, with_all: bool,
                    as_json: bool) -> None:  # fmt: skip
     """Copy passes with their records to a new library: those of ENTRY, or all that win."""
-    from passnet.optimizer.library import PassLibrary
+    from passnet.passes.library.store import PassLibrary
 
     kept = with_all or entries
     chosen = [entry for entry in _chosen(library, entries) if kept or entry.saved_ms > 0]
@@ -175,7 +175,7 @@ def export_command(library: Path, entries: tuple[str, ...], out: Path, with_all:
 @opt.json
 def remove_command(library: Path, entries: tuple[str, ...], as_json: bool) -> None:
     """Remove the passes of some entries."""
-    from passnet.optimizer.library import PassLibrary
+    from passnet.passes.library.store import PassLibrary
 
     chosen = _chosen(library, entries)
     PassLibrary(library).remove(chosen)
@@ -185,7 +185,7 @@ def remove_command(library: Path, entries: tuple[str, ...], as_json: bool) -> No
 
 def _read(library: Path) -> Path:
     """The folder that is meant: that of the shipped library by its name, if no other has it."""
-    from passnet.passes.library import shipped_library
+    from passnet.passes.library.entries import shipped_library
 
     if str(library) != "shipped" or library.exists():
         return library
@@ -196,7 +196,7 @@ def _read(library: Path) -> Path:
 
 
 def _entries(library: Path) -> list[PassEntry]:
-    from passnet.passes.library import all_entries, latest
+    from passnet.passes.library.entries import all_entries, latest
 
     return sorted(latest(all_entries(library)), key=lambda entry: (-entry.saved_ms, entry.digest))
 

@@ -16,10 +16,10 @@ import click
 
 if TYPE_CHECKING:
     from passnet.agent.settings import AgentLimits, AuthorName, LlmSettings
-    from passnet.bench.settings import RunSettings
-    from passnet.jobs.shards import RunShard
+    from passnet.core.jobs.shards import RunShard
+    from passnet.judge.desk.settings import RunSettings
     from passnet.judge.processes.sandbox import Sandbox
-    from passnet.suite.suite import Suite
+    from passnet.judge.suite.suite import Suite
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator: TypeAlias = Callable[[Command], Command]
@@ -90,7 +90,7 @@ def _opened_by(function: str) -> Callable[..., Any]:
     return callback
 
 
-open_suite = _opened_by("passnet.suite.suite:load_suite")
+open_suite = _opened_by("passnet.judge.suite.suite:load_suite")
 
 
 def _num_processes(_: click.Context, __: click.Parameter, jobs: int) -> int:
@@ -115,7 +115,7 @@ def shard_callback(_: click.Context, __: click.Parameter, text: str) -> RunShard
     Raises:
         InputError: it names none.
     """
-    from passnet.jobs.shards import shard_of
+    from passnet.core.jobs.shards import shard_of
 
     return shard_of(text)
 
@@ -151,7 +151,7 @@ _executor = functools.partial(
     choice, "--executor", ["local", "ray"],
     "Work in processes on this machine, or on a Ray cluster.", default="local",
 )  # fmt: skip
-executor = _executor(callback=_opened_by("passnet.jobs.executors:executor"))
+executor = _executor(callback=_opened_by("passnet.core.jobs.executors:executor"))
 executor_name = _executor()
 
 
@@ -196,7 +196,7 @@ def _with_tasks(suite_parameter: Decorator) -> Decorator:
         @task
         @functools.wraps(command)
         def with_tasks(suite: Suite, tasks: tuple[str, ...], **options: Any) -> Any:
-            from passnet.suite.suite import only_tasks
+            from passnet.judge.suite.suite import only_tasks
 
             return command(suite=only_tasks(suite, tasks) if tasks else suite, **options)
 
@@ -213,7 +213,7 @@ suite_argument = _with_tasks(click.argument("suite", default="demo", callback=op
 
 def question_limits(command: Command) -> Command:
     """`--timeout` and `--memory` of a question to a dataset: a command gets `limits`."""
-    from passnet.jobs.process import JobLimits
+    from passnet.core.jobs.process import JobLimits
 
     @amount("--timeout", "The most seconds for a question to the dataset.", default=120.0)
     @count("--memory", "The most memory for a question to the dataset, in MiB.", default=8192)
@@ -240,7 +240,7 @@ def judging(rules_default: str, seed: str) -> Decorator:
 
 def run_settings(sandbox: Sandbox, options: dict[str, Any], **judge: Any) -> RunSettings:
     """The settings of a run from the options of `judging`, and more of its judge."""
-    from passnet.bench.settings import RunSettings
+    from passnet.judge.desk.settings import RunSettings
     from passnet.judge.settings import JudgeSettings, TimingPlan
 
     judge |= picked(options, ("device", "seed", "self_tolerance", "rules", "strides"))

@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from passnet.judge.processes.sandbox import Sandbox
-    from passnet.report.tables import Table
+    from passnet.pages.tables.tables import Table
 
 TABLE_WIDTH = 150
 """Columns of a table that goes to a file or a pipe."""
@@ -20,7 +20,7 @@ def print_tables(tables: Iterable[Table]) -> None:
     """Tables, as wide as the terminal, or as `TABLE_WIDTH`."""
     from rich.console import Console
 
-    from passnet.report.tables import print_table
+    from passnet.pages.tables.tables import print_table
 
     console = Console()
     if not console.is_terminal:

@@ -15,7 +15,7 @@ from passnet.cli.output import print_notes
 if TYPE_CHECKING:
     from passnet.judge.match_check import GraphMatches
     from passnet.judge.processes.sandbox import Sandbox
-    from passnet.suite.suite import Suite
+    from passnet.judge.suite.suite import Suite
 
 
 @click.group("pass")
@@ -37,7 +37,7 @@ def pass_check(folder: Path, suite: Suite, sandbox: Sandbox, as_json: bool) -> N
     """
     import msgspec
 
-    from passnet.bench.candidates import parse_candidate
+    from passnet.judge.desk.candidates import parse_candidate
     from passnet.judge.match_check import check_matches
     from passnet.judge.processes.parent_pool import ParentPool
     from passnet.judge.settings import JudgeSettings

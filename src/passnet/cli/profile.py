@@ -13,9 +13,9 @@ from passnet.cli.output import print_json, print_notes, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.jobs.executors import Executor
-    from passnet.jobs.shards import RunShard
-    from passnet.profiling.record import ProfileRecord
+    from passnet.bench.profiling.record import ProfileRecord
+    from passnet.core.jobs.executors import Executor
+    from passnet.core.jobs.shards import RunShard
 
 MAX_LEFT_OUT = 0.05
 
@@ -58,10 +58,10 @@ def profile(words: tuple[str, ...], out: Path | None, limit: int | None, seed: i
     directly, in turns, in a process of its own. Without --out, WHAT are folders of earlier runs,
     whose tables are printed together. Exits with 1 if nothing could be measured.
     """
-    from passnet.profiling.draw import draw_items
-    from passnet.profiling.record import ProfileSettings
-    from passnet.profiling.run import profile_items, read_profiles
-    from passnet.report.progress import progress
+    from passnet.bench.profiling.draw import draw_items
+    from passnet.bench.profiling.record import ProfileSettings
+    from passnet.bench.profiling.run import profile_items, read_profiles
+    from passnet.core.terminal.progress import progress
 
     if out is None:
         if suite_path is not None:
@@ -83,11 +83,11 @@ def profile(words: tuple[str, ...], out: Path | None, limit: int | None, seed: i
 
 def _report(records: list[ProfileRecord], folders, page: Path | None, as_json: bool) -> None:  # noqa: ANN001
     """The study of some records: as tables or JSON, and as a page if there is to be one."""
-    from passnet.profiling.page import draw_study, study_page
-    from passnet.profiling.run import profile_folder
-    from passnet.profiling.study import study
-    from passnet.profiling.tables import items_table, study_tables
-    from passnet.records.serialise import write_text
+    from passnet.bench.profiling.run import profile_folder
+    from passnet.bench.profiling.study import study
+    from passnet.core.records.serialise import write_text
+    from passnet.pages.figures.profile_page import draw_study, study_page
+    from passnet.pages.tables.profile_tables import items_table, study_tables
 
     if not any(record.status == "ok" for record in records):
         print_tables([items_table(records)])
@@ -112,9 +112,9 @@ def _report(records: list[ProfileRecord], folders, page: Path | None, as_json: b
 
 def _make_suite(records: list[ProfileRecord], items, path: Path, tasks: int) -> None:  # noqa: ANN001
     """Write the op sequences that lose most as a suite."""
-    from passnet.profiling.slow_suite import slow_suite
-    from passnet.profiling.study import study
-    from passnet.suite.suite import write_suite
+    from passnet.bench.profiling.slow_suite import slow_suite
+    from passnet.bench.profiling.study import study
+    from passnet.judge.suite.suite import write_suite
 
     suite = slow_suite(path.stem, study(records, tasks).sequences, items)
     write_suite(path, suite)

@@ -27,11 +27,11 @@ def report(paths: tuple[Path, ...], out: Path, title: str, suites: tuple[str, ..
     studies (with a study.json). The site has a leaderboard, and pages for tasks, trials, attempts
     and studies; nothing in it is loaded from elsewhere. A site that is in OUT already is replaced.
     """
-    from passnet.dataset.query import Dataset
-    from passnet.dataset.stats import stats
-    from passnet.report.progress import progress
-    from passnet.site.build import build_site, read_parts
-    from passnet.suite.suite import load_suite
+    from passnet.core.terminal.progress import progress
+    from passnet.data.dataset.query import Dataset
+    from passnet.data.dataset.stats import stats
+    from passnet.judge.suite.suite import load_suite
+    from passnet.pages.site.build import build_site, read_parts
 
     numbers = None
     if dataset is not None:

@@ -34,12 +34,12 @@ def sensitivity_command(paths: tuple[Path, ...], names: tuple[str, ...], seed: i
     are demanded. Candidates of several runs are compared on the tasks that all have.
     """
     from passnet.bench.score_runs import candidates_of
-    from passnet.report.sensitivity import (
+    from passnet.judge.score.sensitivity import sensitivity
+    from passnet.pages.tables.sensitivity import (
         draw_sensitivity,
         sensitivity_table,
         write_sensitivity,
     )
-    from passnet.score.sensitivity import sensitivity
 
     candidates = candidates_of(paths)
     unknown = [name for name in names if name not in candidates]

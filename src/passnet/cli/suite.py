@@ -14,9 +14,9 @@ from passnet.cli.output import print_notes, print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.jobs.executors import Executor
-    from passnet.report.drawing import OpNote
-    from passnet.suite.suite import Suite, SuiteGraph
+    from passnet.core.jobs.executors import Executor
+    from passnet.judge.suite.suite import Suite, SuiteGraph
+    from passnet.pages.figures.drawing import OpNote
 
 svg_option = opt.path("--svg", "A folder to draw a picture of each graph in.")
 
@@ -61,10 +61,10 @@ def list_command(suite: Suite, as_json: bool) -> None:
 @opt.flag("--fusion", "With --svg, show what Inductor would fuse.")
 def show_command(suite: Suite, svg: Path | None, times: bool = False, fusion: bool = False) -> None:
     """Print the tasks of a suite: their ops, graphs and arguments; with --svg, draw the graphs."""
-    from passnet.records.serialise import make_folder, write_text
-    from passnet.report.dot_layout import ABSENT, has_dot
-    from passnet.report.drawing import draw
-    from passnet.report.listing import list_task
+    from passnet.core.records.serialise import make_folder, write_text
+    from passnet.pages.figures.dot_layout import ABSENT, has_dot
+    from passnet.pages.figures.drawing import draw
+    from passnet.pages.tables.listing import list_task
 
     for task in suite.tasks:
         click.echo("\n".join([*list_task(task), ""]))
@@ -86,12 +86,12 @@ def _op_notes(graph: SuiteGraph, times: bool, fusion: bool) -> list[OpNote]:
     """What is drawn of each op beside the graph."""
     if not (times or fusion):
         return []
-    from passnet.graph.build import build
+    from passnet.bench.profiling.eager_ops import op_times
     from passnet.graph.device import retarget
-    from passnet.mine.cost import torch_arguments
-    from passnet.mine.fusion import fusion_plan
-    from passnet.profiling.eager_ops import op_times
-    from passnet.report.drawing import OpNote
+    from passnet.graph.fx.build import build
+    from passnet.graph.values.cost import torch_arguments
+    from passnet.inductor.fusion import fusion_plan
+    from passnet.pages.figures.drawing import OpNote
 
     here = retarget(graph.graph, "cpu")
     num_ops = len(here.program.ops)
@@ -118,8 +118,8 @@ def check_command(suite: Suite, distribution: str, as_json: bool) -> None:
     Wrong programs (zeros, an argument returned as it is, an op left out, ...) are run on every
     graph. A graph on which one passes at t = -5 is called degenerate.
     """
-    from passnet.report.progress import progress
-    from passnet.suite.admission import INPUT_KINDS, admit_suite
+    from passnet.core.terminal.progress import progress
+    from passnet.judge.suite.admission import INPUT_KINDS, admit_suite
 
     kinds = [kind for kind in INPUT_KINDS if distribution in (kind, "both")]
     with progress(f"checking {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
@@ -163,9 +163,9 @@ def make_command(folder: Path, out: Path, work: Path | None, max_gflops: float, 
     """
     from collections import Counter
 
-    from passnet.report.progress import progress
-    from passnet.suite.assembly import AssemblyPlan, assemble
-    from passnet.suite.selection import SelectionPlan, domains_of, nets_of
+    from passnet.core.terminal.progress import progress
+    from passnet.judge.suite.assembly import AssemblyPlan, assemble
+    from passnet.judge.suite.selection import SelectionPlan, domains_of, nets_of
 
     if out.suffix != ".parquet":
         raise InputError(f"{out}: a suite is a .parquet file; its stem is the suite's name")

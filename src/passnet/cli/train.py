@@ -11,7 +11,7 @@ from passnet.cli import options as opt
 from passnet.cli.output import print_json, print_tables
 
 if TYPE_CHECKING:
-    from passnet.jobs.shards import RunShard
+    from passnet.core.jobs.shards import RunShard
 
 
 @click.group("train")
@@ -45,10 +45,10 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
 
     Subgraphs are mined, answered by the compiler author in the loops form, and judged.
     """
-    from passnet.records.serialise import SCHEMA_VERSION
-    from passnet.report.progress import progress
-    from passnet.suite.suite_keys import read_suite_keys
-    from passnet.train.build import (
+    from passnet.core.records.serialise import SCHEMA_VERSION
+    from passnet.core.terminal.progress import progress
+    from passnet.judge.suite.suite_keys import read_suite_keys
+    from passnet_loops.build import (
         DataInfo,
         DataSettings,
         captured_graphs,
@@ -56,7 +56,7 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
         merge_rows,
         mine_rows,
     )
-    from passnet.train.judge_rows import deadline, judge_rows
+    from passnet_loops.judge_rows import deadline, judge_rows
 
     keys = read_suite_keys(evaluation)
     settings = DataSettings(num_structures, max_per_sequence, shard=(shard.number, shard.total))
@@ -90,7 +90,7 @@ def train_judge(folder: Path, out: Path, resume: bool, shard: RunShard, taken: t
 
     The data is written anew, with all verdicts and without the rows that are wrong.
     """
-    from passnet.train.judge_rows import deadline, judge_training
+    from passnet_loops.judge_rows import deadline, judge_training
 
     manifest = judge_training(folder, out, resume, shard, taken, deadline(minutes), num_actors)
     if as_json:
@@ -125,8 +125,8 @@ def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: 
               num_layers: int, is_float32: bool, is_untrained: bool, has_same_names: bool,
               others: tuple[Path, ...], **options: Any) -> None:  # fmt: skip
     """Fine-tune a small llm on the training data in FOLDER, with TRL."""
-    from passnet.train.checkpoint import LlmShape, SftSettings, has_bfloat16
-    from passnet.train.sft import run_sft
+    from passnet_loops.checkpoint import LlmShape, SftSettings, has_bfloat16
+    from passnet_loops.sft import run_sft
 
     shape = LlmShape(width, num_layers, max(1, width // 48))
     settings = SftSettings(
@@ -164,7 +164,7 @@ def train_answer(folder: Path, llm: Path, out: Path, resume: bool, as_json: bool
     teacher. Right is what a run of its loops in torch shows to compute what eager torch does; some
     are judged, too.
     """
-    from passnet.train.own_answers import AnswerSettings, answer_rows
+    from passnet_loops.own_answers import AnswerSettings, answer_rows
 
     done = answer_rows(folder, llm, out, AnswerSettings(**options), resume)
     if as_json:
@@ -208,8 +208,8 @@ def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: P
 
     CHECKPOINTS are folders of `passnet train sft` or `rl`.
     """
-    from passnet.train.comparison import EvaluationPlan, compare
-    from passnet.train.curves import draw_training
+    from passnet_loops.comparison import EvaluationPlan, compare
+    from passnet_loops.curves import draw_training
 
     plan = EvaluationPlan(
         num_tasks, per_task, num_samples, is_timed, seed, is_free, num_drawn, is_checked
@@ -240,7 +240,7 @@ def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: P
 @opt.number("--seed", "The seed of what is drawn.", default=0)
 def train_rl(folder: Path, start: Path, out: Path, resume: bool, **options: Any) -> None:
     """Reinforce an llm by GRPO on the subgraphs in FOLDER, with the judge as the reward."""
-    from passnet.train.rl import RlSettings, run_rl
+    from passnet_loops.rl import RlSettings, run_rl
 
     info = run_rl(folder, start, out, RlSettings(**options), resume)
     click.echo(f"{info.seconds:.0f} s: {out}")

@@ -4,9 +4,9 @@ import ast
 import math
 import re
 
-from passnet.graph.operators import name_set
+from passnet.graph.fx.operators import name_set
 from passnet.graph.spec import Arg, Device, Ref, Sequence, Slice, TorchName
-from passnet.graph.syntax import dotted_name, error_at
+from passnet.graph.text.syntax import dotted_name, error_at
 
 CONSTANT_NAMES = name_set("""
     float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 short int long

@@ -12,19 +12,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from passnet.core.records.serialise import read_json
 from passnet.errors import InputError
-from passnet.graph.files import read_sample
+from passnet.graph.text.files import read_sample
 from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.held_out import held_out_findings
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.settings import JudgeSettings
+from passnet.judge.suite.suite import SuiteGraph
 from passnet.judge.trial import Trial
-from passnet.records.serialise import read_json
-from passnet.score.tolerance import CORRECT_AT
-from passnet.suite.suite import SuiteGraph
 
 CASE_FILE = "case.json"
 GRAPH_FOLDER = "graphs"

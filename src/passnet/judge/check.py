@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passnet.core.records.dtypes import from_storage
 from passnet.errors import GraphError
-from passnet.graph.inputs import InputKind
+from passnet.graph.values.inputs import InputKind
 from passnet.judge.compare import Comparison, compare_forms, compare_values, worse
 from passnet.judge.findings import Finding
 from passnet.judge.precision import Accuracy, not_finite, precision_findings, worst_accuracy
@@ -23,10 +24,9 @@ from passnet.judge.processes.loaded_worker import (
 )
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import OutputForm
+from passnet.judge.score.tolerance import LEVELS, smallest_t
 from passnet.judge.settings import StridesName
 from passnet.judge.timing.probes import SharedPair, compare_shared, outputs_in, shared
-from passnet.records.dtypes import from_storage
-from passnet.score.tolerance import LEVELS, smallest_t
 
 KINDS: tuple[InputKind, ...] = ("recorded", "fresh", "extreme")
 """The sets of inputs, in the order in which a graph is called on them."""

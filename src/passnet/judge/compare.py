@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from passnet.core.records.dtypes import Array
 from passnet.judge.protocol.messages import OutputForm
+from passnet.judge.score.status import Status
+from passnet.judge.score.tolerance import LEVELS, smallest_t
 from passnet.judge.settings import StridesName
-from passnet.records.dtypes import Array
-from passnet.score.status import Status
-from passnet.score.tolerance import LEVELS, smallest_t
 
 MAX_GAPS = 8
 """An output may span so many times the bytes of its values: one of eight parts that a kernel makes

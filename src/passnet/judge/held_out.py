@@ -9,10 +9,10 @@ from passnet.judge.findings import Finding, finding
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings
+from passnet.judge.suite.suite import SuiteGraph
 from passnet.judge.trial import Trial
-from passnet.score.status import Status
-from passnet.suite.suite import SuiteGraph
 
 WRONG: tuple[Status, ...] = ("wrong_shape", "wrong_dtype", "crash", "timeout")
 """Statuses that are wrong on any shape. A pass that does not match, or that says by an exception

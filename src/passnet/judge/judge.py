@@ -12,7 +12,7 @@ import numpy as np
 
 from passnet.errors import GraphError
 from passnet.graph.device import retarget
-from passnet.graph.inputs import integer_pools, make_inputs, varies
+from passnet.graph.values.inputs import integer_pools, make_inputs, varies
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import EXTREME, FRESH, KINDS, RECORDED, CheckResult, Expected, num_written
 from passnet.judge.fenced import fenced, is_worth_fencing
@@ -26,7 +26,9 @@ from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.protocol.messages import Profiled
+from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.suite.suite import SuiteGraph
 from passnet.judge.timing.clock import (
     EXTREME_SET,
     FRESH_SET,
@@ -44,8 +46,6 @@ from passnet.judge.timing.roofline import NO_ROOFLINE, Roofline, measure_rooflin
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
-from passnet.score.status import Status
-from passnet.suite.suite import SuiteGraph
 
 
 def judge_graph(

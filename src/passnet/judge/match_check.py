@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from passnet.graph.device import retarget
-from passnet.graph.render import render_program
+from passnet.graph.text.render import render_program
 from passnet.judge.candidate import Candidate
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.parent_pool import ParentPool
@@ -12,8 +12,8 @@ from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.protocol.messages import CheckMatches, MatchesChecked, MissText
 from passnet.judge.settings import JudgeSettings
+from passnet.judge.suite.suite import SuiteGraph
 from passnet.judge.trial import MAX_TEXT
-from passnet.suite.suite import SuiteGraph
 
 
 @dataclass(frozen=True, slots=True)

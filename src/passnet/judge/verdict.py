@@ -9,11 +9,11 @@ from passnet.judge.check import CheckResult
 from passnet.judge.compare import worse
 from passnet.judge.findings import Finding
 from passnet.judge.processes.sandbox import SandboxName
+from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
 from passnet.judge.timing.measurement import UNSURE, WorkerTiming
 from passnet.judge.trial import MAX_TEXT, Trial
-from passnet.score.status import Status
 
 _DOUBTFUL = "loop_taken_over"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from passnet.optimizer.net_call import NetCall
+from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.record import BlockRecord
 
 MAX_BLOCKS = 300

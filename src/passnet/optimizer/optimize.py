@@ -14,22 +14,22 @@ from typing import Any
 
 import torch
 
-from passnet import __version__
 from passnet.bench.environment import describe_environment
+from passnet.core.records.serialise import make_folder, write_json, write_text
 from passnet.errors import InputError
-from passnet.optimizer.entry import Entry
-from passnet.optimizer.fast_net import FastNet
-from passnet.optimizer.form import Progress, optimize_form
-from passnet.optimizer.kept_passes import KEPT_FOLDER, read_kept_passes
-from passnet.optimizer.net_call import NetCall, name_of
+from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.fast_net import FastNet
+from passnet.optimizer.call.net_call import NetCall, name_of
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
-from passnet.optimizer.page import optimized_page
 from passnet.optimizer.record import (
     RECORD_FILE,
     OptimizedRecord,
 )
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
-from passnet.records.serialise import make_folder, write_json, write_text
+from passnet.optimizer.tune import Progress, optimize_form
+from passnet.pages.optimizer.page import optimized_page
+from passnet.passes.library.kept import KEPT_FOLDER, read_kept_passes
+from passnet.version import __version__
 
 PAGE_FILE = "report.html"
 

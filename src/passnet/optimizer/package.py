@@ -10,14 +10,14 @@ from typing import Any
 import torch
 
 from passnet.bench.environment import describe_environment
+from passnet.core.records.serialise import read_json
 from passnet.errors import EngineError, InputError, boundary
-from passnet.optimizer.agreement import compare_outputs
-from passnet.optimizer.engines import ENGINES, checked_as_asked, load_entry_of
-from passnet.optimizer.entry import Entry
-from passnet.optimizer.fast_net import FastNet
-from passnet.optimizer.net_call import NetCall, as_module, name_of, weights_of
+from passnet.optimizer.backends.engines import ENGINES, checked_as_asked, load_entry_of
+from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.fast_net import FastNet
+from passnet.optimizer.call.net_call import NetCall, as_module, name_of, weights_of
+from passnet.optimizer.compare.agreement import compare_outputs
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
-from passnet.records.serialise import read_json
 
 EXAMPLE_FILE = "example.pt"
 

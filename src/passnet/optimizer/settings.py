@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from passnet.agent.settings import LlmSettings
 from passnet.errors import InputError
-from passnet.optimizer.engines import ENGINES
-from passnet.optimizer.other_runtimes import RUNTIMES, is_installed
+from passnet.optimizer.backends.engines import ENGINES
+from passnet.optimizer.backends.other_runtimes import RUNTIMES, is_installed
 
 USUAL = ("eager", "compile", "graph", "aot")
 WITH_PASSES = ("passes", "passes_compiled", "aot_passes", "aot_passes_frozen")
@@ -71,7 +71,7 @@ class OptimizeSettings:
         if unknown:
             raise InputError(f"no engine {unknown[0]!r}; there are {', '.join(ENGINES)}")
         if self.authors:
-            from passnet.optimizer.pass_choice import writers_of
+            from passnet.optimizer.choose.pass_choice import writers_of
 
             writers_of(self.authors)
         if self.asked is not None:

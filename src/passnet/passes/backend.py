@@ -9,14 +9,14 @@ from typing import Any, Literal, TypeAlias, get_args
 import torch
 import torch.fx
 
+from passnet.core.hardware import this_hardware
 from passnet.errors import InputError
-from passnet.passes.first_call import check_first_calls
+from passnet.passes.apply.first_call import check_first_calls
+from passnet.passes.apply.op_observer import Observer
+from passnet.passes.apply.rewrite import PassReport, apply_passes, check_calls
 from passnet.passes.folder import inspect_folder
-from passnet.passes.hardware import this_hardware
 from passnet.passes.load import load_passes
-from passnet.passes.op_observer import Observer
-from passnet.passes.pattern import Pass, SkippedPass
-from passnet.passes.rewrite import PassReport, apply_passes, check_calls
+from passnet.passes.match.pattern import Pass, SkippedPass
 
 Residual: TypeAlias = Literal["eager", "inductor"]
 """What runs the ops that no pass replaced: eager torch, or Inductor around the replacements."""
@@ -128,7 +128,7 @@ def _library_passes(library: Path, example_inputs: Sequence[Any]) -> list[Pass |
     """The passes of a library that win on what these inputs are on; without guards none is applied,
     as it was judged for some forms of its arguments, and would match for any.
     """
-    from passnet.passes.library import winning_folders
+    from passnet.passes.library.entries import winning_folders
 
     devices = {value.device.type for value in example_inputs if isinstance(value, torch.Tensor)}
     device = "cuda" if "cuda" in devices else "cpu"
@@ -170,7 +170,7 @@ def compile_graph(
     if observer is not None:
         observer.add(sites)
     if residual == "inductor":
-        from passnet.passes.custom_op import wrap_sites
+        from passnet.passes.apply.custom_op import wrap_sites
 
         wrap_sites(module, sites, example_inputs, is_judged, sees_through=is_static)
         return compile_with_inductor(module, example_inputs), reports

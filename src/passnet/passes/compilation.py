@@ -16,9 +16,9 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from passnet.core.hardware import processor_instructions, processor_name
+from passnet.core.jobs.cache import cache_folder
 from passnet.errors import PassError
-from passnet.jobs.cache import cache_folder
-from passnet.passes.hardware import processor_instructions, processor_name
 
 INCLUDE = Path(__file__).parent / "include"
 """Folder of the headers that kernels may include."""

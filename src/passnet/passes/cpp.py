@@ -26,7 +26,6 @@ under a second where torch's own extension builder takes 6 to 22; a call costs a
 import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[missing-m
 
 from passnet.errors import PassError
 from passnet.passes.compilation import build
+from passnet.passes.kernel_op import KernelCode, kernel_op
 
 _TYPES: dict[str, Any] = {
     "p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double,
@@ -78,20 +78,6 @@ def seen_by_tracers() -> Iterator[None]:
         yield
     finally:
         _traced.pop()
-
-
-@dataclass(frozen=True, slots=True)
-class KernelCode:
-    """A compiled function: its name, the shared object that has it, the letters of what each of its
-    parameters is (`kinds`) and is of (`elements`), by `passnet_signature.h`, and whether it
-    `may_fail`, and then returns the text of an error.
-    """
-
-    name: str
-    library: Path
-    kinds: str
-    elements: str
-    may_fail: bool
 
 
 def num_bare_kernels() -> int:
@@ -193,8 +179,6 @@ def _checked_call(
     ]
 
     def trace(given: tuple[Any, ...]) -> None:
-        from passnet.passes.kernel_op import kernel_op
-
         kernel_op(code, call)(*given)
 
     def is_fake(given: tuple[Any, ...]) -> bool:

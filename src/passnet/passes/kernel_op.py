@@ -6,18 +6,38 @@ tensors that the kernel writes into and returns nothing.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from passnet.errors import PassError
-from passnet.passes.cpp import KernelCode
 
-_library = torch.library.Library("passnet_kernel", "FRAGMENT")
-_codes: dict[torch._ops.OpOverload, KernelCode] = {}
+_codes: dict[torch._ops.OpOverload, "KernelCode"] = {}
 
 _NUMBERS = {"f": "float", "d": "float", "?": "bool"} | dict.fromkeys("bhilBHIL", "int")
 """How a number is written in the schema of an op, by its letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """A compiled function: its name, the shared object that has it, the letters of what each of its
+    parameters is (`kinds`) and is of (`elements`), by `passnet_signature.h`, and whether it
+    `may_fail`, and then returns the text of an error.
+    """
+
+    name: str
+    library: Path
+    kinds: str
+    elements: str
+    may_fail: bool
+
+
+@cache
+def _library() -> torch.library.Library:
+    return torch.library.Library("passnet_kernel", "FRAGMENT")
 
 
 def kernel_op(code: KernelCode, call: Callable[..., None]) -> torch._ops.OpOverload:
@@ -30,9 +50,9 @@ def kernel_op(code: KernelCode, call: Callable[..., None]) -> torch._ops.OpOverl
     if not hasattr(torch.ops.passnet_kernel, name):
         params = [_param(code, number) for number in range(len(code.kinds))]
         tags = [torch.Tag.needs_exact_strides]  # those that the replacement gave
-        _library.define(f"{name}({', '.join(params)}) -> ()", tags=tags)
-        _library.impl(name, call, "CPU")
-        torch.library.register_fake(f"passnet_kernel::{name}", lambda *args: None, lib=_library)
+        _library().define(f"{name}({', '.join(params)}) -> ()", tags=tags)
+        _library().impl(name, call, "CPU")
+        torch.library.register_fake(f"passnet_kernel::{name}", lambda *args: None, lib=_library())
         _codes[getattr(torch.ops.passnet_kernel, name).default] = code
     op: torch._ops.OpOverload = getattr(torch.ops.passnet_kernel, name).default
     return op

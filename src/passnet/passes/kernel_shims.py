@@ -13,9 +13,9 @@ from pathlib import Path
 
 import torch
 
+from passnet.core.records.serialise import make_folder, read_json, write_json
 from passnet.passes.compilation import build
-from passnet.passes.cpp import KernelCode
-from passnet.records.serialise import make_folder, read_json, write_json
+from passnet.passes.kernel_op import KernelCode
 
 KERNELS_FOLDER, RECORD_FILE = "kernels", "kernels.json"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from passnet.errors import PassError, boundary
 from passnet.passes.cpp import num_bare_kernels
 from passnet.passes.folder import CALLABLES, PACKAGE, PassFile, PassFolder, missing_callable
-from passnet.passes.pattern import Pass, SkippedPass, make_pass
+from passnet.passes.match.pattern import Pass, SkippedPass, make_pass
 
 
 def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:

@@ -15,24 +15,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from passnet.agent.attempt import VariantResult
-from passnet.agent.authors.cpp_source import cpp_source
-from passnet.agent.authors.float16_products import float16_passes, is_slow_product
-from passnet.agent.authors.folder_text import RangeSource, pass_folder, pattern_text
-from passnet.agent.authors.language import device_of
-from passnet.agent.authors.launch_rules import BlockSizes
+from passnet.agent.attempts.attempt import VariantResult
+from passnet.agent.attempts.session import Session
+from passnet.agent.attempts.tools import CheckMatch, Compare, Create, Delete, Evaluate, Submit
 from passnet.agent.authors.leave_out import to_leave_out
-from passnet.agent.authors.library_calls import LibraryForm, library_form, library_passes
-from passnet.agent.authors.lowered_ranges import GraphLowering, LoweredRange, Options, Span
-from passnet.agent.authors.products import product_folder
-from passnet.agent.authors.triton_source import triton_source
-from passnet.agent.files import Files
-from passnet.agent.session import Session
-from passnet.agent.tools import CheckMatch, Compare, Create, Delete, Evaluate, Submit
 from passnet.errors import ActionError, AuthorError, CutError, GraphError
 from passnet.graph.device import retarget
 from passnet.graph.spec import Graph
-from passnet.mine.schedule import TargetDevice
+from passnet.inductor.schedule import TargetDevice
+from passnet.passes.codegen.cpp_source import cpp_source
+from passnet.passes.codegen.float16_products import float16_passes, is_slow_product
+from passnet.passes.codegen.folder_text import RangeSource, pass_folder, pattern_text
+from passnet.passes.codegen.language import device_of
+from passnet.passes.codegen.launch_rules import BlockSizes
+from passnet.passes.codegen.library_calls import LibraryForm, library_form, library_passes
+from passnet.passes.codegen.lowered_ranges import GraphLowering, LoweredRange, Options, Span
+from passnet.passes.codegen.products import product_folder
+from passnet.passes.codegen.triton_source import triton_source
+from passnet.passes.files import Files
 from passnet.passes.folder import LIST_FILE
 
 ROUNDED: Options = (("emulate_precision_casts", True),)

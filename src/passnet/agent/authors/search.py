@@ -17,19 +17,19 @@ from math import exp, log
 from statistics import median
 from typing import TypeAlias
 
+from passnet.agent.attempts.session import Session
+from passnet.agent.attempts.tools import Submit
 from passnet.agent.authors.compiler import (
     CompilePlan,
     TaskCompiler,
     evaluate_files,
     product_files,
 )
-from passnet.agent.authors.lowered_ranges import Options, Span
-from passnet.agent.session import Session
 from passnet.agent.settings import SEARCH_TURNS
-from passnet.agent.tools import Submit
-from passnet.graph.render import render_program
-from passnet.mine.cut import single_assignment
-from passnet.mine.schedule import TargetDevice
+from passnet.data.mine.cut import single_assignment
+from passnet.graph.text.render import render_program
+from passnet.inductor.schedule import TargetDevice
+from passnet.passes.codegen.lowered_ranges import Options, Span
 
 NUM_ROUNDS = 3
 """How often every setting is tried: what gains may change with the ranges."""

@@ -4,7 +4,7 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 
-from passnet.jobs.process import JobRunner
+from passnet.core.jobs.process import JobRunner
 from passnet.judge.candidate import Candidate
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.limited import Inspection, inspect_limited

@@ -6,13 +6,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
+from passnet.core.records.serialise import decode, encode, write_json
 from passnet.errors import PassFolderError, WorkerError
-from passnet.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
 from passnet.passes.folder import inspect_folder
-from passnet.records.serialise import decode, encode, write_json
 
 MAX_SECONDS = 60
 """Of processor time; four times as much may pass."""

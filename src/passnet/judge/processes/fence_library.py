@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from passnet.jobs.cache import cache_folder
+from passnet.core.jobs.cache import cache_folder
 from passnet.passes.compilation import find_compiler
 
 _SOURCE = Path(__file__).parents[1] / "worker" / "fence.cpp"

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from passnet.graph.inputs import InputValue
-from passnet.graph.render import render_program
+from passnet.core.records.dtypes import Array, storage
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.render import render_program
+from passnet.graph.values.inputs import InputValue
 from passnet.judge.candidate import INDUCTOR_KINDS, Candidate
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import Worker, WorkerFailureError
@@ -31,7 +32,6 @@ from passnet.judge.protocol.messages import (
 )
 from passnet.judge.protocol.shared_memory import SharedMemory, aligned, lay_out
 from passnet.judge.settings import JudgeSettings
-from passnet.records.dtypes import Array, storage
 
 MAX_OUTPUT_BYTES = 8 * 2**30
 INPUT_MEMORY = "passnet-inputs"

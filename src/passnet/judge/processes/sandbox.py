@@ -20,8 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from passnet.core.jobs.python import python_command, python_environment
 from passnet.errors import InputError
-from passnet.jobs.python import python_command, python_environment
 from passnet.judge.processes.confine import OF_THE_KERNEL
 
 SandboxName: TypeAlias = Literal["bubblewrap", "unshare", "none"]

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from passnet.core.jobs.lifetime import end_with_descendants
+from passnet.core.jobs.python import python_command
 from passnet.errors import WorkerError
-from passnet.jobs.lifetime import end_with_descendants
-from passnet.jobs.python import python_command
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox, inductor_cache
 from passnet.judge.processes.worker_process import Worker, open_memory
 from passnet.judge.protocol.channel import (

@@ -28,7 +28,7 @@ from passnet.judge.protocol.messages import (
     WorkerEnded,
 )
 from passnet.judge.protocol.plain_text import plain_text
-from passnet.score.status import Status
+from passnet.judge.score.status import Status
 
 LOG_TAIL_BYTES = 600
 NUM_OPEN_ATTEMPTS = 200

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from passnet.core.jobs.python import python_command, python_environment
 from passnet.errors import InputError
-from passnet.jobs.python import python_command, python_environment
 
 STAGED = "staged"
 """A device for tests: tensors in ordinary memory that the judge does not share, handled like those

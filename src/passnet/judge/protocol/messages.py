@@ -11,10 +11,10 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from passnet.graph.meta import MAX_DIMS, MAX_ELEMENTS
+from passnet.core.records.dtypes import storage
 from passnet.graph.spec import TensorSpec
+from passnet.graph.text.meta import MAX_DIMS, MAX_ELEMENTS
 from passnet.judge.protocol.plain_text import plain_text
-from passnet.records.dtypes import storage
 
 # Structs and not dataclasses: only these carry the tag by which a union is told apart.
 

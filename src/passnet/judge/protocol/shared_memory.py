@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from passnet.graph.inputs import InputValue
+from passnet.core.records.dtypes import Array, storage
 from passnet.graph.spec import TensorSpec
+from passnet.graph.values.inputs import InputValue
 from passnet.judge.protocol.messages import InputLayout
-from passnet.records.dtypes import Array, storage
 
 ALIGNMENT = 64
 """Every tensor starts at a multiple of this many bytes, as torch's own allocator has it."""

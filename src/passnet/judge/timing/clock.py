@@ -25,6 +25,7 @@ from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import MAX_REPORTS, Observed
 from passnet.judge.protocol.shared_memory import ControlPage
+from passnet.judge.score.tolerance import CORRECT_AT, LEVELS
 from passnet.judge.settings import TimingPlan
 from passnet.judge.timing.estimate import low_mean, speedup
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
@@ -48,7 +49,6 @@ from passnet.judge.timing.timed_worker import (
     burst_ns,
 )
 from passnet.judge.timing.wrong_answers import explain
-from passnet.score.tolerance import CORRECT_AT, LEVELS
 
 FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
 """Which sets of inputs a `FreshInputs` draws from; of some graphs it has no extreme one. Recorded

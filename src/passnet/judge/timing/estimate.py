@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passnet.records.dtypes import Array
+from passnet.core.records.dtypes import Array
 
 LOW_SHARE = 0.5
 """Share of the turns, the fastest ones, whose mean is the estimate: half of them shut out what

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passnet.graph.inputs import InputValue
+from passnet.core.records.dtypes import Array
 from passnet.graph.spec import TensorSpec
-from passnet.records.dtypes import Array
+from passnet.graph.values.inputs import InputValue
 
 FLIPPED_BITS = {"float64": 47, "float32": 18, "float16": 5, "bfloat16": 4}
 """Lower bits of a float's mantissa that are flipped: its value moves by up to 1 part in 32 (in 8

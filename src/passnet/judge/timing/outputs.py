@@ -10,11 +10,11 @@ from typing import TypeAlias
 
 import msgspec
 
+from passnet.core.records.dtypes import Array
 from passnet.judge.processes.loaded_worker import LoadedWorker, output_offsets
 from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.protocol.shared_memory import SharedMemory
 from passnet.judge.timing.probes import ProbedPlaces, as_arrays, read_places, read_whole
-from passnet.records.dtypes import Array
 
 
 class _MemoryOutputs:

@@ -10,11 +10,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from passnet.core.records.dtypes import Array, from_storage, storage
 from passnet.judge.compare import Comparison, worse
 from passnet.judge.processes.worker_process import Worker
 from passnet.judge.protocol.messages import OutputForm
-from passnet.records.dtypes import Array, from_storage, storage
-from passnet.score.tolerance import LEVELS, smallest_t
+from passnet.judge.score.tolerance import LEVELS, smallest_t
 
 NUM_PLACES = 8
 """Places that are looked at in one call, over all outputs: work that left out a share f of an

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from passnet.core.records.dtypes import Array
 from passnet.judge.processes.loaded_worker import LoadedWorker, output_offsets
 from passnet.judge.processes.standstill import GoneError, Spent, Standstill, StopPlace
 from passnet.judge.processes.worker_process import counted_s
@@ -30,7 +31,6 @@ from passnet.judge.timing.probes import (
     overlap_between_calls,
     shared,
 )
-from passnet.records.dtypes import Array
 
 BURST_BYTES = 4 * 2**20
 """Memory for the arguments and outputs of a burst, so that those of all workers lie in the cache

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from passnet.core.records.dtypes import Array, from_storage
 from passnet.judge.compare import compare_values
 from passnet.judge.findings import Finding, finding
 from passnet.judge.processes.loaded_worker import PreparedGraph
+from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.timed_worker import LEAST_CALLS, Look, TimedWorker
-from passnet.records.dtypes import Array, from_storage
-from passnet.score.tolerance import CORRECT_AT
 
 MAX_ARGUMENTS = 24
 """Arguments that are tried one by one; a graph with more is tried by its weights together alone."""

@@ -18,10 +18,11 @@ from typing import Any
 
 import torch
 
+from passnet.core.records.dtypes import STORAGE
 from passnet.errors import EngineError, PassError, PassFolderError, os_error_sentence
-from passnet.graph.build import build
-from passnet.graph.fake import fake_input, fake_mode
-from passnet.graph.parse import parse_program
+from passnet.graph.fx.build import build
+from passnet.graph.text.parse import parse_program
+from passnet.graph.values.fake import fake_input, fake_mode
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.messages import (
     Arm,
@@ -53,13 +54,12 @@ from passnet.judge.worker.arguments import (
 )
 from passnet.judge.worker.float64 import run_exact
 from passnet.judge.worker.heap import fill_gaps
+from passnet.passes.apply.guarded_call import guarded_call
+from passnet.passes.apply.op_observer import Observer
+from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.backend import compile_with_inductor, passnet_backend
 from passnet.passes.folder import inspect_folder
-from passnet.passes.guarded_call import guarded_call
 from passnet.passes.load import load_passes
-from passnet.passes.op_observer import Observer
-from passnet.passes.rewrite import PassReport, apply_passes
-from passnet.records.dtypes import STORAGE
 
 MAX_ERROR_CHARACTERS = 2000
 SWITCH_INTERVAL_S = 0.0005

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from passnet.jobs.lifetime import end_with_parent
+from passnet.core.jobs.lifetime import end_with_parent
 from passnet.judge.processes.restrict import restrict_calls, restrict_proc
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.device import kind_of
@@ -98,11 +98,9 @@ def warm_up(device: str) -> str:
         import torch.hub
 
         import passnet.judge.worker.worker
-        import passnet.passes.backend
-        import passnet.passes.cpp
-        import passnet.passes.custom_op  # noqa: F401
-        from passnet.passes.example_values import note_example_values
-        from passnet.passes.pattern import make_pattern
+        import passnet.passes.apply.custom_op  # noqa: F401
+        from passnet.passes.match.example_values import note_example_values
+        from passnet.passes.match.pattern import make_pattern
 
     # A fork must not find threads: Inductor would start a pool of compilers, and the progress bar
     # of the interpreter that it traces with, a monitor of itself.

@@ -1,0 +1,268 @@
+"""The records of an attempt: what was said and done in it, how each state did, and what won.
+
+They are kept one line each in a file of the run folder.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from passnet.bench.environment import Environment
+from passnet.core.jobs.run_folder import last_records
+from passnet.core.records.serialise import SCHEMA_VERSION
+from passnet.errors import InputError
+from passnet.judge.desk.settings import RunSettings
+from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.judge.trial import Trial
+from passnet.passes.files import Files
+
+ATTEMPTS_FILE = "attempts.jsonl"
+
+UNCHANGED_SCORE = 1.0
+"""The AS of leaving the graphs of a task alone."""
+
+Ending: TypeAlias = Literal[
+    "submitted", "turns", "tokens", "time", "cost", "messages", "stalled", "error"
+]
+"""Why an attempt ended. stalled: the llm stopped calling tools. error: see `Attempt.error`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that an author made: `arguments` is a JSON object as text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of the chat, as the OpenAI format has it."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    reasoning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VariantResult:
+    """How a state of the folder did on one graph of the task; see `judge.trial.Trial`."""
+
+    graph: str
+    status: str
+    smallest_t: int | None
+    speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    error: str | None
+    matches: dict[str, int]
+    findings: tuple[str, ...]
+
+    @property
+    def is_correct(self) -> bool:
+        """Whether it ran, and its outputs are correct at t = -5, be it timed or not."""
+        ran = self.status == "ok" or self.is_untimed
+        return ran and self.smallest_t is not None and self.smallest_t <= CORRECT_AT
+
+    @property
+    def is_untimed(self) -> bool:
+        """Whether it ran, but the machine was too busy to time it, so that it is in no score."""
+        return self.status == "unstable"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A state of the pass folder and how it did.
+
+    `score` is the AS of the graphs that could be timed, or failed; None where there is none. `turn`
+    counts what the author said before, from 1. Times are of the evaluation as a whole, and of our
+    own part of it: without loading, compiling, running and timing the candidate and its reference.
+    """
+
+    turn: int
+    files: Files
+    variants: tuple[VariantResult, ...]
+    score: float | None
+    seconds: float
+    overhead_s: float
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether every graph is correct at t = -5, be it timed or not."""
+        return all(variant.is_correct for variant in self.variants) and bool(self.variants)
+
+    @property
+    def exploits(self) -> tuple[str, ...]:
+        """The names of what was rejected as a cheat, each once."""
+        return tuple(sorted({name for variant in self.variants for name in variant.findings}))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTime:
+    """How long a tool took in a turn, in seconds; `own_s` without candidate code and reference."""
+
+    turn: int
+    tool: str
+    seconds: float
+    own_s: float
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt at a task.
+
+    `best` is the number of the evaluation that is submitted (see `best_state`); None where there is
+    none, or where the author is guarded and nothing was faster than leaving the graph alone.
+    `score` is its AS. `judged` are its trials as they were measured anew at the end, beside
+    held-out shapes, and `final_score` the AS of these. A score is None where nothing is submitted,
+    or the machine was too busy to time it.
+    """
+
+    schema_version: int
+    task: str
+    suite: str
+    suite_hash: str
+    author: str
+    llm: str | None
+    seed: int
+    number: int
+    messages: tuple[Message, ...]
+    evaluations: tuple[Evaluation, ...]
+    best: int | None
+    score: float | None
+    final_score: float | None
+    ending: Ending
+    settings: RunSettings
+    environment: Environment
+    versions: dict[str, str]
+    started: str
+    seconds: float
+    num_turns: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    num_bad_actions: int = 0
+    tool_times: tuple[ToolTime, ...] = ()
+    judged: tuple[Trial, ...] = ()
+    error: str | None = None
+    details: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What makes it one attempt: task, author and number."""
+        return self.task, self.author, self.number
+
+    @property
+    def last_score(self) -> float | None:
+        """The AS of what is submitted as it was measured last; None where it was never timed, 0
+        where nothing is submitted.
+        """
+        if self.best is None:
+            return 0.0
+        return self.score if self.final_score is None else self.final_score
+
+    @property
+    def is_right(self) -> bool:
+        """Whether what is submitted was correct on every graph when it was evaluated."""
+        return self.best is not None and self.evaluations[self.best].is_passing
+
+    @property
+    def untimed(self) -> str | None:
+        """What is to be said of a submission that could not be timed at the end, in a sentence;
+        None where it could, or there is none.
+        """
+        if self.best is None or self.final_score is not None:
+            return None
+        kept = f"evaluation {self.best} is kept"
+        if self.score is None:
+            return f"{kept}; it is correct, but was not timed: the machine was too busy"
+        if self.judged:
+            return (
+                f"{kept} with its AS of {self.score:.3f}; it was not timed again at the end: the "
+                "machine was too busy"
+            )
+        return None
+
+    @property
+    def files(self) -> Files:
+        """The submitted pass folder, empty where there is none."""
+        return self.evaluations[self.best].files if self.best is not None else {}
+
+    @property
+    def exploits(self) -> tuple[str, ...]:
+        """The names of what was rejected as a cheat, at any turn or at the end, each once."""
+        names = {name for evaluation in self.evaluations for name in evaluation.exploits}
+        findings = [finding for trial in self.judged for finding in trial.findings]
+        names |= {finding.name for finding in findings if finding.weight == "reject"}
+        return tuple(sorted(names))
+
+
+def best_state(states: Sequence[tuple[float | None, bool]]) -> int | None:
+    """Which of some states is best, by the score of each and whether all its graphs are correct;
+    None where there is none.
+
+    That is the one with the highest score, of equals the first. One that is correct but was not
+    timed comes before what is wrong somewhere and scores less than leaving the graphs alone; of
+    several, the last.
+
+    Examples:
+        >>> best_state([(0.5, True), (1.2, True), (1.2, True)]), best_state([(None, False)])
+        (1, None)
+        >>> best_state([(0.1, False), (None, True)]), best_state([(0.9, True), (None, True)])
+        (1, 0)
+    """
+    scores = {n: score for n, (score, _) in enumerate(states) if score is not None}
+    untimed = [n for n, (score, is_right) in enumerate(states) if score is None and is_right]
+    best = max(scores, key=lambda n: scores[n], default=None)
+    is_poor = best is None or (scores[best] < UNCHANGED_SCORE and not states[best][1])
+    return untimed[-1] if untimed and is_poor else best
+
+
+def num_flips(evaluations: tuple[Evaluation, ...]) -> int:
+    """How often an attempt that passed failed and passed again."""
+    states = [evaluation.is_passing for evaluation in evaluations]
+    regained = sum(after and not before for before, after in pairwise(states))
+    return regained - (any(states) and not states[0])
+
+
+def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
+    """The attempts of runs, in the order of the paths and of their lines.
+
+    A path is a run folder, or a file of attempts; one that is given twice counts once. Of an
+    attempt that a file holds more than once the last record counts. A torn last line, a write that
+    was killed, is left out.
+
+    Raises:
+        InputError: nothing there, a line that is no attempt (its number is named), or one of
+            another schema version.
+    """
+    if not paths:
+        raise InputError("give a run folder with attempts")
+    files = dict.fromkeys(_find_file(path).resolve() for path in paths)
+    return [attempt for file in files for attempt in _read_file(file)]
+
+
+def _find_file(path: Path) -> Path:
+    file = path / ATTEMPTS_FILE if path.is_dir() else path
+    if not file.is_file():
+        missing = f"holds no {ATTEMPTS_FILE}" if path.is_dir() else "no such file"
+        raise InputError(f"{path}: {missing}; give the folder of a run of an author")
+    return file
+
+
+def _read_file(path: Path) -> list[Attempt]:
+    attempts = list(last_records(path, Attempt, lambda attempt: attempt.key).values())
+    if not attempts:
+        raise InputError(f"{path}: holds no attempt")
+    for attempt in attempts:
+        if attempt.schema_version != SCHEMA_VERSION:
+            raise InputError(
+                f"{path}: an attempt has version {attempt.schema_version}, this passnet reads "
+                f"version {SCHEMA_VERSION}; install the passnet that wrote it"
+            )
+    return attempts

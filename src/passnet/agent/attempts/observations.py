@@ -1,0 +1,125 @@
+"""What an author is told: short, complete, the summary first, always in the same form.
+
+Nothing in it tells of held-out shapes, or of how the judge finds out what it finds out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from passnet.agent.attempts.attempt import Evaluation, VariantResult
+from passnet.judge.findings import Finding
+from passnet.judge.match_check import GraphMatches
+from passnet.judge.suite.suite import Task
+from passnet.judge.trial import Trial
+
+MAX_PROBLEM = 400
+
+
+def variant_result(trial: Trial, root: str) -> VariantResult:
+    """What an author may know of a trial; the evaluator's folder is left out of messages."""
+    rejected = [finding for finding in trial.findings if finding.weight == "reject"]
+    error = _rejection(rejected[0]) if rejected else trial.error
+    return VariantResult(
+        graph=trial.graph,
+        status=trial.status,
+        smallest_t=trial.smallest_t,
+        speedup=trial.speedup,
+        speedup_low=trial.speedup_low,
+        speedup_high=trial.speedup_high,
+        error=None if error is None else plain(error, root),
+        matches=dict(trial.matches),
+        findings=tuple(dict.fromkeys(finding.name for finding in rejected)),
+    )
+
+
+def _rejection(finding: Finding) -> str:
+    """What is said of a finding: of the text of a file where it is and what; else its name."""
+    if finding.name == "hard_coded_shape":
+        return "rejected: wrong on other shapes of this task than those shown"
+    if finding.place is not None:
+        return f"rejected at {finding.place}: {finding.name}: {finding.evidence}"
+    return f"rejected: {finding.name}"
+
+
+def plain(text: str, root: str) -> str:
+    """A message without the names of folders, on one line, cut to `MAX_PROBLEM` characters."""
+    text = re.sub(re.escape(root) + r"(/[^/\s:'\"]+)?/?", "", text)
+    text = re.sub(r"(/[\w.+-]+)+/(site-packages|src|lib)/", "", text)
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_PROBLEM else text[: MAX_PROBLEM - 1] + "…"
+
+
+def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task: Task) -> str:
+    """The summary of an evaluation, then a line a graph, by the numbers that the task has."""
+    variants = evaluation.variants
+    score = "not timed" if evaluation.score is None else f"{evaluation.score:.3f}"
+    is_best = "the best so far" if best == number else f"the best so far is evaluation {best}"
+    failures = Counter(_status(variant) for variant in variants if not variant.is_correct)
+    num_untimed = sum(variant.is_untimed for variant in variants)
+    lines = [
+        f"evaluation {number}: score {score}, {is_best}; "
+        f"{len(variants) - failures.total()} of {len(variants)} graphs correct"
+        + "".join(f", {count} {status}" for status, count in failures.items())
+        + (f"; {num_untimed} not timed, which are in no score" if num_untimed else ""),
+        "graph | status | smallest t | speedup | interval | matches | problem",
+    ]
+    first_graphs: dict[str, str] = {}
+    numbers = _graph_numbers(task)
+    for variant in variants:
+        graph = numbers[variant.graph]
+        problem = variant.error or _problem(variant)
+        first = first_graphs.setdefault(problem, graph)
+        if first != graph and len(problem) > 40:
+            problem = f"as graph {first}"
+        matches = ", ".join(f"{name} {count}" for name, count in variant.matches.items())
+        low, high = variant.speedup_low, variant.speedup_high
+        cells = (
+            graph,
+            _status(variant),
+            "–" if variant.smallest_t is None else str(variant.smallest_t),
+            "–" if variant.speedup is None else f"{variant.speedup:.3f}",
+            "–" if low is None or high is None else f"{low:.2f}–{high:.2f}",
+            matches or "–",
+            problem,
+        )
+        lines.append(" | ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _graph_numbers(task: Task) -> dict[str, str]:
+    return {graph.name: str(number) for number, graph in enumerate(task.graphs)}
+
+
+def _status(variant: VariantResult) -> str:
+    has_run = variant.status == "ok" or variant.is_untimed
+    return "wrong values" if has_run and not variant.is_correct else variant.status
+
+
+def _problem(variant: VariantResult) -> str:
+    if variant.status == "ok" and not variant.is_correct:
+        from_t = variant.smallest_t
+        return "outputs are wrong" if from_t is None else f"outputs agree from t = {from_t} on only"
+    is_slow = variant.speedup_high is not None and variant.speedup_high < 1
+    return "slower than eager" if is_slow else ""
+
+
+def match_text(matches: Sequence[GraphMatches], task: Task, root: str) -> str:
+    """The summary of a match check, then a line a graph; what was said of one is not said again."""
+    lines = [f"{sum(graph.has_any for graph in matches)} of {len(matches)} graphs have a match"]
+    first_graphs: dict[str, str] = {}
+    numbers = _graph_numbers(task)
+    for graph in matches:
+        if graph.error is not None:
+            text = plain(graph.error, root)
+        else:
+            text = "; ".join(
+                f"{each.name} matches {each.num_matches} times"
+                if each.num_matches or each.miss is None
+                else f"no match: {plain(each.miss, root)}"
+                for each in graph.passes
+            ) or "the list names no pass"  # fmt: skip
+        number = numbers[graph.graph]
+        first = first_graphs.setdefault(text, number)
+        lines.append(f"graph {number}: {text if first == number else f'as graph {first}'}")
+    return "\n".join(lines)

@@ -1,0 +1,229 @@
+"""One attempt as it goes on: the pass folder, what was evaluated, and the answer to each action."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from passnet.agent.attempts import tools
+from passnet.agent.attempts.attempt import (
+    UNCHANGED_SCORE,
+    Ending,
+    Evaluation,
+    Message,
+    ToolTime,
+    best_state,
+)
+from passnet.agent.attempts.observations import evaluation_text, match_text, plain, variant_result
+from passnet.agent.graph_text import graph_text
+from passnet.agent.judge_source import show_source
+from passnet.agent.settings import AgentSettings
+from passnet.bench.scores import Row, score_rows
+from passnet.core.records.serialise import decode, encode
+from passnet.errors import ActionError, PassFolderError
+from passnet.judge.desk.evaluator import Evaluator, StateJudge
+from passnet.judge.desk.judge_task import held_out_graphs
+from passnet.judge.suite.suite import Suite, SuiteGraph, Task
+from passnet.judge.trial import Trial
+from passnet.passes.files import Files, created, deleted, read_files, replaced, view
+
+CANDIDATE_PHASES = ("reference", "compile", "compare", "timing", "profile", "waiting")
+"""Phases of a trial that are not our own work: candidate and reference run, or others do."""
+
+
+@dataclass
+class Session:
+    """The state of one attempt at a task.
+
+    Args:
+        task: what is to be solved.
+        evaluator: where states are judged.
+        unseen: graphs of the task in other shapes, on which a pass must not be wrong.
+        is_guarded: submit nothing that scores no better than leaving the graph alone.
+        known_tools: those that the author has.
+        first_op: the ops of each graph before this one are not to be replaced: they only give its
+            arguments the strides that they have in a net.
+        is_strided: whether passes are to be applied only where arguments have these strides.
+
+    `trials` are those of each evaluation, and `compared` the numbers of those that were asked for
+    without times. The other fields are what the record of the attempt is made of; see
+    `attempt.Attempt`.
+    """
+
+    task: Task
+    evaluator: StateJudge
+    unseen: Sequence[SuiteGraph] = ()
+    is_guarded: bool = False
+    known_tools: Mapping[str, type[Any]] = field(default_factory=lambda: tools.TOOLS)
+    first_op: int = 0
+    is_strided: bool = False
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    files: Files = field(default_factory=dict)
+    messages: Sequence[Message] = ()
+    evaluations: list[Evaluation] = field(default_factory=list)
+    trials: list[list[Trial]] = field(default_factory=list)
+    compared: set[int] = field(default_factory=set)
+    tool_times: list[ToolTime] = field(default_factory=list)
+    num_bad_actions: int = 0
+    turn: int = 1
+    num_turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    is_submitted: bool = False
+    ending: Ending | None = None
+    error: str | None = None
+
+    @property
+    def best(self) -> int | None:
+        """The number of the evaluation that would be submitted now; see `attempt.best_state`.
+
+        What was only compared, as the author asked, is on the way to a state and none itself. A
+        guarded session leaves out what was timed and has not won.
+        """
+        states = [
+            (None, False) if number in self.compared else (each.score, each.is_passing)
+            for number, each in enumerate(self.evaluations)
+        ]
+        if self.is_guarded:
+            states = [
+                (score, is_right)
+                if score is None or (score > UNCHANGED_SCORE and is_right)
+                else (None, False)
+                for score, is_right in states
+            ]
+        return best_state(states)
+
+    def call(self, tool: str, arguments: str | bytes) -> str:
+        """The answer to a call of a tool; a call that is wrong is answered with one line.
+
+        Raises:
+            MeasureError: our own machinery fails again and again.
+        """
+        try:
+            return self.act(tools.parse_action(tool, arguments, self.known_tools))
+        except ActionError as cause:
+            self.num_bad_actions += 1
+            return f"error: {cause}"
+
+    def act(self, action: tools.Action) -> str:
+        """The answer to an action.
+
+        Raises:
+            ActionError: it cannot be done; the text says why, and nothing has changed.
+            MeasureError: our own machinery fails again and again.
+        """
+        start = time.perf_counter()
+        foreign_s = 0.0
+        try:
+            if self.is_submitted:
+                raise ActionError("the attempt has ended; nothing can be changed any more")
+            match action:
+                case tools.View(name, first, last):
+                    return view(self.files, name, first, last)
+                case tools.Create(name, text):
+                    self.files = created(self.files, name, text)
+                    return f"{name} is written: {len(text.splitlines())} lines"
+                case tools.Replace(name, old, new):
+                    self.files = replaced(self.files, name, old, new)
+                    return f"{name} is changed"
+                case tools.Delete(name):
+                    self.files = deleted(self.files, name)
+                    return f"{name} is deleted"
+                case tools.JudgeSource(name, first, last):
+                    return show_source(name, first, last)
+                case tools.ShowGraph(number):
+                    return self._show(number)
+                case tools.CheckMatch():
+                    answer = self._check()
+                    foreign_s = time.perf_counter() - start  # the candidate is loaded and traced
+                    return answer
+                case tools.Evaluate() | tools.Compare():
+                    is_timed = isinstance(action, tools.Evaluate)
+                    answer, foreign_s = self._evaluate(start, is_timed)
+                    return answer
+            self.is_submitted = True
+            return self._submitted()
+        finally:
+            seconds = time.perf_counter() - start
+            times = ToolTime(self.turn, tools.tool_name(action), seconds, seconds - foreign_s)
+            self.tool_times.append(times)
+
+    def _show(self, number: int) -> str:
+        graphs = self.task.graphs
+        if not 0 <= number < len(graphs):
+            raise ActionError(f"there is no graph {number}; there are 0 to {len(graphs) - 1}")
+        return graph_text(graphs[number], number, len(graphs))
+
+    def _check(self) -> str:
+        try:
+            matches = self.evaluator.check_matches(self.task, self.files)
+        except PassFolderError as cause:
+            raise ActionError(plain(str(cause), self.evaluator.root)) from cause
+        return match_text(matches, self.task, self.evaluator.root)
+
+    def _evaluate(self, start: float, is_timed: bool) -> tuple[str, float]:
+        """The answer to an evaluation begun at `start`, and its seconds that were not our own."""
+        try:
+            trials = self.evaluator.judge(self.task, self.files, self.unseen, is_timed)
+        except PassFolderError as cause:
+            raise ActionError(plain(str(cause), self.evaluator.root)) from cause
+        seconds = time.perf_counter() - start
+        foreign_s = sum(_foreign_s(trial) for trial in trials)
+        evaluation = Evaluation(
+            turn=self.turn,
+            files=dict(self.files),
+            variants=tuple(variant_result(trial, self.evaluator.root) for trial in trials),
+            score=task_score(trials),
+            seconds=round(seconds, 4),
+            overhead_s=round(max(seconds - foreign_s, 0.0), 4),
+        )
+        self.evaluations.append(evaluation)
+        self.trials.append(trials)
+        number = len(self.evaluations) - 1
+        if not is_timed:
+            self.compared.add(number)
+        return evaluation_text(evaluation, number, self.best, self.task), foreign_s
+
+    def _submitted(self) -> str:
+        if self.best is None:
+            return "submitted: nothing; no state was evaluated, or none won"
+        score = self.evaluations[self.best].score
+        how = "which is correct but was not timed" if score is None else f"with score {score:.3f}"
+        return f"submitted: the state of evaluation {self.best}, {how}"
+
+
+def new_session(
+    task: Task,
+    settings: AgentSettings,
+    held_out: Suite | None,
+    evaluator: StateJudge | None = None,
+) -> Session:
+    """The session of an attempt that begins, judged by `evaluator`, or by one of its own, which is
+    still to be entered.
+    """
+    evaluator = evaluator or Evaluator(settings.run, settings.call)
+    unseen = held_out_graphs(held_out, task.name)
+    session = Session(task, evaluator, unseen, settings.is_guarded)
+    if settings.kernels is not None:
+        session.known_tools = tools.ATTACK_TOOLS
+        session.files = read_files(Path(settings.kernels) / task.name)
+    return session
+
+
+def _foreign_s(trial: Trial) -> float:
+    """The seconds of a trial that candidate and reference took, or others who measured."""
+    phases = sum(trial.phases_s.get(name, 0.0) for name in CANDIDATE_PHASES)
+    return phases + (trial.load_s or 0.0)
+
+
+def task_score(trials: Sequence[Trial]) -> float | None:
+    """The AS of one task from its trials; None where nothing could be measured, or was to be."""
+    if all(trial.status == "unstable" for trial in trials):
+        return None
+    if any(trial.status == "ok" and trial.speedup is None for trial in trials):
+        return None
+    (scores,) = score_rows([decode(encode(trial), Row) for trial in trials])
+    return scores.suite.score

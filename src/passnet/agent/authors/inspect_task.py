@@ -1,0 +1,271 @@
+"""PassAgent as a task of Inspect: an llm writes passes with tools until it submits, or a limit."""
+
+import math
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from anyio import to_thread
+from inspect_ai import Task as InspectTask
+from inspect_ai import model as ai
+from inspect_ai.agent import AgentState, AgentSubmit, react
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.event import ModelEvent
+from inspect_ai.log import transcript
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.tool import ToolDef, ToolParams
+from inspect_ai.util import LimitExceededError
+
+from passnet.agent.attempts.attempt import Attempt, Ending, Message, ToolCall
+from passnet.agent.attempts.attempt_record import attempt_record
+from passnet.agent.attempts.session import Session, new_session
+from passnet.agent.attempts.tools import tool_schemas
+from passnet.agent.authors.inspect_llm import named, request_failure
+from passnet.agent.prompt import attack_prompt, range_prompt, system_prompt, task_prompt
+from passnet.agent.settings import AgentSettings, LlmSettings
+from passnet.core.records.serialise import encode
+from passnet.errors import AuthorError, PassnetError, boundary
+from passnet.judge.suite.suite import Suite
+
+MAX_SILENT_TURNS = 3
+"""How often in a row an llm may speak without calling a tool before the attempt ends."""
+
+MAX_SAME_TURNS = 6
+"""How often in a row it may make the same calls."""
+
+ENDINGS: dict[str, Ending] = {"turn": "turns", "message": "messages", "token": "tokens"}
+ENDINGS |= {"time": "time", "working": "time", "cost": "cost"}
+"""Endings by the names of Inspect's limits."""
+
+
+def make_task(
+    suite: Suite,
+    settings: AgentSettings,
+    held_out: Suite | None = None,
+    finished: Collection[tuple[str, int]] = (),
+    keep: Callable[[Attempt], None] | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> InspectTask:
+    """The task of Inspect with one sample for each attempt that is still to be made.
+
+    Attempts that are `finished`, by task and number, are left out; `keep` is told about every one
+    that ended; `check` is called before each, and raises where none is to begin. `held_out` are
+    shapes that no author sees; see `judge.held_out`.
+    """
+    samples = [
+        Sample(
+            input=f"Write passes for the task {task.name}.",
+            id=f"{task.name}#{number}",
+            metadata={"task": task.name, "number": number},
+        )
+        for number in range(settings.num_attempts)
+        for task in suite.tasks
+        if (task.name, number) not in finished
+    ]
+    sessions: dict[str, Session] = {}
+    limits = settings.limits
+    return InspectTask(
+        dataset=MemoryDataset(samples, name=suite.name),
+        solver=_author(suite, settings, held_out, sessions, check),
+        scorer=_recorder(suite, settings, sessions, keep),
+        turn_limit=limits.turns,
+        token_limit=limits.tokens,
+        time_limit=limits.seconds,
+        cost_limit=limits.cost,
+        fail_on_error=False,
+        name="passbench",
+    )
+
+
+def _author(
+    suite: Suite,
+    settings: AgentSettings,
+    held_out: Suite | None,
+    sessions: dict[str, Session],
+    check: Callable[[], None],
+) -> Solver:
+    """What makes an attempt; it leaves its session under the sample's id in `sessions`."""
+    tasks = {task.name: task for task in suite.tasks}
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        check()
+        task = tasks[state.metadata["task"]]
+        session = new_session(task, settings, held_out)
+        with ExitStack() as stack:
+            await to_thread.run_sync(stack.enter_context, session.evaluator)
+            stack.callback(session.evaluator.close)
+            stack.callback(_note_usage, session)
+            sessions[state.uuid] = session
+            await to_thread.run_sync(session.evaluator.prepare, task)
+            prompt = await to_thread.run_sync(task_prompt, task, settings.run)
+            if settings.num_layouts is not None:
+                prompt += range_prompt(settings.num_layouts)
+            state.messages = [
+                ai.ChatMessageSystem(content=_system_prompt(settings)),
+                ai.ChatMessageUser(content=prompt),
+            ]
+            await _converse(state, session, settings.seed + int(state.metadata["number"]))
+        return state
+
+    return solver(name="write_passes")(lambda: solve)()
+
+
+def _system_prompt(settings: AgentSettings) -> str:
+    prompt = system_prompt if settings.kernels is None else attack_prompt
+    return prompt(settings.run, settings.limits.turns)
+
+
+async def _converse(state: TaskState, session: Session, seed: int) -> None:
+    """Let the llm speak and act until it submits, stalls, reaches a limit, or fails.
+
+    Raises:
+        LimitExceededError: a limit of Inspect's.
+    """
+    llm = ai.get_model()
+    llm = ai.Model(llm.api, llm.config.merge(ai.GenerateConfig(seed=seed)), llm.model_args)
+    agent_state = AgentState(messages=list(state.messages))
+    tools = _tools(session)
+    agent = react(
+        prompt=None,
+        submit=AgentSubmit(tool=tools.pop("submit"), keep_in_messages=True),
+        tools=list(tools.values()),
+        model=llm,
+        on_continue=partial(_go_on, session),
+    )
+    session.ending = "time"  # if it is cancelled
+    try:
+        with boundary(AuthorError, named(llm)):
+            agent_state = await agent(agent_state)
+        session.ending = "submitted" if session.is_submitted else "stalled"
+    except PassnetError as cause:
+        limit = _limit_in(cause)
+        if limit is not None:
+            session.ending = ENDINGS.get(limit.type, "error")
+            raise limit from cause
+        session.ending = "error"
+        text = str(cause)
+        if isinstance(cause, AuthorError) and isinstance(cause.__cause__, Exception):
+            text = f"{named(llm)}: {request_failure(cause.__cause__)}"
+        session.error = " ".join(text.split())[:600]
+    finally:
+        state.messages = agent_state.messages
+        session.messages = [_message(message) for message in state.messages]
+        session.num_turns = sum(message.role == "assistant" for message in state.messages)
+        session.num_bad_actions += sum(
+            isinstance(message, ai.ChatMessageTool) and message.error is not None
+            for message in state.messages
+        )
+
+
+async def _go_on(session: Session, state: AgentState) -> bool | str:
+    """Whether the conversation goes on, or what is said to an llm that called no tool."""
+    session.turn += 1
+    if session.is_submitted:
+        return False
+    turns = [
+        [(call.function, str(call.arguments)) for call in message.tool_calls or ()]
+        for message in state.messages
+        if isinstance(message, ai.ChatMessageAssistant)
+    ]
+    last, same = turns[-MAX_SILENT_TURNS:], turns[-MAX_SAME_TURNS:]
+    if len(last) == MAX_SILENT_TURNS and not any(last):
+        return False
+    if len(same) == MAX_SAME_TURNS and all(calls == same[0] for calls in same):
+        return False
+    return True if turns and turns[-1] else "Call a tool. When you are done, call `submit`."
+
+
+def _tools(session: Session) -> dict[str, ToolDef]:
+    """The tools of an attempt; what they do runs on another thread, so that others can go on."""
+    functions = [schema["function"] for schema in tool_schemas(session.known_tools)]
+    return {
+        function["name"]: ToolDef(
+            _tool(session, function["name"]),
+            name=function["name"],
+            description=function["description"],
+            parameters=ToolParams(**function["parameters"]),
+            max_output=0,
+        )
+        for function in functions
+    }
+
+
+def _tool(session: Session, name: str) -> Callable[..., Any]:
+    async def execute(**kwargs: Any) -> str:
+        arguments = encode(kwargs)
+        return await to_thread.run_sync(session.call, name, arguments, abandon_on_cancel=True)
+
+    return execute
+
+
+def _limit_in(cause: BaseException | None) -> LimitExceededError | None:
+    while cause is not None:
+        if isinstance(cause, LimitExceededError):
+            return cause
+        if isinstance(cause, BaseExceptionGroup):
+            limits = map(_limit_in, cause.exceptions)
+            return next((limit for limit in limits if limit is not None), None)
+        cause = cause.__cause__
+    return None
+
+
+def _note_usage(session: Session) -> None:
+    """Add up the tokens and dollars of the attempt that Inspect counted."""
+    for event in transcript().events:
+        if isinstance(event, ModelEvent) and event.output.usage is not None:
+            usage = event.output.usage
+            session.input_tokens += usage.input_tokens
+            session.output_tokens += usage.output_tokens
+            if usage.total_cost is not None:
+                session.cost = (session.cost or 0.0) + usage.total_cost
+
+
+def _message(message: ai.ChatMessage) -> Message:
+    """A message of Inspect's as one of ours."""
+    if isinstance(message, ai.ChatMessageTool):
+        text = message.text if message.error is None else f"error: {message.error.message}"
+        return Message("tool", text, tool_call_id=message.tool_call_id)
+    calls = message.tool_calls if isinstance(message, ai.ChatMessageAssistant) else None
+    parts = [] if isinstance(message.content, str) else message.content
+    thoughts = [part.reasoning for part in parts if isinstance(part, ai.ContentReasoning)]
+    return Message(
+        message.role,
+        message.text,
+        tuple(
+            ToolCall(call.id, call.function, encode(call.arguments).decode())
+            for call in calls or ()
+        ),
+        reasoning="\n".join(thoughts) or None,
+    )
+
+
+def _recorder(
+    suite: Suite,
+    settings: AgentSettings,
+    sessions: dict[str, Session],
+    keep: Callable[[Attempt], None] | None,
+) -> Scorer:
+    """What makes the record of an attempt that ended, and scores it by its AS."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        llm = settings.llm or LlmSettings(str(ai.get_model()))  # Inspect's own command names it
+        attempt = await to_thread.run_sync(
+            attempt_record,
+            sessions.pop(state.uuid),
+            suite,
+            replace(settings, llm=llm),
+            int(state.metadata["number"]),
+        )
+        if keep is not None:
+            keep(attempt)
+        return Score(
+            value=math.nan if attempt.last_score is None else attempt.last_score,  # is in no mean
+            answer=None if attempt.best is None else f"evaluation {attempt.best}",
+            explanation=attempt.error or attempt.untimed,
+            metadata={"attempt": encode(attempt).decode()},
+        )
+
+    return scorer(metrics=[mean(), stderr()], name="passnet_as")(lambda: score)()

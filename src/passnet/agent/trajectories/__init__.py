@@ -1,0 +1,6 @@
+"""Attempts after they end.
+
+stats             statistics of attempts
+selection, dedup  attempts fit to learn from, without duplicates
+training_data     attempts as chats or pairs
+"""

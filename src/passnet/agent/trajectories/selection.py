@@ -1,0 +1,252 @@
+"""Which attempts are fit to learn from, and why the others are not."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from passnet.agent.attempts.attempt import Attempt
+from passnet.agent.trajectories.dedup import call_arguments, chat_digest, code_digest
+from passnet.core.records.serialise import SCHEMA_VERSION
+from passnet.data.dataset.splits import RowKeys, SuiteKeys, leaks, num_near
+from passnet.errors import InputError
+from passnet.graph.canonical import fingerprints
+from passnet.judge.suite.suite import Suite, Task, make_suite
+
+TrainingForm: TypeAlias = Literal["chat", "pairs"]
+"""What is learned from: whole chats with their tool calls, or tasks with their final passes."""
+
+ExclusionReason: TypeAlias = Literal[
+    "nothing submitted",
+    "ended before it submitted",
+    "not measured anew",
+    "score too low",
+    "exploit",
+    "task of evaluation",
+    "no chat",
+    "call without JSON",
+    "same code",
+    "same messages",
+]
+"""Why an attempt is left out; the first that holds, in this order."""
+
+TaskKey: TypeAlias = tuple[str, str]
+"""The content hash of the suite of a task, and its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What an attempt must be to be kept.
+
+    An attempt with an exploit at any turn, one at a task of evaluation, and a copy of a better one
+    are always left out.
+
+    Args:
+        min_score: the least AS of what was submitted, measured anew at the end.
+        only_submitted: only attempts that ended because their author submitted; otherwise also
+            those whose best state was taken when turns, tokens or time were used up.
+        eval_tasks: names of tasks that are evaluation, besides those of suites.
+    """
+
+    min_score: float = 1.0
+    only_submitted: bool = True
+    eval_tasks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrainingExample:
+    """An attempt to learn from, and the task that it was at."""
+
+    attempt: Attempt
+    task: Task
+
+
+@dataclass(frozen=True)
+class TrainingInfo:
+    """What training data was made of, as it stands beside its file.
+
+    `dropped` says how many attempts were left out for which reason. `evaluation` has the content
+    hash of every suite of evaluation by its name. `near_sequences` counts its op sequences that
+    are a contiguous part of one that is kept; this is no leak.
+    """
+
+    schema_version: int
+    form: TrainingForm
+    until_best: bool
+    filters: Filters
+    evaluation: dict[str, str]
+    near_sequences: int
+    num_read: int
+    dropped: dict[ExclusionReason, int]
+    num_rows: int
+    num_tasks: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Attempts to learn from, and what is to be said of them."""
+
+    examples: tuple[TrainingExample, ...]
+    info: TrainingInfo
+
+
+def select(
+    attempts: Sequence[Attempt],
+    suites: Sequence[Suite],
+    evaluation: SuiteKeys,
+    filters: Filters,
+    form: TrainingForm,
+) -> Selection:
+    """The attempts to learn from, in an order that does not depend on that of the input.
+
+    A task is of evaluation if its op sequence, or the structure of one of its graphs, is in a suite
+    of evaluation, whatever its name is, or if its name is in `filters`; `evaluation` is from
+    `suite.suite_keys.read_suite_keys`.
+
+    Raises:
+        InputError: the suite of an attempt is not among those given, so that nobody can tell
+            whether its task is one of evaluation; or no attempt is left.
+    """
+    tasks = find_tasks(attempts, suites)
+    kept_apart = _evaluation_tasks(tasks, evaluation, filters.eval_tasks)
+    dropped: Counter[ExclusionReason] = Counter()
+    examples = []
+    for attempt in attempts:
+        key = (attempt.suite_hash, attempt.task)
+        reason = _unfit(attempt, filters, key in kept_apart, form)
+        if reason is None:
+            examples.append(TrainingExample(attempt, tasks[key]))
+        else:
+            dropped[reason] += 1
+    examples.sort(key=lambda example: _worth(example.attempt))
+    examples = _each_once(examples, _code_key, "same code", dropped)
+    if form == "chat":
+        examples = _each_once(examples, _chat_key, "same messages", dropped)
+    if not examples:
+        counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
+        raise InputError(f"none of {len(attempts)} attempts is left to learn from: {counts}")
+    sequences = {example.task.ops for example in examples}
+    info = TrainingInfo(
+        schema_version=SCHEMA_VERSION,
+        form=form,
+        until_best=False,
+        filters=filters,
+        evaluation=dict(evaluation.hashes),
+        near_sequences=num_near(sequences, list(evaluation.sequences)),
+        num_read=len(attempts),
+        dropped=dict(dropped),
+        num_rows=len(examples),
+        num_tasks=len(sequences),
+    )
+    examples.sort(key=lambda example: _order(example.attempt))
+    return Selection(tuple(examples), info)
+
+
+def find_tasks(attempts: Iterable[Attempt], suites: Sequence[Suite]) -> dict[TaskKey, Task]:
+    """The task of every attempt, by the content of the suite that it was made on.
+
+    A suite is also recognised by some of its tasks alone, those that there are attempts at.
+
+    Raises:
+        InputError: it is in none of the suites.
+    """
+    by_suite: dict[str, dict[str, Attempt]] = {}
+    for attempt in attempts:
+        by_suite.setdefault(attempt.suite_hash, {}).setdefault(attempt.task, attempt)
+    tasks: dict[TaskKey, Task] = {}
+    for content_hash, first_attempts in by_suite.items():
+        by_name = {task.name: task for task in _tasks(content_hash, first_attempts, suites)}
+        for name, attempt in first_attempts.items():
+            if name not in by_name:
+                names = ", ".join(f"{suite.name} {suite.content_hash[:12]}" for suite in suites)
+                raise InputError(
+                    f"task {name}: was tried on suite {attempt.suite} {content_hash[:12]}, which "
+                    f"is not among those given ({names or 'none'}), so it cannot be told whether "
+                    "it is one of evaluation; give that suite too"
+                )
+            tasks[content_hash, name] = by_name[name]
+    return tasks
+
+
+def _tasks(content_hash: str, names: Collection[str], suites: Sequence[Suite]) -> Sequence[Task]:
+    """The tasks of the suite with a hash, or of the part of a suite that has some names."""
+    for suite in suites:
+        if suite.content_hash == content_hash:
+            return suite.tasks
+    for suite in suites:
+        part = [task for task in suite.tasks if task.name in names]
+        graphs = [graph for task in part for graph in task.graphs]
+        if graphs and make_suite(suite.name, graphs).content_hash == content_hash:
+            return part
+    return ()
+
+
+def _evaluation_tasks(
+    tasks: Mapping[TaskKey, Task], evaluation: SuiteKeys, names: Collection[str]
+) -> set[TaskKey]:
+    """The tasks that are evaluation, by their content or by their name."""
+    keys = list(tasks)
+    parts = [
+        RowKeys(str(number), fingerprints(graph.graph).structure, tasks[key].ops)
+        for number, key in enumerate(keys)
+        for graph in tasks[key].graphs
+    ]
+    found_leaks = leaks(parts, {part.full: "train" for part in parts}, evaluation)
+    leaked = {keys[int(leak.row)] for leak in found_leaks}
+    return leaked | {key for key in keys if key[1] in names}
+
+
+def _unfit(
+    attempt: Attempt, filters: Filters, is_evaluation: bool, form: TrainingForm
+) -> ExclusionReason | None:
+    """Why an attempt is left out by itself; None if it is fit."""
+    if attempt.best is None:
+        return "nothing submitted"
+    if filters.only_submitted and attempt.ending != "submitted":
+        return "ended before it submitted"
+    if attempt.final_score is None:
+        return "not measured anew"
+    if attempt.final_score < filters.min_score:
+        return "score too low"
+    if attempt.exploits:
+        return "exploit"
+    if is_evaluation:
+        return "task of evaluation"
+    if form == "chat" and not any(message.role == "assistant" for message in attempt.messages):
+        return "no chat"
+    calls = [call for message in attempt.messages for call in message.tool_calls]
+    has_broken = form == "chat" and any(call_arguments(call.arguments) is None for call in calls)
+    return "call without JSON" if has_broken else None
+
+
+def _each_once(
+    examples: Iterable[TrainingExample],
+    key: Callable[[TrainingExample], object],
+    reason: ExclusionReason,
+    dropped: Counter[ExclusionReason],
+) -> list[TrainingExample]:
+    """The first of those that are the same; the others are counted under a reason."""
+    first: dict[object, TrainingExample] = {}
+    for example in examples:
+        if first.setdefault(key(example), example) is not example:
+            dropped[reason] += 1
+    return list(first.values())
+
+
+def _code_key(example: TrainingExample) -> object:
+    return example.task.ops, code_digest(example.attempt.files)
+
+
+def _chat_key(example: TrainingExample) -> object:
+    return chat_digest(example.attempt.messages)
+
+
+def _worth(attempt: Attempt) -> tuple[float, int, tuple[str | int, ...]]:
+    """The best first: the highest score, then the fewest turns."""
+    assert attempt.final_score is not None, "what has no score was left out"
+    return -attempt.final_score, attempt.num_turns, _order(attempt)
+
+
+def _order(attempt: Attempt) -> tuple[str | int, ...]:
+    own = (attempt.llm or "", attempt.seed, attempt.number, attempt.started, attempt.suite_hash)
+    return (attempt.suite, attempt.task, attempt.author, *own)

@@ -1,0 +1,210 @@
+"""What attempts show about their authors: scores by turn, how they behaved, and what they cost."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import geometric_mean
+
+import numpy as np
+
+from passnet.agent.attempts.attempt import UNCHANGED_SCORE, Attempt, Evaluation, num_flips
+from passnet.errors import InputError
+from passnet.judge.score.es import SEVERE_PENALTY
+
+FAILED_SCORE = SEVERE_PENALTY
+"""The AS of a task on whose graphs nothing matches, and here of an author who evaluates nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Our own time in the calls of a tool, without candidate code and reference."""
+
+    tool: str
+    num_calls: int
+    median_s: float
+    p95_s: float
+
+
+@dataclass(frozen=True)
+class AuthorStats:
+    """What is known of one author, with one llm or none.
+
+    Attempts that ended in an error are counted in `num_attempts` and `endings`; no score has them.
+    Turns, tokens, seconds and bad actions, calls of tools that could not be done, are in all.
+
+    Args:
+        num_scored: attempts without an error.
+        num_submitted: of these, that submitted something.
+        num_untimed: of these, whose submission could not be timed at the end.
+        solved_ratio: share of the scored, without the untimed, whose final score is above 1.
+        tasks_solved_ratio: share of tasks of which an attempt solved one; one of which all scored
+            attempts are untimed is left out.
+        mean_score: AS of the best state as it was evaluated, over what was submitted.
+        geomean_score: the same as a geometric mean.
+        geomean_final_score: AS of the same states as they were measured anew at the end; it is
+            lower by what the best of several noisy measurements promises too much.
+        curve: the best AS after 1, 2, 3, ... evaluations, geometric mean over the scored; who has
+            ended keeps the last, who evaluated nothing counts `FAILED_SCORE`. Whoever has no AS
+            yet, as none of the evaluations could be timed, is not in the mean; None without any.
+        curve_untimed: how many are not in the mean for that reason.
+        flipped_ratio: share of attempts that passed, failed, and passed again.
+        flips_per_attempt: how often they did.
+        exploit_attempts_ratio: share of attempts with an exploit at any turn or at the end.
+        exploit_evaluations_ratio: share of evaluations with one; None without evaluations.
+        exploits: attempts by the name of what was tried.
+        cost: in all, of the attempts of which it is known; None where it is of none.
+        endings: attempts by why they ended.
+        own_s: our own time in a turn, the tool "turn", then in each tool.
+    """
+
+    author: str
+    llm: str | None
+    num_attempts: int
+    num_tasks: int
+    num_scored: int
+    num_submitted: int
+    num_untimed: int
+    solved_ratio: float | None
+    tasks_solved_ratio: float | None
+    mean_score: float | None
+    geomean_score: float | None
+    geomean_final_score: float | None
+    curve: tuple[float | None, ...]
+    curve_untimed: tuple[int, ...]
+    flipped_ratio: float
+    flips_per_attempt: float
+    exploit_attempts_ratio: float
+    exploit_evaluations_ratio: float | None
+    exploits: dict[str, int]
+    num_bad_actions: int
+    num_turns: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    seconds: float
+    endings: dict[str, int]
+    own_s: tuple[Overhead, ...]
+
+    @property
+    def name(self) -> str:
+        """The author, with the llm where that says more."""
+        return self.author if self.llm in (None, self.author) else f"{self.author} {self.llm}"
+
+
+def summarise(attempts: Sequence[Attempt]) -> list[AuthorStats]:
+    """The statistics of every author, by author and llm.
+
+    Raises:
+        InputError: there are no attempts.
+    """
+    if not attempts:
+        raise InputError("there are no attempts to summarise")
+    groups: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
+    for attempt in attempts:
+        groups[attempt.author, attempt.llm or ""].append(attempt)
+    return [_summary(groups[key]) for key in sorted(groups)]
+
+
+def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
+    scored = [attempt for attempt in attempts if attempt.ending != "error"]
+    submitted = [attempt for attempt in scored if attempt.best is not None]
+    timed = [attempt for attempt in scored if attempt.untimed is None]
+    solved = [attempt for attempt in timed if (attempt.final_score or 0.0) > UNCHANGED_SCORE]
+    tasks, tasks_scored, tasks_timed, tasks_solved = (
+        {(attempt.suite_hash, attempt.task) for attempt in group}
+        for group in (attempts, scored, timed, solved)
+    )
+    num_tasks_known = len(tasks) - len(tasks_scored - tasks_timed)
+    curve, curve_untimed = learning_curve(scored)
+    evaluations = [evaluation for attempt in attempts for evaluation in attempt.evaluations]
+    num_exploits = sum(bool(evaluation.exploits) for evaluation in evaluations)
+    flips = [num_flips(attempt.evaluations) for attempt in attempts]
+    costs = [attempt.cost for attempt in attempts if attempt.cost is not None]
+    scores = [attempt.score for attempt in submitted if attempt.score is not None]
+    finals = [attempt.final_score for attempt in submitted if attempt.final_score is not None]
+    return AuthorStats(
+        author=attempts[0].author,
+        llm=attempts[0].llm,
+        num_attempts=len(attempts),
+        num_tasks=len(tasks),
+        num_scored=len(scored),
+        num_submitted=len(submitted),
+        num_untimed=len(scored) - len(timed),
+        solved_ratio=len(solved) / len(timed) if timed else None,
+        tasks_solved_ratio=len(tasks_solved) / num_tasks_known if num_tasks_known else None,
+        mean_score=math.fsum(scores) / len(scores) if scores else None,
+        geomean_score=geometric_mean(scores) if scores else None,
+        geomean_final_score=geometric_mean(finals) if finals else None,
+        curve=curve,
+        curve_untimed=curve_untimed,
+        flipped_ratio=sum(map(bool, flips)) / len(attempts),
+        flips_per_attempt=sum(flips) / len(attempts),
+        exploit_attempts_ratio=sum(bool(attempt.exploits) for attempt in attempts) / len(attempts),
+        exploit_evaluations_ratio=num_exploits / len(evaluations) if evaluations else None,
+        exploits=_counts(name for attempt in attempts for name in attempt.exploits),
+        num_bad_actions=sum(attempt.num_bad_actions for attempt in attempts),
+        num_turns=sum(attempt.num_turns for attempt in attempts),
+        input_tokens=sum(attempt.input_tokens for attempt in attempts),
+        output_tokens=sum(attempt.output_tokens for attempt in attempts),
+        cost=math.fsum(costs) if costs else None,
+        seconds=math.fsum(attempt.seconds for attempt in attempts),
+        endings=_counts(attempt.ending for attempt in attempts),
+        own_s=_overheads(attempts),
+    )
+
+
+def best_so_far(evaluations: Iterable[Evaluation]) -> list[float | None]:
+    """The best AS after each evaluation; None as long as nothing could be timed."""
+    bests: list[float | None] = []
+    scores: list[float] = []
+    for evaluation in evaluations:
+        scores += [] if evaluation.score is None else [evaluation.score]
+        bests.append(max(scores, default=None))
+    return bests
+
+
+def learning_curve(
+    attempts: Sequence[Attempt],
+) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
+    """The best AS after 1, 2, 3, ... evaluations, geometric mean over the attempts that have one;
+    and how many have none, as none of their evaluations could be timed.
+
+    It has a value for each evaluation of the longest attempt; who has ended keeps the last.
+    """
+    curves = [best_so_far(attempt.evaluations) or [FAILED_SCORE] for attempt in attempts]
+    length = max((len(attempt.evaluations) for attempt in attempts), default=0)
+    steps = [[curve[min(number, len(curve) - 1)] for curve in curves] for number in range(length)]
+    scores = [[score for score in step if score is not None] for step in steps]
+    means = tuple(geometric_mean(known) if known else None for known in scores)
+    return means, tuple(len(curves) - len(known) for known in scores)
+
+
+def doublings(length: int) -> list[int]:
+    """The numbers of evaluations that a table of a curve shows.
+
+    Examples:
+        >>> doublings(6), doublings(0)
+        ([1, 2, 4, 6], [])
+    """
+    powers = [1 << number for number in range(length.bit_length())]
+    return sorted({min(power, length) for power in (*powers, length) if power and length})
+
+
+def _overheads(attempts: Sequence[Attempt]) -> tuple[Overhead, ...]:
+    turns: dict[tuple[int, int], float] = defaultdict(float)
+    tools: dict[str, list[float]] = defaultdict(list)
+    for number, attempt in enumerate(attempts):
+        for call in attempt.tool_times:
+            turns[number, call.turn] += call.own_s
+            tools[call.tool].append(call.own_s)
+    groups = {"turn": list(turns.values()), **dict(sorted(tools.items()))} if turns else {}
+    return tuple(
+        Overhead(name, len(seconds), *map(float, np.percentile(seconds, (50, 95))))
+        for name, seconds in groups.items()
+    )
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    """How often each name is there, the most frequent first."""
+    return dict(Counter(sorted(names)).most_common())

@@ -1,0 +1,244 @@
+"""An entry of a leaderboard: a run as a folder that a pull request can carry.
+
+It holds `entry.json`, with what was measured and the scores that are claimed, `trials.parquet`, and
+under `passes` the pass folders that were judged, as files that people can read.
+"""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from passnet.bench.run_record import BenchRunInfo
+from passnet.bench.scores import CandidateScore, Row, score_rows, untimed_candidates
+from passnet.core.records.parquet import FileLimits, Format
+from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
+from passnet.errors import InputError
+from passnet.judge.candidate import Candidate
+from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
+from passnet.judge.suite.suite import Suite
+from passnet.judge.trial import Trial
+from passnet.passes.folder import LIST_FILE, is_pass_folder
+
+ENTRY_FILE = "entry.json"
+ENTRY_TRIALS_FILE = "trials.parquet"
+PASSES_FOLDER = "passes"
+VERIFIED_FOLDER = "verified"
+"""In a leaderboard, what was judged again; no entry has this name."""
+
+TRIALS: Format[Trial] = Format(
+    Trial, "trials", limits=FileLimits(file_bytes=64 * 2**20, unpacked_bytes=512 * 2**20)
+)
+"""How trials are stored in an entry; those of PassBench v0 under three candidates take 1.8 MB."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_ROOT = re.compile(rf"{PASSES_FOLDER}/\d{{1,3}}")
+
+
+@dataclass(frozen=True)
+class ClaimedScore:
+    """The score of a candidate as an entry claims it."""
+
+    score: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class LeaderboardEntry:
+    """What an entry says of itself, in `entry.json`.
+
+    `by` says who sent it in; `info` is the record of its run, in which the folders of candidates
+    are those of the entry. A candidate all of whose trials are unstable claims no score.
+    """
+
+    schema_version: int
+    name: str
+    by: str
+    info: BenchRunInfo
+    scores: dict[str, ClaimedScore | None]
+    num_trials: int
+    trials_sha256: str
+
+
+def rows_of(trials: Sequence[Trial]) -> list[Row]:
+    """What scores take of trials."""
+    names = [field.name for field in fields(Row)]
+    return [Row(**{name: getattr(trial, name) for name in names}) for trial in trials]
+
+
+def scores_of(trials: Sequence[Trial]) -> dict[str, CandidateScore | None]:
+    """The score of every candidate of some trials; None where nothing of it could be timed."""
+    rows = rows_of(trials)
+    untimed = untimed_candidates(rows)
+    timed = [row for row in rows if row.candidate not in untimed]
+    scores: dict[str, CandidateScore | None] = dict.fromkeys(row.candidate for row in rows)
+    if timed:
+        scores |= {score.candidate: score for score in score_rows(timed)}
+    return scores
+
+
+def claimed_scores(trials: Sequence[Trial]) -> dict[str, ClaimedScore | None]:
+    """What an entry with some trials claims."""
+    return {
+        name: None if score is None else _claimed(score)
+        for name, score in scores_of(trials).items()
+    }
+
+
+def _claimed(score: CandidateScore) -> ClaimedScore:
+    interval = score.intervals["both"]
+    return ClaimedScore(score.suite.score, interval.low, interval.high)
+
+
+def check_name(name: str) -> None:
+    """See that a name is one that an entry may have.
+
+    Raises:
+        InputError: it is not.
+    """
+    if _NAME.fullmatch(name) is None or name == VERIFIED_FOLDER:
+        raise InputError(
+            f"{name[:80]!r} is no name of an entry; take small letters, digits, dots, dashes and "
+            f"underscores, at most 64, and not {VERIFIED_FOLDER!r}"
+        )
+
+
+def write_entry(
+    folder: Path, name: str, by: str, info: BenchRunInfo, trials: Sequence[Trial], suite: Suite
+) -> LeaderboardEntry:
+    """Write a run as an entry to a folder that is there and empty.
+
+    Raises:
+        InputError: the files of a candidate's passes are gone, or were changed since the run.
+    """
+    check_name(name)
+    roots: dict[str, str] = {}
+    for candidate in info.candidates:
+        root = candidate.root or candidate.passes or ""
+        if candidate.kind == "passes" and root not in roots:
+            roots[root] = f"{PASSES_FOLDER}/{len(roots)}"
+            _copy_passes(Path(root), folder / roots[root], suite, candidate.name)
+    names: dict[str, str] = {}
+    candidates = []
+    for candidate in info.candidates:
+        root = roots.get(candidate.root or candidate.passes or "")
+        names[candidate.name] = _name_in_entry(candidate, name, root, len(roots))
+        candidates.append(replace(candidate, name=names[candidate.name], passes=None, root=root))
+    kept = [
+        replace(trial, candidate=names[trial.candidate], machine=None, phases_s={})
+        for trial in trials
+    ]
+    hashes = {names[each]: text for each, text in info.code_hashes.items() if each in names}
+    TRIALS.write(folder / ENTRY_TRIALS_FILE, kept)
+    entry = LeaderboardEntry(
+        SCHEMA_VERSION,
+        name,
+        by,
+        replace(info, candidates=tuple(candidates), code_hashes=hashes),
+        claimed_scores(kept),
+        len(kept),
+        _sha256(folder / ENTRY_TRIALS_FILE),
+    )
+    write_json(folder / ENTRY_FILE, entry)
+    return entry
+
+
+def _name_in_entry(candidate: Candidate, entry: str, root: str | None, num_roots: int) -> str:
+    """The name of a candidate in an entry: passes are called like it and not by where they lay."""
+    if root is None:
+        return candidate.name
+    word = entry if num_roots == 1 else f"{entry}-{root.rpartition('/')[2]}"
+    call = "" if candidate.call == "compiled" else f"@{candidate.call}"
+    return word + call + "@inductor" * (candidate.residual == "inductor")
+
+
+def _copy_passes(root: Path, target: Path, suite: Suite, candidate: str) -> None:
+    if not root.is_dir():
+        raise InputError(
+            f"candidate {candidate}: its passes are no longer in {root}; an entry carries them, so "
+            "put them back, or leave the candidate out"
+        )
+    skipped = shutil.ignore_patterns("__pycache__")
+    if is_pass_folder(root):
+        shutil.copytree(root, target, symlinks=True, ignore=skipped)
+        return
+    for task in suite.tasks:
+        if (root / task.name / LIST_FILE).is_file():
+            shutil.copytree(root / task.name, target / task.name, symlinks=True, ignore=skipped)
+
+
+def read_entry(folder: Path) -> tuple[LeaderboardEntry, list[Trial]]:
+    """An entry and its trials.
+
+    Raises:
+        InputError: it holds none that can be read, or its files contradict each other.
+    """
+    entry = read_json(folder / ENTRY_FILE, LeaderboardEntry)
+    if entry.schema_version != SCHEMA_VERSION:
+        raise InputError(
+            f"{folder}: the entry has version {entry.schema_version}, this passnet reads version "
+            f"{SCHEMA_VERSION}; add it anew from its run"
+        )
+    if entry.name != folder.resolve().name:
+        raise InputError(f"{folder}: the entry calls itself {entry.name[:80]!r}; name them alike")
+    for candidate in entry.info.candidates:
+        if candidate.kind == "passes" and _ROOT.fullmatch(candidate.root or "") is None:
+            raise InputError(
+                f"{folder}: candidate {candidate.name[:80]!r} has its passes in "
+                f"{(candidate.root or 'nothing')[:80]!r}, and not in {PASSES_FOLDER}/NUMBER"
+            )
+    path = folder / ENTRY_TRIALS_FILE
+    if not path.is_file():
+        raise InputError(f"{folder}: holds no {ENTRY_TRIALS_FILE}; add the entry anew")
+    if _sha256(path) != entry.trials_sha256:
+        raise InputError(f"{path}: not the file that {ENTRY_FILE} describes; add the entry anew")
+    return entry, list(TRIALS.read(path))
+
+
+def entry_folders(leaderboard: Path, names: Sequence[str] = ()) -> list[Path]:
+    """The folders of entries of a leaderboard: all of them, or some by name.
+
+    Raises:
+        InputError: there is no such leaderboard or entry.
+    """
+    if not leaderboard.is_dir():
+        raise InputError(f"{leaderboard}: no such folder; `passnet leaderboard add` makes one")
+    found = {path.parent.name: path.parent for path in sorted(leaderboard.glob(f"*/{ENTRY_FILE}"))}
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise InputError(
+            f"{leaderboard}: has no entry {missing[0]!r}; it has {', '.join(found) or 'none'}"
+        )
+    return [found[name] for name in names] if names else list(found.values())
+
+
+def entry_hash(folder: Path) -> str:
+    """SHA-256 over the names and contents of all files of an entry."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            name = str(path.relative_to(folder))
+            digest.update(f"{name}\0{_sha256(path)}\n".encode(errors="surrogatepass"))
+    return digest.hexdigest()
+
+
+def candidate_entry(folder: Path, candidate: Candidate, suite: Suite) -> CandidateEntry:
+    """What is judged of a candidate of an entry, under the name that it has there.
+
+    Raises:
+        InputError: its pass folders cannot be used.
+    """
+    if candidate.kind != "passes":
+        return CandidateEntry(candidate)
+    parsed = parse_candidate(str(folder / (candidate.root or "")), suite.tasks)
+    template = replace(
+        candidate, root=parsed.template.root, call=candidate.call, residual=candidate.residual
+    )
+    return replace(parsed, template=template)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,8 @@
+"""Where default compilation loses time, on subgraphs and on whole nets.
+
+draw                        the sample to profile
+job, run, record            items profiled in child processes, resumable
+measure, rounds, eager_ops  the parts of a compiled call beside eager torch
+move_kernels                loops that only move values, as kernels of their own
+study, slow_suite           conclusions from many profiles, and the worst op sequences
+"""

@@ -1,0 +1,234 @@
+"""What is profiled: subgraphs drawn from a dataset or a suite, stratified, and nets, by name or
+drawn from a set of captured graphs.
+
+Strata are library, domain, number of ops and dtype. Each is drawn from in proportion to its rows,
+and at least once while there are items left to draw; within one, the rows lie evenly between the
+smallest and the largest arguments.
+"""
+
+import hashlib
+import random
+import sys
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from passnet.bench.profiling.record import ProfileItem
+from passnet.core.jobs.process import JobLimits
+from passnet.core.records.serialise import decode, encode
+from passnet.data.capture import store as captured
+from passnet.data.capture.catalog import LIBRARIES, names_of
+from passnet.data.capture.entry_selection import resolve
+from passnet.data.capture.sampling import draw_nets
+from passnet.data.dataset.query import Dataset
+from passnet.data.dataset.store import MANIFEST_FILE, SubgraphRow, main_dtype
+from passnet.errors import InputError
+from passnet.graph.canonical import op_sequence
+from passnet.graph.spec import TensorSpec
+from passnet.graph.text.render import render_program
+from passnet.judge.suite.selection import input_mib
+from passnet.judge.suite.suite import Suite, SuiteGraph, load_suite, shipped_suites
+
+T = TypeVar("T")
+
+WANTED = "list_contains(kinds, 'fusible') or list_contains(kinds, 'classical')"
+"""Rows that are drawn: what a compiler fuses, and what repeats, but no single ops."""
+
+OPS_BOUNDS = (3, 5, 9, 17, 33)
+"""Where the strata of numbers of ops begin."""
+
+MAX_INPUT_MIB = 256.0
+SPARE = 4
+"""So many times as many rows as are wanted of a stratum are looked at for their sizes."""
+
+LIMITS = JobLimits(600.0, 16384)
+"""Of a question to the dataset."""
+
+ROWS_A_QUESTION = 500
+
+
+def draw_items(words: Sequence[str], limit: int | None, seed: int) -> list[ProfileItem]:
+    """The items that words mean: each a folder of a dataset, a suite, a set of captured graphs, of
+    which nets are drawn whose libraries are installed, or nets of the catalog.
+
+    `limit` is the most items of all together; each dataset or suite gives its share.
+
+    Raises:
+        InputError: a word means nothing, or there is nothing to draw.
+    """
+    items: dict[str, ProfileItem] = {}
+    for word in words:
+        each_limit = None if limit is None else max(1, limit // len(words))
+        for item in _items_of(word, each_limit, seed):
+            items.setdefault(item.name, item)
+    if not items:
+        raise InputError(f"{', '.join(words)}: holds nothing to profile")
+    return list(items.values())
+
+
+def _items_of(word: str, limit: int | None, seed: int) -> list[ProfileItem]:
+    path = Path(word)
+    if (path / MANIFEST_FILE).is_file():
+        return _of_dataset(path, limit, seed)
+    if (path / captured.MANIFEST_FILE).is_file():
+        return [_net(name) for name in _of_captures(path, limit, seed)]
+    if path.is_dir() or path.suffix == ".parquet" or word in shipped_suites():
+        return _of_suite(load_suite(word), limit, seed)
+    names = resolve([word])
+    chosen = names if limit is None else random.Random(seed).sample(names, min(limit, len(names)))
+    return [_net(name) for name in names if name in set(chosen)]
+
+
+def _of_captures(folder: Path, limit: int | None, seed: int) -> list[str]:
+    known: set[str] = set()
+    for library in LIBRARIES:
+        with suppress(InputError):  # it is not installed
+            known.update(names_of(library))
+    _, files = captured.read_set(folder)
+    rows = (row for file in files for row in captured.GRAPHS.read(file))
+    names = draw_nets(rows, known, sys.maxsize if limit is None else limit, seed)
+    if not names:
+        raise InputError(f"{folder}: has no nets of libraries that are installed; install some")
+    return names
+
+
+def _net(name: str) -> ProfileItem:
+    return ProfileItem(name, "net", "own" if ".py:" in name else name.partition("/")[0])
+
+
+def _of_suite(suite: Suite, limit: int | None, seed: int) -> list[ProfileItem]:
+    items = [_of_suite_graph(graph) for graph in suite.graphs if graph.graph.tensors]
+    strata: dict[tuple[str, ...], list[ProfileItem]] = defaultdict(list)
+    for item in items:
+        strata[_stratum(item)].append(item)
+    counts = shares({key: len(rows) for key, rows in strata.items()}, limit or len(items), seed)
+    return [
+        replace(item, weight=len(strata[key]) / counts[key])
+        for key in sorted(counts)
+        for item in _spread(sorted(strata[key], key=_size), counts[key])
+    ]
+
+
+def _of_suite_graph(graph: SuiteGraph) -> ProfileItem:
+    tensors = graph.graph.tensors
+    source = graph.source
+    return ProfileItem(
+        graph.name,
+        "subgraph",
+        source.library if source else "",
+        source.domain if source else "",
+        main_dtype(tensors),
+        op_sequence(graph.graph.program),
+        input_mib(tensors),
+        render_program(graph.graph.program),
+        encode(tensors).decode(),
+    )
+
+
+def _of_dataset(folder: Path, limit: int | None, seed: int) -> list[ProfileItem]:
+    with Dataset(folder, LIMITS) as dataset:
+        names = ("full", "nets", "domain", "dtype", "num_ops")
+        table = dataset.table(WANTED, names).to_pydict()
+        strata: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for full, nets, domain, dtype, num_ops in zip(
+            *(table[name] for name in names), strict=True
+        ):
+            library = nets[0].partition("/")[0] if nets else ""
+            strata[library, domain, dtype, _ops_range(num_ops)].append(full)
+        total = sum(map(len, strata.values()))
+        counts = shares({key: len(rows) for key, rows in strata.items()}, limit or total, seed)
+        looked_at = {
+            key: _sample(strata[key], SPARE * count, seed) for key, count in counts.items()
+        }
+        rows = _rows(dataset, [full for names in looked_at.values() for full in names])
+    items = []
+    for key in sorted(counts):
+        fitting = [_of_row(rows[full]) for full in looked_at[key] if full in rows]
+        fitting = sorted((each for each in fitting if each.input_mib <= MAX_INPUT_MIB), key=_size)
+        chosen = _spread(fitting, counts[key])
+        weight = len(strata[key]) / max(1, len(chosen))
+        items += [replace(item, weight=weight) for item in chosen]
+    return items
+
+
+def _rows(dataset: Dataset, names: Sequence[str]) -> dict[str, SubgraphRow]:
+    found = {}
+    for start in range(0, len(names), ROWS_A_QUESTION):
+        listed = ", ".join(f"'{name}'" for name in names[start : start + ROWS_A_QUESTION])
+        found |= {row.full: row for row in dataset.rows(f'"full" IN ({listed})')}
+    return found
+
+
+def _of_row(row: SubgraphRow) -> ProfileItem:
+    tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
+    library = row.nets[0].partition("/")[0] if row.nets else ""
+    return ProfileItem(
+        row.full[:16], "subgraph", library, row.domain, row.dtype, row.op_sequence,
+        input_mib(tensors), row.program, row.tensors,
+    )  # fmt: skip
+
+
+def _stratum(item: ProfileItem) -> tuple[str, ...]:
+    return item.library, item.domain, item.dtype, _ops_range(len(item.ops))
+
+
+def _ops_range(num_ops: int) -> str:
+    return str(bisect_right(OPS_BOUNDS, num_ops))
+
+
+def _size(item: ProfileItem) -> tuple[float, str]:
+    return item.input_mib, item.name
+
+
+def _sample(names: Sequence[str], count: int, seed: int) -> list[str]:
+    """So many of some names, the same ones each time."""
+    return sorted(names, key=lambda name: hashlib.sha256(f"{seed}/{name}".encode()).hexdigest())[
+        :count
+    ]
+
+
+def _spread(ordered: Sequence[T], count: int) -> list[T]:
+    """So many of some things, evenly spaced.
+
+    Examples:
+        >>> _spread([1, 2, 3, 4, 5], 3)
+        [1, 3, 5]
+        >>> _spread([1, 2, 3], 1)
+        [2]
+    """
+    if count >= len(ordered):
+        return list(ordered)
+    if count == 1:
+        return [ordered[len(ordered) // 2]]
+    return [ordered[round(index * (len(ordered) - 1) / (count - 1))] for index in range(count)]
+
+
+def shares(
+    sizes: Mapping[tuple[str, ...], int], total: int, seed: int
+) -> dict[tuple[str, ...], int]:
+    """How many to draw of each stratum, which are so large: in proportion, by largest remainders,
+    and one at least. Where there are more strata than are to be drawn, so many of them by chance,
+    larger ones more often.
+
+    Examples:
+        >>> shares({("a",): 90, ("b",): 9, ("c",): 1}, 10, 0)
+        {('a',): 8, ('b',): 1, ('c',): 1}
+    """
+    total = min(total, sum(sizes.values()))
+    if total <= len(sizes):
+        chance = random.Random(seed)
+        ranked = sorted(sizes, key=lambda key: chance.random() ** (1 / sizes[key]), reverse=True)
+        return dict.fromkeys(sorted(ranked[:total]), 1)
+    whole = sum(sizes.values())
+    exact = {key: size * total / whole for key, size in sizes.items()}
+    counts = {key: max(1, int(value)) for key, value in exact.items()}
+    while (missing := total - sum(counts.values())) != 0:
+        step = 1 if missing > 0 else -1
+        can = [key for key in sizes if (counts[key] < sizes[key] if step > 0 else counts[key] > 1)]
+        chosen = max(can, key=lambda key: (step * (exact[key] - counts[key]), key))
+        counts[chosen] += step
+    return dict(sorted(counts.items()))

@@ -1,0 +1,128 @@
+"""What of eager torch's time is dispatch: every op of a graph is timed on its own arguments, and
+again on tensors of one element, where there is next to nothing to compute.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.fx
+from torch.utils._pytree import tree_leaves, tree_map
+
+from passnet.bench.profiling.record import EagerParts
+from passnet.judge.timing.estimate import low_mean
+
+BURST_MS = 0.2
+MAX_CALLS = 100
+NUM_BURSTS = 8
+SLOW_MS = 20.0
+"""An op that takes longer is timed twice and no further."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpTime:
+    """Milliseconds of an op, and of it on tensors of one element; None where it takes none."""
+
+    ms: float
+    dispatch_ms: float | None
+
+
+def eager_parts(module: torch.fx.GraphModule, args: list[Any], eager_ms: float) -> EagerParts:
+    """The parts of a call that takes so long in eager torch, by the times of its ops."""
+    times = op_times(module, args)
+    total = sum(op.ms for op in times)
+    known = sum(op.ms for op in times if op.dispatch_ms is not None)
+    dispatch = sum(min(op.ms, op.dispatch_ms or 0.0) for op in times)
+    dispatch = min(dispatch, eager_ms)
+    return EagerParts(dispatch, eager_ms - dispatch, known / total if total else 1.0)
+
+
+def op_times(module: torch.fx.GraphModule, args: Sequence[Any]) -> list[OpTime]:
+    """The times of the ops of a module, in their order, each on what it gets in a call."""
+    timer = _OpTimer(module)
+    with torch.no_grad():
+        timer.run(*args)
+    return timer.times
+
+
+class _OpTimer(torch.fx.Interpreter):
+    """Runs a graph op by op, and times each."""
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        super().__init__(module)
+        self.times: list[OpTime] = []
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        return self._timed(target, args, kwargs)
+
+    def call_method(self, target: Any, args: Any, kwargs: Any) -> Any:
+        return self._timed(getattr(type(args[0]), target), args, kwargs)
+
+    def _timed(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        returned = function(*args, **kwargs)
+        ms = _time_ms(lambda: function(*args, **kwargs))
+        if _is_view(returned, (args, kwargs)):
+            self.times.append(OpTime(ms, ms))
+            return returned
+        dispatch_ms = None
+        for small_args, small_kwargs in _smaller(args, kwargs):
+            try:
+                function(*small_args, **small_kwargs)
+            except Exception:  # noqa: BLE001, S112 (an op refuses such shapes in any way it likes)
+                continue
+            dispatch_ms = _time_ms(lambda a=small_args, k=small_kwargs: function(*a, **k))
+            break
+        self.times.append(OpTime(ms, dispatch_ms))
+        return returned
+
+
+def _is_view(returned: Any, given: Any) -> bool:
+    """Whether an op computed no values: it returns views of what it was given, or no tensor."""
+    tensors = [each for each in tree_leaves(returned) if isinstance(each, torch.Tensor)]
+    held = {
+        each.untyped_storage().data_ptr(): each._version
+        for each in tree_leaves(given)
+        if isinstance(each, torch.Tensor)
+    }
+    return all(each.untyped_storage().data_ptr() in held and each._is_view() for each in tensors)
+
+
+def _smaller(args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """The arguments with tensors of one element; then with those of one row, for ops that are told
+    how long a row is.
+    """
+    yield tree_map(_one_element, args), tree_map(_one_element, dict(kwargs))
+    yield tree_map(_one_row, args), tree_map(_one_row, dict(kwargs))
+
+
+def _one_element(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.ones([1] * value.ndim, dtype=value.dtype, device=value.device)
+
+
+def _one_row(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    shape = [1] * (value.ndim - 1) + list(value.shape[-1:])
+    return torch.ones(shape, dtype=value.dtype, device=value.device)
+
+
+def _time_ms(call: Callable[[], object]) -> float:
+    first = min(_burst_ms(call, 1) for _ in range(2))
+    if first > SLOW_MS:
+        return first
+    first = min(first, _burst_ms(call, 1))
+    count = max(1, min(MAX_CALLS, int(BURST_MS / max(first, 1e-4))))
+    num_bursts = NUM_BURSTS if first < BURST_MS else 3
+    times = torch.tensor([_burst_ms(call, count) for _ in range(num_bursts)], dtype=torch.float64)
+    return float(low_mean(times.numpy()))
+
+
+def _burst_ms(call: Callable[[], object], count: int) -> float:
+    start = time.perf_counter_ns()
+    for _ in range(count):
+        call()
+    return (time.perf_counter_ns() - start) / count / 1e6

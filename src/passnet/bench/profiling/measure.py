@@ -1,0 +1,293 @@
+"""The parts of a compiled call, measured beside eager torch."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Literal
+
+import torch
+
+from passnet.bench.profiling.move_kernels import MovingKernels, moving_kernels
+from passnet.bench.profiling.record import RESIDUE_SHARE, CallParts
+from passnet.bench.profiling.rounds import PRECISE, RoundTimes, Way, run_rounds
+from passnet.errors import MeasureError, boundary
+from passnet.inductor.clocks import (
+    OWN,
+    OWN_FROM_MS,
+    WALL,
+    Clock,
+    ClockCost,
+    layer_with_clock,
+    least_kernel_clock,
+    least_layer_clock,
+)
+from passnet.inductor.compiled_call import (
+    CompiledLayers,
+    GraphLayers,
+    as_dynamo_calls,
+    compiling,
+    record_calls,
+)
+from passnet.inductor.timed_program import COUNT, KINDS, TimedProgram, timed_program
+from passnet.judge.timing.estimate import Speedup
+
+WARM_CALLS, MAX_WARM_CALLS = 3, 12
+"""Calls before anything is measured, and how many there are at most until no more is compiled."""
+
+MAX_CALL_S = 5.0
+"""Calls that take longer are left out: convolutions in float16 can take half a minute on a CPU."""
+
+GRAPHS_NS, PROGRAMS_NS, NUM_GRAPHS, NUM_PROGRAMS = range(COUNT + 1, COUNT + 5)
+NUM_SLOTS = COUNT + 5
+"""What is spent: nanoseconds by the kind of a kernel, the number of their clocks, nanoseconds
+within what Dynamo calls and within generated programs, and the numbers of these calls."""
+
+STEADY = 0.1
+"""How far eager torch may be from itself, and the bounds of a speedup from their middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCall:
+    """What was measured of a call; `unstable` says why it is not to be relied on, empty where it
+    is.
+    """
+
+    eager_ms: float
+    compiled_ms: float
+    direct_ms: float | None
+    speedup: Speedup
+    parts: CallParts
+    residue_ms: float
+    self_ratio: float
+    num_rounds: int
+    unstable: str
+
+
+@dataclass(slots=True)
+class ProfiledCall:
+    """A call that is compiled and has its clocks, ready to be measured."""
+
+    eager: Callable[[], object]
+    compiled: Callable[[], object]
+    layers: CompiledLayers
+    compile_s: float
+    clock: Clock = WALL
+    spent: list[int] = field(default_factory=lambda: [0] * NUM_SLOTS)
+    programs: list[TimedProgram] = field(default_factory=list)
+    moving: MovingKernels | None = None
+
+    @property
+    def num_graphs(self) -> int:
+        """How many graphs a call runs."""
+        return sum(graph.num_calls for graph in self.layers.called())
+
+    def num_calls_of(self, kind: str) -> int:
+        """How many calls of this kind the generated programs have."""
+        return sum(program.kinds.count(kind) for program in self.programs)  # type: ignore[arg-type]
+
+
+@contextmanager
+def profiled_call(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Iterator[ProfiledCall]:
+    """A function with arguments, compiled for the length of the block.
+
+    Raises:
+        MeasureError: it fails, is not compiled, or takes too long.
+    """
+    with torch.no_grad(), ExitStack() as stack:
+        start = perf_counter()
+        with boundary(MeasureError, "eager torch"):
+            function(*args, **kwargs)
+            again = perf_counter()
+            if again - start < MAX_CALL_S:
+                function(*args, **kwargs)
+                start = again
+        if (call_s := perf_counter() - start) > MAX_CALL_S:
+            raise MeasureError(f"too slow: a call of eager torch takes {call_s:.0f} s")
+        start = perf_counter()
+        layers = stack.enter_context(compiling(function))
+
+        def compiled() -> object:
+            return layers.function(*args, **kwargs)
+
+        with boundary(MeasureError, "torch.compile"):
+            _warm_up(layers, compiled)
+        compile_s = perf_counter() - start
+        if not layers.called():
+            raise MeasureError("nothing to compile: Dynamo finds no op")
+        record_calls(layers, compiled)
+        is_long = torch.get_num_threads() == 1 and call_s * 1e3 > OWN_FROM_MS
+        clock = OWN if is_long else WALL
+        call = ProfiledCall(lambda: function(*args, **kwargs), compiled, layers, compile_s, clock)
+        for graph in layers.called():
+            for _, generated, module in graph.programs():
+                call.programs.append(timed_program(generated, module, call.spent, clock))
+        call.moving = moving_kernels(layers, compiled)
+        yield call
+
+
+def _warm_up(layers: CompiledLayers, compiled: Callable[[], object]) -> None:
+    """Call a function until no more of it is compiled.
+
+    Raises:
+        MeasureError: it is compiled anew at each call.
+    """
+    for number in range(MAX_WARM_CALLS):
+        num_graphs = len(layers.graphs)
+        compiled()
+        if number + 1 >= WARM_CALLS and len(layers.graphs) == num_graphs:
+            return
+    raise MeasureError(f"compiled anew at each call: {len(layers.graphs)} graphs so far")
+
+
+def measure(call: ProfiledCall, seconds: float, cost: ClockCost) -> MeasuredCall:
+    """Time eager torch, the compiled call, its parts, and the compiled graph called directly;
+    `cost` is that of the clocks.
+    """
+    ways = {
+        "eager": Way(call.eager),
+        "compiled": Way(call.compiled),
+        "clocked": _clocked_way(call),
+    }
+    called = [graph for graph in call.layers.called() if graph.num_calls]
+    if len(called) == 1 and called[0].num_calls == 1 and called[0].arguments is not None:
+        ways["direct"] = _direct_way(called[0])
+    if call.moving is not None:
+        ways["moves"] = Way(call.moving.run)
+    if call.clock is OWN:
+        cost = _cost_of_own_clock()
+    times = run_rounds(ways, seconds, lambda times: _is_precise(times, cost), call.clock)
+    parts = _parts(times, cost, "moves" in ways)
+    compiled_ms, gain = times.ms("compiled"), times.speedup("compiled", "eager")
+    found = MeasuredCall(
+        times.ms("eager"),
+        compiled_ms,
+        times.ms("direct") if "direct" in ways else None,
+        gain,
+        parts,
+        compiled_ms - parts.total,
+        times.self_ratio("eager"),
+        times.num_rounds,
+        "",
+    )
+    return replace(found, unstable=_instability(found))
+
+
+def _is_precise(times: RoundTimes, cost: ClockCost) -> bool:
+    """Whether the speedup is known closely enough, and the parts add up."""
+    gain = times.speedup("compiled", "eager")
+    residue = 1 - _parts(times, cost, "moves" in times.turns).total / times.ms("compiled")
+    is_close = gain.high - gain.low <= 2 * PRECISE * gain.value
+    return is_close and abs(residue) <= RESIDUE_SHARE / 2
+
+
+def _direct_way(graph: GraphLayers) -> Way:
+    arguments, compiled = graph.arguments, graph.compiled
+    assert arguments is not None, "it was called"
+    return Way(lambda: compiled(*arguments))
+
+
+def calibrate(seconds: float = 2.0) -> ClockCost:
+    """What clocks cost in a call of torch.compile, where they are colder than in a loop of their
+    own: clocks are put one after another around the layers of a compiled addition.
+    """
+    kernel = least_kernel_clock(WALL)
+    within, _ = least_layer_clock(WALL)
+    with profiled_call(torch.add, (torch.ones(16), torch.ones(16)), {}) as call:
+        times = run_rounds(
+            {
+                "none": Way(call.compiled),
+                "graph": _clocked_way(call, "graph"),
+                "program": _clocked_way(call, "program"),
+                "all": _clocked_way(call),
+            },
+            seconds,
+        )
+        clocks = len(call.programs[0].kinds)
+    none, graph, program, all_ = (
+        1e6 * times.ms(name) for name in ("none", "graph", "program", "all")
+    )
+    return ClockCost(
+        *kernel,
+        within,
+        max(0.0, graph - none - within),
+        max(0.0, program - graph - within),
+        max(0.0, all_ - program - clocks * sum(kernel)),
+    )
+
+
+def _cost_of_own_clock() -> ClockCost:
+    """What the clock of this thread costs, as a loop of it tells: calls that it is used for are so
+    long that no more is needed.
+    """
+    within, beside = least_layer_clock(OWN)
+    return ClockCost(*least_kernel_clock(OWN), within, beside, beside, 0.0)
+
+
+def _clocked_way(
+    call: ProfiledCall, until: Literal["graph", "program", "kernels"] = "kernels"
+) -> Way:
+    """The compiled call with a clock at every layer, until one."""
+    graphs, spent = call.layers.called(), call.spent
+    programs = iter(call.programs)
+    swaps: list[tuple[Any, str, Any]] = []
+    for graph in graphs:
+        layer = layer_with_clock(graph.compiled, spent, GRAPHS_NS, NUM_GRAPHS, call.clock)
+        swaps.append((graph.scope, graph.name, as_dynamo_calls(layer)))
+        for code, plain, _ in graph.programs() if until != "graph" else ():
+            timed = next(programs).call if until == "kernels" else plain
+            inner = layer_with_clock(timed, spent, PROGRAMS_NS, NUM_PROGRAMS, call.clock)
+            swaps.append((code, "current_callable", inner))
+
+    @contextmanager
+    def clocked() -> Iterator[None]:
+        before = [_swap(*swap) for swap in swaps]
+        try:
+            yield
+        finally:
+            for (holder, name, _), value in zip(swaps, before, strict=True):
+                _swap(holder, name, value)
+
+    return Way(call.compiled, clocked, lambda: tuple(spent))
+
+
+def _swap(holder: Any, name: str, value: Any) -> Any:
+    if isinstance(holder, dict):
+        before, holder[name] = holder[name], value
+    else:
+        before = getattr(holder, name)
+        setattr(holder, name, value)
+    return before
+
+
+def _parts(times: RoundTimes, cost: ClockCost, has_moves: bool) -> CallParts:
+    """The parts of a call from what clocks tell, without what these cost."""
+    total_ms, counts = times.turns["clocked"].low()
+    clocks, graphs, programs = counts[COUNT], counts[NUM_GRAPHS], counts[NUM_PROGRAMS]
+    known = float(counts[: len(KINDS)].sum())
+    kept = max(0.0, known - clocks * cost.kernel_within) / known if known else 0.0
+    kernels = {kind: kept * float(counts[index]) for index, kind in enumerate(KINDS)}
+    wrapper = counts[PROGRAMS_NS] - known - clocks * cost.kernel_beside
+    wrapper -= programs * (cost.layer_within + cost.sums)
+    runtime = counts[GRAPHS_NS] - counts[PROGRAMS_NS]
+    runtime -= graphs * cost.layer_within + programs * cost.program_beside
+    guards = total_ms * 1e6 - counts[GRAPHS_NS] - graphs * cost.graph_beside
+    copies, generated = kernels["copies"], kernels["generated"]
+    if has_moves:
+        moved = min(generated, times.ms("moves") * 1e6)
+        copies, generated = copies + moved, generated - moved
+    values = (guards, runtime, wrapper, copies, generated, kernels["library"])
+    return CallParts(*(max(0.0, float(value)) / 1e6 for value in values))
+
+
+def _instability(found: MeasuredCall) -> str:
+    """Why a measurement is not to be relied on, in a word or two; empty where it is."""
+    if abs(found.self_ratio - 1) > STEADY:
+        return "eager torch differs from itself"
+    if found.speedup.high - found.speedup.low > 2 * STEADY * found.speedup.value:
+        return "the interval is wide"
+    if abs(found.residue_ms) > RESIDUE_SHARE * found.compiled_ms:
+        return "the parts do not add up"
+    return ""

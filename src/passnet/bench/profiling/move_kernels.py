@@ -1,0 +1,92 @@
+"""The parts of generated kernels that only move values, as kernels of their own, to be timed alone
+on the buffers of a real call.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from torch._inductor.async_compile import AsyncCompile
+
+from passnet.errors import MeasureError, boundary
+from passnet.inductor.compiled_call import CompiledLayers
+from passnet.inductor.moves import moving_part
+from passnet.inductor.timed_program import KernelText, kernel_texts
+
+MAX_KERNELS = 60
+"""Kernels of which a part is compiled; each takes seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovingKernels:
+    """Kernels that only move values, each with what it is called with in a call."""
+
+    calls: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
+
+    def run(self) -> None:
+        """Call all, in order."""
+        for kernel, arguments in self.calls:
+            kernel(*arguments)
+
+
+def moving_kernels(layers: CompiledLayers, run: Callable[[], object]) -> MovingKernels | None:
+    """What of the generated kernels only moves values beside what else they do; None where there is
+    no such kernel. `run` makes the call.
+
+    Raises:
+        MeasureError: a part of a kernel cannot be compiled.
+    """
+    modules = [module for graph in layers.called() for _, _, module in graph.programs()]
+    parts: dict[tuple[str, str], KernelText] = {}
+    for module in modules:
+        for name, code in kernel_texts(module).items():
+            text = moving_part(name, code.text)
+            if text is not None and code.types:
+                parts[module.__name__, name] = KernelText(name, code.types, text)
+    if not parts or len(parts) > MAX_KERNELS:
+        return None
+    compiler = AsyncCompile()
+    with boundary(MeasureError, "compiling the part of a kernel"):
+        kernels: dict[tuple[str, str], Any] = {
+            key: compiler.cpp_pybinding(list(code.types), code.text) for key, code in parts.items()
+        }
+    return MovingKernels(tuple(
+        (kernels[key], arguments) for key, arguments in _arguments(modules, list(kernels), run)
+    ))  # fmt: skip
+
+
+def _arguments(
+    modules: Sequence[ModuleType], keys: Sequence[tuple[str, str]], run: Callable[[], object]
+) -> list[tuple[tuple[str, str], tuple[Any, ...]]]:
+    """What kernels are called with in one call, in order."""
+    seen: list[tuple[tuple[str, str], tuple[Any, ...]]] = []
+    by_name = {module.__name__: module for module in modules}
+    with _watched([(by_name[module], name) for module, name in keys], seen):
+        run()
+    return seen
+
+
+@contextmanager
+def _watched(
+    kernels: Sequence[tuple[ModuleType, str]],
+    seen: list[tuple[tuple[str, str], tuple[Any, ...]]],
+) -> Iterator[None]:
+    """For the length of the block calls of kernels are noted."""
+
+    def watched(key: tuple[str, str], kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def note(*arguments: Any) -> Any:
+            seen.append((key, arguments))
+            return kernel(*arguments)
+
+        return note
+
+    before = [vars(module)[name] for module, name in kernels]
+    for (module, name), kernel in zip(kernels, before, strict=True):
+        vars(module)[name] = watched((module.__name__, name), kernel)
+    try:
+        yield
+    finally:
+        for (module, name), kernel in zip(kernels, before, strict=True):
+            vars(module)[name] = kernel

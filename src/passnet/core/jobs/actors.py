@@ -1,0 +1,224 @@
+"""Work on items by actors of a Ray cluster, each of which owns a device for the length of a run."""
+
+import os
+import socket
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from passnet.core.jobs.executors import ray_cluster
+from passnet.errors import InputError, MeasureError
+
+I = TypeVar("I")  # noqa: E741 (an item)
+R = TypeVar("R")
+
+MAX_LOSSES = 3
+"""How many actors an item may cost before the run is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActorDevice:
+    """What an actor has for itself: processors, and GPUs of the same machine."""
+
+    num_cpus: int = 1
+    num_gpus: int = 0
+
+
+def this_machine() -> str:
+    """The name of the machine that this process runs on."""
+    return socket.gethostname()
+
+
+class _Actor:
+    """What runs in a process of Ray: a worker, opened at its first item."""
+
+    def __init__(self, open_worker: Callable[[], Callable[[Any], Any]]) -> None:
+        self._open = open_worker
+        self._work: Callable[[Any], Any] | None = None
+
+    def machine(self) -> str:
+        return this_machine()
+
+    def work(self, item: Any) -> Any:
+        if self._work is None:
+            self._work = self._open()
+        return self._work(item)
+
+
+class OpenActor:
+    """One actor with a device of its own, for work that comes as it comes; opened at its first.
+
+    Raises:
+        InputError: Ray is not installed, or no machine of the cluster has such a device.
+    """
+
+    def __init__(
+        self, open_worker: Callable[[], Callable[[Any], Any]], device: ActorDevice
+    ) -> None:
+        self._ray = ray_cluster(max(device.num_cpus, len(os.sched_getaffinity(0))))
+        _check_fit(self._ray, device)
+        kind = self._ray.remote(num_cpus=device.num_cpus, num_gpus=device.num_gpus)(_Actor)
+        self._actor = kind.remote(open_worker)
+
+    @property
+    def lost(self) -> type[Exception]:
+        """What is raised where the actor is gone, with its process or its machine."""
+        return self._ray.exceptions.RayActorError
+
+    def work(self, item: Any) -> Any:
+        """What can be awaited for what becomes of an item."""
+        return self._actor.work.remote(item)
+
+    def end(self) -> None:
+        """End its process at once."""
+        self._ray.kill(self._actor)
+
+
+def run_actors(
+    items: Sequence[I],
+    open_worker: Callable[[], Callable[[I], R]],
+    num_workers: int,
+    device: ActorDevice,
+    home: Callable[[I], str | None] = lambda item: None,
+) -> Iterator[R]:
+    """The results of all items, in any order, made by `num_workers` actors with a device each.
+
+    An actor calls `open_worker` once, on its own machine, and what that gives with one item after
+    another. An item whose actor is lost, with its process or its machine, is worked on again by
+    another one, so that each has one result. An actor takes items first whose `home` is its own
+    machine, or that have none.
+
+    Raises:
+        InputError: Ray is not installed, or no machine of the cluster has such a device.
+        MeasureError: an item cost several actors.
+    """
+    if not items:
+        return
+    num_workers = min(num_workers, len(items))
+    ray = ray_cluster(max(num_workers * device.num_cpus, len(os.sched_getaffinity(0))))
+    _check_fit(ray, device)
+    waiting = list(enumerate(items))
+    num_lost: Counter[int | None] = Counter()
+    with _Actors(ray, device, open_worker) as actors:
+        for _ in range(num_workers):
+            actors.start()
+        while actors.running:
+            actor, task, result = actors.next_done()
+            number = task[0] if task else None
+            if isinstance(result, ray.exceptions.RayActorError):
+                num_lost[number] += 1
+                if num_lost[number] == MAX_LOSSES:
+                    reason = str(result).strip().partition("\n")[0]
+                    text = f"{MAX_LOSSES} workers were lost, one after another, over the same item"
+                    raise MeasureError(f"{text}: {reason}") from result
+                waiting[:0] = [task] if task else []
+                actors.start()
+                continue
+            if task is None:
+                actors.machines[actor] = result
+                num_lost[None] = 0
+            if waiting:
+                ours = (None, actors.machines[actor])
+                chosen = next((each for each in waiting if home(each[1]) in ours), waiting[0])
+                waiting.remove(chosen)
+                actors.running[actor.work.remote(chosen[1])] = (actor, chosen)
+            else:
+                actors.end(actor)
+            if task is not None:
+                yield result
+
+
+def results_of(
+    items: Sequence[I],
+    open_worker: Callable[[], AbstractContextManager[Callable[[I], R]]],
+    num_actors: int | None,
+) -> Generator[R, None, None]:
+    """The results of items: of one after another in this process, each when it is asked for; or, in
+    any order, of so many actors with a processor each.
+
+    Raises:
+        InputError: actors are wanted, and Ray is not installed or has no machine for them.
+        MeasureError: an item cost several actors.
+    """
+    if num_actors is not None:
+        yield from run_actors(items, partial(_opened, open_worker), num_actors, ActorDevice())
+        return
+    with open_worker() as work:
+        yield from map(work, items)
+
+
+def _opened(
+    open_worker: Callable[[], AbstractContextManager[Callable[[Any], Any]]],
+) -> Callable[[Any], Any]:
+    """A worker that stays open until its process ends."""
+    stack = ExitStack()
+    work = stack.enter_context(open_worker())
+    _held.append(stack)
+    return work
+
+
+_held: list[ExitStack] = []
+"""What the workers of this process, which is an actor, hold open."""
+
+
+class _Actors:
+    """The actors of a run, which end with it, and what each is busy with: an item with its number,
+    or None while it starts.
+    """
+
+    def __init__(self, ray: Any, device: ActorDevice, open_worker: Callable[[], Any]) -> None:
+        self._ray = ray
+        kind = ray.remote(num_cpus=device.num_cpus, num_gpus=device.num_gpus)(_Actor)
+        opener = ray.put(open_worker)
+        self._make = lambda: kind.remote(opener)
+        self._actors: set[Any] = set()
+        self.running: dict[Any, tuple[Any, tuple[int, Any] | None]] = {}
+        self.machines: dict[Any, str] = {}
+
+    def __enter__(self) -> "_Actors":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for actor in list(self._actors):
+            self.end(actor)
+
+    def start(self) -> None:
+        actor = self._make()
+        self._actors.add(actor)
+        self.running[actor.machine.remote()] = (actor, None)
+
+    def end(self, actor: Any) -> None:
+        self._actors.discard(actor)
+        self._ray.kill(actor)
+
+    def next_done(self) -> tuple[Any, tuple[int, Any] | None, Any]:
+        """The first actor that is done, with what it was busy with, and the result; an error of Ray
+        where the actor is lost.
+        """
+        [ready], _ = self._ray.wait(list(self.running), num_returns=1)
+        actor, task = self.running.pop(ready)
+        try:
+            return actor, task, self._ray.get(ready)
+        except self._ray.exceptions.RayTaskError as failed:
+            raise failed.cause from None  # as it was raised there
+        except self._ray.exceptions.RayActorError as lost:
+            self.end(actor)
+            return actor, task, lost
+
+
+def _check_fit(ray: Any, device: ActorDevice) -> None:
+    """See to it that a machine of the cluster has such a device; an actor would wait for it."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    for node in nodes:
+        if node.get("CPU", 0) >= device.num_cpus and node.get("GPU", 0) >= device.num_gpus:
+            return
+    plural = "s" if device.num_cpus > 1 else ""
+    wanted = f"{device.num_cpus} processor{plural}" + (" and a GPU" if device.num_gpus else "")
+    raise InputError(
+        f"no machine of the Ray cluster has {wanted}; it has {len(nodes)} machines with at most "
+        f"{max((int(node.get('CPU', 0)) for node in nodes), default=0)} processors and "
+        f"{max((int(node.get('GPU', 0)) for node in nodes), default=0)} GPUs"
+    )

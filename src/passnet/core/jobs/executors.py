@@ -1,0 +1,138 @@
+"""Where work is done on many items: in workers on this machine, or on a Ray cluster."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from queue import SimpleQueue
+from typing import Any, Protocol, TypeVar
+
+from passnet.core.jobs.process import JobRunner
+from passnet.errors import InputError, boundary
+
+R = TypeVar("R")
+
+EXECUTORS = {"local": "run_local", "ray": "run_ray"}
+
+
+class Executor(Protocol):
+    """Works on named items, so many at a time, and gives each result as soon as it is there."""
+
+    def __call__(
+        self, names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
+    ) -> Iterator[R]:
+        """The results of `work` on every name, in any order, `num_workers` at a time.
+
+        `work` is called with what runs jobs in processes of their own, and with a name; it can be
+        pickled.
+        """
+        ...
+
+
+def executor(name: str) -> Executor:
+    """The executor of a name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in EXECUTORS:
+        raise InputError(f"no executor {name!r}; there are {', '.join(EXECUTORS)}")
+    return globals()[EXECUTORS[name]]
+
+
+def run_local(
+    names: Iterable[str], work: Callable[[JobRunner, str], R], num_workers: int
+) -> Iterator[R]:
+    """Work on this machine; each worker takes the next name when it is free."""
+    waiting = iter(names)
+    lock = threading.Lock()
+    finished: SimpleQueue[tuple[R | None, BaseException | None] | None] = SimpleQueue()
+    stopping = threading.Event()
+    runners = [JobRunner() for _ in range(num_workers)]
+
+    def serve(runner: JobRunner) -> None:
+        try:
+            while not stopping.is_set():
+                with lock:
+                    name = next(waiting, None)
+                if name is None:
+                    break
+                finished.put((work(runner, name), None))
+        except BaseException as cause:  # noqa: BLE001 (it is raised again where it is waited for)
+            finished.put((None, cause))
+        finally:
+            runner.close()
+            finished.put(None)
+
+    threads = [threading.Thread(target=serve, args=(each,), daemon=True) for each in runners]
+    for thread in threads:
+        thread.start()
+    try:
+        num_running = len(threads)
+        while num_running:
+            ended = finished.get()
+            if ended is None:
+                num_running -= 1
+            elif ended[1] is not None:
+                raise ended[1]
+            else:
+                yield ended[0]  # type: ignore[misc]
+    finally:
+        stopping.set()
+        for runner in runners:
+            runner.close()
+
+
+_runners: dict[int, JobRunner] = {}
+"""What runs jobs for a process of Ray, which works on many names one after another."""
+
+
+def _work_on_ray(work: Callable[[JobRunner, str], R], name: str) -> R:
+    return work(_runners.setdefault(os.getpid(), JobRunner()), name)
+
+
+def run_ray(
+    names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
+) -> Iterator[R]:
+    """Work on a Ray cluster: the one that is running, or one on this machine.
+
+    Every name is a task with a processor of its own, which starts the isolated process; a task
+    whose Ray worker dies is done again elsewhere.
+
+    Raises:
+        InputError: Ray is not installed, or broken.
+    """
+    ray = ray_cluster(num_workers)
+    task: Any = ray.remote(num_cpus=1, max_retries=3)(_work_on_ray)
+    shared = ray.put(work)
+    waiting = list(reversed(names))
+    running: list[Any] = []
+    while waiting or running:
+        while waiting and len(running) < 2 * num_workers:
+            running.append(task.remote(shared, waiting.pop()))
+        [ready], running = ray.wait(running, num_returns=1)
+        yield ray.get(ready)
+
+
+def ray_cluster(num_cpus: int) -> Any:
+    """The module `ray`, connected to the cluster that is running, or else to one that is started
+    here, with so many processors.
+
+    Raises:
+        InputError: Ray is not installed, or broken, or does not start.
+    """
+    if find_spec("ray") is None:
+        raise InputError("Ray is not installed; pip install 'passnet[ray]'")
+    with boundary(InputError, "Ray cannot be imported"):
+        import ray
+    quiet: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if not ray.is_initialized():
+        with boundary(InputError, "Ray does not start"):
+            try:
+                ray.init(address="auto", **quiet)
+            except ConnectionError:  # none is running
+                if "RAY_ADDRESS" in os.environ:
+                    raise
+                ray.init(num_cpus=num_cpus, include_dashboard=False, **quiet)
+    return ray

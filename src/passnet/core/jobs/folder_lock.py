@@ -1,0 +1,89 @@
+"""The lock on the folder of a run: one process at a time works in it."""
+
+import errno
+import fcntl
+import os
+import shlex
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from passnet.core.records.serialise import decode, encode
+from passnet.errors import InputError, naming
+
+LOCK_FILE = "run.lock"
+
+_WITHOUT_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What file systems answer that have no locks, as some that are mounted over a network."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockHolder:
+    """Who works in a folder: the process, its machine, when it began, and its command line."""
+
+    pid: int
+    host: str
+    since: str
+    command: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}, since {self.since}: `{self.command}`"
+
+
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Keep others out of a folder for the length of the block.
+
+    The kernel lets go of the lock when this process ends, however that happens; processes that it
+    starts do not hold it. On a file system without locks there is none.
+
+    Raises:
+        InputError: another process works in the folder; the text says which.
+        OSError: the lock cannot be written there.
+    """
+    path = folder / LOCK_FILE
+    descriptor = _locked(path)
+    try:
+        with naming(path):
+            os.pwrite(descriptor, encode(_this_process()), 0)
+        yield
+    finally:
+        with suppress(OSError):  # the folder may be gone
+            path.unlink()
+        os.close(descriptor)
+
+
+def _this_process() -> LockHolder:
+    now = datetime.now().astimezone().isoformat(" ", "seconds")
+    return LockHolder(os.getpid(), socket.gethostname(), now, shlex.join(sys.argv))
+
+
+def _locked(path: Path) -> int:
+    """The descriptor of the lock file, which is locked where the file system can."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as cause:
+            with os.fdopen(descriptor, "rb") as stream:
+                raise InputError(_complaint(path.parent, stream.read())) from cause
+        except OSError as cause:
+            if cause.errno not in _WITHOUT_LOCKS:
+                os.close(descriptor)
+                raise
+        with suppress(FileNotFoundError):  # whoever held it may have removed it meanwhile
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                os.truncate(descriptor, 0)  # by one that was killed
+                return descriptor
+        os.close(descriptor)
+
+
+def _complaint(folder: Path, content: bytes) -> str:
+    holder = "another process"
+    with suppress(InputError):  # it may be about to write who it is
+        holder = str(decode(content, LockHolder))
+    return f"{folder}: in use by {holder}; wait until it ends, or choose another folder"

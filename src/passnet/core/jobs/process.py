@@ -1,0 +1,294 @@
+"""Work that may crash, hang or eat all memory: each job in a child of a warm parent process.
+
+The parent, `python -m passnet.core.jobs.process PREPARE ARGUMENT`, imports what jobs need. It reads
+jobs from its standard input, a JSON line each, forks a child for each, and answers on its standard
+output, one line a job, when the child has ended. A job leaves what comes of it in a folder.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from passnet.core.jobs.lifetime import end_with_parent
+from passnet.core.jobs.python import python_command, python_environment
+from passnet.core.records.serialise import decode, encode
+from passnet.errors import WorkerError
+
+R = TypeVar("R")
+
+LOG_FILE = "log.txt"
+RECORD_FILE = "record.json"
+ROWS_FILE = "rows.parquet"
+MAX_REASON_CHARACTERS = 200
+MAX_LOG_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class JobLimits:
+    """What a job may use: wall time in seconds, memory in MiB."""
+
+    seconds: float = 180.0
+    memory_mib: int = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A call of `function` with `payload` and the path of a folder, in which it leaves its record
+    as `RECORD_FILE` and its rows, if any, as `ROWS_FILE`.
+
+    `prepare` is called with `argument` by a parent before its first job; a parent that was prepared
+    in another way is not used. Functions are named "module:name".
+    """
+
+    function: str
+    payload: str
+    limits: JobLimits
+    prepare: str
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """How a job's process ended: by an exit status or a signal, and what it used."""
+
+    status: int | None
+    signal: int | None
+    timed_out: bool
+    wall_s: float
+    peak_mib: float
+
+
+@dataclass(frozen=True)
+class JobOutcome(Generic[R]):
+    """What came of a job: its record, and rows as a Parquet file, None without any."""
+
+    record: R
+    rows: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """How a job ended, and the bytes of what it left: a record, rows, and what it printed."""
+
+    job: Job
+    end: JobEnd
+    record: bytes | None
+    rows: bytes | None
+    log: str
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the job returned."""
+        return self.end.status == 0
+
+    @property
+    def failure(self) -> str:
+        """Why the job did not return, in words."""
+        if self.end.timed_out:
+            return f"not done in {self.job.limits.seconds:g} s"
+        ending = f"signal {self.end.signal}" if self.end.signal else f"status {self.end.status}"
+        return self.log[-MAX_REASON_CHARACTERS:] or f"ended by {ending}"
+
+    def outcome(self, kind: type[R]) -> JobOutcome[R] | None:
+        """The record of type `kind` that it left, with its rows; None where it left none."""
+        if not self.is_done or self.record is None:
+            return None
+        return JobOutcome(decode(self.record, kind, RECORD_FILE), self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What the parent is told of a job."""
+
+    function: str
+    payload: str
+    folder: str
+    limits: JobLimits
+
+
+class JobRunner:
+    """Runs jobs in processes of their own, one at a time.
+
+    Their parent stays until a job needs one that is prepared in another way.
+    """
+
+    def __init__(self) -> None:
+        self._parent: subprocess.Popen[bytes] | None = None
+        self._prepared = ("", "")
+
+    def __enter__(self) -> JobRunner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the parent; it may be called from another thread than the one that runs jobs."""
+        parent, self._parent = self._parent, None
+        if parent is not None:
+            parent.kill()
+            parent.wait()
+            for stream in (parent.stdin, parent.stdout):
+                if stream is not None:
+                    with suppress(OSError):  # an order that it has not read
+                        stream.close()
+
+    def run(self, job: Job) -> JobResult:
+        """Run one job; what goes wrong in it is in the result.
+
+        Raises:
+            WorkerError: our own machinery failed, twice; or what the job leaves cannot be written.
+        """
+        with tempfile.TemporaryDirectory(prefix="passnet-job-") as name:
+            order = _Order(job.function, job.payload, name, job.limits)
+            end = self._ask(order, job) or self._ask(order, job)
+            if end is None:
+                raise WorkerError(
+                    f"the parent of {job.prepare} {job.argument} ends before its job has begun"
+                )
+            folder = Path(name)
+            if end.status == os.EX_IOERR:
+                raise WorkerError(
+                    f"{folder.parent}: a job cannot write its results there; make room, or set "
+                    "TMPDIR to another folder"
+                )
+            record, rows = (_content(folder / file) for file in (RECORD_FILE, ROWS_FILE))
+            log = (_content(folder / LOG_FILE) or b"")[-MAX_LOG_BYTES:]
+            return JobResult(job, end, record, rows, log.decode(errors="replace").strip())
+
+    def _ask(self, order: _Order, job: Job) -> JobEnd | None:
+        """Let the parent work on a job; None where the parent ends over it."""
+        parent = self._ready(job)
+        assert parent.stdin is not None and parent.stdout is not None, "both are pipes"
+        try:
+            parent.stdin.write(encode(order) + b"\n")
+            parent.stdin.flush()
+            line = parent.stdout.readline()
+        except OSError:
+            line = b""
+        if not line.endswith(b"\n"):
+            self.close()
+            return None
+        return decode(line, JobEnd)
+
+    def _ready(self, job: Job) -> subprocess.Popen[bytes]:
+        preparation = (job.prepare, job.argument)
+        if self._parent is not None and (
+            preparation != self._prepared or self._parent.poll() is not None
+        ):
+            self.close()
+        if self._parent is None:
+            self._parent = subprocess.Popen(
+                python_command("-m", "passnet.core.jobs.process", *preparation),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={
+                    **python_environment(),
+                    "OMP_NUM_THREADS": "1",
+                    "TOKENIZERS_PARALLELISM": "false",
+                },
+            )
+            self._prepared = preparation
+        return self._parent
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def main() -> None:
+    """Serve jobs until the input ends, or whoever wants them does, be it in mid-preparation."""
+    end_with_parent()
+    hangup = select.poll()
+    hangup.register(0, 0)
+    if hangup.poll(0):  # it ended before the line above
+        return
+    orders, answers = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(2, 1)  # what libraries print is no answer
+    _function(sys.argv[1])(sys.argv[2])
+    while line := orders.readline():
+        end = _fork(decode(line, _Order), orders.fileno(), answers.fileno())
+        if end is None:
+            return
+        answers.write(encode(end) + b"\n")
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _fork(order: _Order, orders: int, answers: int) -> JobEnd | None:
+    """Let a child work on a job; None if whoever wants it is gone meanwhile."""
+    start = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            end_with_parent()
+            os.setsid()
+            for fd in (orders, answers):
+                os.close(fd)
+            _work(order)
+            status = 0
+        except OSError as cause:
+            if str(cause.filename).startswith(order.folder):
+                status = os.EX_IOERR
+            traceback.print_exc()
+        except BaseException:  # noqa: BLE001 (the child's top: what it says is in its log)
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(status)
+    handle = os.pidfd_open(pid)
+    ready, _, _ = select.select([handle, orders], [], [], order.limits.seconds)
+    os.close(handle)
+    if handle not in ready:
+        _kill(pid)
+    _, status, usage = os.wait4(pid, 0)
+    _kill(pid)  # what it left behind
+    if orders in ready:  # the next job comes after the answer: this is the end of the input
+        return None
+    by_signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
+    wall_s = time.monotonic() - start
+    return JobEnd(code, by_signal, not ready, wall_s, usage.ru_maxrss / 1024)
+
+
+def _kill(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _work(order: _Order) -> None:
+    folder = Path(order.folder)
+    log = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    memory = order.limits.memory_mib * 2**20
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _function(order.function)(order.payload, folder)
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,329 @@
+"""Dataclasses as rows of Parquet files, and sets of such files with their checksums.
+
+A file is the same, byte for byte, for the same rows and the same version of pyarrow. Each is
+replaced whole or not at all. What is read may come from anyone: it is refused before it is unpacked
+if it would be too large.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from functools import cached_property
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from passnet.core.records.parquet_pages import unpacked_bytes
+from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode
+from passnet.errors import InputError, boundary, naming
+
+T = TypeVar("T")
+
+VERSION_KEY = b"passnet_schema_version"
+SHARD_TEXT_BYTES = 256 * 2**20
+"""Text after which a new shard is begun; it shrinks to about a tenth."""
+
+ROWS_AT_ONCE = 256
+ROW_GROUP_ROWS = 32_768
+"""Rows that readers take as one piece of work: fewer are slower to scan, more leave cores idle."""
+
+MAX_BATCH_BYTES = 2**30
+"""Most text of `ROWS_AT_ONCE` rows; what many of them share stands once in a file."""
+
+_PLAIN: dict[Any, pa.DataType] = {
+    str: pa.string(),
+    str | None: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    tuple[str, ...]: pa.list_(pa.string()),
+}
+"""Types of fields that are columns of their own kind. All others are stored as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One file of a set: its name, rows, and SHA-256."""
+
+    file: str
+    num_rows: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """The largest file that is read; a shard of captured graphs unpacks to 0.3 GB.
+
+    `unpacked_bytes` limits the pages, with their values, and the text of all rows, in which a text
+    that many rows share counts for each of them. So does `ratio`, of that to the size of a file,
+    beyond `ratio_free_bytes`, which a shard of ours may have however small it packs; the captured
+    graphs that ship with passnet, which repeat each other, unpack to 32 times their size.
+    """
+
+    file_bytes: int = 2 * 2**30
+    unpacked_bytes: int = 8 * 2**30
+    ratio: int = 256
+    ratio_free_bytes: int = 2 * SHARD_TEXT_BYTES
+
+    def most_unpacked(self, file_bytes: int) -> int:
+        """The most bytes that a file of this size may unpack to."""
+        return min(self.unpacked_bytes, max(self.ratio_free_bytes, self.ratio * file_bytes))
+
+
+@dataclass(frozen=True)
+class Format(Generic[T]):
+    """How rows of one dataclass are stored.
+
+    Args:
+        kind: the dataclass.
+        rows_name: its rows in words, for errors: "captured graphs".
+        hashes: fields that hold hashes. These neither repeat nor shrink; they are packed so that
+            they are quick to read.
+        limits: files beyond these are refused.
+    """
+
+    kind: type[T]
+    rows_name: str
+    hashes: tuple[str, ...] = ()
+    limits: FileLimits = FileLimits()
+
+    @cached_property
+    def _types(self) -> dict[str, Any]:
+        hints = get_type_hints(self.kind)
+        return {field.name: hints[field.name] for field in fields(self.kind)}  # type: ignore[arg-type]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns, with the version of the schema beside them."""
+        columns = [(name, _PLAIN.get(kind, pa.string())) for name, kind in self._types.items()]
+        return pa.schema(columns, {VERSION_KEY: str(SCHEMA_VERSION).encode()})
+
+    def write(self, path: Path, rows: Iterable[T]) -> None:
+        """Store rows in one file."""
+        values = [
+            {name: _to_column(getattr(row, name), kind) for name, kind in self._types.items()}
+            for row in rows
+        ]
+        self.write_table(path, pa.Table.from_pylist(values, self.schema))
+
+    def write_table(self, path: Path, table: pa.Table) -> None:
+        """Store a table with the columns of `schema` in one file."""
+        names = _leaf_names(self.schema)
+        partial = path.with_suffix(path.suffix + ".partial")
+        try:
+            with naming(path):
+                pq.write_table(
+                    table.cast(self.schema),
+                    partial,
+                    row_group_size=ROW_GROUP_ROWS,
+                    compression="zstd",
+                    compression_level={name: 1 if name in self.hashes else 9 for name in names},
+                    use_dictionary=[name for name in names if name not in self.hashes],
+                )
+                partial.replace(path)
+        finally:
+            with suppress(OSError):  # it is there only where it did not become the file
+                partial.unlink()
+
+    def read(self, path: Path) -> Iterator[T]:
+        """The rows of a file.
+
+        Raises:
+            InputError: it is no file of such rows, one of another version, damaged or too large.
+        """
+        self.check(path)
+        for batch in self._batches(path):
+            for values in batch:
+                yield self._row(values, str(path))
+
+    def _batches(self, path: Path) -> Iterator[list[dict[str, Any]]]:
+        """The values of some rows at a time, refused before they would be too large in memory."""
+        num_bytes = 0
+        with (
+            boundary(InputError, f"{path}: damaged"),
+            pq.ParquetFile(path, read_dictionary=_leaf_names(self.schema)) as file,
+        ):
+            for group in range(file.num_row_groups):
+                # One at a time: lists of two row groups have no dictionary in common.
+                for batch in file.iter_batches(ROWS_AT_ONCE, [group], use_threads=False):
+                    batch_bytes = _text_bytes(batch)
+                    num_bytes += batch_bytes
+                    self._check_unpacked(num_bytes, path)
+                    if batch_bytes > MAX_BATCH_BYTES:
+                        raise InputError(
+                            f"{path}: {len(batch)} rows have {batch_bytes} bytes, more than "
+                            f"{MAX_BATCH_BYTES}"
+                        )
+                    yield batch.cast(self.schema).to_pylist()
+
+    def _check_unpacked(self, num_bytes: int, path: Path) -> None:
+        file_bytes = path.stat().st_size
+        most = self.limits.most_unpacked(file_bytes)
+        if num_bytes > most:
+            raise InputError(
+                f"{path}: unpacks to {num_bytes} bytes, more than {most} for a file of {file_bytes}"
+            )
+
+    def rows(self, table: pa.Table, where: str) -> Iterator[T]:
+        """The rows that a table with the columns of `schema`, in any order, holds.
+
+        Raises:
+            InputError: a value is missing, or none that its field can have; it names `where`.
+        """
+        for batch in table.to_batches(ROWS_AT_ONCE):
+            for values in batch.to_pylist():
+                yield self._row(values, where)
+
+    def check(self, path: Path) -> int:
+        """The number of rows of a file, which is checked but for what its rows hold.
+
+        Raises:
+            InputError: it is no file of such rows, one of another version, or too large.
+        """
+        with boundary(InputError, f"{path}: not a Parquet file of {self.rows_name}"):
+            if path.stat().st_size > self.limits.file_bytes:
+                raise InputError(f"{path}: larger than {self.limits.file_bytes} bytes, not read")
+            meta = pq.read_metadata(path)
+            schema = meta.schema.to_arrow_schema()
+        version = (schema.metadata or {}).get(VERSION_KEY, b"")
+        if version != str(SCHEMA_VERSION).encode():
+            shown = version.decode(errors="replace")[:20] or "missing"
+            raise InputError(
+                f"{path}: schema version {shown}, this passnet reads {SCHEMA_VERSION}; "
+                "make it again or install the matching passnet"
+            )
+        if not schema.equals(self.schema):
+            raise InputError(f"{path}: not the columns of {self.rows_name}")
+        with boundary(InputError, f"{path}: damaged"):
+            self._check_unpacked(_page_bytes(path, meta), path)
+        return meta.num_rows
+
+    def _row(self, values: dict[str, Any], where: str) -> T:
+        columns = {
+            name: _from_column(values[name], kind, f"{where}: {name}")
+            for name, kind in self._types.items()
+        }
+        return self.kind(**columns)
+
+
+def _leaf_names(schema: pa.Schema) -> list[str]:
+    """The columns as Parquet names them: those of lists by what is in them."""
+    is_list = pa.types.is_list
+    return [field.name + ".list.element" * is_list(field.type) for field in schema]
+
+
+def _page_bytes(path: Path, meta: pq.FileMetaData) -> int:
+    with path.open("rb") as stream, mmap(stream.fileno(), 0, access=ACCESS_READ) as data:
+        groups = [meta.row_group(index) for index in range(meta.num_row_groups)]
+        return sum(
+            unpacked_bytes(data, group.column(index))
+            for group in groups
+            for index in range(group.num_columns)
+        )
+
+
+def _text_bytes(batch: pa.RecordBatch) -> int:
+    """What the texts of a batch take as texts of their own."""
+    num_bytes = 0
+    for column in batch.columns:
+        texts = column.flatten() if pa.types.is_list(column.type) else column
+        if pa.types.is_dictionary(texts.type) and len(texts):
+            lengths = pc.call_function("binary_length", [texts.dictionary]).cast(pa.int64())
+            num_bytes += pc.call_function("sum", [lengths.take(texts.indices)]).as_py() or 0
+    return num_bytes
+
+
+def _to_column(value: Any, kind: Any) -> Any:
+    if get_origin(kind) is Literal or kind in _PLAIN:
+        return list(value) if isinstance(value, tuple) else value
+    return encode(value).decode()
+
+
+def _from_column(value: Any, kind: Any, where: str) -> Any:
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise InputError(f"{where} is {value!r}, and not one of {', '.join(get_args(kind))}")
+        return value
+    if value is None and kind != str | None:
+        raise InputError(f"{where} is missing")
+    if isinstance(value, list):
+        if None in value:
+            raise InputError(f"{where} has a part that is missing")
+        return tuple(value)
+    return value if kind in _PLAIN else decode(value, kind, where)
+
+
+def write_shards(
+    out: Path, name: str, rows: Sequence[T], row_format: Format[T], size: Callable[[T], int]
+) -> tuple[Shard, ...]:
+    """Write rows as `name-000.parquet` and on in the folder `out`, in their order.
+
+    What was there of these files is replaced. `size` gives the bytes of text of a row.
+    """
+    shards = []
+    for number, part in enumerate(split_rows(rows, size)):
+        file = out / f"{name}-{number:03}.parquet"
+        row_format.write(file, part)
+        shards.append(Shard(file.name, len(part), _digest(file)))
+    for stale in set(out.glob(f"{name}-*.parquet")) - {out / shard.file for shard in shards}:
+        stale.unlink()
+    return tuple(shards)
+
+
+def check_shards(folder: Path, shards: Sequence[Shard], manifest: str) -> list[Path]:
+    """The files of a set.
+
+    Raises:
+        InputError: one is missing, or not the one that the manifest describes.
+    """
+    files = []
+    for shard in shards:
+        file = shard_path(folder, shard, manifest)
+        if _digest(file) != shard.sha256:
+            raise InputError(f"{file}: not the file that {manifest} describes; make it again")
+        files.append(file)
+    return files
+
+
+def shard_path(folder: Path, shard: Shard, manifest: str) -> Path:
+    """The file of a shard, which lies in the folder of its manifest.
+
+    Raises:
+        InputError: it is missing, or the manifest, or a link, points elsewhere.
+    """
+    file = folder / shard.file
+    if not shard.file.isprintable() or file.name != shard.file or shard.file == "..":
+        raise InputError(
+            f"{folder / manifest}: names {shard.file!r}, which is no name of a file beside it"
+        )
+    if not file.is_file():
+        raise InputError(f"{file}: missing, though {manifest} names it")
+    if file.resolve().parent != folder.resolve():
+        raise InputError(f"{file}: a link to outside of its folder, not read; copy the file there")
+    return file
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def split_rows(rows: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Rows in their order, cut where a shard has enough text; one empty part without any.
+
+    `size` gives the bytes of text of a row.
+    """
+    part: list[T] = []
+    num_bytes = 0
+    for row in rows:
+        part.append(row)
+        num_bytes += size(row)
+        if num_bytes > SHARD_TEXT_BYTES:
+            yield part
+            part, num_bytes = [], 0
+    if part or not rows:
+        yield part

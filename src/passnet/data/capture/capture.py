@@ -1,0 +1,155 @@
+"""Capture of a net: Dynamo traces it, and every graph it finds becomes a `Graph`."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch.fx
+import torch.nn.attention
+
+from passnet.data.capture.trace import Segment, Trace
+from passnet.errors import CaptureError
+from passnet.graph.fx.from_fx import program_from_fx
+from passnet.graph.fx.from_tensor import Sampler, is_fake, spec_from_tensor
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.values.fake import SYMBOL_ANNOTATION
+
+
+@dataclass(frozen=True)
+class CapturedGraph:
+    """A graph with the values of its arguments at capture, in the order of its parameters."""
+
+    graph: Graph
+    values: tuple[Any, ...]
+
+
+def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]:
+    """The graphs of a net, as torch.compile sees them.
+
+    The net is traced through `torch.compile` by a backend that only records, so it runs once,
+    without gradients. Parameters and buffers become arguments. A net with graph breaks gives
+    several graphs, in the order in which they ran.
+
+    Args:
+        net: a module (put it into the mode you mean: `net.eval()`) or a function of tensors.
+        inputs: what to call it with, by position.
+        **kwargs: what to call it with, by name.
+
+    Raises:
+        CaptureError: the net fails on these inputs, or nothing of it could be traced.
+
+    Examples:
+        >>> import torch
+        >>> [graph] = capture(torch.nn.Linear(4, 2), torch.ones(1, 4))
+        >>> [op.target for op in graph.program.ops]
+        ['torch._C._nn.linear']
+    """
+    return [captured.graph for captured in capture_values(net, *inputs, **kwargs)]
+
+
+def capture_values(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[CapturedGraph]:
+    """The same as `capture`, with the values that the arguments of each graph had."""
+    return trace_graphs(net, inputs, kwargs)
+
+
+def trace_graphs(
+    net: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    sample: Sampler | None = None,
+) -> list[CapturedGraph]:
+    """The graphs of a net; `sample` gives some values of a tensor that has none of its own."""
+    graphs: list[CapturedGraph] = []
+
+    def keep(segment: Segment) -> None:
+        graphs.append(module_graph(segment.module, segment.arguments, sample))
+
+    try:
+        Trace(net, keep).run(args, kwargs)
+    finally:
+        torch._dynamo.reset()
+    return graphs
+
+
+def module_graph(
+    module: torch.fx.GraphModule, arguments: list[Any], sample: Sampler | None = None
+) -> CapturedGraph:
+    """A traced module, which stays as it is, as a graph with what its arguments are.
+
+    `sample` gives some values of a tensor that has none of its own.
+
+    Raises:
+        CaptureError: the module holds what a `Graph` cannot.
+    """
+    graph = copy.deepcopy(module.graph)
+    _drop_switches(graph)
+    values = _lift_attributes(graph, module, list(arguments))
+    program = program_from_fx(graph)
+    params = list(program.params)
+    specs = []
+    for index, (param, value) in enumerate(zip(params, values, strict=True)):
+        if isinstance(value, torch.Tensor):
+            specs.append(spec_from_tensor(param.name, value, sample))
+            if is_fake(value):
+                is_parameter = isinstance(value, torch.nn.Parameter)
+                kind = "torch.nn.parameter.Parameter" if is_parameter else "torch.Tensor"
+                params[index] = type(param)(param.name, kind)
+        elif isinstance(value, (int, torch.SymInt)):
+            params[index] = type(param)(param.name, SYMBOL_ANNOTATION)
+            specs.append(TensorSpec(param.name, (), "int64", data=(int(value),)))
+        else:
+            raise CaptureError(f"argument {param.name} is a {type(value).__name__}, not a tensor")
+    program = type(program)(tuple(params), program.body, program.outputs)
+    return CapturedGraph(Graph(program, tuple(specs)), tuple(values))
+
+
+_SWITCHES = {torch.nn.attention._sdpa_kernel, torch._C._functorch.set_inplace_requires_grad_allowed}
+"""Calls that say which kernels an op may take, or what a trace allows, and change no result."""
+
+
+def _drop_switches(graph: torch.fx.Graph) -> None:
+    """Leave out calls that say how something is computed, and not what."""
+    for node in [node for node in graph.nodes if node.target in _SWITCHES]:
+        graph.erase_node(node)
+    named: Any = torch.nn.attention._backend_from_string
+    for node in [node for node in graph.nodes if node.target is named and not node.users]:
+        graph.erase_node(node)
+
+
+def held_tensors(module: torch.fx.GraphModule) -> list[torch.Tensor]:
+    """The tensors that a graph holds itself, in the order in which they become arguments."""
+    return list(_held(module).values())
+
+
+def _held(module: torch.fx.GraphModule) -> dict[str, torch.Tensor]:
+    names = [str(node.target) for node in module.graph.nodes if node.op == "get_attr"]
+    held: dict[str, torch.Tensor] = {}
+    for name in dict.fromkeys(names):
+        tensor: Any = attrgetter(name)(module)
+        if not isinstance(tensor, torch.Tensor):
+            raise CaptureError(f"the graph holds a {type(tensor).__name__} as {name}")
+        held[name] = tensor
+    return held
+
+
+def _lift_attributes(
+    graph: torch.fx.Graph, module: torch.fx.GraphModule, values: list[Any]
+) -> list[Any]:
+    """Make the tensors that `module` holds for the graph arguments of it; all values in order."""
+    first_op = next(node for node in graph.nodes if node.op not in ("placeholder", "get_attr"))
+    held = _held(module)
+    lifted = {}
+    for name in held:
+        with graph.inserting_before(first_op):
+            lifted[name] = graph.placeholder(name.replace(".", "_"))
+    for node in [node for node in graph.nodes if node.op == "get_attr"]:
+        node.replace_all_uses_with(lifted[str(node.target)])
+        graph.erase_node(node)
+    values = [*values, *held.values()]
+    num_params = sum(node.op == "placeholder" for node in graph.nodes)
+    assert len(values) == num_params, "one value for each argument"
+    return values

@@ -1,0 +1,85 @@
+"""One entry of the catalog, captured in a process of its own."""
+
+import gc
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobOutcome, JobResult, JobRunner
+from passnet.core.records.serialise import decode, encode, write_json
+from passnet.data.capture.catalog import is_file
+from passnet.data.capture.record import CaptureFailure, CaptureSettings, NetRecord
+
+MAX_LOG_CHARACTERS = 400
+OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRequest:
+    """What a task is told: the entry, and how to capture it."""
+
+    entry: str
+    settings: CaptureSettings
+
+
+def capture_isolated(
+    worker: JobRunner, entry: str, settings: CaptureSettings
+) -> JobOutcome[NetRecord]:
+    """Capture one entry in a process of its own. What goes wrong with it is in its record.
+
+    The parent of that process has the entry's library imported.
+
+    Raises:
+        WorkerError: our own machinery failed.
+    """
+    job = Job(
+        "passnet.data.capture.capture_job:capture_to",
+        encode(CaptureRequest(entry, settings)).decode(),
+        settings.limits,
+        "passnet.data.capture.entry_capture:preload_library",
+        entry if is_file(entry) else entry.split("/", 1)[0],
+    )
+    digest = file_hash(entry)
+    result = worker.run(job)
+    used: dict[str, Any] = {
+        "wall_s": result.end.wall_s,
+        "peak_mib": result.end.peak_mib,
+        "file_hash": digest,
+    }
+    outcome = result.outcome(NetRecord)
+    if outcome is None:
+        return JobOutcome(NetRecord(entry, "failed", *_failure(result), **used))
+    return JobOutcome(replace(outcome.record, **used), outcome.rows)
+
+
+def file_hash(entry: str) -> str | None:
+    """The SHA-256 of the file of a net of one's own; None for one of the catalog."""
+    if not is_file(entry):
+        return None
+    return hashlib.sha256(Path(entry.rpartition(":")[0]).read_bytes()).hexdigest()
+
+
+def capture_to(payload: str, folder: Path) -> None:
+    """What runs in the process: capture, and leave record and graphs in a folder."""
+    from passnet.data.capture.entry_capture import capture_entry
+    from passnet.data.capture.store import GRAPHS
+
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # the process is short
+    request = decode(payload, CaptureRequest)
+    result = capture_entry(request.entry, request.settings)
+    if result.rows:
+        GRAPHS.write(folder / ROWS_FILE, result.rows)
+    write_json(folder / RECORD_FILE, result.record)
+
+
+def _failure(result: JobResult) -> tuple[CaptureFailure, str]:
+    """Why a net was not captured: the cause, and its text."""
+    end, limits = result.end, result.job.limits
+    if end.timed_out:
+        return "timeout", result.failure
+    if end.peak_mib > 0.9 * limits.memory_mib or "memory" in result.log[-2000:].lower():
+        return "out_of_memory", f"more than {limits.memory_mib} MiB"
+    ending = f"signal {end.signal}" if end.signal else f"exit status {end.status}"
+    return "crash", f"its process ended with {ending}: {result.log[-MAX_LOG_CHARACTERS:]}"

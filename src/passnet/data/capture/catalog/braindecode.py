@@ -1,0 +1,49 @@
+"""braindecode: nets that decode EEG, and the electrical activity of muscles."""
+
+import contextlib
+import io
+from typing import Any
+
+from passnet.data.capture.net import Net, floats
+from passnet.data.capture.torchaudio_library import import_with_torchaudio
+
+ADDS = (
+    "decoders of EEG and of muscles: convolutions over time and over electrodes, banks of filters, "
+    "powers and covariances of bands, attention over channels"
+)
+PACKAGES = ("braindecode",)
+
+BATCH = 8
+TASKS = {
+    "USleep": "sleep-staging", "AttnSleep": "sleep-staging", "DeepSleepNet": "sleep-staging",
+    "SleepStagerBlanco2020": "sleep-staging", "SleepStagerChambon2018": "sleep-staging",
+    "SignalJEPA": "feature-extraction", "MetaNeuromotorHand": "typing-from-muscles",
+    "EMG2QwertyNet": "typing-from-muscles", "VEMG2Pose": "pose-from-muscles",
+    "NeuroPose": "pose-from-muscles", "SensingDynamics": "pose-from-muscles",
+}  # fmt: skip
+"""What nets are for that do not classify EEG."""
+
+
+def _signals() -> Any:
+    """The module that says what each net wants to know of its signals."""
+    return import_with_torchaudio("braindecode.models.util")
+
+
+def names() -> list[str]:
+    """All nets of the library, but for those that only put electrodes in another order."""
+    required = _signals().models_mandatory_parameters
+    return [name for name, _, _ in required if not name.startswith("Interpolated")]
+
+
+def build(name: str) -> Net:
+    """A net with the library's sizes, on windows as long, and of as many channels, as it asks."""
+    util = _signals()
+    rows = {row: (asked, own) for row, asked, own in util.models_mandatory_parameters}
+    asked, own = rows[name]
+    signal = util._get_signal_params(own)
+    settings = {key: signal[key] for key in asked}
+    with contextlib.redirect_stdout(io.StringIO()):
+        net = util._get_model_class(name)(**settings)
+    axes = ("batch", "channel", "time")
+    x = floats(BATCH, int(signal["n_chans"]), int(signal["n_times"]), axes=axes)
+    return Net(net.eval(), (x,), domain="other", task=TASKS.get(name, "eeg-classification"))

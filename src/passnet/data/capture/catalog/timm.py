@@ -1,0 +1,28 @@
+"""timm: image encoders and classifiers of every family, each architecture once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from passnet.data.capture.net import Net, image
+from passnet.data.capture.torchvision_ops import import_with_torchvision
+
+ADDS = "convolutional and transformer image nets of some 1,300 architectures"
+PACKAGES = ("timm", "torchvision")
+
+
+def names() -> list[str]:
+    """All architectures; tags of pretrained weights share them."""
+    return import_with_torchvision("timm").list_models()
+
+
+def build(name: str) -> Net:
+    """A classifier on one image of the size that its configuration asks for."""
+    return net_of(import_with_torchvision("timm").create_model(name, pretrained=False).eval())
+
+
+def net_of(
+    net: Any, input_size: Sequence[int] | None = None, task: str = "image-classification"
+) -> Net:
+    """A net on one image of (channels, height, width), by default those of its configuration."""
+    input_size = input_size or net.pretrained_cfg.get("input_size", (3, 224, 224))
+    return Net(net, (image(1, *input_size),), domain="cv", task=task)

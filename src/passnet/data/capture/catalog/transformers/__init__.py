@@ -1,0 +1,153 @@
+"""transformers: every net class that the library exports, base nets and task heads alike.
+
+    inputs, arguments, input_factories  inputs by the names of a net's arguments
+    families                            families that need other inputs
+    config_view, config_defaults        a net's configuration, and defaults that it lacks
+    reduced_configs                     configurations with few layers
+
+Nets have their default configuration, but for a few layers in each stack.
+"""
+
+import functools
+import importlib
+import inspect
+import re
+import sys
+from typing import Any
+
+from passnet.data.capture.catalog.transformers import reduced_configs
+from passnet.data.capture.catalog.transformers.config_defaults import WHOLE, required_settings
+from passnet.data.capture.catalog.transformers.inputs import inputs, omitted_inputs
+from passnet.data.capture.net import Domain, Net
+from passnet.data.capture.torchvision_ops import import_torchvision
+
+ADDS = "language, vision, speech and multimodal nets, each with all its task heads"
+PACKAGES = ("transformers", "torchvision")
+
+_NETS = re.compile(
+    r"(Model|For[A-Z]\w*|Backbone|Encoder|Decoder|WithProjection|Reader|VisionTransformer|VQVAE"
+    r"|HifiGan|WithLMHead|SVTR|SLAHead|LMHeadModel|Code2Wav)$"
+)
+_NOT_NETS = re.compile(
+    r"^Auto|Pre[Tt]rained|Processor|^DataCollator|^Bayesian|PermuteForRope|ResamplerModel$"
+    r"|^Lxmert.*Encoder$|^BarkModel$|^(Chameleon|Emu3)VQVAE$|^SeamlessM4THifiGan$"
+    r"|^(Sam2|Sam3\w*|EdgeTam)VideoModel$"
+)
+
+
+@functools.cache
+def import_transformers() -> Any:
+    """The package, imported so that its nets can be imported beside a CPU build of torch.
+
+    A torchaudio that does not load is not to be seen by it: nets do without.
+
+    Raises:
+        ImportError: transformers is not installed.
+    """
+    import_torchvision()
+    try:
+        importlib.import_module("torchaudio")
+    except ImportError:
+        pass
+    except OSError:
+        sys.modules["torchaudio"] = None  # type: ignore[assignment]
+    import transformers
+    from transformers.utils import is_torchaudio_available, logging
+
+    is_torchaudio_available()  # it remembers
+    if sys.modules.get("torchaudio", sys) is None:
+        del sys.modules["torchaudio"]
+    logging.set_verbosity_error()
+    return transformers
+
+
+def names() -> list[str]:
+    """All classes of nets, as the package exports them."""
+    exported = dir(import_transformers())
+    return sorted(name for name in exported if _NETS.search(name) and not _NOT_NETS.search(name))
+
+
+def build(name: str) -> Net:
+    """The net of a class in its default configuration, with a few layers in each stack.
+
+    Raises:
+        ValueError: the class has no default configuration, or takes what is not known here.
+    """
+    net_class = getattr(import_transformers(), name)
+    if name in _COMPOSED:
+        return net_of(net_class, composed_config(name))
+    settings = required_settings(name, net_class.config_class)
+    config, changes = net_class.config_class(**settings), ()
+    if config.model_type not in WHOLE:
+        config, changes = reduced_configs.reduce_layers(config)
+    changes += tuple(f"{key} = {value}" for key, value in settings.items())
+    return net_of(net_class, config, changes + reduced_configs.match_widths(config))
+
+
+def net_of(net_class: Any, config: Any, changes: tuple[str, ...] = ()) -> Net:
+    """A net of this class and configuration, with inputs."""
+    if getattr(config, "_experts_implementation", None) is None:
+        config._experts_implementation = "batched_mm"  # others loop over values, or are no torch op
+    net = net_class(config).eval()
+    domain, task = domain_and_task(net_class.__name__, net)
+    arguments = inputs(net, config)
+    changes += tuple(f"called without {name}" for name in omitted_inputs(net, arguments))
+    return Net(net, kwargs=arguments, domain=domain, task=task, changes=changes)
+
+
+_COMPOSED = {
+    "EncoderDecoderModel": ("BertConfig", "BertConfig"),
+    "SpeechEncoderDecoderModel": ("Wav2Vec2Config", "BertConfig"),
+    "VisionEncoderDecoderModel": ("ViTConfig", "BertConfig"),
+    "VisionTextDualEncoderModel": ("ViTConfig", "BertConfig"),
+}
+"""Nets that are put together from two, which have no default: of which two."""
+
+
+def composed_config(name: str) -> Any:
+    """A configuration of two small nets."""
+    library = import_transformers()
+    layers = reduced_configs.MAX_LAYERS
+    parts = [getattr(library, part)(num_hidden_layers=layers) for part in _COMPOSED[name]]
+    config_class = getattr(library, f"{name.removesuffix('Model')}Config")
+    if name == "VisionTextDualEncoderModel":
+        return config_class.from_vision_text_configs(*parts)
+    return config_class.from_encoder_decoder_configs(*parts)
+
+
+@functools.cache
+def class_tasks() -> dict[str, str]:
+    """Name of a class -> the words of transformers for what it is for."""
+    from transformers.models.auto import modeling_auto
+
+    tasks: dict[str, str] = {}
+    for name, mapping in vars(modeling_auto).items():
+        if match := re.fullmatch(r"MODEL_FOR_(\w+)_MAPPING_NAMES", name):
+            task = match[1].lower().replace("_", "-")
+            for classes in mapping.values():
+                for class_name in (classes,) if isinstance(classes, str) else classes:
+                    tasks.setdefault(class_name, _HUB_TASKS.get(task, task))
+    return tasks
+
+
+_HUB_TASKS = {
+    "causal-lm": "text-generation", "masked-lm": "fill-mask",
+    "seq-to-seq-causal-lm": "text2text-generation",
+    "sequence-classification": "text-classification",
+}  # fmt: skip
+"""Where the words of the hub differ from those of the library's tables."""
+
+
+def domain_and_task(class_name: str, net: Any) -> tuple[Domain, str]:
+    """By what a class takes, and by the tables of the library."""
+    params = set(inspect.signature(net.forward).parameters)
+    reads = bool(params & {"input_ids", "decoder_input_ids"})
+    sees = any(
+        name.startswith(("pixel_values", "flattened_patches")) or name == "grid_thw"
+        for name in params
+    )
+    hears = bool(params & {"input_values", "input_features", "spectrogram"})
+    domain: Domain = "audio" if hears else "nlp" if reads else "other"
+    if sees:
+        domain = "multimodal" if reads or hears else "cv"
+    return domain, class_tasks().get(class_name, "feature-extraction")

@@ -1,0 +1,248 @@
+"""The five constraints on captured graphs, and the check that a graph computes what its net does.
+
+The net runs once as it is and once with the graphs, printed, parsed and built again, in the place
+of those that Dynamo traced; both outputs must agree. A net with fake weights gets real ones first,
+drawn with the mean and standard deviation that initialisation would have given them.
+"""
+
+import copy
+import math
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from passnet.core.records.serialise import decode, encode
+from passnet.data.capture.capture import CapturedGraph, held_tensors, module_graph
+from passnet.data.capture.net import Net, input_values
+from passnet.data.capture.record import CaptureSettings, Constraints
+from passnet.data.capture.trace import Segment, Trace
+from passnet.data.capture.weights import replace_weights
+from passnet.errors import GraphError, PassnetError
+from passnet.graph.fx.build import build
+from passnet.graph.fx.from_tensor import Sampler, is_fake
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.parse import parse_program
+from passnet.graph.text.render import render_program
+from passnet.graph.values.fake import infer_shapes
+
+MAX_ERROR = 1e-3
+"""Largest difference of two runs of the same ops, in standard deviations of the output. They are
+the same kernels in the same order: what differs more is another graph."""
+
+NOISE_ELEMENTS = 1_000_003
+"""Random numbers that weights are cut from; prime, so that rows of a weight differ."""
+
+
+def static_constraints(graph: Graph) -> Constraints:
+    """The constraints on a graph that can be seen without running it for real."""
+    constraints = Constraints(custom_ops=custom_ops(graph))
+    try:
+        if parse_program(render_program(graph.program)) != graph.program:
+            raise GraphError("its print parses to another program")
+        if decode(encode(graph.tensors), tuple[TensorSpec, ...]) != graph.tensors:
+            raise GraphError("its arguments are read as others")
+        constraints = replace(constraints, serialisable=True, decomposable=True)
+        infer_shapes(graph)
+    except (PassnetError, ValueError) as cause:
+        return replace(constraints, error=str(cause))
+    return replace(constraints, analysable=True)
+
+
+def common_constraints(graphs: Sequence[Constraints]) -> Constraints:
+    """The constraints that all graphs of a net meet."""
+    return Constraints(
+        serialisable=all(graph.serialisable for graph in graphs),
+        decomposable=all(graph.decomposable for graph in graphs),
+        analysable=all(graph.analysable for graph in graphs),
+        custom_ops=tuple(sorted({name for graph in graphs for name in graph.custom_ops})),
+        error=next((graph.error for graph in graphs if graph.error), None),
+    )
+
+
+def custom_ops(graph: Graph) -> tuple[str, ...]:
+    """The operators of other libraries than torch that a graph calls."""
+    own = ("torch.ops.aten.", "torch.ops.prims.", "torch.ops.higher_order.")
+    targets = {op.target for op in graph.program.ops if op.target.startswith("torch.ops.")}
+    return tuple(sorted(target for target in targets if not target.startswith(own)))
+
+
+def check_outputs(
+    net: Net,
+    trace: Trace,
+    graphs: Sequence[CapturedGraph],
+    sample: Sampler | None,
+    settings: CaptureSettings,
+    constraints: Constraints,
+    rebuild: Callable[[], Net],
+) -> Constraints:
+    """Add to constraints whether the graphs that a trace of the net gave compute what it does.
+
+    The net's fake weights are replaced by real ones, for good, with `sample` giving some values of
+    each. `settings` say how large the net may be, and how long this may take; `rebuild` makes it
+    anew.
+    """
+    size = num_parameters(net.module)
+    if size > settings.check_parameters:
+        return replace(constraints, unchecked=f"{size} parameters are too many to run")
+    try:
+        with _time_limit(settings.check_seconds):
+            outputs, expected = _outputs(net, trace, graphs, sample, rebuild)
+    except _TooSlowError:
+        seconds = settings.check_seconds
+        return replace(constraints, unchecked=f"two runs take more than {seconds:g} s")
+    except Exception as cause:  # noqa: BLE001 (boundary: the net or torch raises anything)
+        text = f"{type(cause).__name__}: {cause}"[:300]
+        return replace(constraints, runnable=False, error=constraints.error or text)
+    error = _difference(outputs, expected)
+    if error is None:
+        return replace(constraints, unchecked="the outputs are no numbers that can be compared")
+    right = error <= MAX_ERROR
+    text = None if right else f"the graphs differ from the net by {error:.3g} standard deviations"
+    return replace(
+        constraints,
+        runnable=right,
+        max_error=error if math.isfinite(error) else None,
+        error=constraints.error or text,
+    )
+
+
+def num_parameters(module: Any) -> int:
+    """How many parameters a net has; 0 for a function."""
+    if not isinstance(module, torch.nn.Module):
+        return 0
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _outputs(
+    net: Net,
+    trace: Trace,
+    graphs: Sequence[CapturedGraph],
+    sample: Sampler | None,
+    rebuild: Callable[[], Net],
+) -> tuple[list[Any], list[Any]]:
+    """What the graphs give, and what the net gives.
+
+    Where Dynamo would not run what it traced on other values, or the net has kept some of what it
+    was traced with, it is built and traced once more, on real weights; that must give the same
+    graphs.
+    """
+    _materialise(net, sample)
+    for segment, graph in zip(trace.segments, graphs, strict=True):
+        segment.replay = _rebuilt(graph, segment.module)
+    try:
+        expected = _call(net, net.module)
+        outputs = _call(net, trace.rerun)
+        if not any(map(is_fake, (*expected, *outputs))):
+            return outputs, expected
+    except RuntimeError as cause:
+        if not any(text in str(cause) for text in _STALE):
+            raise
+    texts = [render_program(graph.graph.program) for graph in graphs]
+
+    def check(segment: Segment) -> None:
+        graph = module_graph(segment.module, segment.arguments)
+        if texts[segment.number : segment.number + 1] != [render_program(graph.graph.program)]:
+            raise GraphError(f"on real weights graph {segment.number} is another")
+        segment.replay = _rebuilt(graph, segment.module)
+
+    fresh = rebuild()
+    _materialise(fresh, sample)
+    outputs = _call(fresh, Trace(fresh.module, check).run)
+    return outputs, _call(fresh, fresh.module)
+
+
+_STALE = ("skip_guard_eval_unsafe", "Mixing fake modes", "FakeTensor")
+"""What errors say that come of a trace, or of a net, that has kept fake tensors."""
+
+
+def _rebuilt(graph: CapturedGraph, module: torch.fx.GraphModule) -> Callable[..., Any]:
+    """A graph, from its text, as a function of what Dynamo calls `module` with."""
+    built = build(parse_program(render_program(graph.graph.program)))
+    held = held_tensors(module)
+    return lambda *arguments: built.forward(*arguments, *held)
+
+
+def _call(net: Net, function: Callable[..., Any]) -> list[torch.Tensor]:
+    """The tensors that the net, or what takes its arguments as a list and a table, gives."""
+    torch.manual_seed(0)
+    copies: dict[int, Any] = {}  # an input that is given twice is one tensor in the copy, too
+    args, kwargs = input_values(net, lambda argument: copy.deepcopy(argument.value, copies))
+    with torch.no_grad():
+        if function is net.module:
+            return _tensors(function(*args, **kwargs))
+        return _tensors(function(args, kwargs))
+
+
+def _tensors(output: Any) -> list[torch.Tensor]:
+    if isinstance(output, torch.Tensor):
+        return [output]
+    parts = output.values() if isinstance(output, dict) else output
+    if not isinstance(output, (dict, tuple, list)):
+        return []
+    return [tensor for part in parts for tensor in _tensors(part)]
+
+
+def _difference(outputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> float | None:
+    """The largest difference in standard deviations; infinite where shapes or infinities differ,
+    None where there is nothing to compare.
+    """
+    if len(outputs) != len(expected):
+        return math.inf
+    worst = None
+    for output, reference in zip(outputs, expected, strict=True):
+        if is_fake(output) or is_fake(reference):
+            return None
+        if output.shape != reference.shape or output.dtype != reference.dtype:
+            return math.inf
+        if not output.numel() or output.is_complex():
+            continue
+        actual, right = output.double(), reference.double()
+        same = (actual == right) | (actual.isnan() & right.isnan())
+        error = torch.where(same, 0.0, (actual - right).abs())
+        finite = right[right.isfinite()]
+        scale = float(finite.std(correction=0)) if finite.numel() else 0.0
+        size = float(error.max()) / (scale or 1.0)
+        worst = max(worst or 0.0, math.inf if math.isnan(size) else size)
+    return worst
+
+
+def _materialise(net: Net, sample: Sampler | None) -> None:
+    """Give every fake parameter and buffer of a net real values."""
+    if isinstance(net.module, torch.nn.Module):
+        noise = torch.randn(NOISE_ELEMENTS)
+        replace_weights(
+            net.module, lambda weight: _real(weight, sample, noise) if is_fake(weight) else None
+        )
+
+
+def _real(weight: torch.Tensor, sample: Sampler | None, noise: torch.Tensor) -> torch.Tensor:
+    values = sample(weight) if sample is not None else None
+    mean, std = 0.0, 0.02
+    if values is not None:
+        mean, std = float(values.mean()), float(values.std(correction=0))
+    count = weight.numel()
+    repeats = -(-count // NOISE_ELEMENTS)
+    flat = (noise.repeat(repeats)[:count] if repeats > 1 else noise[:count].clone()).mul_(std)
+    return flat.add_(mean).to(weight.dtype).reshape(tuple(weight.shape))
+
+
+class _TooSlowError(BaseException):
+    """The time of a check is over; no `except Exception` of a net stops it."""
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise _TooSlowError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

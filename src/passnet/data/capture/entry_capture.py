@@ -1,0 +1,264 @@
+"""One entry, captured in this process: the net is built, traced and checked, and that recorded."""
+
+import importlib
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import torch
+
+from passnet.core.records.serialise import encode
+from passnet.data.capture import constraints
+from passnet.data.capture.capture import CapturedGraph, module_graph
+from passnet.data.capture.catalog import build_entry, is_file, names_of, packages_of
+from passnet.data.capture.net import Net, input_values
+from passnet.data.capture.record import (
+    CaptureFailure,
+    CaptureSettings,
+    Flow,
+    GraphNote,
+    Mode,
+    NetRecord,
+)
+from passnet.data.capture.store import GraphRow, GraphSource
+from passnet.data.capture.trace import Segment, Trace
+from passnet.data.capture.weights import FakeWeights
+from passnet.errors import CaptureError, GraphError, InputError
+from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.graph.text.render import render_program
+
+MAX_ERROR_CHARACTERS = 600
+
+_DATA_DEPENDENT = (
+    "DataDependentOutput", "GuardOnDataDependent", "data-dependent",
+    "Cannot copy out of meta tensor", "cannot be called on meta tensors",
+)  # fmt: skip
+"""What an error says that comes of missing values."""
+
+
+@dataclass(frozen=True)
+class EntryResult:
+    """What came of an entry: its record, and a row for each graph that meets the constraints which
+    need no run.
+    """
+
+    record: NetRecord
+    rows: list[GraphRow]
+
+
+class _FailureError(Exception):
+    """A net gave no graphs, for a known cause."""
+
+    def __init__(self, cause: CaptureFailure, error: BaseException) -> None:
+        super().__init__(f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARACTERS])
+        self.cause = cause
+
+
+def capture_entry(entry: str, settings: CaptureSettings) -> EntryResult:
+    """Capture one entry; what cannot be captured gives a record that says why."""
+    record = failed = NetRecord(entry, "failed", versions=_versions(entry))
+    modes: tuple[Mode, ...] = ("fake", "real") if settings.mode == "auto" else (settings.mode,)
+    for mode in modes:
+        try:
+            return _capture(record, settings, mode)
+        except _FailureError as failure:
+            failed = replace(record, cause=failure.cause, error=str(failure))
+        if failed.cause in ("no_entry", "missing_package", "unsupported_graph"):
+            break
+        record = replace(record, fake_error=failed.error)
+    return EntryResult(failed, [])
+
+
+def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryResult:
+    weights = FakeWeights() if mode == "fake" else None
+    sample = weights.sample if weights else None
+    build = partial(_build, record.entry, weights, settings.train)
+    start = time.perf_counter()
+    net = build()
+    built = time.perf_counter()
+    forward: list[CapturedGraph] = []
+    backward: dict[int, CapturedGraph] = {}
+
+    def keep(segment: Segment) -> None:
+        forward.append(module_graph(segment.module, segment.arguments, sample))
+
+    def keep_backward(number: int, module: torch.fx.GraphModule, values: list[Any]) -> None:
+        backward[number] = module_graph(module, values)
+
+    trace = Trace(net.module, keep, keep_backward if settings.backward else None)
+    _trace(trace, net, mode)
+    source = GraphSource(record.entry, 0, settings.train)
+    rows = [
+        _row(graph, net, replace(source, number=segment.number), _axes(segment, graph, net))
+        for segment, graph in zip(trace.segments, forward, strict=True)
+    ]
+    rows += [
+        _row(graph, net, replace(source, number=number, part="backward"), {})
+        for number, graph in backward.items()
+    ]
+    traced = time.perf_counter()
+    graphs = [*forward, *backward.values()]
+    checks = [constraints.static_constraints(graph.graph) for graph in graphs]
+    notes = tuple(
+        _note(row, graph, trace, is_kept=check.error is None)
+        for row, graph, check in zip(rows, graphs, checks, strict=True)
+    )
+    common = constraints.common_constraints(checks)
+    if not any(note.is_kept for note in notes):
+        raise _FailureError("unsupported_graph", GraphError(str(common.error)))
+    num_parameters = constraints.num_parameters(net.module)
+    if not settings.check:
+        common = replace(common, unchecked="not asked for")
+    elif not common.serialisable:
+        common = replace(common, unchecked="a graph cannot be read again")
+    else:
+        common = constraints.check_outputs(net, trace, forward, sample, settings, common, build)
+    captured = replace(
+        record,
+        status="captured",
+        mode=mode,
+        domain=net.domain,
+        task=net.task,
+        changes=net.changes,
+        num_parameters=num_parameters,
+        graphs=notes[: len(forward)],
+        backward=notes[len(forward) :],
+        flow=Flow(tuple(trace.calls), tuple(trace.edges)) if len(forward) > 1 else Flow(),
+        constraints=common,
+        build_s=built - start,
+        dynamo_s=trace.dynamo_s,
+        trace_s=traced - built,
+        check_s=time.perf_counter() - traced,
+    )
+    sound = [row for row, note in zip(rows, notes, strict=True) if note.is_kept]
+    return EntryResult(captured, sound)
+
+
+def _note(row: GraphRow, graph: CapturedGraph, trace: Trace, is_kept: bool) -> GraphNote:
+    num_ops, num_args = len(row.op_sequence), len(graph.graph.tensors)
+    num_calls = trace.segments[row.sources[0].number].num_calls
+    return GraphNote(row.structure, row.literals, row.full, num_ops, num_args, num_calls, is_kept)
+
+
+def _build(entry: str, weights: FakeWeights | None, train: bool) -> Net:
+    """The net of an entry; the same every time."""
+    try:
+        return build_entry(entry, train, weights)
+    except InputError as error:
+        raise _FailureError("no_entry", error) from error
+    except ImportError as error:
+        raise _FailureError("missing_package", error) from error
+    except Exception as error:  # boundary: a library raises anything
+        cause: CaptureFailure = "build_error"
+        if _is_memory(error):
+            cause = "out_of_memory"
+        elif weights and _needs_values(error):
+            cause = "data_dependent"
+        raise _FailureError(cause, error) from error
+
+
+def _trace(trace: Trace, net: Net, mode: Mode) -> None:
+    try:
+        trace.run(*input_values(net))
+    except (CaptureError, GraphError) as error:
+        cause: CaptureFailure = "trace_error"
+        errors = list(_causes(error))
+        if any(map(_is_memory, (error, *errors))):
+            cause = "out_of_memory"
+        elif any(isinstance(inner, (CaptureError, GraphError)) for inner in errors):
+            cause = "unsupported_graph"
+        elif mode == "real" and not _can_run(net):
+            cause = "forward_error"
+        elif _needs_values(error):
+            cause = "data_dependent"
+        raise _FailureError(cause, error) from error
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The errors that one was raised from, Dynamo's and what it wraps."""
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _can_run(net: Net) -> bool:
+    """Whether the net can be called at all."""
+    args, kwargs = input_values(net)
+    try:
+        with torch.no_grad():
+            net.module(*args, **kwargs)
+    except Exception:  # noqa: BLE001 (boundary: a net raises anything)
+        return False
+    return True
+
+
+def _is_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
+
+
+def _needs_values(error: BaseException) -> bool:
+    text = f"{type(error.__cause__).__name__} {type(error).__name__} {error}"
+    return any(sign in text for sign in _DATA_DEPENDENT)
+
+
+def _axes(segment: Segment, graph: CapturedGraph, net: Net) -> dict[str, list[str]]:
+    """The names of the axes of those arguments that are what the net was called with."""
+    named = {
+        id(argument.value): list(argument.axes)
+        for argument in (*net.args, *net.kwargs.values())
+        if argument.axes and isinstance(argument.value, torch.Tensor)
+    }
+    return {
+        spec.name: named[id(value)]
+        for spec, value in zip(graph.graph.tensors, segment.arguments, strict=False)
+        if id(value) in named
+    }
+
+
+def _row(
+    graph: CapturedGraph, net: Net, source: GraphSource, axes: dict[str, list[str]]
+) -> GraphRow:
+    prints = fingerprints(graph.graph)
+    assert prints.full is not None, "a captured graph has specs"
+    return GraphRow(
+        full=prints.full,
+        literals=prints.literals,
+        structure=prints.structure,
+        program=render_program(graph.graph.program),
+        tensors=encode(graph.graph.tensors).decode(),
+        op_sequence=op_sequence(graph.graph.program),
+        axes=encode(axes).decode(),
+        domain=net.domain,
+        task=net.task,
+        sources=(source,),
+    )
+
+
+def _versions(entry: str) -> dict[str, str]:
+    versions = {"torch": str(torch.__version__)}
+    for name in packages_of(entry):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def preload_library(name: str) -> None:
+    """Import a library, and run Dynamo once, so that a fork of this process is quick.
+
+    An entry that is a file is a name, too, and needs no library.
+    """
+    with suppress(InputError):  # its capture will say what is missing
+        if not is_file(name):
+            names_of(name)
+    importlib.import_module("passnet.graph.values.fake_limits")
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), torch.nn.ReLU())
+    for keep_backward in (None, lambda *_: None):  # autograd's part is imported when first used
+        Trace(net, lambda _: None, keep_backward).run([torch.ones(1, 3, 4, 4)], {})
+    torch._dynamo.reset()

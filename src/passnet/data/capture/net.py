@@ -1,0 +1,89 @@
+"""What the catalog gives for one of its entries: a net, and what to call it with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import torch
+
+from passnet.data.capture.domain import Domain
+
+
+@dataclass(frozen=True, slots=True)
+class NetInput:
+    """One argument that a net is called with.
+
+    Args:
+        value: a tensor with real values; or a number, None, a list of tensors, whatever it takes.
+        axes: what the axes of a tensor mean, in order: ("batch", "sequence"). A size that means
+            nothing beyond itself is named by its digits: ("batch", "3", "height", "width").
+    """
+
+    value: Any
+    axes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Net:
+    """A net that is ready to be captured.
+
+    Args:
+        module: in the mode that a user would run it in: evaluation.
+        args: what to call it with by position.
+        kwargs: what to call it with by name.
+        domain: of its task.
+        task: what it is for, in the words of its library: "image-classification", "fill-mask".
+        changes: what differs from the entry's default configuration, a phrase each:
+            "num_hidden_layers 32 -> 4".
+    """
+
+    module: Callable[..., Any]
+    args: tuple[NetInput, ...] = ()
+    kwargs: Mapping[str, NetInput] = field(default_factory=dict)
+    domain: Domain = "other"
+    task: str = ""
+    changes: tuple[str, ...] = ()
+
+
+def input_values(
+    net: Net, convert: Callable[[NetInput], Any] = attrgetter("value")
+) -> tuple[list[Any], dict[str, Any]]:
+    """What to call a net with, by position and by name: of each input its value, or what `convert`
+    makes of it.
+    """
+    args = [convert(argument) for argument in net.args]
+    return args, {name: convert(argument) for name, argument in net.kwargs.items()}
+
+
+def floats(*shape: int, axes: tuple[str, ...] = (), scale: float = 1.0) -> NetInput:
+    """Normal random numbers of mean 0 and this standard deviation."""
+    values = scale * _random().standard_normal(shape, dtype=np.float32)
+    return NetInput(torch.from_numpy(np.asarray(values, np.float32)), axes)
+
+
+def image(batch: int, channels: int, height: int, width: int) -> NetInput:
+    """Images of normal random numbers."""
+    axes = ("batch", str(channels), "height", "width")
+    return floats(batch, channels, height, width, axes=axes)
+
+
+def integers(high: int, *shape: int, low: int = 0, axes: tuple[str, ...] = ()) -> NetInput:
+    """Random integers from `low` to below `high`."""
+    return NetInput(torch.from_numpy(_random().integers(low, high, shape)), axes)
+
+
+def tokens(vocabulary: int, *shape: int, axes: tuple[str, ...] = ("batch", "sequence")) -> NetInput:
+    """Token ids, without the first few, which often are special."""
+    return integers(vocabulary, *shape, low=min(5, vocabulary - 1), axes=axes)
+
+
+def ones(*shape: int, axes: tuple[str, ...] = ()) -> NetInput:
+    """An attention mask that hides nothing."""
+    return NetInput(torch.from_numpy(np.ones(shape, np.int64)), axes)
+
+
+def _random() -> np.random.Generator:
+    # Values come from numpy, which no tensor mode sees: they stay real where weights are fake.
+    return np.random.default_rng(0)

@@ -1,0 +1,144 @@
+"""A net of the catalog captured again: on inputs of other sizes, or cast to another dtype.
+
+What changes with a size or a dtype in a graph is what changes in the net's own code, so that no
+number has to be matched with a dimension, and no literal with a dtype.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from passnet.data.capture.capture import trace_graphs
+from passnet.data.capture.catalog import build_entry
+from passnet.data.capture.net import Net, NetInput, input_values
+from passnet.data.capture.weights import FakeWeights, replace_weights
+from passnet.errors import CaptureError, boundary
+from passnet.graph.spec import Graph
+
+MAX_INPUT_BYTES = 2 * 2**30
+"""Most memory for the inputs of a net; the largest of the published shapes take 0.2 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recaptured:
+    """The graphs of a net, in the order in which they were found, and the sizes of the axes that
+    its inputs name.
+    """
+
+    graphs: tuple[Graph, ...]
+    axes: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FreshNet:
+    """A net that was built to be captured once, with weights that are not there."""
+
+    net: Net
+    weights: FakeWeights
+
+
+def recapture(
+    entry: str, sizes: Mapping[str, int], dtype: str | None = None, train: bool = False
+) -> Recaptured:
+    """Capture an entry of the catalog on inputs of other sizes, with weights that are not there.
+
+    The net is built anew, as nets keep tables from one call to the next. `sizes` are those of axes
+    by name, for all inputs that have it; other axes stay. The net and its inputs are cast to
+    `dtype`; None leaves both as they are. `train` captures the forward pass of training.
+
+    Raises:
+        InputError: there is no such entry.
+        CaptureError: the net cannot be built, or refuses these inputs, or cannot be traced.
+        GraphError: a graph of it cannot be stored.
+    """
+    return recapture_net(fresh_net(entry, train), sizes, dtype)
+
+
+def fresh_net(entry: str, train: bool = False) -> FreshNet:
+    """A net of the catalog, built for `recapture_net`.
+
+    Raises:
+        InputError: there is no such entry.
+        CaptureError: the net cannot be built.
+    """
+    weights = FakeWeights()
+    with boundary(CaptureError, f"building {entry}"):
+        return FreshNet(build_entry(entry, train, weights), weights)
+
+
+def recapture_net(
+    fresh: FreshNet, sizes: Mapping[str, int], dtype: str | None = None
+) -> Recaptured:
+    """What `recapture` does with a net once that is built; to be done once with each.
+
+    Raises:
+        CaptureError: the net refuses these inputs, or cannot be traced.
+        GraphError: a graph of it cannot be stored.
+    """
+    net = fresh.net
+    kind = None if dtype is None else getattr(torch, dtype)
+    if kind is not None and isinstance(net.module, torch.nn.Module):
+        # `Module.to` does not cast fake weights
+        replace_weights(
+            net.module,
+            lambda weight: weight.detach().to(kind) if weight.dtype is torch.float32 else None,
+        )
+    resized: dict[tuple[int, tuple[str, ...]], Any] = {}  # an input given twice stays one tensor
+
+    def resize(argument: NetInput) -> Any:
+        key = (id(argument.value), argument.axes)
+        if key not in resized:
+            resized[key] = resized_value(argument, sizes, kind)
+        return resized[key]
+
+    args, kwargs = input_values(net, resize)
+    graphs = trace_graphs(net.module, args, kwargs, fresh.weights.sample)
+    return Recaptured(tuple(captured.graph for captured in graphs), axis_sizes(net))
+
+
+def axis_sizes(net: Net) -> dict[str, int]:
+    """Name of an axis -> its size in the first input that has it.
+
+    Sizes that mean nothing beyond themselves, which are named by their digits, are left out.
+    """
+    sizes: dict[str, int] = {}
+    for argument in (*net.args, *net.kwargs.values()):
+        if isinstance(argument.value, torch.Tensor):
+            for axis, size in zip(argument.axes, argument.value.shape, strict=False):
+                if not axis.isdigit():
+                    sizes.setdefault(axis, size)
+    return sizes
+
+
+def resized_value(
+    argument: NetInput, sizes: Mapping[str, int], dtype: torch.dtype | None = None
+) -> Any:
+    """The value of an argument with other sizes along its named axes.
+
+    What it holds is repeated, or its beginning taken, so that token ids stay within their
+    vocabulary, masks hide nothing, and mean and standard deviation stay about the same. Floats of
+    32 bits are cast to `dtype`.
+
+    Raises:
+        CaptureError: it would take more than `MAX_INPUT_BYTES`, or an axis without elements would
+            have to grow.
+    """
+    value = argument.value
+    if not isinstance(value, torch.Tensor):
+        return value
+    shape = list(value.shape)
+    for dim, axis in enumerate(argument.axes):
+        shape[dim] = sizes.get(axis, shape[dim])
+    num_bytes = math.prod(shape) * value.element_size()
+    if num_bytes > MAX_INPUT_BYTES:
+        raise CaptureError(f"an input would take {num_bytes} bytes, above {MAX_INPUT_BYTES}")
+    for dim, size in enumerate(shape):
+        old = value.shape[dim]
+        if old == 0 and size:
+            raise CaptureError(f"axis {argument.axes[dim]} has no elements that could be repeated")
+        if size != old:
+            value = value.index_select(dim, torch.arange(size) % old)
+    return value.to(dtype) if dtype is not None and value.dtype is torch.float32 else value

@@ -1,0 +1,138 @@
+"""The record of one net of the catalog: what came of capturing it."""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from passnet.core.jobs.process import JobLimits
+from passnet.data.capture.domain import Domain
+
+Mode: TypeAlias = Literal["fake", "real"]
+"""fake: weights without memory. real: weights as they are initialised."""
+
+CaptureFailure: TypeAlias = Literal[
+    "no_entry", "missing_package", "build_error", "forward_error", "data_dependent", "trace_error",
+    "unsupported_graph", "timeout", "out_of_memory", "crash",
+]  # fmt: skip
+"""Why a net gave no graphs.
+
+no_entry: what the entry names does not exist, or gives no net. missing_package: something it
+imports is not installed. build_error: its constructor raised. forward_error: it raised on its
+inputs, also without Dynamo. data_dependent: it looks at values that a fake tensor has not.
+trace_error: Dynamo raised. unsupported_graph: a graph that it gave cannot be stored. timeout,
+out_of_memory: a limit was reached. crash: its process ended.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSettings:
+    """How nets are captured.
+
+    Args:
+        mode: "auto" tries fake weights, and real ones where that fails.
+        train: capture the forward pass of training instead of evaluation.
+        backward: capture the graphs that compute the gradients, too.
+        check: run every graph and compare it with its net, where the net fits.
+        check_seconds: how long the two runs of a check may take together.
+        check_parameters: largest number of parameters of a net that is run.
+        limits: of a worker.
+    """
+
+    mode: Literal["auto", "fake", "real"] = "auto"
+    train: bool = False
+    backward: bool = False
+    check: bool = True
+    check_seconds: float = 20.0
+    check_parameters: int = 100_000_000
+    limits: JobLimits = JobLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """The five constraints on a graph of the dataset (PassNet paper, Section 3), over all graphs
+    of a net.
+
+    `runnable`: printed, parsed and built again, the graphs in the place of the traced ones give
+    what the net gives; None where that was not tried, for the reason `unchecked`. `max_error`: the
+    largest difference between the two, in units of the output's standard deviation.
+    `serialisable`: text and records give the same graph when read. `decomposable`: the text is a
+    straight line of single ops without nested graphs. `analysable`: shapes and dtypes of all values
+    follow without running it. `custom_ops`: the operators beyond torch's own that it needs; all of
+    them could be found.
+    """
+
+    runnable: bool | None = None
+    serialisable: bool = False
+    decomposable: bool = False
+    analysable: bool = False
+    custom_ops: tuple[str, ...] = ()
+    max_error: float | None = None
+    unchecked: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNote:
+    """One graph of a net: its fingerprints, size, how often it was called, and whether it is kept:
+    it is not where it cannot be read again or its shapes do not follow.
+    """
+
+    structure: str
+    literals: str
+    full: str
+    num_ops: int
+    num_arguments: int
+    num_calls: int
+    is_kept: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How data flows between the graphs of a net with graph breaks.
+
+    `calls`: the numbers of the graphs that ran, in order. `edges`: (call, argument, source call,
+    output) for every argument that is what an earlier call gave.
+    """
+
+    calls: tuple[int, ...] = ()
+    edges: tuple[tuple[int, int, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NetRecord:
+    """What came of one entry.
+
+    `cause` and `error` say why there are no graphs. `fake_error` is why fake weights did not do,
+    where real ones were tried. `graphs` are those of the forward pass, `backward` those of its
+    gradients, where they were asked for. `file_hash` is the SHA-256 of the file of a net of one's
+    own, as it was when it was captured. Times are wall times in seconds: of building the net, of
+    tracing it (in Dynamo itself, and in all), of checking; `peak_mib` is the most memory its
+    process had.
+    """
+
+    entry: str
+    status: Literal["captured", "failed"]
+    cause: CaptureFailure | None = None
+    error: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    mode: Mode | None = None
+    fake_error: str | None = None
+    domain: Domain = "other"
+    task: str = ""
+    changes: tuple[str, ...] = ()
+    num_parameters: int | None = None
+    graphs: tuple[GraphNote, ...] = ()
+    backward: tuple[GraphNote, ...] = ()
+    flow: Flow = Flow()
+    constraints: Constraints | None = None
+    build_s: float | None = None
+    dynamo_s: float | None = None
+    trace_s: float | None = None
+    check_s: float | None = None
+    wall_s: float | None = None
+    peak_mib: float | None = None
+    file_hash: str | None = None
+
+    @property
+    def library(self) -> str:
+        """The library of the entry; "file" for a net of the user's own."""
+        return "file" if ".py:" in self.entry else self.entry.split("/")[0]

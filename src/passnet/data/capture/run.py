@@ -1,0 +1,152 @@
+"""A run over many entries: every net's record and graphs on disk as soon as they are known."""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+
+from passnet.core.jobs.executors import Executor, run_local
+from passnet.core.jobs.run_folder import RunFolder, unchanged
+from passnet.core.records.serialise import SCHEMA_VERSION, make_folder
+from passnet.data.capture.capture_job import capture_isolated, file_hash
+from passnet.data.capture.record import CaptureSettings, NetRecord
+from passnet.data.capture.store import MANIFEST_FILE, Manifest, merge, read_set
+from passnet.errors import InputError
+
+RUN_FILE = "run.json"
+RECORDS_FILE = "nets.jsonl"
+GRAPHS_FOLDER = "nets"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractRunInfo:
+    """What a run was started with; only a run with the same settings can go on with it."""
+
+    schema_version: int
+    settings: CaptureSettings
+
+
+def run_extract(
+    entries: Sequence[str],
+    settings: CaptureSettings,
+    out: Path,
+    num_workers: int = 1,
+    resume: bool = False,
+    retry: bool = False,
+    executor: Executor = run_local,
+    progress: Callable[[NetRecord], None] | None = None,
+) -> tuple[list[NetRecord], Manifest]:
+    """Capture entries into a folder, and merge their graphs without duplicates.
+
+    `out/nets.jsonl` has a line for each net, `out/nets/` its graphs, both written when the net is
+    done. `out/graphs-*.parquet` and `out/manifest.json` are made at the end. With `resume` it goes
+    on with what `out` holds, with `retry` capturing again what failed before, and nets of one's own
+    whose file has changed. `num_workers` nets are captured at a time, and `progress` is called with
+    the record of each.
+
+    Returns:
+        The records of all nets in `out`, and what its shards hold.
+
+    Raises:
+        InputError: `out` holds a run and `resume` is off, or one with other settings; another
+            process works in it; a net's file has changed and `retry` is off; or `out` cannot be
+            written to, as when the disk is full.
+    """
+    run = _run_folder(out)
+    complaint = f"{out}: was captured with other settings; choose another --out, or give those"
+    with run.begin(ExtractRunInfo(SCHEMA_VERSION, settings), resume, unchanged(complaint)):
+        records = run.records()
+        missing = _missing(entries, records, out, retry)
+        outcomes = executor(missing, partial(capture_isolated, settings=settings), num_workers)
+        for record in run.keep(outcomes, len(records), lambda net: graphs_path(out, net.entry)):
+            records[record.entry] = record
+            if progress is not None:
+                progress(record)
+        return [records[entry] for entry in sorted(records)], merge_runs([out], out)
+
+
+def _missing(
+    entries: Sequence[str], records: dict[str, NetRecord], out: Path, retry: bool
+) -> list[str]:
+    """The entries that are to be captured.
+
+    Raises:
+        InputError: the file of one that is captured has changed since, and `retry` is off.
+    """
+    changed = {entry for entry in entries if entry in records and _has_changed(records[entry])}
+    if changed and not retry:
+        path, _, _ = min(changed).rpartition(":")
+        raise InputError(
+            f"{path}: has changed since {out} captured nets of it; add --retry to capture them "
+            "again, or choose another --out"
+        )
+    finished = {entry for entry, net in records.items() if net.status == "captured" or not retry}
+    return [entry for entry in dict.fromkeys(entries) if entry not in finished - changed]
+
+
+def _has_changed(record: NetRecord) -> bool:
+    return record.file_hash is not None and record.file_hash != file_hash(record.entry)
+
+
+def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
+    """One set of shards of the graphs of several runs, and sets.
+
+    Raises:
+        InputError: a folder holds no run, and no set.
+    """
+    files, versions = graph_files(folders)
+    make_folder(out)
+    return merge(files, out, versions)
+
+
+def graph_files(folders: Sequence[Path]) -> tuple[list[Path], dict[str, list[str]]]:
+    """The files of graphs of several runs, and sets, and the versions of what they come from.
+
+    Raises:
+        InputError: a folder holds no run, and no set.
+    """
+    files: list[Path] = []
+    versions: dict[str, set[str]] = {}
+    for folder in folders:
+        records = read_records(folder)
+        if not records and not (folder / MANIFEST_FILE).exists():
+            raise InputError(f"{folder}: holds no captured nets ({RECORDS_FILE})")
+        if not records:
+            manifest, shards = read_set(folder)
+            files += shards
+            for name, numbers in manifest.versions.items():
+                versions.setdefault(name, set()).update(numbers)
+        for record in records.values():
+            if record.status == "captured":
+                files.append(graphs_path(folder, record.entry))
+            for name, version in record.versions.items():
+                versions.setdefault(name, set()).add(version)
+    return files, {name: sorted(versions[name]) for name in versions}
+
+
+def read_all_records(folders: Sequence[Path]) -> list[NetRecord]:
+    """The records of several runs, each entry once: the last that has it."""
+    records: dict[str, NetRecord] = {}
+    for folder in folders:
+        records |= read_records(folder)
+    return [records[entry] for entry in sorted(records)]
+
+
+def _run_folder(out: Path) -> RunFolder[ExtractRunInfo, NetRecord, str]:
+    entry = attrgetter("entry")
+    return RunFolder(out, RUN_FILE, ExtractRunInfo, RECORDS_FILE, NetRecord, entry, "captured nets")
+
+
+def read_records(out: Path) -> dict[str, NetRecord]:
+    """The records of a run by entry, the last of each; a torn last line is left out."""
+    return _run_folder(out).records()
+
+
+def graphs_path(out: Path, entry: str) -> Path:
+    """Where the graphs of an entry are."""
+    plain = re.sub(r"[^\w.-]+", "_", entry)[-80:]
+    digest = hashlib.sha256(entry.encode()).hexdigest()[:8]
+    return out / GRAPHS_FOLDER / f"{plain}-{digest}.parquet"

@@ -1,0 +1,86 @@
+"""A part of a set of captured graphs that stands for the whole, and nets of theirs."""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from passnet.core.records.serialise import decode
+from passnet.data.capture.store import GraphRow, text_bytes
+from passnet.graph.spec import TensorSpec
+
+SIZES = (60, 150, 400, 1500)
+"""Classes of nets by the ops of their graphs: up to so many. Larger ones are not drawn: to compile
+one takes many minutes."""
+
+MAX_ELEMENTS = 40_000_000
+"""The most elements of arguments, weights most of all, of a net that is drawn."""
+
+
+def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[GraphRow]:
+    """As many graphs as have at most so many bytes of text, taken evenly over strata.
+
+    A stratum is the graphs of one library and one task whose numbers of ops lie within the same
+    power of four. Strata give one graph after the other, in the order of their fingerprints, those
+    first that have given the fewest bytes; one structure is taken once. The same rows give the same
+    part, in whatever order they come.
+    """
+    strata: dict[tuple[str, str, int], list[GraphRow]] = {}
+    for row in rows:
+        library = row.sources[0].entry.split("/")[0]
+        magnitude = len(row.op_sequence).bit_length() // 2
+        strata.setdefault((library, row.task, magnitude), []).append(row)
+    for stratum in strata.values():
+        stratum.sort(key=lambda row: row.full, reverse=True)
+    queue = [(0, key) for key in sorted(strata)]
+    heapify(queue)
+    sample: dict[str, GraphRow] = {}
+    budget = max_text_bytes
+    while queue:
+        used, key = heappop(queue)
+        row = strata[key].pop()
+        size = text_bytes(row)
+        if row.structure not in sample and size <= budget:
+            sample[row.structure] = row
+            budget -= size
+            used += size
+        if strata[key]:
+            heappush(queue, (used, key))
+    return sorted(sample.values(), key=lambda row: (row.structure, row.full))
+
+
+def draw_nets(rows: Iterable[GraphRow], known: Collection[str], count: int, seed: int) -> list[str]:
+    """So many nets of captured graphs, or all: of each library and class of size, in turn, the next
+    one of an order that is drawn with `seed`, until there are enough. Domains take turns within a
+    class.
+
+    Nets are entries in `known` that were captured in evaluation, by one graph or several, of at
+    most `SIZES[-1]` ops and `MAX_ELEMENTS`.
+    """
+    ops: dict[str, int] = defaultdict(int)
+    elements: dict[str, int] = defaultdict(int)
+    domains: dict[str, str] = {}
+    for row in rows:
+        for source in row.sources:
+            if source.entry in known and source.kind == "inference":
+                specs = decode(row.tensors, tuple[TensorSpec, ...], row.full)
+                ops[source.entry] += len(row.op_sequence)
+                elements[source.entry] += sum(math.prod(spec.shape) for spec in specs)
+                domains[source.entry] = row.domain
+    strata: dict[tuple[int, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    random = np.random.default_rng(seed)
+    for entry in random.permutation(sorted(ops)).tolist():
+        size = next((number for number, most in enumerate(SIZES) if ops[entry] <= most), None)
+        if size is not None and elements[entry] <= MAX_ELEMENTS:
+            strata[size, entry.split("/")[0]][domains[entry]].append(entry)
+    chosen: list[str] = []
+    while len(chosen) < count and any(map(any, (each.values() for each in strata.values()))):
+        for stratum in sorted(strata):
+            by_domain = strata[stratum]
+            domain = next((name for name in sorted(by_domain) if by_domain[name]), None)
+            if domain is not None and len(chosen) < count:
+                chosen.append(by_domain[domain].pop())
+                by_domain[domain] = by_domain.pop(domain)  # the next domain has its turn
+    return chosen

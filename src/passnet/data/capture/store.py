@@ -1,0 +1,140 @@
+"""Captured graphs on disk: Parquet files of one row a graph, merged without duplicates."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from passnet.core.records.parquet import Format, Shard, check_shards, write_shards
+from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
+from passnet.data.capture.domain import Domain
+
+MANIFEST_FILE = "manifest.json"
+SHARD_NAME = "graphs"
+
+GraphKind: TypeAlias = Literal["inference", "training", "backward"]
+"""inference: what a net runs when it is used. training: its forward pass in training. backward: the
+gradients of that, in ops of aten. A graph that is found as two kinds is of the first of them.
+"""
+
+GRAPH_KINDS: tuple[GraphKind, ...] = ("inference", "training", "backward")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSource:
+    """Where a graph was found: the entry of the catalog, the number among its graphs, in training
+    or not, and whether it is that graph or the one by which autograd computes its gradients.
+    """
+
+    entry: str
+    number: int
+    train: bool = False
+    part: Literal["forward", "backward"] = "forward"
+
+    @property
+    def kind(self) -> GraphKind:
+        """What the graph is there."""
+        if self.part == "backward":
+            return "backward"
+        return "training" if self.train else "inference"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRow:
+    """One graph: its fingerprints, text, arguments (JSON), ops, the names of the axes of arguments
+    that nets were called with (JSON), the domain and task of its first source, and all sources.
+    """
+
+    full: str
+    literals: str
+    structure: str
+    program: str
+    tensors: str
+    op_sequence: tuple[str, ...]
+    axes: str
+    domain: Domain
+    task: str
+    sources: tuple[GraphSource, ...]
+
+    @property
+    def kind(self) -> GraphKind:
+        """The first of the kinds that its sources are."""
+        return min((source.kind for source in self.sources), key=GRAPH_KINDS.index)
+
+
+GRAPHS: Format[GraphRow] = Format(GraphRow, "captured graphs")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a set of shards holds; equal sets have equal manifests. `kinds` counts its graphs."""
+
+    schema_version: int
+    num_graphs: int
+    num_structures: int
+    num_ops: int
+    num_sources: int
+    versions: dict[str, list[str]]
+    shards: tuple[Shard, ...]
+    kinds: dict[str, int] = field(default_factory=dict)
+
+
+def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> Manifest:
+    """One set of shards with each graph of some files once, in `out`.
+
+    Graphs are told apart by their full fingerprint, and sorted by structure, so that those that
+    differ in shapes alone lie together; sources are merged. The order of files has no influence.
+    Shards that `out` has are replaced. `versions` are those of the packages that the graphs come
+    from, for the manifest.
+    """
+    return write_set(out, merged_rows(paths), versions)
+
+
+def merged_rows(paths: Iterable[Path]) -> list[GraphRow]:
+    """The graphs of some files, each once, in the order of a set."""
+    merged: dict[str, GraphRow] = {}
+    for path in sorted(paths):
+        for row in GRAPHS.read(path):
+            previous = merged.get(row.full)
+            merged[row.full] = row if previous is None else _union(previous, row)
+    return sorted(merged.values(), key=lambda row: (row.structure, row.full))
+
+
+def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]]) -> Manifest:
+    """Write rows as shards with a manifest, in their order; shards that were there are replaced."""
+    manifest = Manifest(
+        SCHEMA_VERSION,
+        len(rows),
+        len({row.structure for row in rows}),
+        sum(len(row.op_sequence) for row in rows),
+        sum(len(row.sources) for row in rows),
+        {package: sorted(versions[package]) for package in sorted(versions)},
+        write_shards(out, SHARD_NAME, rows, GRAPHS, text_bytes),
+        dict(sorted(Counter(row.kind for row in rows).items())),
+    )
+    write_json(out / MANIFEST_FILE, manifest)
+    return manifest
+
+
+def read_set(folder: Path) -> tuple[Manifest, list[Path]]:
+    """The manifest of a set and its files, checked against it.
+
+    Raises:
+        InputError: there is none, or a file is missing or not the one described.
+    """
+    manifest = read_json(folder / MANIFEST_FILE, Manifest)
+    return manifest, check_shards(folder, manifest.shards, MANIFEST_FILE)
+
+
+def text_bytes(row: GraphRow) -> int:
+    """Size of the text of a graph and its arguments."""
+    return len(row.program) + len(row.tensors)
+
+
+def _union(first: GraphRow, second: GraphRow) -> GraphRow:
+    """The same graph with the sources of both; the rest is that of the first source by name."""
+    fields = attrgetter("entry", "number", "train", "part")
+    sources = tuple(sorted({*first.sources, *second.sources}, key=fields))
+    return replace(first if sources[0] in first.sources else second, sources=sources)

@@ -1,0 +1,180 @@
+"""One run of a net under Dynamo, with a backend that keeps every graph and how data flows on.
+
+A net with graph breaks gives several graphs. Which runs when, and which of its arguments are what
+an earlier one gave, is noted while they run.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+import torch._dynamo
+import torch.fx
+from torch._dynamo.utils import counters
+from torch._subclasses.fake_tensor import FakeTensor
+
+from passnet.data.capture.backward import trace_backward
+from passnet.errors import CaptureError, boundary
+
+
+class Edge(NamedTuple):
+    """Data between two calls of graphs: `output` of call `source` is `argument` of call `call`."""
+
+    call: int
+    argument: int
+    source: int
+    output: int
+
+
+KeepBackward: TypeAlias = Callable[[int, torch.fx.GraphModule, list[Any]], None]
+"""Takes the number of a graph, its backward graph, and what the arguments of that look like."""
+
+
+@dataclass(eq=False)
+class Segment:
+    """One graph that Dynamo found: its module, and the arguments of its first call.
+
+    It is what Dynamo calls in the graph's place. `replay`, once set, runs instead.
+    """
+
+    trace: Trace
+    number: int
+    module: torch.fx.GraphModule
+    arguments: list[Any]
+    num_calls: int = 0
+    replay: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the graph gives."""
+        return self.trace.call(self, arguments)
+
+
+class Trace:
+    """What running a net once has shown.
+
+    Args:
+        net: a module or a function of tensors.
+        keep: called with every graph as soon as it is found, before its first call.
+        keep_backward: where gradients are asked for, called with the number of every graph, and the
+            graph by which autograd computes them.
+
+    `run` traces; afterwards `segments` are the graphs in the order in which they were found,
+    `calls` the numbers of those that ran, in order, and `edges` how data flows between the calls.
+    `dynamo_s` is the time spent in Dynamo itself.
+    """
+
+    def __init__(
+        self,
+        net: Callable[..., Any],
+        keep: Callable[[Segment], None],
+        keep_backward: KeepBackward | None = None,
+    ) -> None:
+        self.segments: list[Segment] = []
+        self.calls: list[int] = []
+        self.edges: list[Edge] = []
+        self.dynamo_s = 0.0
+        self.outside_s = 0.0
+        self._keep = keep
+        self._keep_backward = keep_backward
+        self._origins: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
+        self._net_name = type(net).__name__
+        self._compiled = torch.compile(net, backend=self._backend, dynamic=False)
+
+    def run(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Trace the net on some inputs; what it gives.
+
+        Raises:
+            CaptureError: the net fails on these inputs, or nothing of it could be traced.
+        """
+        torch._dynamo.reset()
+        earlier_breaks = Counter(counters["graph_break"])
+        start = time.perf_counter()
+        gradients = torch.set_grad_enabled(self._keep_backward is not None)
+        # without it Dynamo leaves out every net that holds an LSTM, a GRU or an RNN
+        recurrent = torch._dynamo.config.patch(allow_rnn=True)
+        with boundary(CaptureError, f"capturing {self._net_name}"), gradients, recurrent:
+            result = self._compiled(*inputs, **kwargs)
+        self.dynamo_s = time.perf_counter() - start - self.outside_s
+        if not self.segments:
+            breaks = [*(counters["graph_break"] - earlier_breaks)]
+            reason = "; is the net a torch.nn.Module that computes on its inputs?"
+            if breaks:
+                reason = f": {_shown_break(breaks[0])}"
+            raise CaptureError(
+                f"capturing {self._net_name}: Dynamo found no tensor op to trace{reason}"
+            )
+        return result
+
+    def rerun(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run what was traced on other values, without asking whether Dynamo would trace anew."""
+        with torch.compiler.set_stance(skip_guard_eval_unsafe=True), torch.no_grad():
+            return self._compiled(*inputs, **kwargs)
+
+    def _backend(self, module: torch.fx.GraphModule, example_inputs: list[Any]) -> Segment:
+        start = time.perf_counter()
+        segment = Segment(self, len(self.segments), module, list(example_inputs))
+        self.segments.append(segment)
+        self._keep(segment)
+        if self._keep_backward is not None:
+            trace_backward(module, example_inputs, partial(self._keep_backward, segment.number))
+        self.outside_s += time.perf_counter() - start
+        return segment
+
+    def call(self, segment: Segment, arguments: tuple[Any, ...]) -> Any:
+        """Run a graph in its place, and note where its arguments come from."""
+        if segment.replay is not None:
+            return segment.replay(*arguments)
+        start = time.perf_counter()
+        number = len(self.calls)
+        self.calls.append(segment.number)
+        segment.num_calls += 1
+        for index, value in enumerate(arguments):
+            origin = self._origins.get(id(value))
+            if origin is not None and origin[0]() is value:
+                self.edges.append(Edge(number, index, *origin[1:]))
+        outputs = _fake_outputs(segment, arguments) or segment.module.forward(*arguments)
+        for index, value in enumerate(outputs):
+            if isinstance(value, torch.Tensor):
+                self._origins[id(value)] = (weakref.ref(value), number, index)
+        self.outside_s += time.perf_counter() - start
+        return outputs
+
+
+def _shown_break(text: str) -> str:
+    """What Dynamo says of a place where it stops tracing, without its hints."""
+    return "; ".join(
+        line.strip().removeprefix("Explanation: ")
+        for line in text.split("Hint:")[0].split("Developer debug")[0].splitlines()
+        if line.strip()
+    )
+
+
+def _fake_outputs(segment: Segment, arguments: tuple[Any, ...]) -> tuple[torch.Tensor, ...] | None:
+    """What a graph gives, from the shapes that Dynamo knows; None where it has to run.
+
+    Floats that are made of fake ones have no values, so that nothing is lost; running every op of a
+    graph to find their shapes takes a third as long as tracing it.
+    """
+    mode = next((value.fake_mode for value in arguments if isinstance(value, FakeTensor)), None)
+    if mode is None:
+        return None
+    results = next(node for node in segment.module.graph.nodes if node.op == "output").args[0]
+    outputs = []
+    for node in results:
+        traced = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None
+        if not isinstance(traced, torch.Tensor) or not traced.is_floating_point():
+            return None
+        shape, stride = tuple(traced.shape), traced.stride()
+        if not all(isinstance(size, int) for size in (*shape, *stride)):
+            return None
+        with mode:
+            output = torch.empty_strided(shape, stride, dtype=traced.dtype)
+            outputs.append(output.requires_grad_(traced.requires_grad))
+    return tuple(outputs)

@@ -1,0 +1,366 @@
+"""Captured graphs to a dataset of subgraphs: fold the corpus, mine every graph, capture nets again
+at other sizes, merge.
+
+Each graph is mined in a process of its own, with limits. What is done is kept: a build that was
+killed goes on.
+"""
+
+import gc
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from typing import TypeVar
+
+from passnet.core.jobs.executors import Executor, run_local
+from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
+from passnet.core.jobs.run_folder import RunFolder
+from passnet.core.jobs.shards import WHOLE, RunShard
+from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
+from passnet.data.capture.store import GRAPHS, GraphRow, read_set
+from passnet.data.dataset.build_records import RECORDS_FILE, SIZES_FILE, MinedRecord, SizedRecord
+from passnet.data.dataset.build_sizes import add_sizes, net_of, sized_part
+from passnet.data.dataset.mined import Mined, mined_as, mined_rows
+from passnet.data.dataset.progress import ProgressStep, silent
+from passnet.data.dataset.store import SUBGRAPHS, DatasetManifest, SubgraphRow, merge_subgraphs
+from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
+from passnet.data.mine.dtypes import DTYPES, in_dtype
+from passnet.data.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
+from passnet.data.mine.subgraphs import (
+    PLANNED_OPS,
+    SUBGRAPH_KINDS,
+    RangeRefusal,
+    SubgraphKind,
+    subgraphs,
+)
+from passnet.errors import CutError, GraphError, InputError
+from passnet.graph.canonical import fingerprints
+from passnet.graph.spec import Graph, TensorSpec, main_float
+from passnet.graph.text.files import graph_from_row
+from passnet.graph.text.parse import parse_program
+
+R = TypeVar("R")
+
+RUN_FILE = "build.json"
+PARTS_FOLDER = "parts"
+MAX_REASONS = 20
+OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
+MAX_ERROR_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """How a dataset is made: the kinds of subgraphs, the dtypes that they are also made in, how to
+    fold, what a graph may take, and at how many other sizes each net is captured again.
+    """
+
+    kinds: tuple[SubgraphKind, ...] = SUBGRAPH_KINDS
+    dtypes: tuple[str, ...] = DTYPES
+    folding: FoldingPlan = COVERING
+    limits: JobLimits = JobLimits(300.0, 8192)
+    num_sizes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BuildInfo:
+    """What a build was started with; only one with the same goes on with it, or one with more
+    sizes.
+    """
+
+    schema_version: int
+    settings: BuildSettings
+    shards: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MiningJob:
+    """What a process needs to mine a graph: its row, and the ranges that repeat in the corpus."""
+
+    row: GraphRow
+    classical: tuple[tuple[int, int], ...]
+    kinds: tuple[SubgraphKind, ...]
+    dtypes: tuple[str, ...] = ()
+
+
+def build_dataset(
+    folders: Sequence[Path],
+    out: Path,
+    settings: BuildSettings,
+    num_workers: int = 1,
+    resume: bool = False,
+    executor: Executor = run_local,
+    announce: Callable[[str, int], ProgressStep] = silent,
+    shard: RunShard = WHOLE,
+    others: Sequence[Path] = (),
+    resized: Collection[str] | None = None,
+) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:
+    """Make a dataset, in the folder `out`, of the subgraphs of sets of captured graphs.
+
+    Args:
+        folders: the sets of captured graphs.
+        out: the folder of the build, and of the dataset.
+        settings: how it is made.
+        num_workers: how many graphs, or nets, are worked on at a time.
+        resume: go on with the build that `out` holds.
+        executor: where that is done.
+        announce: told what is done and how often; what it gives is called after each.
+        shard: the part of the nets to work on; the dataset has all that `out` holds.
+        others: folders of builds of the same graphs with the same settings, of other parts for
+            instance; what they have done is taken over.
+        resized: the captured graphs, by their full fingerprints, that are made at other sizes; all
+            without it.
+
+    Returns:
+        What came of every graph that is done, of every net at another size, and the dataset.
+
+    Raises:
+        InputError: there are no graphs; `out` holds a build and `resume` is off, or another one;
+            or one of `others` is another one.
+    """
+    sets = [read_set(folder) for folder in folders]
+    rows = {row.full: row for _, files in sets for file in files for row in GRAPHS.read(file)}
+    if not rows:
+        raise InputError(f"{folders[0]}: holds no graph to mine")
+    info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows)))
+    for other in others:
+        _same_build(other, _mined_run(other).read_info(), info)
+    versions: dict[str, set[str]] = defaultdict(set)
+    for manifest, _ in sets:
+        for package, numbers in manifest.versions.items():
+            versions[package].update(numbers)
+    mined, sized = _mined_run(out), _sized_run(out)
+    part_of, sized_part_of = partial(_part, out), partial(sized_part, out)
+    with mined.begin(info, resume, partial(_same_build, out)):
+        for other in others:
+            _take_over(mined, _mined_run(other), part_of, partial(_part, other))
+            _take_over(sized, _sized_run(other), sized_part_of, partial(sized_part, other))
+        chosen = {name: row for name, row in sorted(rows.items()) if shard.has(_entry(row))}
+        records = mined.records()
+        missing = [name for name in chosen if name not in records]
+        step = announce("mining graphs", len(missing))
+        jobs = _jobs(rows, settings) if missing else {}
+        work = partial(mine_isolated, jobs=jobs, limits=settings.limits)
+        outcomes = executor(missing, work, num_workers)
+        for record in mined.keep(outcomes, len(records), lambda record: part_of(record.graph)):
+            records[record.graph] = record
+            step(record.graph[:12])
+        if settings.num_sizes:
+            to_resize = [row for name, row in chosen.items() if resized is None or name in resized]
+            add_sizes(
+                sized, to_resize, settings.num_sizes, part_of, settings.limits,
+                num_workers, executor, announce,
+            )  # fmt: skip
+        sized_records = sized.records()
+        parts = [*map(part_of, records), *map(sized_part_of, sized_records)]
+        merged = merge_subgraphs([part for part in parts if part.exists()], out, versions)
+    return (
+        [records[name] for name in sorted(records)],
+        [sized_records[key] for key in sorted(sized_records)],
+        merged,
+    )
+
+
+def _entry(row: GraphRow) -> str:
+    """The net of a captured graph, by which it is in a part: graphs of a net are in the same."""
+    return (net_of(row) or row.sources[0]).entry
+
+
+def _mined_run(out: Path) -> RunFolder[BuildInfo, MinedRecord, str]:
+    graph = attrgetter("graph")
+    return RunFolder(out, RUN_FILE, BuildInfo, RECORDS_FILE, MinedRecord, graph, "mined graphs")
+
+
+def _sized_run(out: Path) -> RunFolder[BuildInfo, SizedRecord, str]:
+    """What the same folder has of nets at other sizes; the run of mined graphs has its lock."""
+    key = attrgetter("key")
+    return RunFolder(out, RUN_FILE, BuildInfo, SIZES_FILE, SizedRecord, key, "resized nets")
+
+
+def _same_build(folder: Path, begun: BuildInfo, info: BuildInfo) -> BuildInfo:
+    """What a build goes on with, which may be more sizes than it was begun with.
+
+    Raises:
+        InputError: it is a build of other graphs or with other settings, or of more sizes.
+    """
+    if begun.settings.num_sizes > info.settings.num_sizes:
+        raise InputError(
+            f"{folder}: was built with --sizes --num-sizes {begun.settings.num_sizes}; give these, "
+            "or choose another --out"
+        )
+    without = [
+        replace(each, settings=replace(each.settings, num_sizes=0)) for each in (begun, info)
+    ]
+    if without[0] != without[1]:
+        raise InputError(
+            f"{folder}: was built of other graphs or with other settings; choose another --out"
+        )
+    return info
+
+
+def _take_over(
+    run: RunFolder[BuildInfo, R, str],
+    other: RunFolder[BuildInfo, R, str],
+    part_of: Callable[[str], Path],
+    other_part_of: Callable[[str], Path],
+) -> None:
+    """Store what another run has done and this one has not."""
+    records = run.records()
+
+    def outcomes() -> Iterator[JobOutcome[R]]:
+        for name, record in other.records().items():
+            if name not in records:
+                part = other_part_of(name)
+                yield JobOutcome(record, part.read_bytes() if part.exists() else None)
+
+    for _ in run.keep(outcomes(), len(records), lambda record: part_of(run.key(record))):
+        pass
+
+
+def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, MiningJob]:
+    """What is to be done with each graph; the corpus is folded as a whole."""
+    names = sorted(rows)
+    classical: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    if "classical" in settings.kinds:
+        sequences, _ = alphabet([rows[name].op_sequence for name in names])
+        for occurrence in ranges(fold(sequences, settings.folding), settings.folding):
+            classical[names[occurrence.sequence]].append((occurrence.start, occurrence.stop))
+    kinds, dtypes = settings.kinds, settings.dtypes
+    return {name: MiningJob(rows[name], tuple(classical[name]), kinds, dtypes) for name in names}
+
+
+def mine_isolated(
+    worker: JobRunner, name: str, jobs: dict[str, MiningJob], limits: JobLimits
+) -> JobOutcome[MinedRecord]:
+    """Mine one graph in a process of its own; the limit in time is for each `PLANNED_OPS` ops.
+
+    Raises:
+        WorkerError: our own machinery failed.
+    """
+    payload = encode(jobs[name]).decode()
+    module = "passnet.data.dataset.build"
+    num_ops = len(jobs[name].row.op_sequence)
+    longer = replace(limits, seconds=limits.seconds * max(1.0, num_ops / PLANNED_OPS))
+    result = worker.run(Job(f"{module}:mine_to", payload, longer, f"{module}:ready"))
+    failed = MinedRecord(name, num_ops, {}, {}, {}, error=result.failure)
+    return result.outcome(MinedRecord) or JobOutcome(failed)
+
+
+def ready(_: str) -> None:
+    """Import what mining needs, so that a fork of this process is quick."""
+    import torch
+
+    import passnet.graph.values.fake_limits  # noqa: F401
+    from passnet.inductor.fusion import fusion_plan
+
+    text = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x):\n"
+    program = parse_program(text + "        y = torch.relu(x)\n        return (y,)\n")
+    fusion_plan(Graph(program, (TensorSpec("x", (4,), "float32"),)))
+    torch._dynamo.reset()
+
+
+def mine_to(payload: str, folder: Path) -> None:
+    """What runs in the process: mine, and leave record and subgraphs in a folder."""
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # the process is short; looking costs a fifth
+    record, rows = mine(decode(payload, MiningJob))
+    if rows:
+        SUBGRAPHS.write(folder / ROWS_FILE, rows)
+    write_json(folder / RECORD_FILE, record)
+
+
+def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
+    """The subgraphs of one captured graph, each once with all its places in it.
+
+    What was captured comes first, then the same in other dtypes.
+    """
+    row = job.row
+    graph = graph_from_row(row.program, row.tensors, row.full)
+    num_found: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    captured: Mined = {}
+    error = None
+    try:
+        for subgraph in subgraphs(graph, job.classical, job.kinds, row.full[:12]):
+            if isinstance(subgraph, RangeRefusal):
+                refused[subgraph.kind] += 1
+                reasons[_common_reason(subgraph.reason)] += 1
+            else:
+                num_found[subgraph.kind] += 1
+                mined = mined_as(subgraph.graph, captured)
+                mined.ranges[subgraph.start, subgraph.stop].add(subgraph.kind)
+    except GraphError as cause:
+        error = str(cause)[:MAX_ERROR_CHARACTERS]
+    rows = _rows(row, captured, "")
+    num_variants: dict[str, int] = {}
+    unvaried: dict[str, str] = {}
+    main = main_float(graph.tensors)
+    for dtype in job.dtypes if main is not None and rows else ():
+        if dtype == main:
+            continue
+        try:
+            variants = _in_dtype(graph, dtype, captured)
+        except GraphError as cause:
+            unvaried[dtype] = str(cause)[:MAX_ERROR_CHARACTERS]
+            continue
+        num_variants[dtype] = len(variants)
+        rows += _rows(row, variants, dtype)
+    record = MinedRecord(
+        row.full,
+        len(row.op_sequence),
+        dict(num_found),
+        dict(refused),
+        dict(reasons.most_common(MAX_REASONS)),
+        num_variants,
+        unvaried,
+        error,
+    )
+    return record, rows
+
+
+def _in_dtype(graph: Graph, dtype: str, captured: Mined) -> Mined:
+    """The same ranges of the graph in another dtype, but for those that are the same in it.
+
+    Raises:
+        GraphError: the graph cannot be in this dtype.
+    """
+    varied = in_dtype(graph, dtype)
+    single = Graph(single_assignment(varied.program), varied.tensors)
+    parent = parent_of(single.program, inferred_specs(single))
+    variants: Mined = {}
+    for original, subgraph in captured.items():
+        for (start, stop), kinds in subgraph.ranges.items():
+            try:
+                variant = cut_range(parent, start, stop)
+            except CutError:
+                continue  # a value that crosses the cut has no size that follows in this dtype
+            if fingerprints(variant).full not in captured:
+                mined = mined_as(variant, variants)
+                mined.ranges[start, stop] |= kinds
+                mined.original = original
+    return variants
+
+
+def _rows(parent: GraphRow, mined: Mined, variant: str) -> list[SubgraphRow]:
+    nets = {source.entry for source in parent.sources}
+    return mined_rows(mined, variant, parent.full, parent.domain, nets)
+
+
+_REASONS = (
+    "crosses the cut and is no tensor",
+    "makes no value that is used after it",
+    "made outside",
+    "switches a state",
+    "Inductor cannot lower it",
+)
+"""What refusals have in common, whatever op or value they name."""
+
+
+def _common_reason(reason: str) -> str:
+    return next((text for text in _REASONS if text in reason), reason[:80])
+
+
+def _part(out: Path, name: str) -> Path:
+    return out / PARTS_FOLDER / f"{name[:32]}.parquet"

@@ -1,0 +1,206 @@
+"""What came of mining the captured graphs of a dataset, and of capturing their nets at other sizes:
+a record of each, and all in numbers.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from passnet.core.jobs.run_folder import last_records
+
+RECORDS_FILE = "graphs.jsonl"
+SIZES_FILE = "sizes.jsonl"
+TOP_REASONS = 10
+MAX_BRIEF_CHARACTERS = 100
+
+SizeFailure: TypeAlias = Literal[
+    "no_size",
+    "no_library",
+    "refused_by_net",
+    "other_graph",
+    "refused_by_op",
+    "too_large",
+    "timeout",
+    "crash",
+]
+"""Why a graph was not made at another size.
+
+no_size: its net has no further size, as its inputs name no batch. no_library: a library that the
+net needs cannot be imported; a build that goes on tries it again. refused_by_net: the net cannot be
+built, called or traced at it. other_graph: it gives other ops, or another data flow, there.
+refused_by_op: an op takes no such shapes. too_large: it takes more memory than a variant may.
+timeout, crash: the process that worked on it came to no end of its own.
+"""
+
+
+UNTRIED: tuple[SizeFailure, ...] = ("no_size", "no_library")
+"""What keeps a net from being tried at a size."""
+
+
+@dataclass(frozen=True, slots=True)
+class MinedRecord:
+    """What came of mining one graph: how many ranges were cut out by kind, and were refused, with
+    the reasons; how many of them there are in other dtypes, and what kept the graph from a dtype;
+    `error` where the graph as a whole failed.
+    """
+
+    graph: str
+    num_ops: int
+    found: dict[str, int]
+    refused: dict[str, int]
+    reasons: dict[str, int]
+    variants: dict[str, int] = field(default_factory=dict)
+    unvaried: dict[str, str] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MinedCounts:
+    """What came of mining all graphs, of which `num_failed` gave nothing.
+
+    `found` and `refused` are ranges by kind, `reasons` the most frequent ones for a refusal.
+    `varied` and `unvaried` are graphs by dtype: those made in it, and those that could not be.
+    """
+
+    num_graphs: int
+    num_ops: int
+    num_failed: int
+    found: dict[str, int]
+    refused: dict[str, int]
+    reasons: dict[str, int]
+    varied: dict[str, int]
+    unvaried: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SizedGraph:
+    """What came of one graph at another size: how many rows it gave, and how many ranges could not
+    be cut there; or why it was not made.
+    """
+
+    graph: str
+    num_rows: int = 0
+    num_lost: int = 0
+    cause: SizeFailure | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SizedRecord:
+    """What came of one net at one size.
+
+    `key` names both; `axes` are the sizes at which the net was captured first, empty where they are
+    not known; `size` says what was changed, "batch=4,sequence=16".
+    """
+
+    key: str
+    entry: str
+    axes: dict[str, int]
+    size: str
+    graphs: tuple[SizedGraph, ...]
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SizedShare:
+    """Of the graphs of some nets, each counted once a size: how many were tried, and made; the rows
+    that they gave, and the time that it took. Graphs whose net has no further size, or needs a
+    library that is not here, are not tried.
+    """
+
+    num_tried: int
+    num_made: int
+    num_rows: int
+    wall_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SizedCounts:
+    """What came of all nets at other sizes: as a whole, by library, and by the axes that changed;
+    and why graphs were not made, with their number, the most frequent reasons behind it.
+    """
+
+    num_nets: int
+    whole: SizedShare
+    libraries: dict[str, SizedShare]
+    axes: dict[str, SizedShare]
+    causes: dict[str, int]
+    reasons: dict[str, int]
+
+
+def read_sized_records(out: Path) -> dict[str, SizedRecord]:
+    """The records of nets at other sizes by key; a torn last line is left out."""
+    return last_records(out / SIZES_FILE, SizedRecord, lambda record: record.key)
+
+
+def read_mined_records(out: Path) -> dict[str, MinedRecord]:
+    """The records of a build by graph; a torn last line is left out."""
+    return last_records(out / RECORDS_FILE, MinedRecord, lambda record: record.graph)
+
+
+def count_mined(records: Iterable[MinedRecord]) -> MinedCounts | None:
+    """Records in numbers; None without any, as in a dataset that was not mined here."""
+    records = list(records)
+    if not records:
+        return None
+    return MinedCounts(
+        num_graphs=len(records),
+        num_ops=sum(record.num_ops for record in records),
+        num_failed=sum(record.error is not None for record in records),
+        found=dict(sorted(_sum(record.found for record in records).items())),
+        refused=dict(sorted(_sum(record.refused for record in records).items())),
+        reasons=dict(_sum(record.reasons for record in records).most_common(TOP_REASONS)),
+        varied=dict(sorted(_sum([*record.variants] for record in records).items())),
+        unvaried=dict(sorted(_sum([*record.unvaried] for record in records).items())),
+    )
+
+
+def _sum(counts: Iterable[Mapping[str, int] | list[str]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for part in counts:
+        total.update(part)
+    return total
+
+
+def count_sized(records: Iterable[SizedRecord]) -> SizedCounts | None:
+    """Records of nets at other sizes in numbers; None without any."""
+    records = list(records)
+    if not records:
+        return None
+    axes = {record.entry: record.axes for record in records if record.axes}
+    libraries: dict[str, list[SizedRecord]] = {}
+    by_axes: dict[str, list[SizedRecord]] = {}
+    for record in records:
+        libraries.setdefault(record.entry.partition("/")[0], []).append(record)
+        names = ", ".join(sorted(axes.get(record.entry, {}))) or "none"
+        by_axes.setdefault(names, []).append(record)
+    failed = [graph for record in records for graph in record.graphs if graph.cause is not None]
+    reasons = Counter(f"{graph.cause}: {_brief(graph.reason)}" for graph in failed if graph.reason)
+    return SizedCounts(
+        len({record.entry for record in records}),
+        _share(records),
+        {name: _share(group) for name, group in sorted(libraries.items())},
+        {name: _share(group) for name, group in sorted(by_axes.items())},
+        dict(Counter(str(graph.cause) for graph in failed).most_common()),
+        dict(reasons.most_common(TOP_REASONS)),
+    )
+
+
+def _share(records: Iterable[SizedRecord]) -> SizedShare:
+    records = list(records)
+    tried = [graph for record in records for graph in record.graphs if graph.cause not in UNTRIED]
+    return SizedShare(
+        len(tried),
+        sum(graph.cause is None for graph in tried),
+        sum(graph.num_rows for graph in tried),
+        sum(record.wall_s for record in records),
+    )
+
+
+def _brief(reason: str) -> str:
+    """What a reason has in common with others like it: its first line, each number as N."""
+    line = next((line for line in reason.splitlines() if line.strip()), "")
+    return re.sub(r"\d+", "N", line)[:MAX_BRIEF_CHARACTERS]

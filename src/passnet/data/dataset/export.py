@@ -1,0 +1,188 @@
+"""A dataset as directories of the GraphNet or PassNet layout, or as files for Hugging Face."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from passnet.core.records.atomic_folder import atomic_folder
+from passnet.core.records.parquet import split_rows
+from passnet.data.dataset import layout
+from passnet.data.dataset.card import CARD_FILE, CardFacts, card
+from passnet.data.dataset.importer import DATA_FOLDER
+from passnet.data.dataset.origins import Origin, folder_of, read_origins, sample_of_origin
+from passnet.data.dataset.progress import ProgressStep, silent
+from passnet.data.dataset.query import Dataset
+from passnet.data.dataset.splits import Side
+from passnet.data.dataset.store import SUBGRAPHS, SubgraphRow
+from passnet.errors import InputError
+from passnet.graph.text.files import GraphSample, write_sample
+from passnet.version import __version__
+
+Layout: TypeAlias = Literal["graphnet", "passnet", "hf"]
+
+RowSamples: TypeAlias = Iterator[tuple[SubgraphRow, list[tuple[Origin | None, GraphSample]]]]
+"""Rows with what is written of each: the directories that it was read from, else one of our own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPlan:
+    """What is exported, and how.
+
+    Args:
+        layout: of what is written.
+        where: an expression of SQL for the rows to export; all without one.
+        name: of the set in the PassNet layout, and of the dataset on the card for Hugging Face.
+        sides: the split of rows by their full fingerprint, for Hugging Face; all train without it.
+        license_name: on the card, one that Hugging Face knows.
+    """
+
+    layout: Layout
+    where: str | None = None
+    name: str = "subgraphs"
+    sides: Mapping[str, Side] = field(default_factory=dict)
+    license_name: str = "mit"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many rows were exported, and as how many directories or files, in how many tasks."""
+
+    num_rows: int
+    num_written: int
+    num_tasks: int = 0
+
+
+def export_dataset(
+    dataset: Dataset, out: Path, plan: ExportPlan, announce: Callable[[int], ProgressStep] = silent
+) -> Exported:
+    """Write the rows of a dataset in a layout that others read; `import_dataset` reads it back.
+
+    The folder `out` must be empty or absent, and is there whole or not at all. `announce` is told
+    how many rows there are; what it gives is called after each.
+
+    Raises:
+        InputError: the plan names no row; a row cannot be read, or is in no part of the split.
+    """
+    table = dataset.table(plan.where)
+    if not len(table):
+        condition = "" if plan.where is None else f" with {plan.where}"
+        raise InputError(f"{dataset.folder}: has no rows{condition}, nothing to export")
+    step = announce(len(table))
+    with atomic_folder(out) as partial:
+        if plan.layout == "hf":
+            num_files = _hugging_face(table, partial, plan, dataset.manifest.versions, step)
+            return Exported(len(table), num_files)
+        samples = _samples(table, dataset.folder, step)
+        if plan.layout == "graphnet":
+            return Exported(len(table), _graphnet(samples, partial))
+        return Exported(len(table), *_passnet(samples, partial, plan.name))
+
+
+def _samples(table: pa.Table, folder: Path, step: ProgressStep) -> RowSamples:
+    origins = read_origins(folder, table["full"].to_pylist())
+    for row in SUBGRAPHS.rows(table, str(folder)):
+        sources = origins.get(row.full, ())
+        yield (
+            row,
+            [(origin, sample_of_origin(origin, row)) for origin in sources]
+            or [(None, layout.sample_of(row))],
+        )
+        step(row.full[:12])
+
+
+def _graphnet(samples: RowSamples, out: Path) -> int:
+    """The number of directories."""
+    num_written = 0
+    for row, directories in samples:
+        for origin, sample in directories:
+            path = layout.graph_folder(row) if origin is None else folder_of(origin)
+            write_sample(out / path, sample)
+        num_written += len(directories)
+    return num_written
+
+
+def _passnet(samples: RowSamples, out: Path, name: str) -> tuple[int, int]:
+    """The numbers of directories and of tasks."""
+    tasks: dict[tuple[str, tuple[str, ...]], dict[str, list[PurePosixPath]]] = {}
+    num_written = 0
+    for row, directories in samples:
+        for type_folder in layout.type_folders(row):
+            graphs = tasks.setdefault((type_folder, row.op_sequence), {})
+            first = layout.passnet_folder(row, name, type_folder)
+            for number, (_, sample) in enumerate(directories):
+                path = first if not number else first.with_name(f"{first.name}_{number}")
+                write_sample(out / path, sample)
+                graphs.setdefault(row.full, []).append(path)
+            num_written += len(directories)
+    for (type_folder, _), graphs in tasks.items():
+        _write_task(out, PurePosixPath("samples", name, type_folder), graphs)
+    return num_written, len(tasks)
+
+
+def _write_task(out: Path, tasks: PurePosixPath, graphs: Mapping[str, list[PurePosixPath]]) -> None:
+    """A task directory: the list of its graphs, a link to all graphs, a folder for passes.
+
+    It is made in the folder `tasks` of `out`, of graphs whose paths in `out` are given by id.
+    """
+    ids = sorted(graphs)
+    name = hashlib.sha256("\n".join(ids).encode()).hexdigest()
+    task = tasks / name[:2] / name[2:4] / name
+    folder = out / task
+    (folder / "pass_dir").mkdir(parents=True)
+    lines = [f"{path}\n" for graph_id in ids for path in graphs[graph_id]]
+    (folder / "graph_list.txt").write_text("".join(lines))
+    (folder / "sample_uids.txt").write_text(",".join(ids))
+    (folder / "graphs").symlink_to(PurePosixPath(*[".."] * len(task.parts), "graphs"))
+
+
+def _hugging_face(
+    table: pa.Table,
+    out: Path,
+    plan: ExportPlan,
+    versions: Mapping[str, list[str]],
+    step: ProgressStep,
+) -> int:
+    """The number of files. Rows go from file to file as columns, unread."""
+    numbers: dict[Side, list[int]] = {}
+    for number, full in enumerate(table["full"].to_pylist()):
+        side = plan.sides.get(full) if plan.sides else "train"
+        if side is None:
+            raise InputError(f"row {full[:16]} is in no part of the split; split again")
+        numbers.setdefault(side, []).append(number)
+    num_bytes = pc.call_function("binary_length", [table["program"]]).to_pylist()
+    num_files = 0
+    (out / DATA_FOLDER).mkdir()
+    for side in numbers:
+        shards = list(split_rows(numbers[side], lambda number: num_bytes[number]))
+        for number, shard in enumerate(shards):
+            name = f"{side}-{number:05}-of-{len(shards):05}.parquet"
+            SUBGRAPHS.write_table(out / DATA_FOLDER / name, table.take(shard))
+            for _ in shard:
+                step(name)
+        num_files += len(shards)
+    sequences = table["op_sequence"].iterchunks()
+    facts = CardFacts(
+        plan.name,
+        {side: len(numbers[side]) for side in sorted(numbers, reverse=True)},
+        _counts(chain.from_iterable(table["kinds"].to_pylist())),
+        _counts(table["domain"].to_pylist()),
+        _counts(table["dtype"].to_pylist()),
+        len({tuple(ops) for chunk in sequences for ops in chunk.to_pylist()}),
+        sum(table["num_places"].to_pylist()),
+        versions,
+        __version__,
+        plan.license_name,
+    )
+    (out / CARD_FILE).write_text(card(facts), encoding="utf-8")
+    return num_files
+
+
+def _counts(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))

@@ -1,0 +1,142 @@
+"""Graph directories, or an exported dataset, to a dataset."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from passnet.core.records.atomic_folder import atomic_folder
+from passnet.data.dataset.layout import FACTS_KEY, row_of
+from passnet.data.dataset.origins import Origin, origin_of, shortened, write_origins
+from passnet.data.dataset.progress import ProgressStep, silent
+from passnet.data.dataset.store import (
+    MAX_PLACES,
+    SUBGRAPHS,
+    DatasetManifest,
+    SubgraphRow,
+    write_dataset,
+)
+from passnet.errors import InputError
+from passnet.graph.fx.targets import check_targets
+from passnet.graph.text.files import find_graphs, read_sample
+
+DATA_FOLDER = "data"
+"""Of an exported dataset: its Parquet files."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A directory that could not be read, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of an import: how many directories were read, what was left out, the dataset."""
+
+    num_read: int
+    left_out: tuple[LeftOut, ...]
+    dataset: DatasetManifest
+
+
+def import_dataset(
+    folder: Path, out: Path, strict: bool = False, announce: Callable[[int], ProgressStep] = silent
+) -> Imported:
+    """Make a dataset of the graph directories at and below a folder, or of an exported dataset.
+
+    Directories of one graph (same ops, literals, shapes and dtypes) become one row.
+
+    Args:
+        folder: with directories of the GraphNet or PassNet layout, or with `data/*.parquet`.
+        out: the folder of the dataset; must be empty or absent.
+        strict: stop at a directory that cannot be read; else it is left out.
+        announce: told how many directories or files there are; what it gives is called after each.
+
+    Raises:
+        InputError: there is no graph, none can be read, or one cannot and `strict` is on.
+    """
+    files = sorted((folder / DATA_FOLDER).glob("*.parquet"))
+    with atomic_folder(out) as partial:
+        if files:
+            return _import_files(files, partial, announce(len(files)))
+        paths = list(find_graphs(folder))
+        if not paths:
+            raise InputError(f"{folder}: holds no graph (a folder with graph_net.json, model.py)")
+        return _import_directories(folder, paths, partial, strict, announce(len(paths)))
+
+
+def _import_directories(
+    folder: Path, paths: list[Path], out: Path, strict: bool, step: ProgressStep
+) -> Imported:
+    same: dict[str, list[SubgraphRow]] = defaultdict(list)
+    origins: list[Origin] = []
+    left_out: list[LeftOut] = []
+    for path in paths:
+        try:
+            row, origin = _read(path, folder)
+            same[row.full].append(row)
+            origins += [origin] if origin is not None else []
+        except InputError as cause:
+            if strict:
+                raise
+            left_out.append(LeftOut(str(path.relative_to(folder)), str(cause)))
+        step(path.name[:40])
+    if not same:
+        raise InputError(f"{folder}: holds no graph that can be read; {left_out[0].reason}")
+    rows = {full: _merged(group) for full, group in same.items()}
+    if origins:
+        origins = [shortened(origin, rows[origin.full]) for origin in origins]
+        write_origins(out, sorted(origins, key=lambda origin: (origin.full, origin.path)))
+    manifest = write_dataset(out, rows.values(), {})
+    return Imported(len(paths) - len(left_out), tuple(left_out), manifest)
+
+
+def _read(path: Path, root: Path) -> tuple[SubgraphRow, Origin | None]:
+    """The row of a directory, and its origin if another program wrote it.
+
+    Raises:
+        InputError: it cannot be read, or calls what no graph may call.
+    """
+    sample = read_sample(path)
+    check_targets(sample.graph.program, str(path / "model.py"))
+    relative = PurePosixPath(*path.relative_to(root).parts)
+    relative = relative if relative.parts else PurePosixPath(path.resolve().name)
+    row = row_of(sample, relative)
+    return row, None if FACTS_KEY in sample.info else origin_of(sample, relative, row)
+
+
+def _import_files(files: list[Path], out: Path, step: ProgressStep) -> Imported:
+    rows: dict[str, SubgraphRow] = {}
+    num_read = 0
+    for file in files:
+        for row in SUBGRAPHS.read(file):
+            rows[row.full] = row
+            num_read += 1
+        step(file.name)
+    if len(rows) != num_read:
+        raise InputError(f"{files[0].parent}: {num_read - len(rows)} rows stand there twice")
+    return Imported(num_read, (), write_dataset(out, rows.values(), {}))
+
+
+def _merged(rows: list[SubgraphRow]) -> SubgraphRow:
+    """One row of the directories of one graph; text and arguments are those of the first.
+
+    Raises:
+        InputError: they state what cannot be true of one row.
+    """
+    if any(row.num_places != len(row.places) or row.variant for row in rows):
+        if len({replace(row, program="", tensors="") for row in rows}) > 1:
+            raise InputError(f"directories of graph {rows[0].full[:16]} state different places")
+        return rows[0]
+    occurrences = sorted({occurrence for row in rows for occurrence in row.places})
+    return replace(
+        rows[0],
+        kinds=tuple(sorted({kind for row in rows for kind in row.kinds})),
+        domain=min(rows, key=lambda row: row.nets).domain,
+        nets=tuple(sorted({net for row in rows for net in row.nets})[:MAX_PLACES]),
+        num_graphs=len({occurrence.graph for occurrence in occurrences}),
+        num_places=len(occurrences),
+        places=tuple(occurrences[:MAX_PLACES]),
+    )

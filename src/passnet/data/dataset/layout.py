@@ -1,0 +1,192 @@
+"""How rows are written as graph directories, and read from them: GraphNet's and PassNet's layouts.
+
+What the files of these layouts have no place for (kinds, nets, variants) stands under a key of its
+own in `graph_net.json`; of a directory without that key, names and files are read instead.
+
+Source: GraphNet and PassNet, as released (directory layouts of graphs and of samples).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from passnet.core.records.serialise import SCHEMA_VERSION
+from passnet.data.capture.domain import DOMAINS, Domain
+from passnet.data.dataset.store import Occurrence, Provenance, SubgraphRow, graph_of, row_of_graph
+from passnet.errors import InputError
+from passnet.graph.text.files import GraphSample
+
+if TYPE_CHECKING:
+    from passnet.data.mine.subgraphs import SubgraphKind
+
+FACTS_KEY = "passnet"
+TYPE_FOLDERS: dict[SubgraphKind, str] = {
+    "fusible": "fusible_subgraphs",
+    "classical": "typical_subgraphs",
+    "single": "sole_op_subgraphs",
+}
+"""What PassNet calls the kinds, in the names of its folders."""
+
+NO_TYPE_FOLDER = "full_graphs"
+"""The folder for rows of no kind: graphs as captured."""
+
+DOMAIN_TAGS: dict[str, Domain] = {**{name: name for name in DOMAINS}, "computer_vision": "cv"}
+"""Domains as GraphNet's `heuristic_tag` spells them."""
+
+_RANGE = re.compile(r"(?P<net>.+)_start(?P<start>\d+)_end(?P<stop>\d+)(_\d+)?")
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def sample_of(row: SubgraphRow) -> GraphSample:
+    """A row as the content of a graph directory, from which `row_of` makes the same row.
+
+    Raises:
+        InputError: its text or arguments cannot be read.
+    """
+    provenance = {field.name: getattr(row, field.name) for field in fields(Provenance)}
+    info = {
+        "framework": "torch",
+        "num_devices_required": 1,
+        "num_nodes_required": 1,
+        "dynamic": False,
+        "model_name": name_of(row),
+        FACTS_KEY: msgspec.to_builtins({"schema_version": SCHEMA_VERSION, **provenance}),
+    }
+    sources: dict[str, Any] = {}
+    for occurrence in row.places:
+        ops = [occurrence.start, occurrence.stop]
+        sources.setdefault(occurrence.graph, []).append(ops)
+    return GraphSample(graph_of(row), info, "", row.full, sources)
+
+
+def name_of(row: SubgraphRow) -> str:
+    """The name of a row's directory: net, range, and the first of its fingerprint."""
+    net = plain_name(row.nets[0].partition("/")[2] if row.nets else "") or "graph"
+    ops = f"_start{row.places[0].start}_end{row.places[0].stop}" if row.places else ""
+    return f"{net[:80]}{ops}_{row.full[:16]}"
+
+
+def library_of(row: SubgraphRow) -> str:
+    """The library that a row comes from first, as the name of a folder."""
+    return plain_name(row.nets[0].partition("/")[0] if row.nets else "") or "unknown"
+
+
+def plain_name(name: str) -> str:
+    """A name as that of a folder: runs of odd characters as one "_", no dots before.
+
+    Examples:
+        >>> plain_name("../a b/c"), plain_name("resnet18.a1_in1k")
+        ('_a_b_c', 'resnet18.a1_in1k')
+    """
+    return _ODD.sub("_", name).lstrip(".")
+
+
+def type_folders(row: SubgraphRow) -> list[str]:
+    """PassNet's folders for the kinds of a row; that for graphs as captured where it has none."""
+    folders = [folder for kind, folder in TYPE_FOLDERS.items() if kind in row.kinds]
+    return folders or [NO_TYPE_FOLDER]
+
+
+def graph_folder(row: SubgraphRow) -> PurePosixPath:
+    """Where a row stands in a folder of the GraphNet layout."""
+    return PurePosixPath(library_of(row), name_of(row))
+
+
+def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPath:
+    """Where a row stands in a folder of the PassNet layout, under the name of a set.
+
+    The bucket is 0 for what was captured, and one of 1 to 9 for variants.
+    """
+    bucket = 0 if not row.variant else 1 + int(row.full[:8], 16) % 9
+    library, folder = library_of(row), name_of(row)
+    net = folder.split("_start")[0]
+    return PurePosixPath(
+        "graphs", name, type_folder, plain_name(row.dtype), str(bucket), "samples", library, net,
+        "_decomposed", folder,
+    )  # fmt: skip
+
+
+def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
+    """The row that a graph directory is: as it says under `FACTS_KEY`, else by its names.
+
+    The row names all places of a directory without that key, be they more than a row may have.
+    `path` is relative to the folder that is read.
+
+    Raises:
+        InputError: it says what no row can have, or holds numbers that cannot be stored.
+    """
+    facts = sample.info.get(FACTS_KEY)
+    if facts is not None:
+        return row_of_graph(sample.graph, _stated(facts, path), str(path))
+    net, occurrences = _net_and_occurrences(sample, path)
+    if sample.sources:
+        occurrences = _sources(sample.sources, path)
+    kinds = {
+        kind
+        for kind, folder in TYPE_FOLDERS.items()
+        if any(part.endswith(folder) for part in path.parts)
+    }
+    row = row_of_graph(
+        sample.graph,
+        Provenance(
+            kinds=tuple(sorted(kinds)),
+            variant="",
+            original="",
+            domain=DOMAIN_TAGS.get(str(sample.info.get("heuristic_tag")), "other"),
+            nets=(net,),
+            num_graphs=len({occurrence.graph for occurrence in occurrences}),
+            num_places=len(occurrences),
+            places=tuple(occurrences),
+        ),
+        str(path),
+    )
+    if occurrences or sample.sources:
+        return row
+    whole = Occurrence(row.full, 0, row.num_ops)
+    return replace(row, num_graphs=1, num_places=1, places=(whole,))
+
+
+def _stated(facts: Any, path: PurePosixPath) -> Provenance:
+    """What a directory says under `FACTS_KEY`."""
+    try:
+        version = msgspec.convert(facts, dict[str, Any]).get("schema_version")
+        if version == SCHEMA_VERSION:
+            return msgspec.convert(facts, Provenance)
+    except msgspec.ValidationError as cause:
+        raise InputError(f"{path}: {FACTS_KEY} in graph_net.json: {cause}") from cause
+    raise InputError(
+        f"{path}: schema version {version} in graph_net.json, this passnet reads "
+        f"{SCHEMA_VERSION}; export it again or install the matching passnet"
+    )
+
+
+def _net_and_occurrences(sample: GraphSample, path: PurePosixPath) -> tuple[str, list[Occurrence]]:
+    """The net by the names of a directory, under its library; and its ops in it, if a name tells
+    them.
+
+    The library is that of PassNet's folder `samples/<library>`, of GraphNet's `source`, or the
+    folder above.
+    """
+    if "samples" in path.parts[:-2]:
+        library = path.parts[path.parts.index("samples") + 1]
+    else:
+        library = str(sample.info.get("source") or path.parent.name or "unknown")
+    name = str(sample.info.get("model_name") or path.name)
+    ranged = _RANGE.fullmatch(name)
+    if ranged is None:
+        return f"{library}/{name}", []
+    net = f"{library}/{ranged['net']}"
+    return net, [Occurrence(net, int(ranged["start"]), int(ranged["stop"]))]
+
+
+def _sources(sources: dict[str, Any], path: PurePosixPath) -> list[Occurrence]:
+    try:
+        ranges = msgspec.convert(sources, dict[str, list[tuple[int, int]]])
+    except msgspec.ValidationError as cause:
+        raise InputError(f"{path}: subgraph_sources.json: {cause}") from cause
+    return sorted({Occurrence(graph, *ops) for graph in ranges for ops in ranges[graph]})

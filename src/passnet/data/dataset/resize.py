@@ -1,0 +1,186 @@
+"""The subgraphs of the graphs of a net at another size: captured again there, compared with what
+was captured, and cut at the same ops. Each net and size is worked on in a process of its own.
+"""
+
+import gc
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
+from passnet.core.records.serialise import decode, encode, write_json
+from passnet.data.capture.catalog import is_file
+from passnet.data.capture.domain import Domain
+from passnet.data.capture.recapture import axis_sizes, fresh_net, recapture_net
+from passnet.data.dataset.build_records import SizedGraph, SizedRecord, SizeFailure
+from passnet.data.dataset.mined import Mined, mined_as, mined_rows
+from passnet.data.dataset.store import SUBGRAPHS, SubgraphRow
+from passnet.data.dataset.variant_sizes import chosen_sizes, name_of
+from passnet.data.dataset.variants import MAX_BYTES, MAX_REASON_CHARACTERS
+from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
+from passnet.errors import CaptureError, CutError, GraphError, InputError
+from passnet.graph.canonical import fingerprints
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.meta import DTYPE_BYTES
+
+OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalSubgraph:
+    """A subgraph as it was mined: its fingerprints, its kinds, and the ops [start, stop) of all its
+    places in its graph.
+    """
+
+    full: str
+    structure: str
+    kinds: tuple[str, ...]
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalGraph:
+    """A graph that was mined: its fingerprints, its number among the graphs of its net, and its
+    subgraphs.
+    """
+
+    full: str
+    structure: str
+    number: int
+    domain: Domain
+    subgraphs: tuple[OriginalSubgraph, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeJob:
+    """What a process is to make: the graphs of a net at its size of this index among those that
+    `chosen_sizes` gives.
+    """
+
+    entry: str
+    train: bool
+    index: int
+    graphs: tuple[OriginalGraph, ...]
+
+    @property
+    def key(self) -> str:
+        """The name of the job among those of a build."""
+        return f"{self.entry}{' in training' if self.train else ''} #{self.index}"
+
+
+def resize_isolated(
+    worker: JobRunner, key: str, jobs: dict[str, SizeJob], limits: JobLimits
+) -> JobOutcome[SizedRecord]:
+    """Make the rows of a net at one size in a process of its own.
+
+    Raises:
+        WorkerError: our own machinery failed.
+    """
+    job = jobs[key]
+    result = worker.run(
+        Job(
+            "passnet.data.dataset.resize:resize_to",
+            encode(job).decode(),
+            limits,
+            "passnet.data.capture.entry_capture:preload_library",
+            job.entry if is_file(job.entry) else job.entry.split("/", 1)[0],
+        )
+    )
+    if outcome := result.outcome(SizedRecord):
+        return JobOutcome(replace(outcome.record, wall_s=result.end.wall_s), outcome.rows)
+    cause: SizeFailure = "timeout" if result.end.timed_out else "crash"
+    reason = result.failure[-MAX_REASON_CHARACTERS:]
+    return JobOutcome(replace(_failed(job, cause, reason), wall_s=result.end.wall_s))
+
+
+def resize_to(payload: str, folder: Path) -> None:
+    """What runs in the process: leave record and rows of a net at one size in a folder."""
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # the process is short
+    record, rows = resized(decode(payload, SizeJob))
+    if rows:
+        SUBGRAPHS.write(folder / ROWS_FILE, rows)
+    write_json(folder / RECORD_FILE, record)
+
+
+def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
+    """The subgraphs of a net's graphs at one size, without those that are the same as captured."""
+    start = time.perf_counter()
+    axes: dict[str, int] = {}
+    name = ""
+    try:
+        fresh = fresh_net(job.entry, job.train)
+        axes = axis_sizes(fresh.net)
+        chosen = chosen_sizes(axes)
+        if job.index >= len(chosen):
+            return replace(_failed(job, "no_size", ""), axes=axes), []
+        name = name_of(chosen[job.index])
+        captured = recapture_net(fresh, chosen[job.index]).graphs
+    except (CaptureError, InputError) as error:
+        is_missing = isinstance(error.__cause__, ImportError)
+        cause = "no_library" if is_missing else "refused_by_net"
+        failed = _failed(job, cause, str(error)[:MAX_REASON_CHARACTERS])
+        return replace(failed, axes=axes, size=name), []
+    graphs: list[SizedGraph] = []
+    rows: list[SubgraphRow] = []
+    for original in job.graphs:
+        try:
+            graph = captured[original.number] if original.number < len(captured) else None
+            sized, mined = _cut_alike(original, graph)
+        except GraphError as error:
+            reason = str(error)[:MAX_REASON_CHARACTERS]
+            sized, mined = SizedGraph(original.full, cause="refused_by_op", reason=reason), {}
+        graphs.append(sized)
+        rows += mined_rows(mined, name, original.full, original.domain, [job.entry])
+    wall_s = time.perf_counter() - start
+    return SizedRecord(job.key, job.entry, axes, name, tuple(graphs), wall_s), rows
+
+
+def _cut_alike(original: OriginalGraph, graph: Graph | None) -> tuple[SizedGraph, Mined]:
+    """The ranges of a captured graph, cut out of what its net gave at another size.
+
+    Raises:
+        GraphError: an op refuses the shapes that it is given.
+    """
+    mined: Mined = {}
+    if graph is None or fingerprints(graph).structure != original.structure:
+        text = "other ops or another data flow than the original"
+        return SizedGraph(original.full, cause="other_graph", reason=text), mined
+    single = Graph(single_assignment(graph.program), graph.tensors)
+    specs = inferred_specs(single)
+    num_bytes = _most_bytes(graph, specs)
+    if num_bytes > MAX_BYTES:
+        text = f"{num_bytes} bytes, above {MAX_BYTES}"
+        return SizedGraph(original.full, cause="too_large", reason=text), mined
+    parent = parent_of(single.program, specs)
+    num_lost = 0
+    unchanged = {subgraph.full for subgraph in original.subgraphs}
+    for subgraph in original.subgraphs:
+        for start, stop in subgraph.ranges:
+            try:
+                cut = cut_range(parent, start, stop)
+            except CutError:
+                num_lost += 1  # a value that crosses the cut has no size that follows
+                continue
+            prints = fingerprints(cut)
+            if prints.structure != subgraph.structure:
+                num_lost += 1
+            elif prints.full not in unchanged:
+                found = mined_as(cut, mined)
+                found.ranges[start, stop].update(subgraph.kinds)
+                found.original = min(found.original or subgraph.full, subgraph.full)
+    return SizedGraph(original.full, len(mined), num_lost), mined
+
+
+def _most_bytes(graph: Graph, specs: dict[str, TensorSpec]) -> int:
+    """The memory of the arguments of a graph and of its largest value."""
+    sizes = {
+        name: spec.num_elements * DTYPE_BYTES.get(spec.dtype, 1) for name, spec in specs.items()
+    }
+    return sum(sizes[spec.name] for spec in graph.tensors) + max(sizes.values(), default=0)
+
+
+def _failed(job: SizeJob, cause: SizeFailure, reason: str) -> SizedRecord:
+    """The record of a net of which nothing was made, for one cause."""
+    graphs = tuple(SizedGraph(graph.full, cause=cause, reason=reason) for graph in job.graphs)
+    return SizedRecord(job.key, job.entry, {}, "", graphs)

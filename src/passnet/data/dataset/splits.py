@@ -1,0 +1,217 @@
+"""Rows to train on and rows to evaluate on, apart by op sequence; and the check that they are."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from passnet.core.records.parquet import Format, Shard, check_shards, write_shards
+from passnet.core.records.serialise import SCHEMA_VERSION, make_folder, read_json, write_json
+from passnet.errors import InputError
+
+SPLIT_FILE = "split.json"
+SHARD_NAME = "split"
+MAX_NAMED = 10
+"""Rows that an error names."""
+
+Side: TypeAlias = Literal["train", "eval"]
+SIDES: tuple[Side, ...] = ("train", "eval")
+
+Ops: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowKeys:
+    """What a split knows of a row: its full fingerprint, structure and op sequence, and the full
+    fingerprint of the row that it is a variant of, if it is one.
+    """
+
+    full: str
+    structure: str
+    ops: Ops
+    original: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRow:
+    """The side of one row, named by its full fingerprint."""
+
+    full: str
+    side: Side
+
+
+SPLITS: Format[SplitRow] = Format(SplitRow, "a split", hashes=("full",))
+
+
+@dataclass(frozen=True, slots=True)
+class SplitManifest:
+    """How a split was made, and what it has: `share` of the op sequences are evaluation, chosen by
+    `seed`, besides those of `suites`. `near_sequences` counts evaluation sequences of two ops and
+    more that are a contiguous part of a training sequence; this is no leak.
+    """
+
+    schema_version: int
+    share: float
+    seed: int
+    suites: dict[str, str]
+    rows: dict[str, int]
+    sequences: dict[str, int]
+    near_sequences: int
+    shards: tuple[Shard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A row to train on that shares its op sequence or its structure with evaluation, or is an
+    original or a variant of a row there.
+
+    `other` is the first such row of evaluation, or the name of a suite.
+    """
+
+    row: str
+    what: Literal["op sequence", "structure", "variant"]
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteKeys:
+    """The op sequences and structures of suites, each with the name of one that has it, and the
+    content hash of every suite by its name.
+    """
+
+    hashes: dict[str, str]
+    sequences: dict[Ops, str]
+    structures: dict[str, str]
+
+
+def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ()) -> Side:
+    """The side of an op sequence; the same for the same sequence, whatever else there is.
+
+    A share of all sequences, from 0 to 1, is evaluation; other seeds choose others. Those of
+    `evaluation` are on that side in any case.
+
+    Examples:
+        >>> side_of(("torch.relu",), 0.0, 0), side_of(("torch.relu",), 1.0, 0)
+        ('train', 'eval')
+    """
+    digest = hashlib.sha256("\n".join((str(seed), *ops)).encode()).digest()
+    is_eval = ops in evaluation or int.from_bytes(digest[:8], "big") < share * 2**64
+    return "eval" if is_eval else "train"
+
+
+def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
+    """The rows to train on that evaluation, or a suite, gives away.
+
+    `sides` has the side of each row by its full fingerprint.
+
+    Raises:
+        InputError: a row has no side.
+    """
+    sequences = dict(suites.sequences)
+    structures = dict(suites.structures)
+    variants: dict[str, str] = {}
+    train = []
+    for row in rows:
+        if row.full not in sides:
+            raise InputError(f"row {row.full[:16]} is in no part of the split; split again")
+        if sides[row.full] == "train":
+            train.append(row)
+        else:
+            sequences.setdefault(row.ops, row.full)
+            structures.setdefault(row.structure, row.full)
+            variants.setdefault(row.original or row.full, row.full)
+    by_sequence = [Leak(row.full, "op sequence", sequences[row.ops]) for row in train
+                   if row.ops in sequences]  # fmt: skip
+    others = [row for row in train if row.ops not in sequences]
+    by_structure = [Leak(row.full, "structure", structures[row.structure]) for row in others
+                    if row.structure in structures]  # fmt: skip
+    families = [
+        (row, row.original or row.full) for row in others if row.structure not in structures
+    ]
+    by_variant = [Leak(row.full, "variant", variants[family]) for row, family in families
+                  if family in variants]  # fmt: skip
+    return by_sequence + by_structure + by_variant
+
+
+def check_leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> None:
+    """Raise an InputError that names the rows if training and evaluation are not apart."""
+    leaking = leaks(rows, sides, suites)
+    if leaking:
+        names = ", ".join(
+            f"{leak.row[:16]} ({leak.what} of {leak.other[:16]})" for leak in leaking[:MAX_NAMED]
+        )
+        raise InputError(
+            f"{len(leaking)} rows to train on leak from evaluation: {names}; split again with "
+            "--suite for each suite"
+        )
+
+
+def num_near(train: Collection[Ops], evaluation: Collection[Ops]) -> int:
+    """How many sequences of evaluation, of two ops and more, are a contiguous part of a training
+    sequence.
+
+    Examples:
+        >>> num_near([("a", "b", "c")], [("b", "c"), ("a", "c"), ("c",)])
+        1
+    """
+    names = sorted({op for ops in (*train, *evaluation) for op in ops})
+    # A character an op, so that it is a search for a text in a text; surrogates are left out.
+    letters = {name: chr(0xE000 + number) for number, name in enumerate(names)}
+    text = "\n".join("".join(letters[op] for op in ops) for ops in train)
+    return sum(len(ops) > 1 and "".join(letters[op] for op in ops) in text for ops in evaluation)
+
+
+def split(
+    rows: Sequence[RowKeys], share: float, seed: int, suites: SuiteKeys
+) -> tuple[dict[str, Side], SplitManifest]:
+    """A side for each row, checked for leaks, and the manifest without its files; see `side_of`.
+
+    The op sequences of suites are evaluation, besides the share.
+
+    Raises:
+        InputError: there are no rows, the share is none, or the sides leak.
+    """
+    if not 0 <= share < 1:
+        raise InputError(f"share {share}: give one from 0 to below 1")
+    if not rows:
+        raise InputError("there are no rows to split")
+    sides = {row.full: side_of(row.ops, share, seed, suites.sequences) for row in rows}
+    check_leaks(rows, sides, suites)
+    sequences: dict[Side, set[Ops]] = {
+        side: {row.ops for row in rows if sides[row.full] == side} for side in SIDES
+    }
+    sizes = Counter(sides.values())
+    manifest = SplitManifest(
+        SCHEMA_VERSION,
+        share,
+        seed,
+        suites.hashes,
+        {side: sizes[side] for side in SIDES},
+        {side: len(sequences[side]) for side in SIDES},
+        num_near(sequences["train"], sequences["eval"]),
+        (),
+    )
+    return sides, manifest
+
+
+def write_split(out: Path, sides: dict[str, Side], manifest: SplitManifest) -> SplitManifest:
+    """Write a split to a folder; one that is there is replaced."""
+    make_folder(out)
+    rows = [SplitRow(full, sides[full]) for full in sorted(sides)]
+    shards = write_shards(out, SHARD_NAME, rows, SPLITS, lambda row: len(row.full))
+    manifest = replace(manifest, shards=shards)
+    write_json(out / SPLIT_FILE, manifest)
+    return manifest
+
+
+def read_split(folder: Path) -> tuple[SplitManifest, dict[str, Side]]:
+    """A split that was written.
+
+    Raises:
+        InputError: there is none, or its files are not those described.
+    """
+    manifest = read_json(folder / SPLIT_FILE, SplitManifest)
+    files = check_shards(folder, manifest.shards, SPLIT_FILE)
+    return manifest, {row.full: row.side for file in files for row in SPLITS.read(file)}

@@ -1,0 +1,134 @@
+"""What a dataset holds in numbers: rows by what they are, their ops, sizes and places."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from passnet.data.dataset.build_records import (
+    MinedCounts,
+    SizedCounts,
+    count_mined,
+    count_sized,
+    read_mined_records,
+    read_sized_records,
+)
+from passnet.data.dataset.query import Dataset
+from passnet.errors import InputError
+
+TOP_OPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class OpCount:
+    """How often an op stands in the rows, and in how many of them."""
+
+    op: str
+    calls: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCount:
+    """The rows that nets of a library have, and the nets that rows name."""
+
+    library: str
+    rows: int
+    nets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A dataset in numbers.
+
+    A row with several kinds is counted in each. `variants` counts rows by the dtype or the sizes
+    that they were made in, "" for those captured. `sizes` and `multiplicity` count rows by their
+    number of ops and of places, from the first of these numbers to the second. `num_repeated` rows
+    have more than one place. `mined` is None for a dataset that was not mined in its folder, and
+    `sized` for one that was made there without other sizes.
+    """
+
+    num_rows: int
+    num_literals: int
+    num_structures: int
+    num_op_sequences: int
+    num_ops: int
+    num_distinct_ops: int
+    num_places: int
+    num_repeated: int
+    kinds: dict[str, int]
+    domains: dict[str, int]
+    dtypes: dict[str, int]
+    variants: dict[str, int]
+    ops: tuple[OpCount, ...]
+    sizes: tuple[tuple[int, int, int], ...]
+    multiplicity: tuple[tuple[int, int, int], ...]
+    libraries: tuple[LibraryCount, ...]
+    mined: MinedCounts | None
+    sized: SizedCounts | None
+
+
+def stats(dataset: Dataset) -> Stats:
+    """A dataset in numbers.
+
+    Raises:
+        InputError: it has no rows.
+    """
+    [(num_rows, *counts)] = dataset.run_sql(
+        "SELECT count(*), count(DISTINCT literals), count(DISTINCT structure),"
+        " count(DISTINCT op_sequence), sum(num_ops)::BIGINT,"
+        " (SELECT count(DISTINCT op) FROM (SELECT unnest(op_sequence) AS op FROM subgraphs)),"
+        " sum(num_places)::BIGINT, count(*) FILTER (num_places > 1) FROM subgraphs"
+    )
+    if not num_rows:
+        raise InputError(f"{dataset.folder}: the dataset has no rows")
+    return Stats(
+        num_rows,
+        *counts,
+        kinds=_counts(dataset, "unnest(kinds)"),
+        domains=_counts(dataset, "domain"),
+        dtypes=_counts(dataset, "dtype"),
+        variants=_counts(dataset, "variant"),
+        ops=_ops(dataset),
+        sizes=_by_powers_of_two(dataset, "num_ops"),
+        multiplicity=_by_powers_of_two(dataset, "num_places"),
+        libraries=_libraries(dataset),
+        mined=count_mined(read_mined_records(dataset.folder).values()),
+        sized=count_sized(read_sized_records(dataset.folder).values()),
+    )
+
+
+def _counts(dataset: Dataset, value: str) -> dict[str, int]:
+    """Rows by a value, the most frequent first."""
+    return dict(
+        dataset.run_sql(
+            f"SELECT value, count(*) FROM (SELECT {value} AS value FROM subgraphs)"
+            " GROUP BY value ORDER BY count(*) DESC, value"
+        )
+    )
+
+
+def _ops(dataset: Dataset) -> tuple[OpCount, ...]:
+    rows = dataset.run_sql(
+        "SELECT op, sum(calls)::BIGINT AS calls, count(*) AS rows FROM (SELECT op, count(*) AS"
+        ' calls FROM (SELECT "full", unnest(op_sequence) AS op FROM subgraphs) GROUP BY "full", op)'
+        f" GROUP BY op ORDER BY calls DESC, op LIMIT {TOP_OPS}"
+    )
+    return tuple(OpCount(*row) for row in rows)
+
+
+def _by_powers_of_two(dataset: Dataset, column: str) -> tuple[tuple[int, int, int], ...]:
+    """Rows by a number: 0, 1, 2 to 3, 4 to 7, and on, from the first that has rows to the last."""
+    counts: Counter[int] = Counter()
+    for number, count in dataset.run_sql(f"SELECT {column}, count(*) FROM subgraphs GROUP BY 1"):
+        counts[number.bit_length()] += count
+    return tuple(
+        (2**bits // 2, 2**bits - 1, counts[bits]) for bits in range(min(counts), max(counts) + 1)
+    )
+
+
+def _libraries(dataset: Dataset) -> tuple[LibraryCount, ...]:
+    rows = dataset.run_sql(
+        "SELECT split_part(net, '/', 1) AS library, count(DISTINCT \"full\"), count(DISTINCT net)"
+        ' FROM (SELECT "full", unnest(nets) AS net FROM subgraphs)'
+        ' GROUP BY library ORDER BY count(DISTINCT "full") DESC, library'
+    )
+    return tuple(LibraryCount(*row) for row in rows)

@@ -1,0 +1,265 @@
+"""A dataset of subgraphs on disk: Parquet files of one row a subgraph.
+
+Subgraphs with the same ops, data flow, literals, shapes and dtypes are one row.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from passnet.core.records.parquet import Format, Shard, check_shards, write_shards
+from passnet.core.records.serialise import SCHEMA_VERSION, encode, read_json, write_json
+from passnet.data.capture.domain import Domain
+from passnet.errors import InputError
+from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.graph.spec import Graph, TensorSpec, main_float
+from passnet.graph.text.files import graph_from_row
+from passnet.graph.text.render import render_program
+
+MANIFEST_FILE = "dataset.json"
+SHARD_NAME = "subgraphs"
+MAX_PLACES = 8
+"""Places that a row names; it counts them all."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Occurrence:
+    """The ops [start, stop) of a captured graph, named by its full fingerprint."""
+
+    graph: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a row says beside its graph: how and where it was found; see `SubgraphRow`."""
+
+    kinds: tuple[str, ...]
+    variant: str
+    original: str
+    domain: Domain
+    nets: tuple[str, ...]
+    num_graphs: int
+    num_places: int
+    places: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphRow:
+    """One subgraph: fingerprints, text, arguments (JSON), ops, and where it comes from.
+
+    `dtype`: the floating-point dtype of most elements of its arguments, "none" without any.
+    `variant`: the dtype that a captured subgraph was made in ("float16"), or the sizes of the axes
+    of its net at which it was ("batch=4,sequence=16"); `original` the full fingerprint of the row
+    that was captured; both are empty for what was captured.
+    `kinds`: how it was found; see `mine.subgraphs`. `places` are the first few of `num_places`
+    places in `num_graphs` captured graphs; `nets` the entries of the catalog whose graphs they are,
+    the first few by name; `domain` that of the first.
+    """
+
+    full: str
+    literals: str
+    structure: str
+    kinds: tuple[str, ...]
+    program: str
+    tensors: str
+    op_sequence: tuple[str, ...]
+    num_ops: int
+    dtype: str
+    variant: str
+    original: str
+    domain: Domain
+    nets: tuple[str, ...]
+    num_graphs: int
+    num_places: int
+    places: tuple[Occurrence, ...]
+
+
+SUBGRAPHS: Format[SubgraphRow] = Format(
+    SubgraphRow, "subgraphs", hashes=("full", "literals", "structure")
+)
+
+
+def row_of_graph(graph: Graph, provenance: Provenance, where: str) -> SubgraphRow:
+    """The row of a graph.
+
+    Raises:
+        InputError: nothing is known of its arguments, or a number of theirs cannot be stored.
+    """
+    prints = fingerprints(graph)
+    if prints.full is None:
+        raise InputError(f"{where}: its arguments have no shapes and dtypes")
+    ops = op_sequence(graph.program)
+    try:
+        tensors = encode(graph.tensors).decode()
+    except ValueError as cause:
+        raise InputError(f"{where}: cannot be stored: {cause}") from cause
+    return SubgraphRow(
+        full=prints.full,
+        literals=prints.literals,
+        structure=prints.structure,
+        program=render_program(graph.program),
+        tensors=tensors,
+        op_sequence=ops,
+        num_ops=len(ops),
+        dtype=main_dtype(graph.tensors),
+        **{field.name: getattr(provenance, field.name) for field in fields(provenance)},
+    )
+
+
+def graph_of(row: SubgraphRow) -> Graph:
+    """The graph that a row describes.
+
+    Raises:
+        InputError: its text or its arguments cannot be read, or do not agree.
+    """
+    return graph_from_row(row.program, row.tensors, row.full[:16])
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetManifest:
+    """What a dataset holds; equal datasets have equal manifests.
+
+    `kinds` counts rows by kind; `versions` are those of the packages that the nets come from.
+    """
+
+    schema_version: int
+    num_subgraphs: int
+    num_structures: int
+    num_op_sequences: int
+    num_places: int
+    kinds: dict[str, int]
+    domains: dict[str, int]
+    versions: dict[str, list[str]]
+    shards: tuple[Shard, ...]
+
+
+def main_dtype(tensors: Iterable[TensorSpec]) -> str:
+    """The floating-point dtype of most elements of some arguments; "none" without any.
+
+    Examples:
+        >>> main_dtype([TensorSpec("x", (2,), "bfloat16"), TensorSpec("i", (2,), "int64")])
+        'bfloat16'
+    """
+    return main_float(tensors) or "none"
+
+
+class RowCounts:
+    """What rows add up to, for a manifest; `names` counts full fingerprints."""
+
+    def __init__(self) -> None:
+        self.names: Counter[str] = Counter()
+        self._structures: set[str] = set()
+        self._sequences: set[tuple[str, ...]] = set()
+        self._num_places = 0
+        self._kinds: Counter[str] = Counter()
+        self._domains: Counter[str] = Counter()
+
+    def add(self, row: SubgraphRow) -> None:
+        """Count one more row."""
+        self.names[row.full] += 1
+        self._structures.add(row.structure)
+        self._sequences.add(row.op_sequence)
+        self._num_places += row.num_places
+        self._kinds.update(row.kinds)
+        self._domains[row.domain] += 1
+
+    def manifest(
+        self, versions: Mapping[str, Iterable[str]], shards: tuple[Shard, ...]
+    ) -> DatasetManifest:
+        """The manifest of these rows in some files."""
+        return DatasetManifest(
+            SCHEMA_VERSION,
+            self.names.total(),
+            len(self._structures),
+            len(self._sequences),
+            self._num_places,
+            dict(sorted(self._kinds.items())),
+            dict(sorted(self._domains.items())),
+            {package: sorted(numbers) for package, numbers in sorted(versions.items())},
+            shards,
+        )
+
+
+def merge_subgraphs(
+    paths: Iterable[Path], out: Path, versions: Mapping[str, Iterable[str]]
+) -> DatasetManifest:
+    """One dataset with each subgraph of some files once, in the folder `out`.
+
+    Files must have different places of a subgraph: these are added up, and the first few kept. The
+    order of files has no influence; `versions` are those of the packages that the nets come from.
+    """
+    merged: dict[str, SubgraphRow] = {}
+    for path in sorted(paths):
+        for row in SUBGRAPHS.read(path):
+            row = replace(row, places=row.places[:MAX_PLACES])
+            merged[row.full] = union(merged[row.full], row) if row.full in merged else row
+    return write_dataset(out, merged.values(), versions)
+
+
+def union(first: SubgraphRow, second: SubgraphRow) -> SubgraphRow:
+    """The same subgraph with the places of both; what was captured goes before what was made, and
+    what was made in two ways is named after the first of them in the order of their names.
+    """
+    if bool(first.variant) != bool(second.variant):
+        return second if first.variant else first
+    nets = sorted({*first.nets, *second.nets})
+    variant, original = min((row.variant, row.original) for row in (first, second))
+    return replace(
+        first if nets and nets[0] in first.nets else second,
+        variant=variant,
+        original=original,
+        kinds=tuple(sorted({*first.kinds, *second.kinds})),
+        nets=tuple(nets[:MAX_PLACES]),
+        num_graphs=first.num_graphs + second.num_graphs,
+        num_places=first.num_places + second.num_places,
+        places=tuple(sorted(first.places + second.places)[:MAX_PLACES]),
+    )
+
+
+def write_dataset(
+    out: Path, rows: Iterable[SubgraphRow], versions: Mapping[str, Iterable[str]]
+) -> DatasetManifest:
+    """Write rows, sorted by structure, as shards with a manifest, replacing those in the folder."""
+    rows = sorted(rows, key=lambda row: (row.structure, row.full))
+    counts = RowCounts()
+    for row in rows:
+        counts.add(row)
+    shards = write_shards(out, SHARD_NAME, rows, SUBGRAPHS, lambda row: len(row.program))
+    manifest = counts.manifest(versions, shards)
+    write_json(out / MANIFEST_FILE, manifest)
+    return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    schema_version: int
+
+
+def read_manifest(folder: Path) -> DatasetManifest:
+    """The manifest of a dataset.
+
+    Raises:
+        InputError: there is none, or one of another version.
+    """
+    path = folder / MANIFEST_FILE
+    version = read_json(path, _Version).schema_version
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: schema version {version}, this passnet reads {SCHEMA_VERSION}; "
+            "make the dataset again or install the matching passnet"
+        )
+    return read_json(path, DatasetManifest)
+
+
+def read_dataset(folder: Path) -> tuple[DatasetManifest, list[Path]]:
+    """The manifest of a dataset and its files, checked against it.
+
+    Raises:
+        InputError: there is none, one of another version, or a file is missing or not the one
+            described.
+    """
+    manifest = read_manifest(folder)
+    return manifest, check_shards(folder, manifest.shards, MANIFEST_FILE)

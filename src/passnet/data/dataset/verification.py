@@ -1,0 +1,288 @@
+"""Whether a dataset is what it says: its files, every row against its text, and runs of a sample.
+
+Rows come from anyone: nothing of them is executed but in a process of its own, and there only ops
+of tensors.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial
+from itertools import count, islice, takewhile
+from pathlib import Path
+from typing import Any
+
+from passnet.core.jobs.executors import run_local
+from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
+from passnet.core.records.parquet import check_shards, shard_path
+from passnet.core.records.serialise import decode, encode, write_json
+from passnet.data.dataset.layout import TYPE_FOLDERS
+from passnet.data.dataset.progress import ProgressStep, silent
+from passnet.data.dataset.store import (
+    MANIFEST_FILE,
+    SUBGRAPHS,
+    DatasetManifest,
+    RowCounts,
+    SubgraphRow,
+    graph_of,
+    main_dtype,
+    read_manifest,
+)
+from passnet.data.dataset.variant_sizes import is_variant_name, names_dtype
+from passnet.errors import InputError
+from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
+from passnet.graph.fx.targets import check_targets
+
+MAX_SHOWN = 20
+MAX_REASON_CHARACTERS = 200
+ROWS_A_JOB = 128
+MAX_ROWS = 2**40
+"""Most rows that are counted on; more than any disk holds."""
+
+BATCH_LIMITS = JobLimits(600.0, 8192)
+"""What the check of a batch of rows may use."""
+
+RUN_LIMITS = JobLimits(120.0, 16384)
+"""What a run of one row may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How many rows were read and were wrong, how many were run and failed, and the first of what
+    is wrong, in words. `files` are errors of manifest and files. `num_alone` counts the variants
+    whose original is not there, which is nothing wrong in a part of a dataset.
+    """
+
+    num_rows: int
+    num_wrong: int
+    num_alone: int
+    num_run: int
+    num_failed: int
+    files: tuple[str, ...]
+    rows: tuple[str, ...]
+    runs: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not (self.files or self.num_wrong or self.num_failed)
+
+
+def verify(
+    folder: Path,
+    num_runs: int = 0,
+    num_processes: int = 1,
+    seed: int = 0,
+    announce: Callable[[str, int], ProgressStep] = silent,
+) -> Verification:
+    """Check a dataset: checksums, schema, every row recomputed from its text, and runs.
+
+    Args:
+        folder: of the dataset.
+        num_runs: how many rows to build and run, with recorded inputs.
+        num_processes: how many rows at a time.
+        seed: of the choice of rows to run, and of their inputs.
+        announce: told what is done and how often; what it gives is called after each.
+
+    Raises:
+        InputError: there is no manifest, or one of another version.
+    """
+    manifest = read_manifest(folder)
+    num_rows = max(0, min(manifest.num_subgraphs, MAX_ROWS))  # of a manifest that may say anything
+    numbers = frozenset(random.Random(seed).sample(range(num_rows), min(num_runs, num_rows)))
+    errors: list[str] = []
+    sample: list[SubgraphRow] = []
+    counts = RowCounts()
+    families = _Families()
+    step = announce("checking rows", num_rows)
+
+    def rows() -> Iterator[SubgraphRow]:
+        for number, row in enumerate(_rows(folder, manifest, errors)):
+            if number in numbers:
+                sample.append(row)
+            counts.add(row)
+            families.add(row)
+            step()
+            yield row
+
+    wrong = _row_errors(rows(), num_processes)
+    wrong += [f"{name[:16]}: stands {n} times" for name, n in counts.names.items() if n > 1]
+    wrong += families.errors()
+    errors += _differences(manifest, counts.manifest(manifest.versions, manifest.shards))
+    failed = []
+    if sample:
+        step = announce("running rows", len(sample))
+    jobs = {row.full: (row, seed) for row in sample}
+    for text in run_local(list(jobs), partial(_run_isolated, jobs=jobs), num_processes):
+        failed += [text] if text else []
+        step()
+    return Verification(
+        counts.names.total(),
+        len(wrong),
+        families.num_alone,
+        len(sample),
+        len(failed),
+        tuple(errors),
+        tuple(wrong[:MAX_SHOWN]),
+        tuple(failed[:MAX_SHOWN]),
+    )
+
+
+class _Families:
+    """The variants of a dataset beside their originals."""
+
+    def __init__(self) -> None:
+        self._captured: dict[str, tuple[str, str]] = {}
+        self._variants: list[tuple[str, str, str, str]] = []
+
+    def add(self, row: SubgraphRow) -> None:
+        """Take one more row in."""
+        if row.variant:
+            dtype = "" if names_dtype(row.variant) else row.dtype
+            self._variants.append((row.full, row.original, row.structure, dtype))
+        else:
+            self._captured[row.full] = (row.structure, row.dtype)
+
+    @property
+    def num_alone(self) -> int:
+        """How many variants there are without their original."""
+        return sum(original not in self._captured for _, original, *_ in self._variants)
+
+    def errors(self) -> list[str]:
+        """The variants that are none of their originals, in words: they have the same structure,
+        and the same dtype unless it is what was changed.
+        """
+        texts = []
+        for full, original, structure, dtype in self._variants:
+            parent = self._captured.get(original, (structure, dtype))
+            if parent[0] != structure or dtype not in ("", parent[1]):
+                texts.append(f"{full[:16]}: is no variant of {original[:16]}")
+        return texts
+
+
+def _rows(folder: Path, manifest: DatasetManifest, errors: list[str]) -> Iterator[SubgraphRow]:
+    """The rows of all files that can be read; what is wrong with files goes to `errors`."""
+    for shard in manifest.shards:
+        try:
+            check_shards(folder, [shard], MANIFEST_FILE)
+        except InputError as cause:
+            errors.append(str(cause))
+        try:
+            yield from SUBGRAPHS.read(shard_path(folder, shard, MANIFEST_FILE))
+        except InputError as cause:
+            errors += [] if str(cause) in errors else [str(cause)]
+
+
+def _differences(stated: DatasetManifest, actual: DatasetManifest) -> list[str]:
+    """What a manifest states otherwise than its files have it, in words."""
+    names = [field.name for field in fields(DatasetManifest) if field.name != "versions"]
+    values = {name: (getattr(stated, name), getattr(actual, name)) for name in names}
+    return [
+        f"{MANIFEST_FILE}: {name} is {value}, the files have {counted}"
+        for name, (value, counted) in values.items()
+        if value != counted
+    ]
+
+
+def _row_errors(rows: Iterator[SubgraphRow], num_processes: int) -> list[str]:
+    """What is wrong with rows, in their order; batches of them are checked side by side."""
+    if num_processes <= 1:
+        return [text for text in map(row_error, rows) if text]
+    batches = takewhile(bool, (list(islice(rows, ROWS_A_JOB)) for _ in count()))
+    payloads = (encode(numbered).decode() for numbered in enumerate(batches))
+    errors = dict(run_local(payloads, _batch_errors, num_processes))
+    return [text for number in sorted(errors) for text in errors[number]]
+
+
+def _batch_errors(runner: JobRunner, payload: str) -> tuple[int, list[str]]:
+    """The number of a batch, and what is wrong with its rows."""
+    module = "passnet.data.dataset.verification"
+    result = runner.run(Job(f"{module}:batch_errors_to", payload, BATCH_LIMITS, f"{module}:ready"))
+    if outcome := result.outcome(list[str]):
+        return decode(payload, tuple[int, list[Any]])[0], outcome.record
+    number, batch = decode(payload, tuple[int, list[SubgraphRow]])
+    names = f"{batch[0].full[:16]} to {batch[-1].full[:16]}"
+    return number, [f"rows {names} could not be checked: {result.failure}"]
+
+
+def batch_errors_to(payload: str, folder: Path) -> None:
+    """What runs in the process: leave what is wrong with the rows of a batch in a folder."""
+    _, batch = decode(payload, tuple[int, list[SubgraphRow]])
+    write_json(folder / RECORD_FILE, [text for text in map(row_error, batch) if text])
+
+
+def row_error(row: SubgraphRow) -> str | None:
+    """What is wrong with a row, in words; None where nothing is.
+
+    Everything that follows from its text and arguments is computed again.
+    """
+    where = row.full[:16]
+    try:
+        graph = graph_of(row)
+        check_targets(graph.program, where)
+        prints = fingerprints(graph)
+    except InputError as cause:
+        text = str(cause)
+        return text if text.startswith(where) else f"{where}: {text}"
+    ops = op_sequence(graph.program)
+    wrong = [
+        name
+        for name, stored, actual in (
+            ("fingerprints", Fingerprints(row.structure, row.literals, row.full), prints),
+            ("op_sequence", row.op_sequence, ops),
+            ("num_ops", row.num_ops, len(ops)),
+            ("dtype", row.dtype, main_dtype(graph.tensors)),
+            ("kinds", row.kinds, tuple(sorted({*row.kinds} & {*TYPE_FOLDERS}))),
+            ("nets", row.nets, tuple(sorted({*row.nets}))),
+            ("variant", True, not row.variant or is_variant_name(row.variant)),
+            ("original", bool(row.original), bool(row.variant)),
+            ("places", True, _places_agree(row)),
+        )
+        if stored != actual
+    ]
+    return f"{where}: wrong {', '.join(wrong)}" if wrong else None
+
+
+def _places_agree(row: SubgraphRow) -> bool:
+    graphs = {occurrence.graph for occurrence in row.places}
+    ranges_agree = all(0 <= ops.start < ops.stop for ops in row.places)
+    return ranges_agree and len(row.places) <= row.num_places and len(graphs) <= row.num_graphs
+
+
+def _run_isolated(
+    worker: JobRunner, name: str, jobs: dict[str, tuple[SubgraphRow, int]]
+) -> str | None:
+    """How the run of a row failed, in words; None where it did not."""
+    module = "passnet.data.dataset.verification"
+    payload = encode(jobs[name]).decode()
+    result = worker.run(Job(f"{module}:run_row", payload, RUN_LIMITS, f"{module}:ready"))
+    if result.is_done:
+        return None
+    lines = result.log.splitlines()
+    reason = lines[-1] if lines and not result.end.timed_out else result.failure
+    return f"{name[:16]}: {reason[:MAX_REASON_CHARACTERS]}"
+
+
+def ready(_: str) -> None:
+    """Import what a run needs."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def run_row(payload: str, _: Path) -> None:
+    """What runs in the process: build a row's graph on the CPU, and call it with recorded inputs.
+
+    Raises:
+        GraphError: it cannot be built, or its inputs cannot be drawn.
+    """
+    import torch
+
+    from passnet.graph.device import retarget
+    from passnet.graph.fx.build import build
+    from passnet.graph.values.cost import torch_arguments
+
+    row, seed = decode(payload, tuple[SubgraphRow, int])
+    graph = retarget(graph_of(row), "cpu")
+    with torch.no_grad():
+        build(graph.program, row.full[:16])(*torch_arguments(graph, "recorded", seed))

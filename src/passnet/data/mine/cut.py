@@ -1,0 +1,246 @@
+"""Cut a range of ops out of a graph, as a graph of its own with its live inputs and outputs."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from passnet.data.mine.literals import map_arg, map_op
+from passnet.errors import CutError
+from passnet.graph.spec import Alias, Arg, Graph, Op, Param, Program, Ref, TensorSpec, op_refs, refs
+from passnet.graph.values.effects import (
+    SHARES_ALL,
+    AliasClasses,
+    has_state,
+    last_name,
+    may_alias,
+    writes_first,
+)
+from passnet.graph.values.fake import SYMBOL_ANNOTATION, infer_shapes
+
+
+def single_assignment(program: Program) -> Program:
+    """The same program without aliases and hints, every value under a name of its own.
+
+    The result of an in-place operator gets a name of its own too (`y = operator.iadd(x, z)`).
+    """
+    names = {param.name: param.name for param in program.params}
+    used = dict.fromkeys(names, 0)
+    body: list[Op] = []
+    for statement in program.body:
+        if isinstance(statement, Alias):
+            names[statement.output] = names[statement.source]
+        elif isinstance(statement, Op):
+            op = map_op(statement, partial(_renamed, names=names))
+            if op.output is not None:
+                names[op.output] = _unused_name(op.output, used)
+                op = replace(op, output=names[op.output])
+            body.append(op)
+    outputs = tuple(map_arg(arg, partial(_renamed, names=names)) for arg in program.outputs)
+    return Program(program.params, tuple(body), outputs)
+
+
+def _renamed(arg: Arg, names: Mapping[str, str]) -> Arg:
+    return Ref(names[arg.name]) if isinstance(arg, Ref) else arg
+
+
+def _unused_name(stem: str, used: dict[str, int]) -> str:
+    """The first of `stem`, `stem_1`, ... that is not used; `used` knows the last number of each."""
+    name = stem
+    while name in used:
+        used[stem] += 1
+        name = f"{stem}_{used[stem]}"
+    used[name] = 0
+    return name
+
+
+_TUPLE_MAKERS = frozenset(
+    ["split", "split_with_sizes", "unsafe_split", "chunk", "unsafe_chunk", "unbind", "tensor_split"]
+    + ["hsplit", "vsplit", "dsplit", "broadcast_tensors", "meshgrid", "align_tensors"]
+)
+"""Last names of calls that make a tuple, even if of one tensor."""
+
+
+def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
+    """What every tensor of a graph looks like, from shapes and dtypes alone: no statistics of what
+    ops make. Values whose size depends on others' values are left out.
+
+    The program of the graph must come from `single_assignment`.
+
+    Raises:
+        GraphError: an op refuses the shapes it is given.
+    """
+    specs = {spec.name: spec for spec in graph.tensors}
+    for op, shapes in zip(graph.program.ops, infer_shapes(graph), strict=True):
+        if op.output is None or len(shapes) != 1 or last_name(op.target) in _TUPLE_MAKERS:
+            continue
+        shape, dtype = shapes[0].shape, shapes[0].dtype
+        if shape is not None and dtype is not None and -1 not in shape:
+            specs[op.output] = TensorSpec(op.output, shape, dtype)
+    return specs
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A program in single-assignment form, as ranges are cut out of it; see `parent_of`.
+
+    `reads` are the names that each op reads; `needed_until` is the index after the last op that
+    reads a name, or past all of them for what the program returns; `shielded` are the ops between
+    a switch of state and the one back, where they mean something else; `specs` are of its tensors.
+    """
+
+    ops: tuple[Op, ...]
+    reads: tuple[tuple[str, ...], ...]
+    needed_until: Mapping[str, int]
+    shielded: frozenset[int]
+    symbols: frozenset[str]
+    specs: Mapping[str, TensorSpec]
+
+
+def parent_of(program: Program, specs: Mapping[str, TensorSpec]) -> Parent:
+    """What every cut of a program in single-assignment form needs, worked out once.
+
+    `specs` are of its tensors by name, for example from `inferred_specs`.
+    """
+    ops = program.ops
+    reads = tuple(op_refs(op) for op in ops)
+    until = {name: index for index, names in enumerate(reads, start=1) for name in names}
+    until.update({name: len(ops) + 1 for arg in program.outputs for name in refs(arg)})
+    symbols = {param.name for param in program.params if param.annotation == SYMBOL_ANNOTATION}
+    return Parent(ops, reads, until, _shielded(ops), frozenset(symbols), specs)
+
+
+def _shielded(ops: Sequence[Op]) -> frozenset[int]:
+    """The ops inside vmap, or inside autocast where that is on."""
+    shielded, depths = set(), {"vmap": 0, "autocast": 0}
+    entered: dict[str | None, bool] = {}
+    for index, op in enumerate(ops):
+        name = last_name(op.target)
+        if name == "_vmap_increment_nesting":
+            depths["vmap"] += 1
+        elif name == "_vmap_decrement_nesting":
+            depths["vmap"] -= 1
+        elif name == "_enter_autocast":
+            entered[op.output] = _is_on(op)
+            depths["autocast"] += entered[op.output]
+        elif name == "_exit_autocast":
+            depths["autocast"] -= entered.get(next(iter(op_refs(op)), None), False)
+        elif any(depths.values()):
+            shielded.add(index)
+    return frozenset(shielded)
+
+
+def _is_on(op: Op) -> bool:
+    """Whether a call `_enter_autocast(device, dtype, enabled, cache)` switches autocast on."""
+    enabled = op.args[2] if len(op.args) > 2 else dict(op.kwargs).get("enabled", True)
+    return enabled is not False
+
+
+def cut_range(parent: Parent, start: int, stop: int) -> Graph:
+    """The ops [start, stop) of a program as a graph.
+
+    Raises:
+        CutError: the range is empty or out of bounds; it writes into a value made outside it; a
+            value that crosses the cut is no tensor; or a state is switched inside or around it.
+    """
+    num_ops = len(parent.ops)
+    if not 0 <= start < stop <= num_ops:
+        raise CutError(f"range [{start}, {stop}) is not within the {num_ops} ops of the graph")
+    ops = parent.ops[start:stop]
+    outputs = dict.fromkeys(op.output for op in ops if op.output is not None)
+    read = dict.fromkeys(name for names in parent.reads[start:stop] for name in names)
+    live_in = [name for name in read if name not in outputs]
+    live_out = [name for name in outputs if parent.needed_until.get(name, 0) > stop]
+    if not live_out:
+        raise CutError(f"range [{start}, {stop}) makes no value that is used after it")
+    _check_effects(ops, live_in, start)
+    if not parent.shielded.isdisjoint(range(start, stop)):
+        raise CutError(f"range [{start}, {stop}) lies where another op switches a state")
+    for name in (*live_in, *live_out):
+        if name not in parent.specs:
+            raise CutError(f"range [{start}, {stop}): {name} crosses the cut and is no tensor")
+    return _graph(parent, ops, live_in, live_out)
+
+
+def trimmed_range(
+    parent: Parent, start: int, stop: int, max_trimmed: int, min_ops: int
+) -> tuple[int, int] | None:
+    """The longest range inside [start, stop) that can be cut, of `min_ops` ops or more and with at
+    most `max_trimmed` lost; None where there is none.
+
+    Of equally long ones the one that loses fewest ops in front. It helps where a tuple is made on
+    one side of the cut and taken apart on the other.
+    """
+    for num_trimmed in range(min(max_trimmed, stop - start - min_ops) + 1):
+        for front in range(num_trimmed + 1):
+            trimmed = (start + front, stop - num_trimmed + front)
+            with suppress(CutError):
+                cut_range(parent, *trimmed)
+                return trimmed
+    return None
+
+
+def _check_effects(ops: Sequence[Op], live_in: Sequence[str], start: int) -> None:
+    classes = AliasClasses()
+    for index, op in enumerate(ops, start):
+        if has_state(op.target):
+            raise CutError(f"op {index} ({op.target}) switches a state")
+        if op.output is not None:
+            shared = _first(op) if may_alias(op.target) else ()
+            classes.join([op.output, *_written(op), *shared])
+    outside = {classes.find(name) for name in live_in}
+    for index, op in enumerate(ops, start):
+        for name in _written(op):
+            if classes.find(name) in outside:
+                raise CutError(f"op {index} ({op.target}) writes into {name}, made outside")
+
+
+def _first(op: Op) -> tuple[str, ...]:
+    """The values in the first argument of a call, or all of them where it is no plain one.
+
+    It is none in `f(input=x)`, `einsum("ij->ji", x)` and `broadcast_tensors(x, y)`.
+    """
+    is_plain = op.args and last_name(op.target) not in SHARES_ALL
+    return refs(op.args[0]) if is_plain else op_refs(op)
+
+
+_INPLACE_INDEX = {
+    **dict.fromkeys(("relu", "relu6", "silu", "selu", "mish", "hardswish", "hardsigmoid"), 1),
+    **dict.fromkeys(("elu", "celu", "leaky_relu"), 2),
+    **dict.fromkeys(("hardtanh", "threshold", "_threshold", "alpha_dropout"), 3),
+    **dict.fromkeys(("dropout", "dropout1d", "dropout2d", "dropout3d"), 3),
+    **{"feature_alpha_dropout": 3, "rrelu": 4},
+}
+"""The index of `inplace` among the arguments of functions of torch.nn.functional, by last name.
+
+Source: their signatures in torch 2.13."""
+
+
+def _written(op: Op) -> tuple[str, ...]:
+    """The values that a call writes into."""
+    kwargs = dict(op.kwargs)
+    index = _INPLACE_INDEX.get(last_name(op.target), len(op.args))
+    if op.target.startswith("torch.nn.functional.") and len(op.args) > index:
+        kwargs["inplace"] = op.args[index]
+    first = _first(op) if writes_first(op.target, kwargs) else ()
+    return (*first, *refs(kwargs.get("out")))
+
+
+_NAMED = ("name", "original_name")
+"""The keys of the spec of an argument that every cut gives it."""
+
+
+def _graph(parent: Parent, ops: Sequence[Op], live_in: list[str], live_out: list[str]) -> Graph:
+    names = {name: f"in_{index}" for index, name in enumerate(live_in)}
+    names |= {op.output: f"tmp_{index}" for index, op in enumerate(ops) if op.output is not None}
+
+    renamed = partial(_renamed, names=names)
+    params, tensors = [], []
+    for name in live_in:
+        spec = parent.specs[name]
+        keys = (*_NAMED, *(key for key in spec.keys if key not in _NAMED))
+        tensors.append(replace(spec, name=names[name], original_name=name, keys=keys))
+        params.append(Param(names[name], SYMBOL_ANNOTATION if name in parent.symbols else None))
+    body = [replace(map_op(op, renamed), output=names.get(op.output or ""), line=0) for op in ops]
+    outputs = tuple(Ref(names[name]) for name in live_out)
+    return Graph(Program(tuple(params), tuple(body), outputs), tuple(tensors))

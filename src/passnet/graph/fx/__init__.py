@@ -1,0 +1,6 @@
+"""Graphs as torch.fx modules.
+
+build, from_fx      a program to a `torch.fx.GraphModule`, and back
+from_tensor         the spec of a tensor
+targets, operators  the allow-list of call targets, and Python's operator syntax
+"""

@@ -1,0 +1,97 @@
+"""A `Program` to a torch.fx.GraphModule, from allow-listed targets only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from passnet.errors import GraphError, boundary
+from passnet.graph.fx.targets import check_targets, resolve
+from passnet.graph.spec import (
+    Alias,
+    Arg,
+    Device,
+    Op,
+    Program,
+    Ref,
+    Release,
+    Sequence,
+    Slice,
+    TorchName,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+MAX_DEVICE_INDEX = 127
+"""Largest number of a device; torch counts in eight bits, and takes 2**32 for 0."""
+
+
+def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
+    """The graph module that computes a program; its arguments are those of `forward`, in order.
+
+    Every node carries the index of its op among `program.ops` in `meta["custom"]["op"]`.
+
+    Raises:
+        GraphError: a target is not allowed or unknown to this torch, or the graph is malformed.
+    """
+    import torch
+
+    check_targets(program, where)
+    graph = torch.fx.Graph()
+    values: dict[str, torch.fx.Node] = {}
+    for param in program.params:
+        values[param.name] = graph.placeholder(param.name)
+    num_ops = 0
+    for statement in program.body:
+        if isinstance(statement, Release):
+            continue
+        if isinstance(statement, Alias):
+            values[statement.output] = values[statement.source]
+            continue
+        try:
+            node = _node(graph, statement, values)
+        except GraphError as cause:
+            raise GraphError(f"{where}:{statement.line}: {cause}") from cause
+        node.meta["custom"] = {"op": num_ops}
+        num_ops += 1
+        if statement.output is not None:
+            values[statement.output] = node
+    graph.output(tuple(_value(arg, values) for arg in program.outputs))
+    with boundary(GraphError, f"{where}: torch cannot write the graph as code"):
+        return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+def op_number(node: torch.fx.Node) -> int | None:
+    """The index of a node's op in its program; None for an argument and for the output."""
+    return (node.meta.get("custom") or {}).get("op")
+
+
+def _node(graph: torch.fx.Graph, op: Op, values: dict[str, torch.fx.Node]) -> torch.fx.Node:
+    args = tuple(_value(arg, values) for arg in op.args)
+    kwargs = {name: _value(arg, values) for name, arg in op.kwargs}
+    if op.target.startswith("Tensor."):
+        method = op.target.removeprefix("Tensor.")
+        return graph.create_node("call_method", method, args, kwargs, name=op.output)
+    return graph.create_node("call_function", resolve(op.target), args, kwargs, name=op.output)
+
+
+def _value(arg: Arg, values: dict[str, torch.fx.Node]) -> Any:
+    if isinstance(arg, Ref):
+        return values[arg.name]
+    if isinstance(arg, Sequence):
+        values_inside = [_value(inner, values) for inner in arg.items]
+        return values_inside if arg.kind == "list" else tuple(values_inside)
+    if isinstance(arg, Slice):
+        return slice(*(_value(part, values) for part in (arg.start, arg.stop, arg.step)))
+    if not isinstance(arg, (TorchName, Device)):
+        return arg
+    import torch
+
+    if isinstance(arg, TorchName):
+        return getattr(torch, arg.name)
+    if arg.index is not None and arg.index > MAX_DEVICE_INDEX:
+        raise GraphError(f"device {arg.kind!r}, index {arg.index}: above {MAX_DEVICE_INDEX}")
+    try:
+        return torch.device(arg.kind, *(() if arg.index is None else (arg.index,)))
+    except (RuntimeError, ValueError) as cause:
+        raise GraphError(f"device {arg.kind!r}, index {arg.index}: {cause}") from cause

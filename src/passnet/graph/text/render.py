@@ -1,0 +1,143 @@
+"""A `Program` back to the text of a `model.py`, so that parsing it gives the same program."""
+
+import math
+
+from passnet.errors import GraphError
+from passnet.graph.fx.operators import IN_PLACE_TEXT, INFIX_TEXT, PREFIX_TEXT
+from passnet.graph.spec import (
+    Alias,
+    Arg,
+    Device,
+    Op,
+    Program,
+    Ref,
+    Release,
+    Sequence,
+    Slice,
+    Statement,
+    TorchName,
+)
+
+_INDENT = " " * 8
+_IMPORTS = {
+    "torch": "import torch",
+    "operator.": "import operator",
+    "device(": "from torch import device",
+    "inf": "from torch import inf",
+}
+"""What in the text of a program needs which import."""
+
+
+def render_program(program: Program) -> str:
+    """The text of a program: one class, one statement a line.
+
+    Raises:
+        GraphError: an op has a form that text cannot express (a method without a receiver).
+    """
+    params = ["self"]
+    for param in program.params:
+        annotation = "" if param.annotation is None else f": {param.annotation}"
+        params.append(param.name + annotation)
+    body = "".join(f"{_INDENT}{render_statement(statement)}\n" for statement in program.body)
+    text = (
+        "class GraphModule(torch.nn.Module):\n"
+        f"    def forward({', '.join(params)}):\n"
+        f"{body}{_INDENT}return {render_arg(Sequence('tuple', program.outputs))}\n"
+    )
+    imports = [line for sign, line in _IMPORTS.items() if sign in text]
+    return "\n".join(imports) + "\n\n\n" + text
+
+
+def render_statement(statement: Statement) -> str:
+    """One line of text for a statement."""
+    if isinstance(statement, Alias):
+        return f"{statement.output} = {statement.source}"
+    if isinstance(statement, Release):
+        return " = ".join((*statement.names, "None"))
+    in_place = _render_in_place(statement)
+    if in_place is not None:
+        return in_place
+    call = _render_call(statement)
+    return call if statement.output is None else f"{statement.output} = {call}"
+
+
+def _render_in_place(op: Op) -> str | None:
+    name = op.target.removeprefix("operator.")
+    if op.target == "operator.setitem" and op.output is None and isinstance(op.args[0], Ref):
+        return f"{op.args[0].name}[{_render_index(op.args[1])}] = {render_arg(op.args[2])}"
+    is_in_place = op.target.startswith("operator.") and name in IN_PLACE_TEXT
+    if is_in_place and len(op.args) == 2 and op.args[0] == Ref(op.output or ""):
+        return f"{op.output} {IN_PLACE_TEXT[name]} {render_arg(op.args[1])}"
+    return None
+
+
+def _render_call(op: Op) -> str:
+    """The right-hand side of an op as text: a call, an operator, an index or an attribute."""
+    if op.output is None:  # an operator or attribute alone on a line would be no call
+        return _render_plain_call(op)
+    args = op.args
+    if op.target == "getattr" and len(args) == 2 and isinstance(args[0], Ref):
+        return f"{args[0].name}.{args[1]}"
+    if op.target == "operator.getitem" and len(args) == 2 and isinstance(args[0], Ref):
+        return f"{args[0].name}[{_render_index(args[1])}]"
+    if op.target.startswith("operator.") and not op.kwargs:
+        name = op.target.removeprefix("operator.")
+        if name in INFIX_TEXT and len(args) == 2:
+            return f"{_operand(args[0])} {INFIX_TEXT[name]} {render_arg(args[1])}"
+        if name in PREFIX_TEXT and len(args) == 1:
+            return f"{PREFIX_TEXT[name]}{render_arg(args[0])}"
+    return _render_plain_call(op)
+
+
+def _render_plain_call(op: Op) -> str:
+    callee, args = op.target, op.args
+    if op.target.startswith("Tensor."):
+        if not args or not isinstance(args[0], Ref):
+            raise GraphError(f"{op.target}: a method needs a value as its first argument")
+        callee = f"{args[0].name}.{op.target.removeprefix('Tensor.')}"
+        args = args[1:]
+    texts = [render_arg(arg) for arg in args]
+    texts += [f"{name}={render_arg(arg)}" for name, arg in op.kwargs]
+    return f"{callee}({', '.join(texts)})"
+
+
+def _operand(arg: Arg) -> str:
+    """A left operand; a negative number is bracketed, or `-1 ** x` would mean `-(1 ** x)`."""
+    text = render_arg(arg)
+    return f"({text})" if text.startswith("-") else text
+
+
+def _render_index(arg: Arg) -> str:
+    """The text between the brackets of an index."""
+    if isinstance(arg, Sequence) and arg.kind == "tuple" and len(arg.items) > 1:
+        return ", ".join(render_arg(inner) for inner in arg.items)
+    return render_arg(arg)
+
+
+def render_arg(arg: Arg) -> str:
+    """One argument as text."""
+    if isinstance(arg, Ref):
+        return arg.name
+    if isinstance(arg, Sequence):
+        return _render_sequence(arg)
+    if isinstance(arg, Slice):
+        return f"slice({render_arg(arg.start)}, {render_arg(arg.stop)}, {render_arg(arg.step)})"
+    if isinstance(arg, TorchName):
+        return "torch." + arg.name
+    if isinstance(arg, Device):
+        index = "" if arg.index is None else f", index={arg.index}"
+        return f"device(type={arg.kind!r}{index})"
+    if arg is ...:
+        return "Ellipsis"
+    if isinstance(arg, float) and math.isnan(arg):
+        return "float('nan')"
+    return repr(arg)
+
+
+def _render_sequence(sequence: Sequence) -> str:
+    text = ", ".join(render_arg(arg) for arg in sequence.items)
+    if sequence.kind == "list":
+        return f"[{text}]"
+    if sequence.kind == "size":
+        return f"torch.Size([{text}])"
+    return f"({text},)" if len(sequence.items) == 1 else f"({text})"

@@ -1,0 +1,105 @@
+"""Which calls write into an argument, and which results may share memory with one; names only."""
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from passnet.graph.fx.operators import IN_PLACE, name_set
+
+_VIEWS = name_set("""
+    view reshape transpose permute expand expand_as squeeze unsqueeze flatten unflatten narrow
+    select split split_with_sizes chunk unbind getitem getattr detach contiguous to float half
+    bfloat16 double long int bool short char byte type type_as view_as reshape_as t adjoint
+    diagonal movedim moveaxis swapaxes swapdims unfold as_strided alias ravel atleast_1d
+    atleast_2d atleast_3d tensor_split hsplit vsplit dsplit broadcast_to broadcast_tensors
+    meshgrid view_as_real view_as_complex real imag resolve_conj resolve_neg positive conj
+    requires_grad_ cpu cuda dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout
+    feature_alpha_dropout pad index __getitem__ as_tensor einsum _unsafe_view pixel_shuffle
+    pixel_unshuffle interpolate lift_fresh_copy sum_to_size expand_copy item
+""")
+"""Last names of calls whose result may be, or be a view of, their first argument."""
+
+SHARES_ALL = name_set("einsum broadcast_tensors meshgrid atleast_1d atleast_2d atleast_3d")
+"""Last names of calls whose result may share memory with any argument, not only the first."""
+
+_RANDOM = name_set("""
+    rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal
+    dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout
+    bernoulli_ normal_ uniform_ random_ exponential_ geometric_ cauchy_ log_normal_ rrelu
+    gumbel_softmax
+""")
+
+_STATE = name_set("""
+    _set_grad_enabled _enter_autocast _exit_autocast _vmap_increment_nesting
+    _vmap_decrement_nesting _add_batch_dim _remove_batch_dim lazy_load_decompositions
+    _log_api_usage_once FunctionCtx _assert _check _check_is_size _assert_scalar _assert_async
+""")
+"""Last names of calls that change the state of the machine rather than a tensor."""
+
+_IN_PLACE_OPERATORS = frozenset(IN_PLACE.values()) | {"setitem"}
+_IN_PLACE_METHODS = name_set("""
+    __setitem__ __iadd__ __isub__ __imul__ __itruediv__ __iand__ __ior__
+""")
+
+
+def last_name(target: str) -> str:
+    """The last part of a target, for an aten op the part before its overload."""
+    if target.startswith("torch.ops."):
+        return target.split(".")[3]
+    return target.rsplit(".", 1)[-1]
+
+
+def may_alias(target: str) -> bool:
+    """Whether the result of a call may share memory with its first argument (or be it)."""
+    return last_name(target) in _VIEWS or writes_first(target, {})
+
+
+def writes_first(target: str, kwargs: Mapping[str, object]) -> bool:
+    """Whether a call writes into its first argument.
+
+    Examples:
+        >>> writes_first("operator.iadd", {}), writes_first("Tensor.mul_", {})
+        (True, True)
+        >>> writes_first("torch.nn.functional.relu", {"inplace": True})
+        True
+        >>> writes_first("Tensor.__and__", {}), writes_first("Tensor.relu", {})
+        (False, False)
+    """
+    name = last_name(target)
+    if target.startswith("operator."):
+        return name in _IN_PLACE_OPERATORS
+    if kwargs.get("inplace") is True:
+        return True
+    if name.startswith("__"):
+        return name in _IN_PLACE_METHODS
+    return name.endswith("_") and name != "requires_grad_"
+
+
+def has_state(target: str) -> bool:
+    """Whether a call switches a state (grad mode, autocast, vmap level) or only checks one."""
+    return last_name(target) in _STATE
+
+
+def is_random(target: str) -> bool:
+    """Whether a call may draw random numbers."""
+    return last_name(target) in _RANDOM
+
+
+class AliasClasses:
+    """Groups values that may share memory (union-find over views and in-place calls)."""
+
+    def __init__(self) -> None:
+        self._parents: dict[Hashable, Hashable] = {}
+
+    def find(self, value: Hashable) -> Hashable:
+        """The representative of the group of `value`."""
+        parents = self._parents
+        root = value
+        while parents.get(root, root) != root:
+            root = parents[root]
+        while parents.get(value, value) != root:
+            parents[value], value = root, parents[value]
+        return root
+
+    def join(self, values: Sequence[Hashable]) -> None:
+        """Put all of `values` into one group."""
+        for value in values[1:]:
+            self._parents[self.find(value)] = self.find(values[0])

@@ -1,0 +1,179 @@
+"""Shapes of every value of a graph, by running it under fake tensors: no memory, no arithmetic."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from passnet.errors import GraphError, boundary
+from passnet.graph.device import retarget
+from passnet.graph.fx.build import build
+from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.text.meta import check_arguments
+
+if TYPE_CHECKING:
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+SYMBOL_ANNOTATION = "torch.SymInt"
+"""Annotation of an argument that is a Python integer, recorded as a tensor of one element."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueShape:
+    """Shape and dtype of one value of a graph; both None for what is no tensor.
+
+    A size is -1 where it depends on the values of the inputs.
+    """
+
+    shape: tuple[int, ...] | None
+    dtype: str | None
+
+
+def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]]:
+    """The values that each op of a graph makes, op by op (a tuple makes several).
+
+    The graph is taken to the CPU first, as data, so that it needs no other device.
+
+    Raises:
+        GraphError: the graph cannot be built, or an op refuses the shapes it is given; the text
+            names the line, the op and the reason.
+    """
+    import torch
+
+    from passnet.graph.values.fake_limits import SmallConstants, check_call, check_result
+
+    check_arguments(graph.program, graph.tensors, where)
+    program = retarget(graph, "cpu").program
+    ops = program.ops
+    module = build(program, where)
+    shapes: list[list[ValueShape]] = [[] for _ in program.ops]
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, n: torch.fx.Node) -> Any:
+            if "custom" not in n.meta:
+                return super().run_node(n)
+            index = n.meta["custom"]["op"]
+            op = ops[index]
+            limits.num_calls = 0
+            try:
+                check_call(op.target, *self.fetch_args_kwargs_from_env(n))
+                value = super().run_node(n)
+                check_result(value)
+            except Exception as cause:  # boundary: whatever torch raises names the line here
+                raise GraphError(f"{where}:{op.line}: {op.target}: {_reason(cause)}") from cause
+            shapes[index] = [_value_shape(part) for part in _flat(value)]
+            return value
+
+    limits = SmallConstants()
+    running = boundary(GraphError, f"{where}: cannot run under fake tensors")
+    with running, restored_state(), fake_mode(), limits, torch.no_grad():
+        pairs = zip(graph.tensors, program.params, strict=True)
+        args = [fake_input(spec, param.annotation) for spec, param in pairs]
+        Recorder(module, garbage_collect_values=True).run(*args)
+    return shapes
+
+
+def fake_mode() -> FakeTensorMode:
+    """Sizes that depend on values (a mask's count, `item()`) become symbols instead of errors.
+
+    An op without a fake form is an error; it is not run for real.
+    """
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    _give_fake_forms()
+    symbols = ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
+    return FakeTensorMode(
+        allow_non_fake_inputs=True, shape_env=symbols, allow_fallback_kernels=False
+    )
+
+
+@cache
+def _give_fake_forms() -> None:
+    """The fake form of the fused encoder layer, which torch has from 2.13 on only."""
+    import torch
+
+    name = "aten::_transformer_encoder_layer_fwd"
+    if not torch._C._dispatch_has_kernel_for_dispatch_key(name, "Meta"):
+        torch.library.register_fake(name, lambda src, *args: torch.empty_like(src))
+
+
+def fake_input(spec: TensorSpec, annotation: str | None) -> Any:
+    """A stand-in for an argument; call it with a FakeTensorMode active.
+
+    Raises:
+        GraphError: the recorded value is none of the dtype.
+    """
+    import torch
+
+    dtype = getattr(torch, spec.dtype)
+    with boundary(GraphError, f"argument {spec.name}"):
+        if annotation == SYMBOL_ANNOTATION:
+            return symbol_value(spec)
+        number = _first_number(spec)
+        if spec.num_elements == 1 and number is not None:
+            return torch.tensor(number, dtype=dtype).reshape(spec.shape)
+        return torch.empty(spec.shape, dtype=dtype)
+
+
+def symbol_value(spec: TensorSpec) -> int:
+    """The value of an argument that is a Python integer.
+
+    Raises:
+        GraphError: none is recorded.
+    """
+    number = _first_number(spec)
+    if number is None:
+        raise GraphError(f"argument {spec.name} is a SymInt without a recorded value")
+    return int(number)
+
+
+def _first_number(spec: TensorSpec) -> float | int | None:
+    return spec.data[0] if spec.data else spec.mean
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, (tuple, list)):
+        return [part for inner in value for part in _flat(inner)]
+    return [value]
+
+
+def _value_shape(value: Any) -> ValueShape:
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return ValueShape(None, None)
+    sizes = tuple(int(size) if isinstance(size, int) else -1 for size in value.shape)
+    return ValueShape(sizes, str(value.dtype).removeprefix("torch."))
+
+
+def _reason(cause: Exception) -> str:
+    if isinstance(cause, GraphError):
+        return str(cause)
+    text = str(cause).strip().split("\n", 1)[0]
+    return f"{type(cause).__name__}: {text}" if text else type(cause).__name__
+
+
+@contextmanager
+def restored_state() -> Iterator[None]:
+    """Undo what a graph that failed half-way may have left on: vmap levels, autocast, grad mode."""
+    import torch
+    from torch._C._functorch import maybe_current_level, pop_dynamic_layer_stack
+
+    autocast = torch.is_autocast_enabled("cpu")
+    grad = torch.is_grad_enabled()
+    level = maybe_current_level()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # deprecations inside a recorded graph are its own
+            yield
+    finally:
+        while maybe_current_level() != level:
+            pop_dynamic_layer_stack()
+        torch.set_autocast_enabled("cpu", autocast)
+        torch.set_grad_enabled(grad)

@@ -1,0 +1,300 @@
+"""Values for the arguments of a graph: as recorded at capture, or fresh and random; numpy only."""
+
+import math
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from passnet.core.records.dtypes import LARGEST, Array, is_float, storage, to_storage
+from passnet.errors import GraphError
+from passnet.graph.spec import Alias, Graph, Op, Sequence, TensorSpec, op_refs, refs
+from passnet.graph.values.effects import writes_first
+from passnet.graph.values.fake import SYMBOL_ANNOTATION, symbol_value
+from passnet.graph.values.uses import Use, find_uses, reads_values
+
+InputValue: TypeAlias = "Array | int"
+"""A tensor as numpy storage (see `records.dtypes`), or a Python integer for a SymInt."""
+
+InputKind: TypeAlias = Literal["recorded", "fresh", "extreme"]
+
+REPLAY_SPREAD = 0.2
+REPLAY_LIMIT = 100.0
+"""Constants of the published replay: `randn * std * 0.2 + mean`, clamped to [-100, 100]
+(reference: formats, input replay of the corpus)."""
+
+MAX_INPUT_BYTES = 16 * 2**30
+"""Most memory for the arguments of a graph; the largest public graph takes 11 GB. While one is
+drawn, up to 32 bytes for each of its elements come on top."""
+
+MASK_MAGNITUDE = 1e4
+"""A recorded mean or spread beyond this means an additive mask (0 and minus a huge number)."""
+
+MASK_SHARE = 0.25
+"""Share of masked positions in a fresh mask."""
+
+TRUE_SHARES = (0.1, 0.9)
+"""Least and largest share of a fresh mask that is true; between them, the recorded share."""
+
+Rows: TypeAlias = tuple[tuple[float, float], ...]
+
+SMALL_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (1.0, 0.0), (1.0, 0.0))
+"""Factor and shift of each row of four in fresh inputs: among rows of scale 1e-3 an epsilon that
+was left out shows."""
+
+EXTREME_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (30.0, 0.0), (1.0, 1000.0))
+"""The same in extreme inputs. A softmax that does not take off its maximum overflows at a scale of
+30; a variance as the difference of two means loses its digits at a shift of 1000."""
+
+MIN_ROWS = 4
+"""Fewer rows (second dimension from the end) are all left at scale 1."""
+
+
+def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
+    """Values for the arguments of a graph, in order.
+
+    `recorded` follows the published replay. `fresh` draws unit-scale values that no statistic of
+    the capture betrays: activations are normal, weights scaled by 1/sqrt(fan-in), affine
+    parameters spread around 1 and 0, variances within [0.5, 1.5], additive masks a quarter masked;
+    every fourth row of an activation is small. Integers lie within what they index and what was
+    recorded; where that is a single number and the ops take any, around it. Truth values are true
+    about as often as recorded. Where the ops may not take any value (`Use.is_pinned`), recorded
+    ones are put in another order. `extreme` are fresh inputs with large and shifted rows besides.
+    Scalars (an epsilon, a momentum) keep their recorded value.
+
+    The graph needs specs for all its arguments. The same seed gives the same values on every
+    machine with the same numpy.
+
+    Raises:
+        GraphError: an argument has no spec, or a dtype or range that cannot be drawn, or they are
+            too large together.
+    """
+    if len(graph.tensors) != len(graph.program.params):
+        raise GraphError("the graph has no shapes and dtypes for its arguments")
+    num_bytes = sum(spec.num_elements * storage(spec.dtype).itemsize for spec in graph.tensors)
+    if num_bytes > MAX_INPUT_BYTES:
+        raise GraphError(
+            f"the arguments take {num_bytes} bytes, more than {MAX_INPUT_BYTES} are not drawn"
+        )
+    uses = find_uses(graph)
+    values: list[InputValue] = []
+    for index, (param, spec) in enumerate(zip(graph.program.params, graph.tensors, strict=True)):
+        random = np.random.default_rng([seed, index])
+        try:
+            if param.annotation == SYMBOL_ANNOTATION:
+                values.append(symbol_value(spec))
+            else:  # numpy computes no array from an array of no dimension
+                values.append(np.asarray(_value(spec, uses[spec.name], kind, random)))
+        except (ArithmeticError, ValueError, MemoryError) as cause:
+            if isinstance(cause, GraphError):
+                raise
+            raise GraphError(f"argument {spec.name} cannot be drawn: {cause}") from cause
+    return values
+
+
+def integer_pools(graph: Graph, random: np.random.Generator, spare: int) -> list[Array | None]:
+    """For each argument of whole numbers or truth values, `spare` more fresh values than it has
+    elements, flat: any stretch of them is one more draw. None for other arguments, and for those
+    whose recorded values have to stay.
+
+    Raises:
+        GraphError: as `make_inputs`.
+    """
+    uses = find_uses(graph)
+    pools: list[Array | None] = []
+    for param, spec in zip(graph.program.params, graph.tensors, strict=True):
+        use = uses[spec.name]
+        keeps = param.annotation == SYMBOL_ANNOTATION or _is_scalar(spec)
+        if keeps or not _is_whole(spec.dtype) or (use.is_pinned and spec.data):
+            pools.append(None)
+            continue
+        count, row = spec.num_elements + spare, max(1, spec.shape[-1]) if spec.shape else 1
+        longer = replace(spec, shape=(-(-count // row), row))
+        pools.append(_whole(longer, use, "fresh", random).reshape(-1)[:count])
+    return pools
+
+
+def varies(graph: Graph) -> bool:
+    """Whether an output, or an argument that is written to, depends on values that differ from one
+    set of fresh inputs to the next. Where nothing does, a remembered answer is right for ever.
+
+    Raises:
+        GraphError: as `make_inputs`, but for their size.
+    """
+    uses = find_uses(graph)
+    varying = {
+        spec.name
+        for param, spec in zip(graph.program.params, graph.tensors, strict=False)
+        if param.annotation != SYMBOL_ANNOTATION and _differs(spec, uses[spec.name])
+    }
+    for statement in graph.program.body:
+        if isinstance(statement, Alias):
+            reads, output = {statement.source}, statement.output
+        elif isinstance(statement, Op):
+            reads = set(op_refs(statement)) if reads_values(statement) else set()
+            output = statement.output
+            if reads & varying and writes_first(statement.target, dict(statement.kwargs)):
+                return True
+        else:
+            continue
+        if output is not None:
+            (varying.add if reads & varying else varying.discard)(output)
+    return not varying.isdisjoint(refs(Sequence("tuple", graph.program.outputs)))
+
+
+def _differs(spec: TensorSpec, use: Use) -> bool:
+    """Whether fresh values of an argument differ from draw to draw."""
+    if _is_scalar(spec) or not spec.num_elements:
+        return False
+    if not _is_whole(spec.dtype):
+        return True
+    if use.is_pinned and spec.data:
+        return len(set(spec.data)) > 1
+    low, high = _range(spec, use, "fresh")
+    return low < high
+
+
+def _is_scalar(spec: TensorSpec) -> bool:
+    """Whether it is one number that was recorded, which stays."""
+    return spec.shape == () and (spec.data is not None or spec.mean is not None)
+
+
+def _value(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Generator) -> Array:
+    if _is_scalar(spec):
+        return _stored(spec) if spec.data else _full(spec, spec.mean)
+    if kind == "recorded" and spec.data is not None:
+        return _stored(spec)
+    if _is_whole(spec.dtype):
+        return _whole(spec, use, kind, random)
+    if spec.dtype.startswith("complex"):
+        parts = random.standard_normal((2, *spec.shape))
+        return (parts[0] + 1j * parts[1]).astype(storage(spec.dtype))
+    if kind == "recorded":
+        return _recorded(spec, random)
+    return _fresh(spec, use, random, SMALL_ROWS if kind == "fresh" else EXTREME_ROWS)
+
+
+def _stored(spec: TensorSpec) -> Array:
+    """The values in `spec.data`."""
+    try:
+        values = np.array(spec.data, dtype=_wide_dtype(spec.dtype)).reshape(spec.shape)
+    except (OverflowError, ValueError) as cause:
+        raise GraphError(f"argument {spec.name}: data is no {spec.dtype}: {cause}") from cause
+    return to_storage(values, spec.dtype)
+
+
+def _full(spec: TensorSpec, value: float | int | bool | None) -> Array:
+    return to_storage(np.full(spec.shape, value, _wide_dtype(spec.dtype)), spec.dtype)
+
+
+def _wide_dtype(dtype: str) -> np.dtype:
+    return np.dtype(np.float32) if dtype in ("bfloat16", "float16") else storage(dtype)
+
+
+def _recorded(spec: TensorSpec, random: np.random.Generator) -> Array:
+    mean = 0.0 if spec.mean is None else spec.mean
+    std = 1.0 if spec.std is None else spec.std
+    if std == 0:
+        return _full(spec, mean)
+    with np.errstate(over="ignore"):  # the recorded spread of a mask is that of float's largest
+        values = _normal(spec, random) * np.float32(std * REPLAY_SPREAD) + mean
+    low = -REPLAY_LIMIT if spec.min_val is None else max(-REPLAY_LIMIT, spec.min_val)
+    return to_storage(np.clip(np.nan_to_num(values), low, REPLAY_LIMIT), spec.dtype)
+
+
+def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator, rows: Rows) -> Array:
+    if max(abs(spec.mean or 0.0), spec.std or 0.0) > MASK_MAGNITUDE and use.role == "plain":
+        masked = random.random(spec.shape, dtype=np.float32) < MASK_SHARE
+        values = np.where(masked, -LARGEST[spec.dtype], 0.0)
+    elif use.role == "positive" or (spec.min_val is not None and spec.min_val >= 0):
+        values = 0.5 + random.random(spec.shape, dtype=np.float32)
+    elif use.role == "scale":
+        values = 1.0 + 0.25 * _normal(spec, random)
+    elif use.role == "shift":
+        values = 0.25 * _normal(spec, random)
+    elif use.role == "matrix" and len(spec.shape) > 1:
+        values = _normal(spec, random) / math.sqrt(max(1, math.prod(spec.shape[1:])))
+    else:
+        values = _normal(spec, random)
+        if use.role == "plain":
+            values = _scale_rows(values, rows)
+    return to_storage(values, spec.dtype)
+
+
+def _scale_rows(values: Array, rows: Rows) -> Array:
+    """Values with each row of four multiplied and shifted."""
+    if values.ndim < 2 or values.shape[-2] < MIN_ROWS:
+        return values
+    pattern = np.array(rows, values.dtype)[np.arange(values.shape[-2]) % len(rows)]
+    return values * pattern[:, :1] + pattern[:, 1:]
+
+
+def _normal(spec: TensorSpec, random: np.random.Generator) -> Array:
+    kind = np.float64 if spec.dtype == "float64" else np.float32
+    return random.standard_normal(spec.shape, dtype=kind)
+
+
+def _is_whole(dtype: str) -> bool:
+    return not is_float(dtype) and not dtype.startswith("complex")
+
+
+def _whole(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Generator) -> Array:
+    """Whole numbers or truth values, uniform within their range; fresh masks as in `_mask`."""
+    if kind != "recorded" and use.is_pinned and spec.data:
+        return random.permutation(_stored(spec).reshape(-1)).reshape(spec.shape)
+    low, high = _range(spec, use, kind)
+    if kind != "recorded" and high - low == 1:
+        return (_mask(spec, low, random) + np.int64(low)).astype(storage(spec.dtype))
+    if spec.dtype == "bool":
+        return random.random(spec.shape, dtype=np.float32) < 0.5
+    return random.integers(low, high, spec.shape, dtype=storage(spec.dtype), endpoint=True)
+
+
+def _range(spec: TensorSpec, use: Use, kind: InputKind) -> tuple[int, int]:
+    """Least and largest value: within the bound of what the argument indexes, and as recorded.
+
+    Where a single number was recorded and any may be used, fresh values lie within the bound, else
+    from that number half of the way to zero; from 0 to 1 if it is one of these.
+    """
+    if spec.dtype == "bool":
+        return 0, 1
+    low, high = 0, 1
+    if spec.min_val is not None and spec.max_val is not None:
+        low, high = int(spec.min_val), int(spec.max_val)
+    elif spec.data:
+        low, high = int(min(spec.data)), int(max(spec.data))
+    elif use.bound is not None:
+        high = use.bound - 1
+    if kind != "recorded" and low == high and not use.is_pinned:
+        if use.bound is not None:
+            low, high = 0, use.bound - 1
+        else:
+            low, high = (0, 1) if low in (0, 1) else sorted((low, int(low / 2)))
+    if use.bound is not None:
+        low, high = max(low, -use.bound), min(high, use.bound - 1)
+    limits = np.iinfo(storage(spec.dtype))
+    low, high = max(low, int(limits.min)), min(high, int(limits.max))
+    if low > high:
+        raise GraphError(f"argument {spec.name}: no integer lies within [{low}, {high}]")
+    return low, high
+
+
+def _mask(spec: TensorSpec, low: int, random: np.random.Generator) -> Array:
+    """Truth values, true about as often as was recorded of values above `low`.
+
+    A row that were all true or all false could leave a softmax nothing, and give NaN. So every
+    half row has both, which holds of any stretch as long as a row, wherever it starts.
+    """
+    share: float = 0.5
+    if spec.data:
+        share = sum(value > low for value in spec.data) / len(spec.data)
+    elif spec.min_val is not None and spec.min_val == spec.max_val:
+        share = float(spec.min_val > low)
+    mask = random.random(spec.num_elements, dtype=np.float32) < np.clip(share, *TRUE_SHARES)
+    half = (spec.shape[-1] + 1) // 2 if spec.shape else 0
+    if half >= 2:
+        halves = mask[: mask.size // half * half].reshape(-1, half)
+        for missing in (True, False):
+            rows = np.flatnonzero((halves != missing).all(axis=1))
+            halves[rows, random.integers(half, size=rows.size)] = missing
+    return mask.reshape(spec.shape)

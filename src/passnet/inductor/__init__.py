@@ -1,0 +1,10 @@
+"""Everything that depends on Inductor's insides.
+
+schedule, simulated_gpu  lowering stopped before code generation, on a CPU or a simulated GPU
+fusion, attention        ops fused into one kernel, and kernels that libraries provide
+generated_code           the code that Inductor generates for a graph, as data
+cpu_decisions            Inductor's CPU heuristics that we override
+compiled_call            the layers of a compiled call
+timed_program, clocks    a generated program with a clock around every kernel
+moves                    loops of a generated kernel that only move values
+"""

@@ -1,0 +1,171 @@
+"""What Inductor asks of a GPU while it plans, answered without one.
+
+Fake tensors on a GPU need no GPU, but planning asks for its properties, for a guard of its device,
+and for three choices that only a build of torch with CUDA makes: how a convolution lays out its
+result, which kernel computes attention, whether Triton is there. Inside `answering_for_gpu` all are
+answered here, on every machine alike; only the properties are those of a GPU where there is one.
+"""
+
+import contextlib
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from passnet.errors import FusionError
+from passnet.inductor.attention import attention_on_cuda, layout_of_convolution
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProperties:
+    """The properties of a GPU that planning reads, under the names that torch gives them.
+
+    `gcnArchName` is the name of the GPU, but on those of AMD.
+    """
+
+    name: str
+    major: int
+    minor: int
+    multi_processor_count: int
+    total_memory: int
+    gcnArchName: str  # noqa: N815, torch's name
+    regs_per_multiprocessor: int = 65_536
+    max_threads_per_multi_processor: int = 2_048
+    max_threads_per_block: int = 1_024
+    warp_size: int = 32
+    shared_memory_per_block: int = 49_152
+    shared_memory_per_block_optin: int = 232_448
+    shared_memory_per_multiprocessor: int = 233_472
+    L2_cache_size: int = 50 * 2**20
+
+
+H200 = GpuProperties("NVIDIA H200", 9, 0, 132, 141 * 10**9, "NVIDIA H200")
+"""The GPU that is planned for where there is none.
+
+Source: NVIDIA H200 data sheet (memory), H100 architecture white paper (132 multiprocessors of the
+SXM5 board, second-level cache), CUDA C++ Programming Guide (limits of compute capability 9.0).
+"""
+
+DEVICE_GUARDS = "_ZN3c104impl26device_guard_impl_registryE"
+"""Symbol of libc10: one pointer to a device guard for each type of device."""
+
+CUDA_GUARD, META_GUARD = 1, 14
+"""Indices of CUDA and of the meta device in that table (c10/core/DeviceType.h)."""
+
+
+class DevicelessMode(FakeTensorMode):
+    """Fake tensors that never touch a device, whether there is one or not."""
+
+    @property
+    def avoid_device_init(self) -> bool:
+        """Torch's name for it; False would put constants on the device."""
+        return True
+
+
+@contextlib.contextmanager
+def answering_for_gpu() -> Iterator[None]:
+    """Inside, Inductor plans for device cuda:0 as if there were one; nothing is put on it.
+
+    Its properties are those of the first GPU of this machine, or of `H200` where there is none.
+    """
+    properties = torch.cuda.get_device_properties(0) if torch.cuda.is_available() else H200
+    with _guarded(), _with_properties(properties), _with_choices():
+        yield
+
+
+@contextlib.contextmanager
+def _guarded() -> Iterator[None]:
+    """A device guard for CUDA that does nothing, where this build of torch has none.
+
+    Torch does the same in a build with CUDA on a machine without a GPU. In a build for CPUs its
+    table is empty at CUDA, and an index into a fake tensor on a GPU is an error. The guard of the
+    meta device does nothing.
+    """
+    library = Path(torch.__file__).parent / "lib" / "libc10.so"
+    guards = ctypes.c_void_p * (META_GUARD + 1)
+    try:
+        table = guards.in_dll(ctypes.CDLL(str(library)), DEVICE_GUARDS)
+    except (OSError, ValueError) as cause:
+        raise FusionError(
+            f"torch {torch.__version__} has no table of device guards at {library}; plan for the "
+            "CPU, or use a build of torch for Linux"
+        ) from cause
+    own = table[CUDA_GUARD]
+    if own is None:
+        table[CUDA_GUARD] = table[META_GUARD]
+    try:
+        yield
+    finally:
+        table[CUDA_GUARD] = own
+
+
+@contextlib.contextmanager
+def _with_properties(properties: Any) -> Iterator[None]:
+    """Whoever asks for the GPU's properties gets these; what was derived from others is dropped."""
+    from torch._dynamo import device_interface
+    from torch._dynamo.device_interface import CudaInterface
+    from torch._subclasses import fake_tensor
+
+    answers: dict[str, Any] = {
+        "get_device_properties": lambda device=None: properties,
+        "get_device_capability": lambda device=None: (properties.major, properties.minor),
+        "get_device_name": lambda device=None: properties.name,
+        "current_device": lambda: 0,
+        "is_available": lambda: False,  # whoever may use one when it is there does not
+        "is_bf16_supported": lambda *_, **__: True,
+    }
+    cached_properties = device_interface.caching_worker_device_properties
+    cached_devices = device_interface.caching_worker_current_devices
+    with contextlib.ExitStack() as stack:
+        for name, answer in answers.items():
+            stack.enter_context(patch.object(torch.cuda, name, answer))
+        for name in ("get_device_properties", "current_device", "is_bf16_supported"):
+            stack.enter_context(patch.object(CudaInterface, name, staticmethod(answers[name])))
+        stack.enter_context(patch.dict(cached_properties, {"cuda": [properties]}))
+        stack.enter_context(patch.dict(cached_devices, {"cuda": 0}))
+        stack.enter_context(patch.object(fake_tensor, "init_gpu_context", lambda device: None))
+        _forget()
+        stack.callback(_forget)
+        yield
+
+
+def _forget() -> None:
+    """Drop what Inductor keeps of a device's properties."""
+    from torch._inductor import utils
+    from torch._inductor.runtime.hints import DeviceProperties
+
+    getters = (utils.is_big_gpu, utils.get_max_num_sms, utils.using_b200)
+    for cached in (DeviceProperties.create, *getters):
+        cached.cache_clear()
+
+
+@contextlib.contextmanager
+def _with_choices() -> Iterator[None]:
+    """The choices that CUDA's own code makes, and a Triton to plan for (none is called)."""
+    from torch._inductor import scheduler
+    from torch._inductor.fx_passes import fuse_attention
+
+    select, layout = torch._C._select_conv_backend, torch._C._conv_determine_backend_memory_format
+
+    def selected(*args: Any, **kwargs: Any) -> Any:
+        inputs: torch.Tensor = args[0] if args else kwargs["input"]  # by name up to torch 2.11
+        return None if inputs.is_cuda else select(*args, **kwargs)
+
+    def laid_out(inputs: torch.Tensor, weight: torch.Tensor, backend: Any) -> torch.memory_format:
+        if backend is None:
+            return layout_of_convolution(inputs, weight)
+        return layout(inputs, weight, backend)
+
+    with (
+        patch.object(scheduler, "has_triton", lambda: True),
+        patch.object(torch._C, "_select_conv_backend", selected),
+        patch.object(torch._C, "_conv_determine_backend_memory_format", laid_out),
+        patch.object(fuse_attention, "_scaled_dot_product_attention", attention_on_cuda),
+        patch.object(torch.nn.functional, "scaled_dot_product_attention", attention_on_cuda),
+    ):
+        yield

@@ -1,0 +1,121 @@
+"""Candidates as named on the command line: baselines, pass folders, and how to call them."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from passnet.errors import InputError, PassFolderError, did_you_mean, neighbours
+from passnet.judge.candidate import INDUCTOR_KINDS, CallMode, Candidate
+from passnet.judge.suite.suite import Task
+from passnet.passes.folder import (
+    LIST_FILE,
+    PassFolder,
+    hash_folders,
+    inspect_folder,
+    is_pass_folder,
+)
+
+BASELINES = ("eager", "null", *INDUCTOR_KINDS)
+CALLS: tuple[CallMode, ...] = ("direct", "guarded")
+"""The ways to call that a flag names; without one a candidate is compiled."""
+FLAGS = (*CALLS, "inductor")
+
+
+@dataclass(frozen=True)
+class CandidateEntry:
+    """One candidate of a run, for all tasks.
+
+    `folder` is a pass folder for every task, or a folder that holds one pass folder per task under
+    the task's name; None for a baseline. `code_hash` covers all its files.
+    `notes` tells what a user should know before it is judged, `broken` the tasks whose folder
+    cannot be used.
+    """
+
+    template: Candidate
+    folder: Path | None = None
+    code_hash: str | None = None
+    notes: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name under which its trials are recorded."""
+        return self.template.name
+
+    def for_task(self, task: str) -> Candidate | None:
+        """What to judge on a task; None when there is no pass folder for it."""
+        if self.folder is None:
+            return self.template
+        path = self.folder if is_pass_folder(self.folder) else self.folder / task
+        if not is_pass_folder(path):
+            return None
+        return replace(self.template, passes=str(path.resolve()))
+
+
+def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
+    """The candidate that a word of the command line names.
+
+    The word is one of `BASELINES` or a path, then any of `@direct` (call the rewritten graph
+    itself, without torch.compile around it), `@guarded` instead (call it behind checks of our own),
+    and `@inductor` (let Inductor compile what the passes left).
+
+    Raises:
+        InputError: an unknown baseline or flag, or two flags that exclude each other.
+        PassFolderError: the folder cannot be used; which file, and why. One folder among those of
+            several tasks is no error but a note.
+    """
+    word, *flags = text.split("@")
+    unknown = [flag for flag in flags if flag not in FLAGS]
+    if unknown:
+        raise InputError(
+            f"candidate {text}: no flag @{unknown[0]}; there are @direct, @guarded and @inductor"
+            f"{did_you_mean(f'@{unknown[0]}', [f'@{flag}' for flag in FLAGS])}"
+        )
+    calls = [call for call in CALLS if call in flags]
+    if len(calls) > 1:
+        raise InputError(f"candidate {text}: give either @direct or @guarded")
+    default: CallMode = "direct" if word == "eager" else "compiled"
+    call = calls[0] if calls else default
+    residual = "inductor" if "inductor" in flags else "eager"
+    if word in BASELINES:
+        return CandidateEntry(Candidate(text, word, None, call, residual))  # type: ignore[arg-type]
+    path = Path(word)
+    if not path.is_dir():
+        raise InputError(
+            f"candidate {text}: no baseline and no folder of that name; give "
+            f"{', '.join(BASELINES)} or the path of a pass folder"
+            f"{did_you_mean(word, [*BASELINES, *neighbours(path)])}"
+        )
+    folders, broken = _pass_folders(path, tasks)
+    hashes = [f"{name}\0{folder.code_hash}\n" for name, folder in sorted(folders.items())]
+    hashes += [f"{name}\0{hash_folders([path / name])}\n" for name in sorted(broken)]
+    code_hash = hashlib.sha256("".join(hashes).encode()).hexdigest()
+    notes = tuple(
+        f"{folder.path}: {name}.py looks like a pass but is not on the list, so it is not applied"
+        for folder in folders.values()
+        for name in folder.unlisted
+    ) + tuple(f"task {task}: {error}" for task, error in broken.items())
+    template = Candidate(text, "passes", None, call, residual, str(path.resolve()))
+    return CandidateEntry(template, path.resolve(), code_hash, notes, tuple(broken))
+
+
+def _pass_folders(
+    path: Path, tasks: tuple[Task, ...]
+) -> tuple[dict[str, PassFolder], dict[str, str]]:
+    """The pass folders in a path by task (one for all tasks under ""), and errors of the others."""
+    if is_pass_folder(path):
+        return {"": inspect_folder(path)}, {}
+    folders: dict[str, PassFolder] = {}
+    broken: dict[str, str] = {}
+    for task in tasks:
+        if is_pass_folder(path / task.name):
+            try:
+                folders[task.name] = inspect_folder(path / task.name)
+            except PassFolderError as cause:
+                broken[task.name] = str(cause)
+    if not folders and not broken:
+        raise PassFolderError(
+            f"{path}: holds neither {LIST_FILE} nor a pass folder named after a task of the suite "
+            f"({', '.join(task.name for task in tasks[:4])}, …)"
+        )
+    return folders, broken

@@ -1,0 +1,154 @@
+"""A task judged under some candidates, again with new processes where our own machinery fails."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TypeVar
+
+from passnet.core.jobs.actors import this_machine
+from passnet.errors import MeasureError, WorkerError, boundary
+from passnet.judge.candidate import REFERENCE, Candidate
+from passnet.judge.desk.candidates import CandidateEntry
+from passnet.judge.desk.settings import RunSettings
+from passnet.judge.findings import Finding, finding
+from passnet.judge.held_out import held_out_findings
+from passnet.judge.inspection.inspected_folders import InspectedFolders
+from passnet.judge.judge import judge_graph
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.score.status import Status
+from passnet.judge.settings import JudgeSettings
+from passnet.judge.suite.suite import Suite, SuiteGraph, Task
+from passnet.judge.trial import Trial
+from passnet.judge.verdict import Evidence, decide
+
+T = TypeVar("T")
+
+MAX_ATTEMPTS = 3
+"""How often something is measured, each time with new processes, before the run is given up."""
+
+
+def held_out_graphs(held_out: Suite | None, task: str) -> list[SuiteGraph]:
+    """The graphs of a task in a suite of held-out shapes."""
+    tasks = held_out.tasks if held_out else ()
+    return [graph for unseen in tasks if unseen.name == task for graph in unseen.graphs]
+
+
+def judge_task(
+    parents: ParentPool,
+    task: Task,
+    entries: Sequence[CandidateEntry],
+    settings: RunSettings,
+    unseen: Sequence[SuiteGraph],
+    finished: Collection[tuple[str, str]],
+    inspected: InspectedFolders,
+) -> Iterator[tuple[SuiteGraph, list[Trial]]]:
+    """The trials of a task, graph by graph, but for those whose graph and candidate are finished.
+
+    What candidates do on the unseen graphs, which were held out, counts in all their trials. One
+    under which the judge itself fails, again and again and alone, has crashed.
+    """
+    missing = {
+        graph.name: [entry for entry in entries if (graph.name, entry.name) not in finished]
+        for graph in task.graphs
+    }
+    started = list(dict.fromkeys(entry for absent in missing.values() for entry in absent))
+    if started:
+        parents.start(entry.template for entry in started)
+    judge = settings.judge
+    findings: dict[str, tuple[Finding, ...]] = {}
+
+    def hold_out(candidates: list[Candidate]) -> Iterable[tuple[str, tuple[Finding, ...]]]:
+        return held_out_findings(parents, unseen, candidates, judge, inspected).items()
+
+    def found_out(candidate: Candidate, text: str) -> tuple[str, tuple[Finding, ...]]:
+        return candidate.name, (finding("hard_coded_shape", f"on a held-out shape: {text}"),)
+
+    with_code = [
+        candidate for candidate in _candidates(started, task.name).values() if candidate.passes
+    ]
+    if unseen and with_code:
+        findings = dict(_apart(parents, task.name, with_code, hold_out, found_out))
+    for graph in task.graphs:
+        candidates = _candidates(missing[graph.name], task.name)
+        trials = []
+        for entry in missing[graph.name]:
+            if entry.name not in candidates:
+                text = f"{entry.name} holds no pass folder for task {task.name}"
+                trials.append(_failed(graph, entry.name, "no_match", text, judge))
+        if candidates:
+            trials += _judge(parents, graph, list(candidates.values()), judge, inspected, findings)
+        yield graph, [replace(trial, machine=this_machine()) for trial in trials]
+
+
+def _candidates(entries: Iterable[CandidateEntry], task: str) -> dict[str, Candidate]:
+    """What to judge on a task, by name; an entry without a pass folder for it is left out."""
+    candidates = {entry.name: entry.for_task(task) for entry in entries}
+    return {name: candidate for name, candidate in candidates.items() if candidate is not None}
+
+
+def _failed(
+    graph: SuiteGraph, candidate: str, status: Status, text: str, judge: JudgeSettings
+) -> Trial:
+    """The trial of a candidate that came to nothing."""
+    return decide(Evidence(graph.task, graph.name, candidate, failure=(status, text)), judge)
+
+
+def _judge(
+    parents: ParentPool,
+    graph: SuiteGraph,
+    candidates: list[Candidate],
+    judge: JudgeSettings,
+    inspected: InspectedFolders,
+    findings: dict[str, tuple[Finding, ...]],
+) -> list[Trial]:
+    """The trials of some candidates on a graph."""
+
+    def judge_some(some: list[Candidate]) -> list[Trial]:
+        return judge_graph(parents, graph, some, judge, inspected, findings)
+
+    def crashed(candidate: Candidate, text: str) -> Trial:
+        return _failed(graph, candidate.name, "crash", text, judge)
+
+    return _apart(parents, graph.name, candidates, judge_some, crashed)
+
+
+def _apart(
+    parents: ParentPool,
+    subject: str,
+    candidates: list[Candidate],
+    action: Callable[[list[Candidate]], Iterable[T]],
+    crashed: Callable[[Candidate, str], T],
+) -> list[T]:
+    """What an action gives for some candidates at once; where our own machinery fails, for each
+    alone. One under which it fails alone, while it works under the reference, made it fail.
+
+    Raises:
+        MeasureError: it fails under the reference too.
+    """
+    try:
+        return _repeated(parents, subject, lambda: list(action(candidates)))
+    except MeasureError as cause:
+        _repeated(parents, subject, lambda: list(action([REFERENCE])))
+        if len(candidates) == 1:
+            return [crashed(candidates[0], str(cause))]
+    apart = (_apart(parents, subject, [each], action, crashed) for each in candidates)
+    return list(chain.from_iterable(apart))
+
+
+def _repeated(parents: ParentPool, subject: str, action: Callable[[], T]) -> T:
+    """The result of an action, tried again with new processes where our own machinery fails.
+
+    Raises:
+        MeasureError: it failed each time.
+    """
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        try:
+            with boundary(WorkerError, "an error of the judge"):
+                return action()
+        except WorkerError as cause:
+            parents.drop()
+            if attempt == MAX_ATTEMPTS:
+                raise MeasureError(
+                    f"cannot measure {subject}: {cause} ({MAX_ATTEMPTS} attempts)"
+                ) from cause
+    raise AssertionError("the last attempt returns or raises")

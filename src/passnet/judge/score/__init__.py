@@ -1,0 +1,6 @@
+"""Scores as pure arithmetic: no file, clock or device.
+
+tolerance, status      the smallest t at which tensors agree, and how a trial can end
+es, suite_score        ES_t and AS of trials, and of a suite
+interval, sensitivity  bootstrap intervals, and the score under other rules
+"""

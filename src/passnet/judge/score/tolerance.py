@@ -1,0 +1,95 @@
+"""How close two tensors are: the smallest tolerance level t at which every element agrees."""
+
+from math import floor, log10
+
+import numpy as np
+
+from passnet.core.records.dtypes import Array, from_storage
+
+LEVELS = range(-10, 5)
+"""The tolerance levels t, from strict to loose."""
+
+CORRECT_AT = -5
+"""The level at which an output counts as correct (PassNet paper, Section 4): torch's defaults."""
+
+EXPONENTS: dict[str, tuple[float, float]] = {
+    "float16": (1.0, 3 / 5),
+    "bfloat16": (1.0, 1.796 / 5),
+    "float32": (1.0, 5.886 / 5),
+    "float64": (7 / 5, 7 / 5),
+}
+"""For each dtype (k_a, k_r): atol = 10^(k_a t), rtol = 10^(k_r t). Source: GraphNet report, Eq. 1
+and its table of constants; at t = -5 these are the defaults of torch.testing.assert_close."""
+
+REAL_PART = {"complex64": "float32", "complex128": "float64"}
+
+CHUNK_ELEMENTS = 1 << 16
+"""Elements compared at a time; a chunk stays in the cache over all levels it needs."""
+
+
+def tolerances(dtype: str, t: int) -> tuple[float, float]:
+    """(atol, rtol) of a dtype at a level, rounded to three significant digits as published.
+
+    Examples:
+        >>> tolerances("float32", -5)
+        (1e-05, 1.3e-06)
+        >>> tolerances("bfloat16", -3)
+        (0.001, 0.0836)
+    """
+    k_a, k_r = EXPONENTS[REAL_PART.get(dtype, dtype)]
+    return _three_digits(10 ** (k_a * t)), _three_digits(10 ** (k_r * t))
+
+
+def _three_digits(value: float) -> float:
+    return round(value, 2 - floor(log10(value)))
+
+
+def smallest_t(actual: Array, expected: Array, dtype: str) -> int | None:
+    """The smallest level at which `|actual - expected| <= atol + rtol * |expected|` everywhere.
+
+    One pass over the data: every chunk starts at the level the chunks before it needed. NaN agrees
+    with NaN and an infinity with the same infinity; neither agrees with anything else. Integers and
+    bools must be equal.
+
+    Both hold the storage of a tensor of this dtype (bfloat16 as 16-bit integers), in one shape.
+
+    Returns:
+        A level of `LEVELS`, or None when they agree at none.
+    """
+    actual, expected = actual.reshape(-1), expected.reshape(-1)
+    if dtype not in EXPONENTS and dtype not in REAL_PART:
+        return LEVELS[0] if np.array_equal(actual, expected) else None
+    levels = [tolerances(dtype, t) for t in LEVELS]
+    index = 0
+    for start in range(0, expected.size, CHUNK_ELEMENTS):
+        part = slice(start, start + CHUNK_ELEMENTS)
+        level = _chunk_level(actual[part], expected[part], dtype, levels, index)
+        if level is None:
+            return None
+        index = level
+    return LEVELS[index]
+
+
+def _chunk_level(
+    actual: Array, expected: Array, dtype: str, levels: list[tuple[float, float]], index: int
+) -> int | None:
+    wide = np.complex128 if dtype in REAL_PART else np.float64
+    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaN, too
+        a = from_storage(actual, dtype).astype(wide)
+        e = from_storage(expected, dtype).astype(wide)
+        error = np.abs(a - e)
+        size = np.abs(e)
+        same = (a == e) | (np.isnan(a) & np.isnan(e))
+    odd = ~np.isfinite(error)
+    if odd.any():
+        if not same[odd].all():
+            return None
+        error, size = np.where(odd, 0.0, error), np.where(odd, 0.0, size)
+    while index < len(levels):
+        atol, rtol = levels[index]
+        beyond = error > atol + rtol * size
+        if not beyond.any():
+            return index
+        error, size = error[beyond], size[beyond]
+        index += 1
+    return None

@@ -1,0 +1,323 @@
+"""Admission of tasks: whether wrong programs fail on a graph, on the inputs of the judge."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from passnet.core.records.dtypes import Array, from_storage
+from passnet.errors import GraphError
+from passnet.graph.device import retarget
+from passnet.graph.spec import Graph
+from passnet.graph.values.inputs import InputKind, InputValue, make_inputs, varies
+from passnet.judge.score.tolerance import CHUNK_ELEMENTS, CORRECT_AT, smallest_t
+from passnet.judge.suite.suite import Suite, SuiteGraph
+from passnet.judge.suite.wrong_programs import (
+    Edit,
+    NodeValues,
+    Value,
+    WrongPrograms,
+    make_wrong_programs,
+    record_values,
+    run_edit,
+    run_program,
+    wrong_values,
+)
+
+INPUT_KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
+"""The input sets on which the judge compares all values, in its order; the seed grows by one from
+set to set."""
+
+OTHER_ROUND = 1000
+"""Distance of the seeds of another round of inputs."""
+
+FIRST_PIECE_ELEMENTS = 1 << 10
+"""Elements that are compared first; most wrong programs fail on these."""
+
+ProgramName: TypeAlias = Literal[
+    "zeros", "ones", "identity", "previous_outputs", "random", "constant", "mean",
+    "skipped_op", "zeroed_op", "ignored_argument", "nothing_to_compute", "nothing_varies",
+    "reference_error",
+]  # fmt: skip
+"""A wrong program; the last three say of a graph that no program can be told from a right one."""
+
+NoteName: TypeAlias = Literal["constant_input", "idle_op", "passed_through", "not_finite"]
+
+
+@dataclass(frozen=True, slots=True)
+class WrongProgramPass:
+    """A wrong program that passes: what it does, where, and on which input sets."""
+
+    program: ProgramName
+    place: str
+    kinds: tuple[InputKind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is odd about a graph but tells against nothing.
+
+    `constant_input`: all values of an argument are equal, on the sets named. `idle_op`: an op
+    that gives its argument to the bit. `passed_through`: an output that is an argument.
+    `not_finite`: an output that holds NaN or infinities, on the sets named.
+    """
+
+    name: NoteName
+    place: str
+    kinds: tuple[InputKind, ...] = INPUT_KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What wrong programs do on one graph.
+
+    `degenerate` are those that pass on all sets that the judge uses: with any, the graph should
+    not be scored. `partial` pass on one set and fail on another.
+    """
+
+    task: str
+    graph: str
+    degenerate: tuple[WrongProgramPass, ...]
+    partial: tuple[WrongProgramPass, ...]
+    notes: tuple[Note, ...]
+
+    def reasons(self, kinds: Collection[InputKind]) -> tuple[WrongProgramPass, ...]:
+        """The wrong programs that would pass if only inputs of these kinds were judged with."""
+        reasons = (*self.degenerate, *self.partial)
+        return tuple(reason for reason in reasons if set(kinds) <= set(reason.kinds))
+
+
+def admit_suite(
+    suite: Suite, progress: Callable[[str], None] = lambda _: None, seed: int = 0
+) -> list[Admission]:
+    """The admission of every graph of a suite, in order.
+
+    The graphs run in this process, from allow-listed ops only.
+
+    Args:
+        suite: what to check.
+        progress: called with the name of each graph that is done.
+        seed: that of the judge.
+    """
+    admissions = []
+    for graph in suite.graphs:
+        admissions.append(admit_graph(graph, seed))
+        progress(graph.name)
+    return admissions
+
+
+def admit_graph(candidate: SuiteGraph, seed: int = 0, is_brief: bool = False) -> Admission:
+    """The admission of one graph; one that cannot be run is degenerate for `reference_error`.
+
+    A brief one only tells whether the graph is degenerate: it ends at the first edit of an op that
+    passes on all sets, does not run one that fails on a set on the others, and has no `partial`.
+    """
+    try:
+        reasons, notes = _reasons_and_notes(retarget(candidate.graph, "cpu"), seed, is_brief)
+    except GraphError as cause:
+        reasons, notes = [WrongProgramPass("reference_error", str(cause), INPUT_KINDS)], []
+    return Admission(
+        candidate.task,
+        candidate.name,
+        tuple(reason for reason in reasons if reason.kinds == INPUT_KINDS),
+        () if is_brief else tuple(reason for reason in reasons if reason.kinds != INPUT_KINDS),
+        tuple(notes),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _RightRun:
+    """The right program on one set of inputs: its outputs, and with them the arguments written to;
+    the same on another such set; and the values of its nodes, if an edit can begin with them.
+    """
+
+    kind: InputKind
+    inputs: list[InputValue]
+    outputs: list[Value]
+    other_outputs: list[Value]
+    node_values: NodeValues | None
+
+
+_Passes: TypeAlias = dict[tuple[ProgramName, str], list[InputKind]]
+"""Wrong programs that pass, by what they do and where, and the sets on which they do."""
+
+
+def _reasons_and_notes(
+    graph: Graph, seed: int, is_brief: bool
+) -> tuple[list[WrongProgramPass], list[Note]]:
+    inputs, other_inputs = (
+        [make_inputs(graph, kind, start + index) for index, kind in enumerate(INPUT_KINDS)]
+        for start in (seed, seed + OTHER_ROUND)
+    )
+    programs = make_wrong_programs(graph, [*inputs, other_inputs[INPUT_KINDS.index("fresh")]])
+    runs = _right_runs(programs, inputs, other_inputs)
+    passes: _Passes = {}
+    for run in runs:
+        for program in _passing_outputs(graph, run, seed):
+            passes.setdefault(program, []).append(run.kind)
+    notes = [Note("idle_op", edit.description) for edit in programs.idle]
+    passed_through = _passed_through(graph, runs)
+    for output, argument in passed_through:
+        notes.append(Note("passed_through", f"{output}: {argument}"))
+        passes.pop(("identity", f"{output}: {argument}"))
+    views = {output.name for output in runs[0].outputs if output.is_view}
+    if _computed(runs) <= {output for output, _ in passed_through} | views:
+        passes["nothing_to_compute", "all outputs"] = list(INPUT_KINDS)
+    if not varies(graph):
+        passes["nothing_varies", "all arguments"] = list(INPUT_KINDS)
+    if not is_brief or all(len(kinds) < len(INPUT_KINDS) for kinds in passes.values()):
+        passes.update(_passing_edits(programs, runs, is_brief))
+    notes.extend(_value_notes(graph, runs))
+    return [WrongProgramPass(*program, tuple(kinds)) for program, kinds in passes.items()], notes
+
+
+def _passing_edits(programs: WrongPrograms, runs: Sequence[_RightRun], is_brief: bool) -> _Passes:
+    """The edits that pass, with the sets on which they do; in brief, up to the first on all."""
+    passes: _Passes = {}
+    for edit in reversed(programs.edits) if is_brief else programs.edits:  # the quickest first
+        kinds: list[InputKind] = []
+        for run in runs:
+            if _edit_passes(programs, run, edit):
+                kinds.append(run.kind)
+            elif is_brief:
+                break
+        if kinds:
+            passes[edit.kind, edit.description] = kinds
+        if is_brief and len(kinds) == len(runs):
+            break
+    return passes
+
+
+def _right_runs(
+    programs: WrongPrograms, inputs: list[list[InputValue]], other_inputs: list[list[InputValue]]
+) -> list[_RightRun]:
+    values = [run_program(programs, arguments) for arguments in inputs]
+    num_outputs = len(values[0]) - len(inputs[0])
+    # by an op whose name does not tell, as a batch norm writes its statistics
+    written = {
+        num_outputs + index
+        for arguments, run_values in zip(inputs, values, strict=True)
+        for index, argument in enumerate(arguments)
+        if not isinstance(argument, int)
+        and not _same_bits(argument, run_values[num_outputs + index].array)
+    }
+    compared = [*range(num_outputs), *sorted(written)]
+    other_values = [run_program(programs, arguments) for arguments in other_inputs]
+    return [
+        _RightRun(
+            kind,
+            inputs[index],
+            [values[index][number] for number in compared],
+            [other_values[index][number] for number in compared],
+            None if written else record_values(programs, inputs[index]),
+        )
+        for index, kind in enumerate(INPUT_KINDS)
+    ]
+
+
+def _same_bits(first: InputValue, second: Array | None) -> bool:
+    if isinstance(first, int) or second is None:
+        return False
+    return first.shape == second.shape and first.tobytes() == second.tobytes()
+
+
+def agrees(actual: Array, expected: Array, dtype: str) -> bool:
+    """Whether a tensor passes at t = -5; compared in growing pieces, up to the first that fails.
+
+    Examples:
+        >>> agrees(np.zeros(2, np.float32), np.full(2, 1e-6, np.float32), "float32")
+        True
+        >>> agrees(np.zeros(2, np.float32), np.full(2, 1e-4, np.float32), "float32")
+        False
+    """
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return False
+    actual, expected = actual.reshape(-1), expected.reshape(-1)
+    start, size = 0, FIRST_PIECE_ELEMENTS
+    while start < expected.size:
+        piece = slice(start, start + size)
+        level = smallest_t(actual[piece], expected[piece], dtype)
+        if level is None or level > CORRECT_AT:
+            return False
+        start, size = start + size, CHUNK_ELEMENTS
+    return True
+
+
+def _edit_passes(programs: WrongPrograms, run: _RightRun, edit: Edit) -> bool:
+    """Whether an edit passes: every output, and every argument written to, agrees."""
+    expected = {value.name: value for value in run.outputs}
+    try:
+        if run.node_values is not None:
+            values = run_edit(programs, edit, run.node_values)
+        else:
+            values = run_program(programs, run.inputs, edit)
+        return all(
+            _value_agrees(value, expected[value.name]) for value in values if value.name in expected
+        )
+    except GraphError:
+        return False
+
+
+def _value_agrees(actual: Value, expected: Value) -> bool:
+    if actual.array is None or expected.array is None:
+        return actual.array is expected.array and actual.number == expected.number
+    return actual.dtype == expected.dtype and agrees(actual.array, expected.array, expected.dtype)
+
+
+def _passing_outputs(graph: Graph, run: _RightRun, seed: int) -> Iterator[tuple[ProgramName, str]]:
+    """The wrong values of one output that pass for it; a program is right in all others."""
+    for expected, other in zip(run.outputs, run.other_outputs, strict=True):
+        if expected.array is None:
+            continue
+        attempts: list[tuple[ProgramName, str, Array]] = [
+            (program, expected.name, wrong) for program, wrong in wrong_values(expected, seed)
+        ]
+        if other.array is not None:
+            attempts.append(("previous_outputs", expected.name, other.array))
+        for spec, argument in zip(graph.tensors, run.inputs, strict=True):
+            if spec.dtype == expected.dtype and not isinstance(argument, int):
+                attempts.append(("identity", f"{expected.name}: {spec.name}", argument))
+        for program, location, wrong in attempts:
+            if agrees(wrong, expected.array, expected.dtype):
+                yield program, location
+
+
+def _passed_through(graph: Graph, runs: Sequence[_RightRun]) -> list[tuple[str, str]]:
+    """Pairs of an output and the argument that it is, to the bit, on all sets."""
+    return [
+        (output.name, spec.name)
+        for number, output in enumerate(runs[0].outputs)
+        for argument, spec in enumerate(graph.tensors)
+        if output.dtype == spec.dtype
+        and all(_same_bits(run.inputs[argument], run.outputs[number].array) for run in runs)
+    ]
+
+
+def _computed(runs: Sequence[_RightRun]) -> set[str]:
+    """The outputs that are tensors, or numbers that differ from run to run."""
+    all_outputs = [outputs for run in runs for outputs in (run.outputs, run.other_outputs)]
+    return {
+        values[0].name
+        for values in zip(*all_outputs, strict=True)
+        if values[0].array is not None or len({value.number for value in values}) > 1
+    }
+
+
+def _value_notes(graph: Graph, runs: Sequence[_RightRun]) -> Iterator[Note]:
+    for number, spec in enumerate(graph.tensors):
+        kinds = tuple(run.kind for run in runs if _is_constant(run.inputs[number]))
+        if kinds:
+            yield Note("constant_input", spec.name, kinds)
+    for number, output in enumerate(runs[0].outputs):
+        kinds = tuple(run.kind for run in runs if not _is_finite(run.outputs[number]))
+        if kinds:
+            yield Note("not_finite", output.name, kinds)
+
+
+def _is_constant(value: InputValue) -> bool:
+    return not isinstance(value, int) and value.size > 1 and bool((value == value.flat[0]).all())
+
+
+def _is_finite(value: Value) -> bool:
+    return value.array is None or bool(np.isfinite(from_storage(value.array, value.dtype)).all())

@@ -1,0 +1,277 @@
+"""A selection of tasks that stands for a corpus: held to shares of domains and of lengths.
+
+A task is offered once for each domain that has enough of its subgraphs, and then has those of the
+domain alone. Its subgraphs are taken by turns from what was captured, each other dtype, and other
+sizes, and by turns from each library.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heapreplace
+from typing import TypeVar
+
+from passnet.core.records.serialise import decode
+from passnet.data.capture.domain import Domain
+from passnet.data.dataset.store import SubgraphRow
+from passnet.data.dataset.variant_sizes import names_dtype
+from passnet.errors import InputError
+from passnet.graph.spec import TensorSpec
+from passnet.judge.suite.selection import (
+    Bucket,
+    EligibleRow,
+    OpPair,
+    SelectionPlan,
+    TaskRows,
+    op_pairs,
+    rank_of_row,
+    rarities,
+)
+
+T = TypeVar("T")
+
+SHORT_OPS = 2
+LONG_OPS = 6
+"""Ops up to which a task is short, and from which on it is long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What the tasks of a suite are held to, in shares of their number.
+
+    `domains`: of each domain, which together are all. `max_short`: the most tasks of two ops or
+    fewer. `min_long`: the fewest tasks of `LONG_OPS` ops and more. With `least_graphs`, tasks with
+    fewer subgraphs than the plan's, but at least so many, are taken once no other keeps to the
+    shares; with `fills` the others may then take the room that a domain has too few tasks for.
+    """
+
+    domains: Mapping[Domain, float]
+    max_short: float = 0.15
+    min_long: float = 0.4
+    fills: bool = False
+    least_graphs: int | None = None
+
+
+def balanced_tasks(
+    rows: Iterable[EligibleRow],
+    plan: SelectionPlan,
+    shares: Shares,
+    left_out: Collection[str] = (),
+) -> Iterator[TaskRows]:
+    """The tasks of a suite, in the order in which they are taken.
+
+    They are taken as `select_tasks` takes them, but for those that would break a share, and with
+    the subgraphs of one domain each.
+
+    Raises:
+        InputError: there are fewer tasks that keep to the shares.
+    """
+    least = min(plan.min_graphs, shares.least_graphs or plan.min_graphs)
+    offers = domain_tasks(rows, replace(plan, min_graphs=least), left_out)
+    return select_balanced(offers, plan.num_tasks, shares, plan.min_graphs)
+
+
+def domain_tasks(
+    rows: Iterable[EligibleRow], plan: SelectionPlan, left_out: Collection[str] = ()
+) -> list[tuple[Domain, TaskRows]]:
+    """The tasks that a plan allows, for each domain that has enough subgraphs of it."""
+    groups: dict[tuple[tuple[str, ...], Domain], dict[Bucket, SubgraphRow]] = defaultdict(dict)
+    for candidate in rows:
+        row = candidate.row
+        if row.full not in left_out:
+            buckets = groups[row.op_sequence, row.domain]
+            first = buckets.setdefault(candidate.bucket, row)
+            buckets[candidate.bucket] = min(row, first, key=rank_of_row)
+    return [
+        (domain, TaskRows(ops, tuple(_by_turns(buckets.values())[: plan.max_graphs])))
+        for (ops, domain), buckets in sorted(groups.items())
+        if len(buckets) >= plan.min_graphs
+    ]
+
+
+def unseen_tasks(
+    rows: Iterable[EligibleRow],
+    shown: Sequence[TaskRows],
+    max_graphs: int,
+    left_out: Collection[str] = (),
+) -> list[TaskRows]:
+    """What can be held out of some tasks: up to so many subgraphs of each, by turns as in a task.
+
+    None of them has the shapes and dtypes of one that is shown. Tasks without any are left out.
+    """
+    looks = {task.ops: {_look(row) for row in task.rows} for task in shown}
+    unseen: dict[tuple[str, ...], dict[Hashable, SubgraphRow]] = {task.ops: {} for task in shown}
+    for candidate in rows:
+        row = candidate.row
+        if row.op_sequence in looks and row.full not in left_out:
+            look = _look(row)
+            if look not in looks[row.op_sequence]:
+                others = unseen[row.op_sequence]
+                others[look] = min(row, others.get(look, row), key=rank_of_row)
+    return [
+        TaskRows(ops, tuple(_by_turns(others.values())[:max_graphs]))
+        for ops, others in unseen.items()
+        if others
+    ]
+
+
+def _look(row: SubgraphRow) -> Hashable:
+    """Shapes and dtypes of the arguments of a row."""
+    tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
+    return tuple((spec.dtype, spec.shape) for spec in tensors)
+
+
+def _by_turns(rows: Iterable[SubgraphRow]) -> list[SubgraphRow]:
+    """Rows by turns from each way in which they came to be, and in each from every library."""
+    ranked = sorted(rows, key=rank_of_row)
+    ways: dict[tuple[bool, str], dict[str, list[SubgraphRow]]] = {}
+    for row in ranked:
+        is_resized = bool(row.variant) and not names_dtype(row.variant)
+        libraries = ways.setdefault((is_resized, "" if is_resized else row.variant), {})
+        libraries.setdefault(row.nets[0].partition("/")[0], []).append(row)
+    return turns([turns(list(ways[way].values())) for way in sorted(ways)])
+
+
+def turns(groups: Sequence[Sequence[T]]) -> list[T]:
+    """The elements of some sequences, one of each by turns as long as they have any.
+
+    Examples:
+        >>> turns([[1, 2, 3], [], [4, 5]])
+        [1, 4, 2, 5, 3]
+    """
+    length = max(map(len, groups), default=0)
+    return [group[turn] for turn in range(length) for group in groups if turn < len(group)]
+
+
+class _Room:
+    """How many more tasks of each domain and length there is room for.
+
+    Short tasks that a domain needs, as it has too few others, are kept for it.
+    """
+
+    def __init__(
+        self, num_tasks: int, shares: Shares, offers: Sequence[tuple[Domain, TaskRows]]
+    ) -> None:
+        self._domains = _parts(shares.domains, num_tasks)
+        self._short = math.floor(shares.max_short * num_tasks)
+        self._not_long = num_tasks - math.ceil(shares.min_long * num_tasks)
+        lengths = Counter((domain, len(task.ops) > SHORT_OPS) for domain, task in offers)
+        self._kept = {
+            name: min(max(0, count - lengths[name, True]), lengths[name, False])
+            for name, count in sorted(self._domains.items())
+        }
+        self.is_open = False
+
+    def has(self, domain: Domain, num_ops: int) -> bool:
+        others = 0 if self.is_open else sum(self._kept.values()) - self._kept.get(domain, 0)
+        return (
+            (self.is_open or self._domains[domain] > 0)
+            and (num_ops > SHORT_OPS or self._short > others)
+            and (num_ops >= LONG_OPS or self._not_long > 0)
+        )
+
+    def take(self, domain: Domain, num_ops: int) -> None:
+        self._domains[domain] -= 1
+        self._not_long -= num_ops < LONG_OPS
+        if num_ops <= SHORT_OPS:
+            self._short -= 1
+            self._kept[domain] = max(0, self._kept.get(domain, 0) - 1)
+
+    @property
+    def lacking(self) -> str:
+        """What there is still room for, in words."""
+        domains = self._domains.items()
+        return ", ".join(f"{count} of {name}" for name, count in domains if count > 0) or "any"
+
+
+def _parts(shares: Mapping[Domain, float], total: int) -> Counter[Domain]:
+    """A number in whole parts of these shares: the largest remainders are rounded up."""
+    exact = {name: share * total for name, share in shares.items()}
+    parts = Counter({name: math.floor(part) for name, part in exact.items()})
+    by_remainder = sorted(exact, key=lambda name: (parts[name] - exact[name], name))
+    for name in by_remainder[: total - sum(parts.values())]:
+        parts[name] += 1
+    return parts
+
+
+def select_balanced(
+    offers: Sequence[tuple[Domain, TaskRows]], num_tasks: int, shares: Shares, min_graphs: int = 1
+) -> Iterator[TaskRows]:
+    """The tasks that are taken of those that are offered, each op sequence once; those with fewer
+    than `min_graphs` subgraphs only when no other fits.
+
+    Raises:
+        InputError: there are fewer tasks that keep to the shares.
+    """
+    weights = [1 + rarity for rarity in rarities([task.ops for _, task in offers])]
+    pairs_of = [frozenset(op_pairs(task.ops)) for _, task in offers]
+    room = _Room(num_tasks, shares, [each for each in offers if len(each[1].rows) >= min_graphs])
+    taken: set[tuple[str, ...]] = set()
+    covered: set[OpPair] = set()
+    queue: list[tuple[float, int, int]] = []
+
+    fewest = min_graphs
+
+    def fits(offer: int) -> bool:
+        domain, task = offers[offer]
+        is_large = len(task.rows) >= fewest
+        return is_large and task.ops not in taken and room.has(domain, len(task.ops))
+
+    def fresh() -> list[tuple[float, int, int]]:
+        """All offers that fit, with all pairs counted as new again."""
+        covered.clear()
+        again = [
+            (-len(pairs_of[offer]) * weights[offer], -len(offers[offer][1].rows), offer)
+            for offer in range(len(offers))
+            if fits(offer)
+        ]
+        heapify(again)
+        return again
+
+    for number in range(num_tasks):
+        best = _pop_fitting(queue, pairs_of, weights, covered, fits)
+        if best is None:
+            queue = fresh()
+            best = _pop_fitting(queue, pairs_of, weights, covered, fits)
+        if best is None and fewest > 1:
+            fewest = 1
+            queue = fresh()
+            best = _pop_fitting(queue, pairs_of, weights, covered, fits)
+        if best is None and shares.fills and not room.is_open:
+            room.is_open = True
+            queue = fresh()
+            best = _pop_fitting(queue, pairs_of, weights, covered, fits)
+        if best is None:
+            raise InputError(
+                f"{number} tasks keep to the shares, and {num_tasks} are wanted; there is still "
+                f"room for {room.lacking}; allow smaller tasks or give a larger dataset"
+            )
+        domain, task = offers[best]
+        room.take(domain, len(task.ops))
+        taken.add(task.ops)
+        covered |= pairs_of[best]
+        yield task
+
+
+def _pop_fitting(
+    queue: list[tuple[float, int, int]],
+    pairs_of: Sequence[frozenset[OpPair]],
+    weights: Sequence[float],
+    covered: set[OpPair],
+    fits: Callable[[int], bool],
+) -> int | None:
+    """The offer that fits and gains most, taken from the queue; None where none gains.
+
+    Gains only fall, and what does not fit will not, so that both may leave the queue.
+    """
+    while queue:
+        stored, size, offer = queue[0]
+        gain = len(pairs_of[offer] - covered) * weights[offer] if fits(offer) else 0.0
+        if gain and -stored > gain:
+            heapreplace(queue, (-gain, size, offer))
+            continue
+        heappop(queue)
+        if gain:
+            return offer
+    return None

@@ -1,0 +1,209 @@
+"""All that belongs to a release of the corpus as one repository for Hugging Face.
+
+Each part is a configuration that `datasets.load_dataset` reads by its name: `graphs`, with the
+kinds of captured graphs as splits; `subgraphs`; every suite under its own; and `trajectories`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from passnet.core.records.atomic_folder import atomic_folder
+from passnet.core.records.parquet import split_rows
+from passnet.core.records.serialise import decode, encode, replace_file
+from passnet.data.capture.catalog import LICENCES
+from passnet.data.capture.store import GRAPH_KINDS, GRAPHS, GraphRow, read_set, text_bytes
+from passnet.data.dataset.progress import ProgressStep, silent
+from passnet.data.dataset.query import Dataset
+from passnet.data.dataset.splits import Side
+from passnet.data.dataset.store import SUBGRAPHS
+from passnet.errors import InputError
+from passnet.judge.suite.publication_card import (
+    CARD_FILE,
+    CITATION_FILE,
+    ConfigFacts,
+    PublicationFacts,
+    citation,
+    publication_card,
+)
+from passnet.judge.suite.suite import SUITES, load_suite, shipped_suites
+
+TRAJECTORIES = "trajectories"
+TEST = "test"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationPlan:
+    """What is published, and under which name and licence.
+
+    Args:
+        name: of the release on its card.
+        version: of the release.
+        graphs: folders of sets of captured graphs.
+        subgraphs: the folder of a dataset of subgraphs.
+        sides: its split of rows by their full fingerprint; all train without it.
+        suites: names of suites that ship with passnet, or files of suites.
+        trajectories: files of JSON lines that `passnet agent export` wrote.
+        license_name: of the release, one that Hugging Face knows.
+        url: where it is kept.
+    """
+
+    name: str
+    version: str
+    graphs: tuple[Path, ...] = ()
+    subgraphs: Path | None = None
+    sides: Mapping[str, Side] = field(default_factory=dict)
+    suites: tuple[str, ...] = ()
+    trajectories: tuple[Path, ...] = ()
+    license_name: str = "mit"
+    url: str | None = None
+
+
+def publish(
+    plan: PublicationPlan, out: Path, announce: Callable[[str, int], ProgressStep] = silent
+) -> PublicationFacts:
+    """Write a release into the folder `out`, which is there whole or not at all.
+
+    Raises:
+        InputError: the plan names nothing; a part of it cannot be read; or `out` is there already.
+    """
+    if not (plan.graphs or plan.subgraphs or plan.suites or plan.trajectories):
+        raise InputError(
+            "nothing to publish: give --graphs, --subgraphs, --suite or --trajectories"
+        )
+    versions: dict[str, set[str]] = {}
+    configs: list[ConfigFacts] = []
+    with atomic_folder(out) as partial:
+        if plan.graphs:
+            configs.append(_graphs(plan.graphs, partial, versions, announce))
+        if plan.subgraphs is not None:
+            configs.append(_subgraphs(plan.subgraphs, plan.sides, partial, versions, announce))
+        configs += [_suite(name, partial) for name in plan.suites]
+        if plan.trajectories:
+            configs.append(_trajectories(plan.trajectories, partial))
+        facts = PublicationFacts(
+            plan.name,
+            plan.version,
+            plan.license_name,
+            tuple(configs),
+            {package: sorted(versions[package]) for package in sorted(versions)},
+            {package: LICENCES.get(package, "not known") for package in sorted(versions)},
+            plan.url,
+        )
+        (partial / CARD_FILE).write_text(publication_card(facts), encoding="utf-8")
+        (partial / CITATION_FILE).write_text(citation(facts), encoding="utf-8")
+    return facts
+
+
+def _graphs(
+    folders: Sequence[Path],
+    out: Path,
+    versions: dict[str, set[str]],
+    announce: Callable[[str, int], ProgressStep],
+) -> ConfigFacts:
+    """Captured graphs, each kind a split."""
+    rows: dict[str, GraphRow] = {}
+    for folder in folders:
+        manifest, files = read_set(folder)
+        _add(versions, manifest.versions)
+        rows |= {row.full: row for file in files for row in GRAPHS.read(file)}
+    step = announce("writing graphs", len(rows))
+    ordered = sorted(rows.values(), key=lambda row: (row.structure, row.full))
+    by_kind = {kind: [row for row in ordered if row.kind == kind] for kind in GRAPH_KINDS}
+    splits = {kind: group for kind, group in by_kind.items() if group}
+    for kind, group in splits.items():
+        shards = list(split_rows(group, text_bytes))
+        for number, shard in enumerate(shards):
+            GRAPHS.write(_file(out, "graphs", kind, number, len(shards)), shard)
+            for row in shard:
+                step(row.full[:12])
+    domains = Counter(row.domain for row in ordered)
+    sizes: dict[str, int] = {kind: len(group) for kind, group in splits.items()}
+    return ConfigFacts("graphs", sizes, dict(domains.most_common()), GRAPHS.schema)
+
+
+def _subgraphs(
+    folder: Path,
+    sides: Mapping[str, Side],
+    out: Path,
+    versions: dict[str, set[str]],
+    announce: Callable[[str, int], ProgressStep],
+) -> ConfigFacts:
+    """Rows of a dataset, its parts to train on and to evaluate on as splits."""
+    with Dataset(folder) as dataset:
+        table = dataset.table()
+        _add(versions, dataset.manifest.versions)
+    step = announce("writing subgraphs", len(table))
+    numbers: dict[str, list[int]] = {}
+    for number, full in enumerate(table["full"].to_pylist()):
+        side = sides.get(full) if sides else "train"
+        if side is None:
+            raise InputError(f"row {full[:16]} is in no part of the split; split again")
+        numbers.setdefault(side, []).append(number)
+    lengths = [len(text) for text in table["program"].to_pylist()]
+    for side, chosen in numbers.items():
+        shards = list(split_rows(chosen, lambda number: lengths[number]))
+        for count, shard in enumerate(shards):
+            path = _file(out, "subgraphs", side, count, len(shards))
+            SUBGRAPHS.write_table(path, table.take(shard))
+            for _ in shard:
+                step(path.name)
+    domains = Counter(table["domain"].to_pylist())
+    sizes = {side: len(numbers[side]) for side in sorted(numbers, reverse=True)}
+    return ConfigFacts("subgraphs", sizes, dict(domains.most_common()), SUBGRAPHS.schema)
+
+
+def _suite(where: str, out: Path) -> ConfigFacts:
+    """A suite, whose file is read and checked, and written as it was."""
+    suite = load_suite(where)
+    path = shipped_suites().get(where, Path(where))
+    target = _file(out, suite.name, TEST, 0, 1)
+    replace_file(target, path.read_bytes())
+    domains = Counter(graph.source.domain for graph in suite.graphs if graph.source)
+    return ConfigFacts(
+        suite.name, {TEST: len(suite.graphs)}, dict(domains.most_common()), SUITES.schema,
+        num_tasks=len(suite.tasks),
+    )  # fmt: skip
+
+
+def _trajectories(files: Sequence[Path], out: Path) -> ConfigFacts:
+    """Attempts as they were exported, a column for each key; what is no text or number is JSON.
+
+    A repository whose files are of one format is read without being told which, and lists of chats
+    with tool calls of any arguments have no one type of column.
+    """
+    rows: list[dict[str, str | int | float | None]] = []
+    for file in files:
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except OSError as cause:
+            raise InputError(f"{file}: cannot be read: {cause.strerror}") from cause
+        if not lines:
+            raise InputError(f"{file}: holds no attempt; write it with passnet agent export")
+        for number, line in enumerate(lines, start=1):
+            attempt = decode(line, dict[str, Any], f"{file}:{number}")
+            rows.append({key: _cell(value) for key, value in attempt.items()})
+    names = dict.fromkeys(key for row in rows for key in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    pq.write_table(pa.table(columns), _file(out, TRAJECTORIES, "train", 0, 1), compression="zstd")
+    return ConfigFacts(TRAJECTORIES, {"train": len(rows)}, {}, None)
+
+
+def _cell(value: Any) -> str | int | float | None:
+    is_plain = value is None or isinstance(value, (str, int, float))
+    return value if is_plain else encode(value).decode()
+
+
+def _file(out: Path, config: str, split: str, number: int, total: int) -> Path:
+    (out / config).mkdir(exist_ok=True)
+    return out / config / f"{split}-{number:05}-of-{total:05}.parquet"
+
+
+def _add(versions: dict[str, set[str]], more: Mapping[str, Sequence[str]]) -> None:
+    for package, numbers in more.items():
+        versions.setdefault(package, set()).update(numbers)

@@ -1,0 +1,231 @@
+"""From subgraphs to tasks: those that share an op sequence, and which of these make a benchmark.
+
+Source: PassNet paper (arXiv 2605.29357), selection of PassBench. The published tasks have random
+ids; here everything follows from the content of the rows.
+"""
+
+import hashlib
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+from typing import TypeAlias
+
+from passnet.core.records.serialise import decode
+from passnet.data.dataset.store import SubgraphRow
+from passnet.data.mine.subgraphs import SubgraphKind
+from passnet.errors import InputError
+from passnet.graph.spec import TensorSpec
+from passnet.graph.text.meta import DTYPE_BYTES
+
+ALPHA = 1e-3
+"""Laplace's count for pairs of ops that do not occur (PassNet paper, selection of PassBench)."""
+
+LEVELS_A_BUCKET = 4
+"""Sizes within so many powers of two are in one bucket (published: floor(log2 d) // 4)."""
+
+OpPair: TypeAlias = tuple[str | None, str]
+"""An op and the one after it; the only op of a sequence follows None."""
+
+Bucket: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
+"""Dtype and size classes of each input."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionPlan:
+    """Which tasks make a suite: of one kind of subgraphs, of so many ops, and MiB of their inputs.
+
+    Tasks of fewer than `min_graphs` are not taken; of one with more than `max_graphs`, those are
+    taken that occur in the most places. Sizes within `levels_a_bucket` powers of two count as one.
+    """
+
+    kind: SubgraphKind = "fusible"
+    num_tasks: int = 200
+    min_graphs: int = 1
+    max_graphs: int = 396
+    min_ops: int = 1
+    max_ops: int = 64
+    max_mib: float = 64.0
+    levels_a_bucket: int = LEVELS_A_BUCKET
+
+
+@dataclass(frozen=True, slots=True)
+class EligibleRow:
+    """A row that may be part of a task, and its bucket."""
+
+    row: SubgraphRow
+    bucket: Bucket
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRows:
+    """The subgraphs of a task, one of each bucket, those first that occur in the most places."""
+
+    ops: tuple[str, ...]
+    rows: tuple[SubgraphRow, ...]
+
+    @property
+    def name(self) -> str:
+        """Its first ops in words, and a hash of all."""
+        words = [op.rsplit(".", 1)[-1].strip("_") for op in self.ops[:3]]
+        digest = hashlib.sha256("\n".join(self.ops).encode()).hexdigest()[:8]
+        return "-".join([*words, digest])
+
+
+def bucket_of(tensors: Iterable[TensorSpec], levels: int = LEVELS_A_BUCKET) -> Bucket:
+    """The bucket of a subgraph with these inputs, of so many powers of two.
+
+    Examples:
+        >>> bucket_of([TensorSpec("x", (1, 200), "float32")])
+        (('float32', (0, 1)),)
+    """
+    return tuple(
+        (spec.dtype, tuple(_exponent(size) // levels for size in spec.shape)) for spec in tensors
+    )
+
+
+def _exponent(size: int) -> int:
+    return max(size, 1).bit_length() - 1
+
+
+def eligible_rows(rows: Iterable[SubgraphRow], plan: SelectionPlan) -> Iterator[EligibleRow]:
+    """The rows that a plan allows, with their buckets."""
+    for row in rows:
+        if plan.kind not in row.kinds or not plan.min_ops <= row.num_ops <= plan.max_ops:
+            continue
+        tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
+        if input_mib(tensors) <= plan.max_mib:
+            yield EligibleRow(row, bucket_of(tensors, plan.levels_a_bucket))
+
+
+def tasks_of(
+    rows: Iterable[EligibleRow], plan: SelectionPlan, left_out: Collection[str] = ()
+) -> list[TaskRows]:
+    """The tasks that a plan allows, in the order of their op sequences.
+
+    Rows whose full fingerprint is among those left out are not used.
+    """
+    groups: dict[tuple[str, ...], dict[Bucket, SubgraphRow]] = defaultdict(dict)
+    for candidate in rows:
+        row = candidate.row
+        if row.full not in left_out:
+            buckets = groups[row.op_sequence]
+            first = buckets.setdefault(candidate.bucket, row)
+            buckets[candidate.bucket] = min(row, first, key=rank_of_row)
+    return [
+        TaskRows(ops, tuple(sorted(buckets.values(), key=rank_of_row)[: plan.max_graphs]))
+        for ops, buckets in sorted(groups.items())
+        if len(buckets) >= plan.min_graphs
+    ]
+
+
+def rank_of_row(row: SubgraphRow) -> tuple[int, str]:
+    """What rows are sorted by: first those that occur in the most places."""
+    return -row.num_places, row.full
+
+
+def input_mib(tensors: Iterable[TensorSpec]) -> float:
+    """The memory of some inputs in MiB.
+
+    Examples:
+        >>> input_mib([TensorSpec("x", (1024, 1024), "bfloat16")])
+        2.0
+    """
+    return sum(spec.num_elements * DTYPE_BYTES[spec.dtype] for spec in tensors) / 2**20
+
+
+def op_pairs(ops: Sequence[str]) -> list[OpPair]:
+    """The pairs of ops that follow each other; of a single op, the pair of None and it.
+
+    Examples:
+        >>> op_pairs(["a", "b", "a"]), op_pairs(["a"])
+        ([('a', 'b'), ('b', 'a')], [(None, 'a')])
+    """
+    return list(zip(ops, ops[1:], strict=False)) if len(ops) > 1 else [(None, op) for op in ops]
+
+
+def rarities(sequences: Sequence[Sequence[str]]) -> list[float]:
+    """How unusual each op sequence is among all of them, from 0 to 1.
+
+    It is the mean of -log P(next op | op) over its pairs, with P from all sequences and `ALPHA`
+    added to every count, scaled so that the least is 0 and the most 1.
+    """
+    pairs_of = [op_pairs(ops) for ops in sequences]
+    counts = Counter(pair for pairs in pairs_of for pair in pairs)
+    totals: Counter[str | None] = Counter()
+    for (op, _), count in counts.items():
+        totals[op] += count
+    num_ops = len({op for ops in sequences for op in ops})
+    surprise = {
+        pair: -math.log((count + ALPHA) / (totals[pair[0]] + ALPHA * num_ops))
+        for pair, count in counts.items()
+    }
+    means = [sum(surprise[pair] for pair in pairs) / len(pairs) for pairs in pairs_of]
+    low, high = min(means, default=0.0), max(means, default=0.0)
+    return [(mean - low) / (high - low) if high > low else 0.0 for mean in means]
+
+
+def select_tasks(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows]:
+    """The tasks of a suite, in the order in which they are taken.
+
+    Each next task is the one that gains most: the pairs of ops that no task before has, times
+    (1 + rarity). Among equals it is the larger task. Where no task has a new pair, all pairs count
+    as new again, which the published selection leaves open.
+
+    Raises:
+        InputError: there are fewer tasks.
+    """
+    if len(tasks) < num_tasks:
+        raise InputError(
+            f"{len(tasks)} tasks fit the plan, and {num_tasks} are wanted; allow smaller tasks or "
+            "give a larger dataset"
+        )
+    weights = [1 + rarity for rarity in rarities([task.ops for task in tasks])]
+    pairs_of = [frozenset(op_pairs(task.ops)) for task in tasks]
+    remaining = set(range(len(tasks)))
+    covered: set[OpPair] = set()
+    queue: list[tuple[float, int, int]] = []
+    for _ in range(num_tasks):
+        best = _pop_best(queue, pairs_of, weights, covered)
+        if best is None:
+            covered.clear()
+            queue = [(-len(pairs_of[i]) * weights[i], -len(tasks[i].rows), i) for i in remaining]
+            heapify(queue)
+            best = _pop_best(queue, pairs_of, weights, covered)
+        assert best is not None, "a task has at least one pair"
+        remaining.remove(best)
+        covered |= pairs_of[best]
+        yield tasks[best]
+
+
+def _pop_best(
+    queue: list[tuple[float, int, int]],
+    pairs_of: Sequence[frozenset[OpPair]],
+    weights: Sequence[float],
+    covered: set[OpPair],
+) -> int | None:
+    """The task that gains most, taken from the queue; None where none gains.
+
+    Gains only fall, so that a task whose gain is as it was stored, and comes first, is the best.
+    """
+    while queue:
+        stored, size, task = queue[0]
+        gain = len(pairs_of[task] - covered) * weights[task]
+        if gain and -stored > gain:
+            heapreplace(queue, (-gain, size, task))
+            continue
+        heappop(queue)
+        if gain:
+            return task
+    return None
+
+
+def nets_of(tasks: Iterable[TaskRows]) -> set[str]:
+    """The nets that the subgraphs of some tasks come from, as far as rows name them."""
+    return {net for task in tasks for row in task.rows for net in row.nets}
+
+
+def domains_of(tasks: Iterable[TaskRows]) -> Mapping[str, int]:
+    """How many subgraphs of each domain some tasks have."""
+    return Counter(sorted(row.domain for task in tasks for row in task.rows))

@@ -1,0 +1,248 @@
+"""A suite: tasks, each of subgraphs that share one op sequence; stored as one Parquet file."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from passnet.core.records.parquet import FileLimits, Format
+from passnet.core.records.serialise import decode, encode
+from passnet.errors import GraphError, InputError, SuiteError, did_you_mean, neighbours
+from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
+from passnet.graph.spec import Graph
+from passnet.graph.text.files import find_graphs, graph_from_row, read_sample
+from passnet.graph.text.parse import parse_program
+from passnet.graph.text.render import render_program
+
+
+@dataclass(frozen=True, slots=True)
+class NetSource:
+    """Where a subgraph was found: the ops [start, stop) of a capture of a net; `domain` is that of
+    the net, empty where it is not known.
+    """
+
+    net: str
+    library: str
+    version: str
+    start: int
+    stop: int
+    domain: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteGraph:
+    """One subgraph of a task, under a name unique in its suite."""
+
+    task: str
+    name: str
+    graph: Graph
+    source: NetSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Subgraphs that one pass folder is to serve; they share one op sequence."""
+
+    name: str
+    graphs: tuple[SuiteGraph, ...]
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The op sequence that the graphs share."""
+        return op_sequence(self.graphs[0].graph.program)
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Tasks in order, with a hash over all they hold; `notes` tells what was left out, and why."""
+
+    name: str
+    tasks: tuple[Task, ...]
+    content_hash: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def graphs(self) -> list[SuiteGraph]:
+        """The graphs of all tasks, in order."""
+        return [graph for task in self.tasks for graph in task.graphs]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRow:
+    """A graph of a suite as it is stored; `tensors` and `source` are JSON.
+
+    The last columns follow from program and tensors. The fingerprints are compared when a suite is
+    read, the op sequence is for other readers.
+    """
+
+    task: str
+    name: str
+    program: str
+    tensors: str
+    op_sequence: tuple[str, ...]
+    structure: str
+    literals: str
+    full: str | None
+    source: str
+
+
+SUITES: Format[SuiteRow] = Format(
+    SuiteRow,
+    "a suite",
+    hashes=("structure", "literals", "full"),
+    limits=FileLimits(file_bytes=64 * 2**20, unpacked_bytes=256 * 2**20),
+)
+"""How suites are stored; the demo suite unpacks to 0.2 MB for 78 graphs."""
+
+
+def make_suite(name: str, graphs: Sequence[SuiteGraph]) -> Suite:
+    """The suite of some subgraphs, tasks and graphs in the order given.
+
+    Raises:
+        SuiteError: there are none, two share a name, or a task's graphs differ in their ops.
+    """
+    if not graphs:
+        raise SuiteError(f"suite {name} holds no graph")
+    tasks: dict[str, list[SuiteGraph]] = {}
+    names: set[str] = set()
+    digest = hashlib.sha256()
+    for graph in graphs:
+        if graph.name in names:
+            raise SuiteError(f"suite {name} holds two graphs named {graph.name}")
+        names.add(graph.name)
+        tasks.setdefault(graph.task, []).append(graph)
+        first = tasks[graph.task][0]
+        if op_sequence(graph.graph.program) != op_sequence(first.graph.program):
+            raise SuiteError(
+                f"task {graph.task}: {graph.name} has another op sequence than {first.name}"
+            )
+        full = fingerprints(graph.graph).full
+        digest.update(f"{graph.task}\0{graph.name}\0{full}\n".encode())
+    in_order = tuple(Task(task, tuple(members)) for task, members in tasks.items())
+    return Suite(name, in_order, digest.hexdigest())
+
+
+def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
+    """Some tasks of a suite, in its order.
+
+    Raises:
+        InputError: it has no such task.
+    """
+    all_names = [task.name for task in suite.tasks]
+    for name in names:
+        if name not in all_names:
+            hint = did_you_mean(name, all_names) or f"; it has {', '.join(all_names)}"
+            raise InputError(f"suite {suite.name} has no task {name!r}{hint}")
+    graphs = [graph for graph in suite.graphs if graph.task in names]
+    return replace(make_suite(suite.name, graphs), notes=suite.notes)
+
+
+def write_suite(path: Path, suite: Suite) -> None:
+    """Store a suite as Parquet, replacing the file whole or not at all.
+
+    Raises:
+        SuiteError: a graph has a value that cannot be stored.
+    """
+    SUITES.write(path, [row_of_graph(graph) for graph in suite.graphs])
+
+
+def row_of_graph(graph: SuiteGraph) -> SuiteRow:
+    """A graph of a suite as it is stored, or sent.
+
+    Raises:
+        SuiteError: it has a value that cannot be stored.
+    """
+    prints = fingerprints(graph.graph)
+    try:
+        tensors = encode(graph.graph.tensors).decode()
+    except ValueError as cause:
+        raise SuiteError(f"{graph.task}/{graph.name} cannot be stored: {cause}") from cause
+    return SuiteRow(
+        graph.task,
+        graph.name,
+        render_program(graph.graph.program),
+        tensors,
+        op_sequence(graph.graph.program),
+        prints.structure,
+        prints.literals,
+        prints.full,
+        encode(graph.source).decode(),
+    )
+
+
+def load_suite(where: str) -> Suite:
+    """The suite of a name that ships with passnet, of a Parquet file, or of a folder of graphs.
+
+    Of a folder (as `passnet graph check` takes), graphs with one op sequence become one task;
+    graphs that cannot be read are left out, with a note each.
+
+    Raises:
+        SuiteError: no such suite, or a file that is none.
+        GraphError: a folder holds no graph that can be read.
+    """
+    path = Path(where)
+    if path.is_dir():
+        return _suite_of_folder(path)
+    if not path.is_file():
+        shipped = shipped_suites()
+        if where not in shipped:
+            hint = did_you_mean(where, [*shipped, *neighbours(path)])
+            raise SuiteError(
+                f"no suite {where!r}; shipped are {', '.join(shipped) or 'none'}, or give a "
+                f"Parquet file or a folder of graphs{hint}"
+            )
+        path = shipped[where]
+    return _read(path)
+
+
+def shipped_suites() -> dict[str, Path]:
+    """Name and file of every suite that ships with passnet."""
+    package = Path(__file__).parents[2] / "suites"
+    folder = package if package.is_dir() else Path(__file__).parents[4] / "suites"
+    return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
+
+
+def _read(path: Path) -> Suite:
+    try:
+        graphs = [graph_of_row(row, f"{path}: {row.task}/{row.name}") for row in SUITES.read(path)]
+    except InputError as cause:
+        raise SuiteError(str(cause)) from cause
+    return make_suite(path.stem, graphs)
+
+
+def graph_of_row(row: SuiteRow, where: str) -> SuiteGraph:
+    """The graph of a suite that a row holds; `where` it was found is for errors.
+
+    Raises:
+        GraphError: it is no graph.
+        SuiteError: it does not have the fingerprints that come with it.
+    """
+    source = decode(row.source, NetSource | None, where)  # type: ignore[arg-type]
+    if row.tensors == "[]":  # nothing is known of its arguments
+        graph = Graph(parse_program(row.program, where), ())
+    else:
+        graph = graph_from_row(row.program, row.tensors, where)
+    if fingerprints(graph) != Fingerprints(row.structure, row.literals, row.full):
+        raise SuiteError(f"{where}: the graph does not have the fingerprints stored with it")
+    return SuiteGraph(row.task, row.name, graph, source)
+
+
+def _suite_of_folder(path: Path) -> Suite:
+    graphs = []
+    notes = []
+    for folder in find_graphs(path):
+        try:
+            graph = read_sample(folder).graph
+        except GraphError as cause:
+            notes.append(f"left out: {cause}")
+            continue
+        ops = "\n".join(op_sequence(graph.program))
+        task = f"ops_{hashlib.sha256(ops.encode()).hexdigest()[:8]}"
+        name = str(folder.relative_to(path)) if folder != path else folder.name
+        graphs.append(SuiteGraph(task, name, graph))
+    if not graphs and notes:
+        raise GraphError(f"{path}: holds no graph that can be read; {notes[0]}")
+    if not graphs:
+        raise GraphError(f"{path}: holds no graph (a folder with graph_net.json and model.py)")
+    graphs.sort(key=lambda graph: graph.task)
+    return replace(make_suite(path.resolve().name, graphs), notes=tuple(notes))

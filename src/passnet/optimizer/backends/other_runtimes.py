@@ -1,0 +1,211 @@
+"""Other runtimes than torch as ways to run a net: OpenVINO and ONNX Runtime, on the processor.
+
+Both have the net from `torch.export`, with its weights folded in, and keep it in a file of their
+own. They read inputs where torch has them, as numpy arrays of the same memory.
+"""
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from passnet.errors import EngineError
+from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.net_call import NetCall
+
+OPENVINO_FILE, ONNX_FILE = "net.xml", "net.onnx"
+
+RUNTIMES: Mapping[str, tuple[str, ...]] = {
+    "openvino_frozen": ("openvino",),
+    "onnxruntime_frozen": ("onnxruntime", "onnx", "onnxscript"),
+}
+"""The ways by runtimes that need not be installed, and the packages that each needs."""
+
+DTYPES = {
+    torch.float64, torch.float32, torch.float16, torch.bool, torch.int64, torch.int32, torch.int16,
+    torch.int8, torch.uint8,
+}  # fmt: skip
+"""What tensors of a call may be of: numpy has no bfloat16, and runtimes compute with no others."""
+
+OPENVINO_SETTINGS: Mapping[str, Any] = {
+    "EXECUTION_MODE_HINT": "ACCURACY",
+    "INFERENCE_PRECISION_HINT": "f32",
+    "PERFORMANCE_HINT": "LATENCY",
+    "NUM_STREAMS": 1,
+    "ENABLE_CPU_PINNING": False,
+}
+"""It would otherwise compute in bfloat16 where the processor can, and bind its threads to cores."""
+
+
+def is_installed(engine: str) -> bool:
+    """Whether a way has the packages that it needs; those of torch need none."""
+    return all(find_spec(package) for package in RUNTIMES.get(engine, ()))
+
+
+def build_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
+    """The net by OpenVINO.
+
+    Raises:
+        EngineError: it is not installed, or does not take the net.
+    """
+    _check(call, engine)
+    held = (*call.tensors(), *call.outputs, *call.weights.values())
+    if any(tensor.dtype is torch.float64 for tensor in held):
+        raise EngineError("OpenVINO computes float64 as float32")
+    with _quiet():
+        import openvino
+        from openvino.frontend import FrontEndManager
+        from openvino.frontend.pytorch.fx_decoder import TorchFXPythonDecoder
+
+        # openvino.convert_model does the same, and reports its use to its makers unasked
+        frontend = FrontEndManager().load_by_framework("pytorch")
+        decoder = TorchFXPythonDecoder.from_exported_program(
+            call.exported_flat, dynamic_shapes=False
+        )
+        model = frontend.convert(frontend.load(decoder))
+        given = list(call.exported_flat.graph_signature.user_inputs)
+        for port in model.inputs:
+            port.get_tensor().set_names({_name(given.index(port.any_name))})
+        openvino.save_model(model, folder / OPENVINO_FILE, compress_to_fp16=False)
+    return load_openvino(call, folder, engine)
+
+
+def load_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
+    """The same from its folder.
+
+    Raises:
+        EngineError: it is not installed, or its file is missing.
+    """
+    path = _file(call, folder / OPENVINO_FILE, engine)
+    with _quiet():
+        import openvino
+
+        core = openvino.Core()
+        settings = {**OPENVINO_SETTINGS, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
+        request = core.compile_model(core.read_model(path), "CPU", settings).create_infer_request()
+    places = _places(call, [port.any_name for port in request.model_inputs])
+    # outputs are copied out of OpenVINO's own memory, into which the next call writes
+    held = [request.get_output_tensor(number) for number in range(len(request.model_outputs))]
+    views = [torch.from_numpy(tensor.data) for tensor in held]
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        arrays = [_array(tensors[place]) for place in places]  # which OpenVINO does not hold
+        for number, array in enumerate(arrays):
+            request.set_input_tensor(number, openvino.Tensor(array, shared_memory=True))
+        request.infer(share_outputs=True)
+        return [view.clone() for view in views]
+
+    return _entry(call, engine, run)
+
+
+def build_onnxruntime(call: NetCall, folder: Path, engine: str) -> Entry:
+    """The net by ONNX Runtime.
+
+    Raises:
+        EngineError: it is not installed, or does not take the net.
+    """
+    _check(call, engine)
+    names = [_name(number) for number in range(len(call.tensors()))]
+    with _quiet():
+        torch.onnx.export(
+            call.exported_flat, (), folder / ONNX_FILE, input_names=names, dynamo=True,
+            verbose=False,
+        )  # fmt: skip
+    return load_onnxruntime(call, folder, engine)
+
+
+def load_onnxruntime(call: NetCall, folder: Path, engine: str) -> Entry:
+    """The same from its folder.
+
+    Raises:
+        EngineError: it is not installed, or its file is missing.
+    """
+    path = _file(call, folder / ONNX_FILE, engine)
+    with _quiet():
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        options.inter_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.log_severity_level = 4
+        # its threads would else be busy for a while after each call, to the cost of what comes next
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_inputs()]
+    inputs = list(zip(names, _places(call, names), strict=True))
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        arrays = {name: _array(tensors[place]) for name, place in inputs}
+        return list(map(torch.from_numpy, session.run(None, arrays)))
+
+    return _entry(call, engine, run)
+
+
+def _check(call: NetCall, engine: str) -> None:
+    """Refuse what is not installed, and calls with tensors that no runtime takes."""
+    if not is_installed(engine):
+        missing = " and ".join(name for name in RUNTIMES[engine] if not find_spec(name))
+        raise EngineError(f"{missing} is not installed; pip install 'passnet[runtimes]'")
+    for tensor in (*call.tensors(), *call.outputs):
+        if tensor.dtype not in DTYPES:
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            raise EngineError(f"{engine} takes and returns no {dtype}")
+    for tensor in (*call.tensors(), *call.outputs, *call.weights.values()):
+        if tensor.device.type != "cpu":
+            raise EngineError(f"{engine} runs on the processor, and a tensor is on {tensor.device}")
+
+
+def _file(call: NetCall, path: Path, engine: str) -> Path:
+    _check(call, engine)
+    if not path.is_file():
+        raise EngineError(f"{path} is missing; optimise the net again")
+    return path
+
+
+def _array(tensor: torch.Tensor) -> Any:
+    """A tensor as an array of numpy, of the same memory if it is contiguous, else a copy."""
+    return tensor.detach().contiguous().numpy()
+
+
+def _name(number: int) -> str:
+    return f"input_{number}"
+
+
+def _places(call: NetCall, names: Sequence[str]) -> list[int]:
+    """The numbers of the tensors of a call that a runtime takes; unused ones it leaves out."""
+    known = [_name(number) for number in range(len(call.tensors()))]
+    return [known.index(name) for name in names]
+
+
+def _entry(call: NetCall, engine: str, run: Any) -> Entry:
+    """An entry of what returns distinct outputs."""
+    first = list(call.distinct_outputs)
+    numbers = [first.index(id(output)) for output in call.outputs]
+
+    def all_outputs(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        outputs = run(tensors)
+        return [outputs[number] for number in numbers]
+
+    repeats = len(first) < len(numbers)
+    return call.entry(engine, all_outputs if repeats else run, is_frozen=True)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warnings and the log of what is called."""
+    root, silent, level = logging.getLogger(), logging.NullHandler(), logging.root.manager.disable
+    root.addHandler(silent)  # without one, a first message sets the whole process up to print all
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+        root.removeHandler(silent)

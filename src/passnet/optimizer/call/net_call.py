@@ -1,0 +1,202 @@
+"""A net and a call of it: what every way to run it is built from and compared with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram, export
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+from passnet.errors import EngineError, InputError, boundary
+from passnet.optimizer.call.entry import Entry
+
+
+class NetCall:
+    """A net with the arguments of one call.
+
+    `net` is a module, and `given` the net as it was given, which may be a function. `leaves` are
+    the arguments, flat, and `outputs` what the net returns for them, flat too;
+    `written` are the names of what it writes into, weights and arguments.
+
+    Raises:
+        InputError: the net is in training mode, fails on these arguments, or returns no tensor.
+    """
+
+    def __init__(
+        self, net: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        self.given, self.net = net, as_module(net)
+        if self.net.training and net is self.net:
+            raise InputError(
+                f"{type(net).__name__} is in training mode; call net.eval() first: only nets that "
+                "are evaluated are optimised"
+            )
+        self.args, self.kwargs = tuple(args), dict(kwargs)
+        self.leaves, self.args_spec = tree_flatten((self.args, self.kwargs))
+        self.weights = weights_of(self.net)
+        held = {
+            **{f"argument {number}": tensor for number, tensor in enumerate(self.tensors())},
+            **self.weights,
+        }
+        before = {name: tensor._version for name, tensor in held.items()}
+        try:
+            outputs = self.eager(self.leaves)
+        except Exception as cause:
+            raise InputError(
+                f"the net fails on these inputs: {type(cause).__name__}: {cause}"
+            ) from cause
+        self.written = [name for name, each in held.items() if each._version != before[name]]
+        self.outputs, self.out_spec = tree_flatten(outputs)
+        if not all(isinstance(output, torch.Tensor) for output in self.outputs):
+            kinds = {type(each).__name__ for each in self.outputs} - {"Tensor"}
+            raise InputError(
+                f"the net returns {', '.join(sorted(kinds))} beside tensors; wrap it in a module "
+                "that returns tensors alone, in tuples, lists or dicts"
+            )
+        if not self.outputs:
+            raise InputError("the net returns no tensor")
+
+    def eager(self, leaves: Sequence[Any], net: Callable[..., Any] | None = None) -> Any:
+        """What the net, or another one that is called like it, returns for other leaves."""
+        args, kwargs = tree_unflatten(list(leaves), self.args_spec)
+        with torch.no_grad():
+            return (self.net if net is None else net)(*args, **kwargs)
+
+    def eager_outputs(
+        self, leaves: Sequence[Any], net: Callable[..., Any] | None = None
+    ) -> list[torch.Tensor]:
+        """The same, flat."""
+        return tree_leaves(self.eager(leaves, net))
+
+    def filled(self, tensors: Sequence[torch.Tensor]) -> list[Any]:
+        """The leaves with other tensors."""
+        remaining = iter(tensors)
+        return [next(remaining) if isinstance(leaf, torch.Tensor) else leaf for leaf in self.leaves]
+
+    def tensors(self) -> list[torch.Tensor]:
+        """The tensors among the leaves."""
+        return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
+
+    @property
+    def is_on_cpu(self) -> bool:
+        """Whether all weights are in the memory of the processor."""
+        return all(weight.device.type == "cpu" for weight in self.weights.values())
+
+    def entry(
+        self,
+        engine: str,
+        run: Callable[[list[torch.Tensor]], Sequence[Any]],
+        is_frozen: bool = False,
+        plain: Callable[..., Any] | None = None,
+    ) -> Entry:
+        """A way to run the net on arguments of this form."""
+        return Entry(
+            engine,
+            self.args_spec,
+            tuple(self.leaves),
+            run,
+            self.out_spec,
+            self.weights,
+            is_frozen,
+            plain,
+        )
+
+    @cached_property
+    def exported(self) -> ExportedProgram:
+        """The net as `torch.export` sees it.
+
+        Raises:
+            EngineError: it cannot be exported.
+        """
+        with boundary(EngineError, "torch.export"), torch.no_grad():
+            return export(self.net, self.args, self.kwargs, strict=False)
+
+    @cached_property
+    def exported_flat(self) -> ExportedProgram:
+        """The same of a net that takes the tensors alone, and returns `distinct_outputs`.
+
+        Raises:
+            EngineError: it cannot be exported.
+        """
+        with boundary(EngineError, "torch.export"), torch.no_grad():
+            flat = FlatNet(self, list(self.distinct_outputs.values())).eval()
+            given: list[torch.Tensor] = []
+            for tensor in self.tensors():  # one that comes twice would be taken for one input
+                is_again = any(tensor is other for other in given)
+                given.append(tensor.clone() if is_again else tensor)
+            return export(flat, tuple(given), strict=False)
+
+    @cached_property
+    def distinct_outputs(self) -> dict[int, int]:
+        """Of each output, by its identity, the number at which it comes first."""
+        numbered = reversed(list(enumerate(self.outputs)))
+        first = {id(output): number for number, output in numbered}
+        return dict(sorted(first.items(), key=lambda item: item[1]))
+
+
+class FlatNet(torch.nn.Module):
+    """A net that takes the tensors of a call, flat, and returns its outputs as a tuple: all of
+    them, or those of some numbers.
+    """
+
+    def __init__(self, call: NetCall, numbers: Sequence[int] | None = None) -> None:
+        super().__init__()
+        self.net = call.net
+        self._call, self._numbers = call, numbers
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The outputs of the net, flat."""
+        outputs = self._call.eager_outputs(self._call.filled(tensors))
+        return tuple(outputs if self._numbers is None else (outputs[n] for n in self._numbers))
+
+
+class FunctionNet(torch.nn.Module):
+    """A function of tensors as a module.
+
+    Raises:
+        InputError: the function holds a module or a tensor, whose changes would not be seen.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        for held in _held_by(function):
+            if isinstance(held, (torch.nn.Module, torch.Tensor)):
+                raise InputError(
+                    f"the function holds a {type(held).__name__}, of which changes would not be "
+                    "seen; give a torch.nn.Module that holds it and calls the function"
+                )
+        self._function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns."""
+        return self._function(*args, **kwargs)
+
+
+def as_module(net: Callable[..., Any]) -> torch.nn.Module:
+    """A net, or a function of tensors, as a module."""
+    return net if isinstance(net, torch.nn.Module) else FunctionNet(net)
+
+
+def name_of(net: Callable[..., Any]) -> str:
+    """The name of a net's class, or of a function."""
+    if isinstance(net, torch.nn.Module):
+        return type(net).__name__
+    return getattr(net, "__name__", type(net).__name__)
+
+
+def weights_of(net: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The parameters and buffers of a net, by each of their names."""
+    return {
+        **dict(net.named_parameters(remove_duplicate=False)),
+        **dict(net.named_buffers(remove_duplicate=False)),
+    }
+
+
+def _held_by(function: Any) -> list[Any]:
+    """What a method is of, what a closure and a `partial` hold."""
+    held = [getattr(function, "__self__", None)]
+    held += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    if isinstance(function, partial):
+        held += [*function.args, *function.keywords.values(), *_held_by(function.func)]
+    return held

@@ -1,0 +1,229 @@
+"""What a net was like when it was optimised, and what of it has changed since.
+
+A net is its modules' dicts: attributes, parameters, buffers, submodules, hooks. Of each the values
+are remembered. Weights, submodules and hooks are the same if they are the same objects; attributes
+too if they are equal numbers, strings or tensors, as nets make anew what they keep for a shape.
+Where values of weights are folded in, their bytes can be remembered and compared.
+Objects that are changed in place (a config, a list) are not looked into.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import is_
+from typing import Any
+
+import torch
+
+from passnet.errors import InputError
+from passnet.optimizer.call.net_call import weights_of
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+_WEIGHTS = ("_parameters", "_buffers")
+_DICTS = (*_WEIGHTS, "_modules", *_HOOKS)
+
+_OF_TORCH = {"_is_torch_compile", "_compiled_call_impl", "__overloads__"}
+"""Attributes that torch's compilers leave in a net, and that do not change what it returns."""
+
+_PLAIN = (
+    bool, int, float, complex, str, bytes, type(None), type(...), slice, torch.dtype, torch.device,
+    torch.layout, torch.memory_format, torch.Size,
+)  # fmt: skip
+"""Types of which two objects are the same if they print the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedDict:
+    """One dict of a module and the names and values that it had."""
+
+    module: str
+    kind: str
+    held: dict[str, Any]
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedWeight:
+    """A parameter or buffer and where its values were."""
+
+    name: str
+    tensor: torch.Tensor
+    address: int
+    dtype: torch.dtype
+    form: tuple[Any, ...]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedStorage:
+    """The bytes of a weight's storage as they are, flat, of uint8, and what they came to once."""
+
+    name: str
+    contents: torch.Tensor
+    digest: str
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value can be told from another by what it prints as."""
+    return type(value) in _PLAIN or (type(value) is tuple and all(map(is_plain, value)))
+
+
+def is_same(first: Any, second: Any) -> bool:
+    """Whether two values are one object, or equal plain values or tensors, nested alike.
+
+    Examples:
+        >>> is_same(0.0, -0.0), is_same(1, True), is_same((1, ["a"]), (1, ["a"]))
+        (False, False, True)
+    """
+    if first is second:
+        return True
+    if type(first) is not type(second):
+        return False
+    if type(first) in (tuple, list):
+        return len(first) == len(second) and all(map(is_same, first, second))
+    if type(first) is dict:
+        return is_same([*first.items()], [*second.items()])
+    if type(first) is torch.Tensor:
+        is_alike = first.dtype is second.dtype and first.device == second.device
+        return is_alike and torch.equal(first, second)
+    return is_plain(first) and repr(first) == repr(second)
+
+
+def remember_net(net: torch.nn.Module) -> tuple[RememberedDict, ...]:
+    """The dicts of each module of a net; of weights and submodules the filled ones."""
+    remembered = []
+    for path, module in net.named_modules():
+        for kind in ("__dict__", *_DICTS):
+            held = vars(module) if kind == "__dict__" else vars(module).get(kind)
+            if isinstance(held, dict) and (held or kind in _HOOKS):
+                remembered.append(RememberedDict(path, kind, held, (*held,), (*held.values(),)))
+    for kind in ("_global_forward_hooks", "_global_forward_pre_hooks"):
+        held = getattr(torch.nn.modules.module, kind)
+        remembered.append(RememberedDict("all modules", kind, held, (*held,), (*held.values(),)))
+    return tuple(remembered)
+
+
+def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
+    """What is not as it was, in words, or None."""
+    for each in remembered:
+        held, names = each.held, each.names
+        if (*held,) == names and all(map(is_, held.values(), each.values)):
+            continue
+        before = dict(zip(names, each.values, strict=True))
+        now = dict(held)
+        for name in {**before, **now}:
+            is_there = name in before and name in now
+            same = is_same if each.kind == "__dict__" and name not in _DICTS else is_
+            if name not in _OF_TORCH and not (is_there and same(before[name], now[name])):
+                return _change_in_words(each, str(name), now.get(name))
+    return None
+
+
+def _change_in_words(remembered: RememberedDict, name: str, value: Any) -> str:
+    where = remembered.module or "the net"
+    path = f"{remembered.module}.{name}" if remembered.module else name
+    if remembered.kind.endswith("_hooks"):
+        return f"a hook of {where} was added or removed since it was optimised"
+    if remembered.kind in _WEIGHTS:
+        return f"weight {path} was replaced since the net was optimised"
+    if remembered.kind == "_modules":
+        return f"module {path} was replaced since the net was optimised"
+    if name == "training":
+        return f"{where} is in {'training' if value else 'evaluation'} mode"
+    return f"attribute {name} of {where} was changed since it was optimised"
+
+
+def remember_weights(
+    net: torch.nn.Module, weights: Mapping[str, torch.Tensor]
+) -> tuple[RememberedWeight, ...]:
+    """Where the values of a net's weights are.
+
+    Raises:
+        InputError: a weight is not the net's own, or is of a kind that cannot be watched.
+    """
+    own = weights_of(net)
+    remembered = {}
+    for name, tensor in weights.items():
+        if own.get(name) is not tensor:
+            raise InputError(
+                f"weight {name} of the entry is not that of the net; optimise this net anew"
+            )
+        if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.is_inference():
+            kind = "made in inference mode" if tensor.is_inference() else type(tensor).__name__
+            raise InputError(
+                f"weight {name} is {kind}, of which changes cannot be seen; make the net from "
+                "plain tensors, outside of torch.inference_mode()"
+            )
+        if tensor.layout is not torch.strided:
+            raise InputError(f"weight {name} is {tensor.layout}; only dense weights can be watched")
+        remembered[id(tensor)] = RememberedWeight(
+            name, tensor, address(tensor), tensor.dtype, _form(tensor), tensor._version
+        )
+    return tuple(remembered.values())
+
+
+def moved_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
+    """The name of a weight whose values are elsewhere or of another form, or None."""
+    for each in remembered:
+        tensor = each.tensor
+        is_there = address(tensor) == each.address and tensor.dtype is each.dtype
+        if not is_there or _form(tensor) != each.form:
+            return each.name
+    return None
+
+
+def is_moved(net: torch.nn.Module, remembered: tuple[RememberedWeight, ...]) -> bool:
+    """Whether a weight is elsewhere, of another form, or no longer the net's."""
+    own = weights_of(net)
+    is_own = all(own.get(each.name) is each.tensor for each in remembered)
+    return not is_own or moved_weight(remembered) is not None
+
+
+def updated_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
+    """The name of a weight that was updated in place, or None."""
+    for each in remembered:
+        if each.tensor._version != each.version:
+            return each.name
+    return None
+
+
+def remember_storages(weights: tuple[RememberedWeight, ...]) -> tuple[RememberedStorage, ...]:
+    """The bytes of each storage of a net's weights, once.
+
+    Raises:
+        InputError: a weight is not in the memory of the processor.
+    """
+    remembered: dict[int, RememberedStorage] = {}
+    for each in weights:
+        if each.tensor.device.type != "cpu":
+            raise InputError(
+                f"weight {each.name} is on {each.tensor.device}, where it cannot be compared at "
+                "each call; say by freeze=True that weights will not change"
+            )
+        storage = each.tensor.untyped_storage()
+        if each.address not in remembered and storage.nbytes():
+            held = torch.empty(0, dtype=torch.uint8).set_(storage)
+            remembered[each.address] = RememberedStorage(each.name, held, _digest(held))
+    return tuple(remembered.values())
+
+
+def changed_storage(remembered: tuple[RememberedStorage, ...]) -> str | None:
+    """The name of a weight whose storage holds other bytes than it did, or None."""
+    for each in remembered:
+        if _digest(each.contents) != each.digest:
+            return each.name
+    return None
+
+
+def address(tensor: torch.Tensor) -> int:
+    """Where the storage of a tensor begins; 0 for none."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+
+
+def _digest(held: torch.Tensor) -> str:
+    return hashlib.sha256(held.numpy().data).hexdigest()
+
+
+def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return (tensor.shape, tensor.stride(), tensor.storage_offset())

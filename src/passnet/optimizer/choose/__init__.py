@@ -1,0 +1,6 @@
+"""Passes for a net.
+
+chosen_passes, pass_choice  passes looked up or written, and the set that saves most
+ranges, selection           ranges that passes may replace, without overlap
+judging, llm_author         passes for one range, written and judged
+"""

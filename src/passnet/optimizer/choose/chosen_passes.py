@@ -1,0 +1,101 @@
+"""The passes for one form of a net's inputs: chosen, put where ways to run the net look for them,
+and told of as data, so that a run that goes on has them back.
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from passnet.agent.settings import LlmSettings
+from passnet.core.records.serialise import make_folder, read_json, write_json
+from passnet.optimizer.backends.graph_engine import CHOSEN_FOLDER, captured_graphs
+from passnet.optimizer.blocks import op_blocks
+from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.choose.pass_choice import TRAJECTORIES, choose_passes
+from passnet.optimizer.record import PlaceRecord, RangeRecord, RangesRecord
+from passnet.passes.library.entries import shipped_library
+from passnet.passes.library.kept import KEPT_FOLDER, keep_passes
+from passnet.passes.library.store import PassLibrary
+
+RANGES_FILE = "ranges.json"
+
+
+def passes_of_form(
+    call: NetCall,
+    folder: Path,
+    ways: Sequence[str],
+    library_folder: Path,
+    authors: Sequence[str],
+    llm: LlmSettings | None,
+    seconds: float,
+) -> RangesRecord:
+    """Choose passes for the ranges of a net, and put their folders where ways look for them.
+
+    Args:
+        call: the net and its example.
+        folder: where the ways for this form are kept.
+        ways: those that were built with other passes, which are removed.
+        library_folder: the library of passes that were judged before.
+        authors: who gives passes, as in `OptimizeSettings`.
+        llm: one that writes passes too.
+        seconds: after which no further range is begun.
+    """
+    names = (*authors, *([llm.name] if llm else []))
+    file = folder / RANGES_FILE
+    if file.is_file():  # of a run that goes on
+        kept = read_json(file, RangesRecord)
+        if kept.authors == names:
+            return kept
+    for name in ways:
+        shutil.rmtree(folder / name, ignore_errors=True)
+    graphs = captured_graphs(call)
+    if not graphs:
+        return RangesRecord(names)  # the ways say why there is none
+    library = PassLibrary(library_folder)
+    choice = choose_passes(
+        [captured for captured, _ in graphs],
+        library,
+        authors,
+        seconds,
+        torch.get_num_threads(),
+        shipped=shipped_library(),
+        llm=llm,
+        trajectories=folder / TRAJECTORIES,
+    )
+    home = folder / CHOSEN_FOLDER
+    shutil.rmtree(home, ignore_errors=True)
+    make_folder(home)
+    for number, path in enumerate(choice.folders):
+        shutil.copytree(path, home / f"{number:03}")
+    keep_passes(
+        library, {each.digest for each in choice.results if each.digest}, folder / KEPT_FOLDER
+    )
+    chosen = {(each.result.digest, each.place) for each in choice.chosen}
+    ranges = tuple(
+        RangeRecord(
+            result.ops,
+            len(result.places),
+            sum((result.digest, place) in chosen for place in result.places),
+            result.author,
+            result.status,
+            result.eager_ms,
+            result.pass_ms,
+            result.saved_ms,
+            result.speedup,
+            result.speedup_low,
+            result.speedup_high,
+            result.error,
+            result.digest,
+            tuple(
+                PlaceRecord(place.graph, place.start, place.stop, (result.digest, place) in chosen)
+                for place in result.places
+            ),
+        )
+        for result in choice.results
+    )
+    blocks = tuple(op_blocks(call.net, fx_graph) for _, fx_graph in graphs)
+    record = RangesRecord(names, ranges, blocks)
+    write_json(file, record)
+    return record

@@ -1,0 +1,104 @@
+"""Passes for one range, written by an author or given, and judged on this machine.
+
+The judge sees a range as the only graph of a task. It calls the rewritten graph directly: what the
+guards of torch.compile cost is no part of a range.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from passnet.agent.attempts.session import Session
+from passnet.agent.run import AUTHORS, program_author
+from passnet.agent.settings import SEARCH_TURNS
+from passnet.errors import AuthorError, GraphError, InputError, MeasureError, did_you_mean
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.settings import RunSettings
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.settings import JudgeSettings
+from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.trial import Trial
+from passnet.passes.files import Files
+from passnet.passes.library.store import RangeKey
+from passnet_loops.author import program_of_name
+
+LEAST_EVALUATIONS = 4
+"""A search with fewer cannot find anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPass:
+    """A pass folder for a range and its trial; None where there is nothing to judge, or it could
+    not be: `error` says why. `evaluation_s` is how long an evaluation took. An author that was
+    held up is not done (`is_final`), and one that did not answer at all is not asked again.
+    """
+
+    files: Files
+    trial: Trial | None
+    error: str | None = None
+    evaluation_s: float | None = None
+    is_final: bool = True
+    is_answered: bool = True
+
+
+def judging_settings(num_threads: int = 1, device: str = "cpu") -> RunSettings:
+    """How ranges are judged: in the best sandbox that works here, with any op of torch allowed."""
+    return RunSettings(JudgeSettings(device=device), num_threads, find_sandbox("auto").name)
+
+
+def range_evaluator(settings: RunSettings) -> Evaluator:
+    """The processes in which ranges are judged, one after another; to be entered."""
+    return Evaluator(settings, "direct")
+
+
+def check_authors(names: tuple[str, ...]) -> None:
+    """See that there are these authors.
+
+    Raises:
+        InputError: there is none of a name.
+    """
+    for name in names:
+        if name not in AUTHORS and program_of_name(name) is None:
+            raise InputError(
+                f"there is no author {name!r}; there are library, {', '.join(AUTHORS)}, "
+                f"trained:FOLDER"
+                f"{did_you_mean(name, ['library', *AUTHORS])}"
+            )
+
+
+def judge_files(evaluator: Evaluator, key: RangeKey, files: Mapping[str, str]) -> JudgedPass:
+    """A pass folder judged on a range, here and now."""
+    try:
+        [trial] = evaluator.judge(range_task(key), dict(files))
+    except (MeasureError, InputError) as cause:
+        return JudgedPass(dict(files), None, str(cause))
+    return JudgedPass(dict(files), trial)
+
+
+def let_author_write(
+    evaluator: Evaluator, key: RangeKey, author: str, most_evaluations: int = SEARCH_TURNS
+) -> JudgedPass:
+    """What an author, a program, writes for a range, judged.
+
+    Of several states the best is judged once more, so that its time is not the luckiest one.
+    """
+    session = Session(range_task(key), evaluator, first_op=key.num_layouts, is_strided=True)
+    program = program_of_name(author) or program_author(author, most_evaluations)
+    try:
+        program(session, 0)
+        error = None
+    except (AuthorError, GraphError, MeasureError) as cause:
+        error = str(cause)
+    best = session.best
+    if best is None:
+        return JudgedPass({}, None, error or "nothing of it could be judged")
+    evaluation = session.evaluations[best]
+    judged = JudgedPass(evaluation.files, session.trials[best][0])
+    if sum(each.files != evaluation.files for each in session.evaluations):
+        judged = judge_files(evaluator, key, evaluation.files)
+    return JudgedPass(judged.files, judged.trial, judged.error or error, evaluation.seconds)
+
+
+def range_task(key: RangeKey) -> Task:
+    """A range as the only graph of a task."""
+    name = f"range_{key.fingerprint[:12]}"
+    return Task(name, (SuiteGraph(name, name, key.graph),))

@@ -1,0 +1,87 @@
+"""An llm as author of a pass for a range: one attempt, of which all that is said is kept."""
+
+import ast
+import json
+from pathlib import Path
+
+from passnet.agent.run import run_agent
+from passnet.agent.settings import AgentLimits, AgentSettings, LlmSettings
+from passnet.errors import AuthorError, PassnetError, boundary
+from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.suite.suite import make_suite
+from passnet.optimizer.choose.judging import JudgedPass, judge_files, range_task
+from passnet.passes.files import Files
+from passnet.passes.folder import LIST_FILE
+from passnet.passes.library.store import RangeKey
+
+LEAST_S = 10.0
+"""An attempt of less time cannot come to anything."""
+
+GUARDS = ("guards", "guard")
+
+
+def let_llm_write(
+    evaluator: Evaluator, key: RangeKey, llm: LlmSettings, seconds: float, folder: Path
+) -> JudgedPass:
+    """What an llm writes for a range in so many seconds, judged.
+
+    The attempt is kept in a run folder of its own within `folder`. Whatever happens to the llm is
+    said in the result, which is then not final: no answer, or not enough time.
+    """
+    task = range_task(key)
+    suite = make_suite(task.name, task.graphs)
+    limits = AgentLimits(seconds=max(1, int(seconds)))
+    settings = AgentSettings(
+        "llm",
+        llm,
+        evaluator.settings,
+        "direct",
+        limits,
+        is_judged_anew=False,
+        num_layouts=key.num_layouts,
+    )
+    try:
+        with boundary(AuthorError, f"llm {llm.name}"):
+            [attempt] = run_agent(suite, settings, _new_folder(folder, task.name))
+    except PassnetError as cause:
+        text = " ".join(str(cause).split())
+        return JudgedPass({}, None, text, is_final=False, is_answered=False)
+    is_answered = attempt.num_turns > 0
+    if not attempt.files:
+        error = attempt.error or f"llm {llm.name} ended without a pass: {attempt.ending}"
+        if attempt.ending == "time":
+            done = "wrote no pass" if is_answered else "gave no answer"
+            error = f"llm {llm.name} {done} in {limits.seconds} s"
+        is_final = attempt.ending not in ("error", "time")
+        return JudgedPass({}, None, error, is_final=is_final, is_answered=is_answered)
+    bare = unguarded(attempt.files)
+    if bare:
+        error = f"{bare} has no guards, so that it would match in the net where it was not judged"
+        return JudgedPass({}, None, error)
+    return judge_files(evaluator, key, attempt.files)
+
+
+def unguarded(files: Files) -> str | None:
+    """The name of a pass in a folder that says nothing of the arguments it is for.
+
+    Examples:
+        >>> names = '["A", "B"]'
+        >>> unguarded({LIST_FILE: names, "A.py": "guards = ('x: float32',)", "B.py": "x = 1"})
+        'B'
+    """
+    for name in json.loads(files[LIST_FILE]):
+        named = {
+            node.id if isinstance(node, ast.Name) else node.name
+            for top in ast.parse(files[f"{name}.py"]).body
+            for node in (top.targets if isinstance(top, ast.Assign) else [top])
+            if isinstance(node, (ast.Name, ast.FunctionDef))
+        }
+        if named.isdisjoint(GUARDS):
+            return str(name)
+    return None
+
+
+def _new_folder(folder: Path, name: str) -> Path:
+    """A folder that is not there yet: what an attempt left that was ended stays as it is."""
+    paths = (folder / (f"{name}-{number}" if number else name) for number in range(10_000))
+    return next(path for path in paths if not path.exists())

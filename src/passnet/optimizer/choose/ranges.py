@@ -1,0 +1,258 @@
+"""The ranges of ops of a net that passes may replace, each once with all the places where it is.
+
+Candidates are the ops between two calls of a library, as long as can be; the parts of these at
+which a compiler's plan begins a kernel; each large product of a matrix of weights; and wherever the
+ops of a pass in the library stand.
+
+Arguments of a graph are contiguous when it is judged. Where one is laid out in another order in the
+net, the graph of the range begins with a `permute` that gives it this order.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+
+import torch
+
+from passnet.core.records.dtypes import storage
+from passnet.data.capture.capture import CapturedGraph
+from passnet.data.mine.cut import (
+    Parent,
+    cut_range,
+    inferred_specs,
+    parent_of,
+    single_assignment,
+    trimmed_range,
+)
+from passnet.errors import CutError, FusionError, GraphError
+from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
+from passnet.inductor.fusion import FusionPlan, fusion_plan
+from passnet.passes.codegen.float16_products import is_slow_product
+from passnet.passes.codegen.lowered_ranges import (
+    Span,
+    library_ops,
+    spans_between,
+    value_strides,
+)
+from passnet.passes.codegen.products import is_product
+from passnet.passes.library.store import RangeKey, range_key
+
+MAX_TRIMMED_OPS = 4
+"""How many ops a range may lose at its ends for the rest to be cut out."""
+
+MAX_PARTS = 4
+"""Parts of a range of which all unions of neighbours are candidates; of more parts each alone."""
+
+OP_MS = 0.003
+BYTES_PER_MS = 1e7
+"""Guesses of what an op costs however small it is, and of how fast memory is. They put ranges in
+order, and decide nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The ops [start, stop) of a graph, by its number, in single-assignment form."""
+
+    graph: int
+    start: int
+    stop: int
+
+    @property
+    def span(self) -> Span:
+        """The ops."""
+        return self.start, self.stop
+
+
+@dataclass(frozen=True, slots=True)
+class NetRange:
+    """A range of ops of a net, and the places that are equal to it.
+
+    `guess_ms` is what eager torch may take for it in all places, by which ranges are put in order.
+    """
+
+    key: RangeKey
+    places: tuple[Place, ...]
+    guess_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedPlace:
+    """A place that is no candidate, and why."""
+
+    place: Place
+    reason: str
+
+
+def net_ranges(
+    graphs: Sequence[CapturedGraph], sequences: Collection[tuple[str, ...]] = ()
+) -> tuple[list[NetRange], list[RefusedPlace]]:
+    """The ranges of a net's graphs that passes may replace, those that take longest first; and the
+    places that are left out.
+
+    `sequences` are op sequences, such as those of a library's passes; where one stands in a graph,
+    that is a range too. A place is left out where it cannot be cut out, or reads a value that has
+    gaps in memory.
+    """
+    places: dict[str, list[Place]] = {}
+    keys: dict[str, RangeKey] = {}
+    left_out: list[RefusedPlace] = []
+    for number, captured in enumerate(graphs):
+        num_ops = len(captured.graph.program.ops)
+        try:
+            for place, found in _GraphRanges(number, captured).ranges(sequences):
+                if isinstance(found, RangeKey):
+                    keys.setdefault(found.fingerprint, found)
+                    places.setdefault(found.fingerprint, []).append(place)
+                else:
+                    left_out.append(RefusedPlace(place, found))
+        except GraphError as cause:
+            left_out.append(RefusedPlace(Place(number, 0, num_ops), str(cause)))
+    ranges = [
+        NetRange(key, tuple(places[name]), _guess_ms(key.graph) * len(places[name]))
+        for name, key in keys.items()
+    ]
+    return sorted(ranges, key=lambda each: (-each.guess_ms, each.key.fingerprint)), left_out
+
+
+def _guess_ms(graph: Graph) -> float:
+    """What eager torch may take for a range: something for each op, and for all that is moved."""
+    num_bytes = sum(
+        spec.num_elements * storage(spec.dtype).itemsize for spec in inferred_specs(graph).values()
+    )
+    return len(graph.program.ops) * OP_MS + num_bytes / BYTES_PER_MS
+
+
+class _GraphRanges:
+    """One graph of a net, as ranges are cut out of it."""
+
+    def __init__(self, number: int, captured: CapturedGraph) -> None:
+        graph = captured.graph
+        self._number = number
+        self._single = Graph(single_assignment(graph.program), graph.tensors)
+        self._parent: Parent = parent_of(self._single.program, inferred_specs(self._single))
+        given = {
+            spec.name: tuple(value.stride())
+            for spec, value in zip(graph.tensors, captured.values, strict=True)
+            if isinstance(value, torch.Tensor) and not value.is_contiguous()
+        }
+        self._strides = given | value_strides(self._single, given=given)
+        self._products = [
+            (number, number + 1)
+            for number, op in enumerate(self._parent.ops)
+            if is_product(op, self._parent.specs) or is_slow_product(op, self._parent.specs)
+        ]
+
+    def ranges(
+        self, sequences: Collection[tuple[str, ...]]
+    ) -> Iterator[tuple[Place, RangeKey | str]]:
+        """The places of this graph, each once, with what is cut out there, or why nothing is."""
+        seen: set[Span] = set()
+        planned = self._planned()
+        for span in (*planned, *self._products, *self._occurrences(sequences)):
+            if span in planned:
+                # what makes a tuple, and what takes it apart, must be on one side of a cut
+                span = trimmed_range(self._parent, *span, MAX_TRIMMED_OPS, 1) or span
+            if span not in seen:
+                seen.add(span)
+                try:
+                    found: RangeKey | str = self._cut(span)
+                except CutError as cause:
+                    found = str(cause)
+                yield Place(self._number, *span), found
+
+    def _cut(self, span: Span) -> RangeKey:
+        graph = cut_range(self._parent, *span)
+        if not graph.tensors:
+            raise CutError(f"range {list(span)} reads nothing")
+        strides = {
+            spec.name: self._strides[spec.original_name]
+            for spec in graph.tensors
+            if spec.original_name in self._strides
+        }
+        return range_key(*laid_out(graph, strides))
+
+    def _planned(self) -> dict[Span, None]:
+        """The spans between calls of a library, and their parts, that compute something."""
+        try:
+            plan = fusion_plan(self._single, f"graph {self._number}")
+        except FusionError:
+            return {(0, len(self._parent.ops)): None}
+        computed = {op for kernel in plan.kernels if not kernel.is_extern for op in kernel.ops}
+        return {
+            part: None
+            for span in spans_between(library_ops(plan), plan.num_ops)
+            for part in (span, *parts(plan, span))
+            if not computed.isdisjoint(range(*part))
+        }
+
+    def _occurrences(self, sequences: Collection[tuple[str, ...]]) -> Iterator[Span]:
+        """Where op sequences stand in the graph."""
+        targets = tuple(op.target for op in self._parent.ops)
+        wanted = set(sequences)
+        for length in sorted({len(sequence) for sequence in wanted}, reverse=True):
+            for start in range(len(targets) - length + 1):
+                if targets[start : start + length] in wanted:
+                    yield start, start + length
+
+
+def parts(plan: FusionPlan, span: Span) -> list[Span]:
+    """The parts of a span at which kernels of a plan begin, and up to `MAX_PARTS` all unions of
+    neighbours too; none where it is one part.
+
+    Examples:
+        >>> from passnet.inductor.fusion import Kernel
+        >>> kernels = [Kernel(frozenset({op}), False, op) for op in (0, 2)]
+        >>> parts(FusionPlan(4, tuple(kernels)), (0, 4))
+        [(0, 2), (2, 4)]
+    """
+    start, stop = span
+    begun = {kernel.start for kernel in plan.kernels if start < kernel.start < stop}
+    bounds = [start, *sorted(begun), stop]
+    if len(bounds) - 1 > MAX_PARTS:
+        return list(pairwise(bounds))
+    return [part for part in combinations(bounds, 2) if part != span]
+
+
+def laid_out(graph: Graph, strides: Mapping[str, tuple[int, ...]]) -> tuple[Graph, int]:
+    """A graph whose arguments are contiguous, and get the order of some strides by its first ops;
+    and how many these are.
+
+    Raises:
+        CutError: an argument has gaps in memory, or recorded values.
+    """
+    params, tensors, layouts = [], [], []
+    for param, spec in zip(graph.program.params, graph.tensors, strict=True):
+        order = _order(spec, strides.get(spec.name, ()))
+        if order != sorted(order):
+            if spec.data is not None:
+                raise CutError(f"{spec.original_name} has recorded values in another order")
+            whole = f"{spec.name}_whole"
+            dims = tuple(order.index(dim) for dim in range(len(order)))
+            layouts.append(Op(spec.name, "Tensor.permute", (Ref(whole), *dims)))
+            param = replace(param, name=whole)
+            spec = replace(spec, name=whole, shape=tuple(spec.shape[dim] for dim in order))
+        params.append(param)
+        tensors.append(spec)
+    program = graph.program
+    body = (*layouts, *program.body)
+    return Graph(Program(tuple(params), body, program.outputs), tuple(tensors)), len(layouts)
+
+
+def _order(spec: TensorSpec, strides: tuple[int, ...]) -> list[int]:
+    """The dimensions of an argument from the slowest to the fastest; without strides as they are.
+
+    Raises:
+        CutError: it has gaps in memory.
+    """
+    dims = list(range(len(spec.shape)))
+    wide = [dim for dim in dims if spec.shape[dim] > 1]
+    ordered = sorted(wide, key=lambda dim: -strides[dim]) if strides else wide
+    expected = 1
+    for dim in reversed(ordered):
+        if strides and strides[dim] != expected:
+            raise CutError(
+                f"{spec.original_name} of shape {list(spec.shape)} has strides {list(strides)}, "
+                "with gaps or repeats"
+            )
+        expected *= spec.shape[dim]
+    return dims if ordered == wide else [*(dim for dim in dims if dim not in wide), *ordered]

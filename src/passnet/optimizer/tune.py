@@ -1,0 +1,208 @@
+"""The ways to run a net for one form of its inputs: built, compared with eager torch, and timed."""
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from passnet.core.jobs.cache import cache_folder
+from passnet.core.records.serialise import make_folder, read_json, write_json
+from passnet.errors import EngineError, PassnetError, boundary
+from passnet.optimizer.backends.engines import (
+    ENGINES,
+    build_entry_of,
+    checked_as_asked,
+    load_entry_of,
+)
+from passnet.optimizer.blocks import block_times
+from passnet.optimizer.call.entry import Entry, leaf_in_words
+from passnet.optimizer.call.fast_net import FastNet
+from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.compare.agreement import EagerComparison
+from passnet.optimizer.compare.interleaved import CallTimes, time_calls
+from passnet.optimizer.record import EngineRecord, FormRecord, RangesRecord
+from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
+
+ENGINE_FILE = "engine.json"
+"""What came of building one way, beside what it needs: a run that goes on takes it from there."""
+
+Progress = Callable[[EngineRecord], None]
+
+
+def optimize_form(
+    call: NetCall,
+    folder: Path,
+    tried: Sequence[str],
+    settings: OptimizeSettings,
+    deadline: float,
+    progress: Progress | None,
+) -> tuple[FormRecord, Entry | None]:
+    """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
+    comparison = EagerComparison(call, settings.finite)
+    records: dict[str, EngineRecord] = {}
+    considered: RangesRecord | None = None
+    entries: dict[str, Entry] = {}
+    for name in tried:
+        is_asked = name in WITH_PASSES and considered is not None  # what took the time is used
+        is_late = time.monotonic() > deadline and not is_asked
+        reason = "the budget was spent" if is_late else None
+        if name != "eager" and (reason := reason or records["eager"].reason):
+            records[name] = EngineRecord(name, "untried", reason)
+        else:
+            if name in WITH_PASSES and considered is None:
+                considered = _considered(call, folder, settings, deadline)
+            if name == "eager":
+                records[name], entry = _eager(call, folder / name, comparison)
+            else:
+                records[name], entry = _tried(
+                    name, call, folder / name, comparison, settings.freeze
+                )
+            if entry is not None:
+                entries[name] = checked_as_asked(entry, settings.freeze, records[name])
+        records[name] = replace(records[name], says=records[name].says or ENGINES[name].says)
+        if progress is not None:
+            progress(records[name])
+    times = _time(call, entries, settings.seconds)
+    for name in entries:
+        records[name] = _timed(records[name], times)
+    usable = {name: times.ms[name if name != "eager" else _plain(name)] for name in entries}
+    chosen = min(usable, key=usable.__getitem__)
+    instead = _instead(chosen, entries, usable)
+    timed = chosen if chosen != "eager" else _plain(chosen)
+    gained = times.speedup(timed, over=_plain("eager"))
+    form = FormRecord(
+        tuple(map(leaf_in_words, call.leaves)),
+        chosen,
+        tuple(records.values()),
+        times.ms[timed],
+        times.ms[_plain("eager")],
+        gained.value,
+        gained.low,
+        gained.high,
+        block_times(call),
+        considered.ranges if considered else (),
+        instead,
+        considered.op_blocks if considered else (),
+        not {chosen, instead}.isdisjoint(WITH_PASSES),
+    )
+    for name in tried:
+        if name not in (chosen, instead):
+            shutil.rmtree(folder / name, ignore_errors=True)
+    if chosen == "eager":
+        return form, None
+    return form, replace(entries[chosen], instead=entries.get(instead))
+
+
+def _instead(chosen: str, entries: Mapping[str, Entry], ms: Mapping[str, float]) -> str:
+    """The fastest way that runs what the chosen one does not because of the values of weights or
+    arguments: one that holds for any; "" where the chosen one does too, or eager torch is best.
+    """
+    if chosen == "eager" or not (entries[chosen].compares or entries[chosen].is_bounded):
+        return ""
+    for_any = [name for name, entry in entries.items() if not (entry.is_frozen or entry.is_bounded)]
+    best = min(for_any, key=ms.__getitem__)
+    return "" if best == "eager" else best
+
+
+def _considered(
+    call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
+) -> RangesRecord:
+    from passnet.optimizer.choose.chosen_passes import passes_of_form
+
+    library = Path(settings.library) if settings.library else cache_folder("library")
+    seconds = max(deadline - time.monotonic(), 1.0)
+    return passes_of_form(
+        call, folder, WITH_PASSES, library, settings.authors, settings.asked, seconds
+    )
+
+
+def _tried(
+    name: str, call: NetCall, folder: Path, comparison: EagerComparison, freeze: bool
+) -> tuple[EngineRecord, Entry | None]:
+    """Build one way, or have it back from an earlier run, and compare it with eager torch."""
+    start = time.monotonic()
+    file = folder / ENGINE_FILE
+    try:
+        if file.is_file():
+            record = read_json(file, EngineRecord)
+            if record.status != "ok":
+                return record, None
+            return record, load_entry_of(name, call, folder)
+        entry = build_entry_of(name, call, folder, freeze)
+        with boundary(EngineError, f"{name}, on other arguments"):
+            found = comparison.agreement(entry)
+    except PassnetError as cause:  # of a pass too
+        text = " ".join(str(cause).split())[:400]
+        record = EngineRecord(name, "refused", text, time.monotonic() - start)
+        make_folder(folder)
+        write_json(file, record)
+        return record, None
+    seconds = time.monotonic() - start
+    status = "wrong" if found.wrong else "ok"
+    record = EngineRecord(
+        name, status, found.wrong, seconds, None, None, found.error, found.eager_error,
+        bound=found.bound, index_bounds=found.index_bounds, says=entry.says,
+    )  # fmt: skip
+    write_json(file, record)
+    return record, None if found.wrong else entry
+
+
+def _eager(call: NetCall, folder: Path, comparison: EagerComparison) -> tuple[EngineRecord, Entry]:
+    """Eager torch, which there is in any case; its record says where nothing can be compared with
+    it, as it does not return the same twice.
+    """
+    record, entry = _tried("eager", call, folder, comparison, False)
+    wrong = record.reason if entry is None else comparison.repeated()
+    if entry is not None and wrong is None:
+        return record, entry
+    reason = f"the net does not return the same twice ({wrong})"
+    record = replace(record, status="wrong", reason=reason)
+    return record, build_entry_of("eager", call, folder, False)
+
+
+def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTimes:
+    """Time all ways as the returned net calls them, and those that torch has as torch does."""
+
+    def run(net: Callable[..., Any]) -> Any:
+        return net(*call.args, **call.kwargs)
+
+    calls: dict[str, Callable[[], object]] = {}
+    for name, entry in entries.items():
+        if name != "eager":
+            calls[name] = partial(run, FastNet(call.given, [entry]))
+        if entry.is_frozen and not entry.compares and call.is_on_cpu:
+            compared = replace(entry, compares=True)
+            calls[_compared(name)] = partial(run, FastNet(call.given, [compared]))
+        plain = call.given if name == "eager" else entry.plain
+        if plain is not None:
+            calls[_plain(name)] = partial(run, plain)
+    with torch.no_grad():
+        return time_calls(calls, seconds, always=(_plain("eager"),))
+
+
+def _timed(record: EngineRecord, times: CallTimes) -> EngineRecord:
+    """A record with the times of its way, and its speedup as the returned net calls it."""
+    name, plain = record.engine, _plain(record.engine)
+    gained = times.speedup(name if name in times.ms else plain, over=_plain("eager"))
+    return replace(
+        record,
+        ms=times.ms.get(name),
+        plain_ms=times.ms.get(plain),
+        compared_ms=times.ms.get(_compared(name)),
+        speedup=gained.value,
+        speedup_low=gained.low,
+        speedup_high=gained.high,
+    )
+
+
+def _plain(name: str) -> str:
+    return f"{name} of torch"
+
+
+def _compared(name: str) -> str:
+    return f"{name} compared"

@@ -1,0 +1,170 @@
+"""A site from what it is given: runs, runs of authors, entries, studies and a dataset."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, read_attempts
+from passnet.bench.profiling.run import RECORDS_FILE
+from passnet.core.records.atomic_folder import atomic_folder
+from passnet.core.records.serialise import SCHEMA_VERSION, write_json
+from passnet.data.dataset.stats import Stats
+from passnet.errors import InputError
+from passnet.judge.suite.suite import Suite
+from passnet.pages.figures.profile_page import write_profile_page
+from passnet.pages.figures.study_page import STUDY_FILE
+from passnet.pages.figures.training_page import write_run_page
+from passnet.pages.site.attempt_pages import write_attempts
+from passnet.pages.site.board_pages import write_board, write_index, write_trials
+from passnet.pages.site.boards import Board, boards_of
+from passnet.pages.site.measured import KnownSuites, MeasuredRun, is_run, read_entries, read_run
+from passnet.pages.site.pages import SiteFolder
+from passnet.pages.site.slices import board_scores
+from passnet.pages.site.study_pages import write_dataset, write_studies
+from passnet.pages.site.task_pages import write_tasks
+from passnet.train.rewards.samples import SAMPLES_FILE
+
+SITE_FILE = "site.json"
+"""What marks a folder as a site, which the next one may take the place of."""
+
+
+@dataclass(frozen=True)
+class SiteParts:
+    """What a site is made of."""
+
+    runs: tuple[MeasuredRun, ...] = ()
+    boards: tuple[Board, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    studies: tuple[Path, ...] = ()
+    stats: Stats | None = None
+
+    @property
+    def num_tasks(self) -> int:
+        """The pages of tasks."""
+        return len({(board.suite_hash, task) for board in self.boards for task in board.tasks})
+
+
+@dataclass(frozen=True)
+class SiteRecord:
+    """What a site holds, in `site.json`."""
+
+    title: str
+    num_boards: int
+    num_trials: int
+    num_tasks: int
+    num_attempts: int
+    num_studies: int
+    num_files: int
+    num_bytes: int
+    schema_version: int = SCHEMA_VERSION
+
+
+def read_parts(
+    paths: Sequence[Path],
+    leaderboard: Path | None,
+    suites: Sequence[Suite],
+    stats: Stats | None,
+) -> SiteParts:
+    """The parts of a site: folders of runs, of runs of authors and of studies, the entries of a
+    leaderboard, and a dataset in numbers.
+
+    Raises:
+        InputError: a folder is none of these, or cannot be read.
+    """
+    known = KnownSuites(tuple(suites))
+    runs = [] if leaderboard is None else read_entries(leaderboard, known)
+    attempts: list[Attempt] = []
+    studies: list[Path] = []
+    for path in dict.fromkeys(path.resolve() for path in paths):
+        if (path / SAMPLES_FILE).is_file():
+            write_run_page(path)  # a training that goes on, or was killed, has an older one
+            studies.append(path)
+        elif (path / RECORDS_FILE).is_file():
+            write_profile_page(path)
+            studies.append(path)
+        elif (path / STUDY_FILE).is_file():
+            studies.append(path)
+        elif is_run(path):
+            runs.append(read_run(path, known))
+        elif (path / ATTEMPTS_FILE).is_file():
+            attempts += read_attempts([path])
+        else:
+            raise InputError(
+                f"{path}: no run, no run of an author, no training and no study; give a folder "
+                f"with trials.jsonl and run.json, {ATTEMPTS_FILE}, {SAMPLES_FILE}, {RECORDS_FILE} "
+                f"or {STUDY_FILE}"
+            )
+    boards = boards_of(runs, [known.of_hash(run.info.suite_hash) for run in runs])
+    parts = SiteParts(tuple(runs), tuple(boards), tuple(attempts), tuple(studies), stats)
+    if not (runs or attempts or studies or stats is not None):
+        raise InputError("there is nothing to show; give the folder of a run")
+    return parts
+
+
+def build_site(
+    parts: SiteParts, out: Path, title: str, step: Callable[[str], None] = lambda name: None
+) -> SiteRecord:
+    """Write a site, all of it or nothing; a site that is there already is replaced.
+
+    `step` is called with the name of every board, task and attempt that is done.
+
+    Raises:
+        InputError: `out` holds something that is no site, or cannot be written.
+    """
+    if out.exists() and any(out.iterdir() if out.is_dir() else [out]) and not _is_site(out):
+        raise InputError(f"{out}: is there already, and no site; choose another --out")
+    fresh = out.with_name(f"{out.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    with atomic_folder(fresh) as folder:
+        record = _write(parts, folder, title, step)
+    if out.exists():
+        shutil.rmtree(out)
+    fresh.replace(out)
+    return record
+
+
+def _is_site(out: Path) -> bool:
+    return (out / SITE_FILE).is_file()
+
+
+def _write(parts: SiteParts, folder: Path, title: str, step: Callable[[str], None]) -> SiteRecord:
+    sections = [("Leaderboard", "index.html")]
+    sections += [("Tasks", "tasks/index.html")] * bool(parts.boards)
+    sections += [("Attempts", "attempts/index.html")] * bool(parts.attempts)
+    sections += [("Studies", "studies/index.html")] * bool(parts.studies)
+    sections += [("Dataset", "dataset.html")] * (parts.stats is not None)
+    sections += [("How to read", "about.html")]
+    site = SiteFolder(folder, title, sections)
+    site.write_assets()
+    scores = []
+    for board in parts.boards:
+        scores.append(board_scores(board))
+        write_board(site, board, scores[-1])
+        write_trials(site, board)
+        step(board.suite_name)
+    write_index(site, parts.boards, scores)
+    if parts.boards:
+        for name in write_tasks(site, parts.boards):
+            step(name)
+    if parts.attempts:
+        for name in write_attempts(site, parts.attempts):
+            step(name)
+    if parts.studies:
+        write_studies(site, parts.studies)
+    if parts.stats is not None:
+        write_dataset(site, parts.stats)
+    site.write_page("about.html", "about")
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    record = SiteRecord(
+        title,
+        len(parts.boards),
+        sum(len(line.trials) for board in parts.boards for line in board.lines),
+        parts.num_tasks,
+        len(parts.attempts),
+        len(parts.studies),
+        len(files) + 1,
+        sum(path.stat().st_size for path in files),
+    )
+    write_json(folder / SITE_FILE, record)
+    return record

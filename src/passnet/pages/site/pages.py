@@ -1,0 +1,111 @@
+"""The folder of a site: its pages from templates, the scripts with their facts, and its assets."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from passnet.core.records.serialise import write_text
+from passnet.core.terminal.visible_text import visible
+from passnet.pages.site.text import coloured, colours_css, script
+from passnet.version import __version__
+
+PACKAGE = Path(__file__).parent
+ASSETS = PACKAGE / "assets"
+
+PLOT_STYLE = """:where(.plot) {
+  --plot-background: white;
+  display: block;
+  height: auto;
+  height: intrinsic;
+  max-width: 100%;
+}
+:where(.plot text),
+:where(.plot tspan) {
+  white-space: pre;
+}"""
+"""The style that Observable Plot writes into a chart; the only one within pages that may count."""
+
+
+def content_policy() -> str:
+    """The Content-Security-Policy of every page: nothing but its own files, and no connection.
+
+    `file:` stands beside 'self' for browsers that give every file an origin of its own.
+    """
+    digest = base64.b64encode(hashlib.sha256(PLOT_STYLE.encode()).digest()).decode()
+    own = "'self' file:"
+    return (
+        f"default-src 'none'; script-src {own}; style-src {own} 'sha256-{digest}'; "
+        f"img-src {own}; base-uri 'none'; form-action 'none'"
+    )
+
+
+@dataclass(frozen=True)
+class SiteFolder:
+    """A site that is being written: where, its title, and the pages that every page links to."""
+
+    out: Path
+    title: str
+    sections: Sequence[tuple[str, str]]
+
+    @cached_property
+    def _templates(self) -> Environment:
+        return Environment(
+            loader=FileSystemLoader(PACKAGE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=_finalised,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    def write_page(
+        self, page: str, template: str, given: Mapping[str, Any] | None = None, **facts: Any
+    ) -> None:
+        """Write a page and, where it is given values, its script.
+
+        Args:
+            page: its path in the site, NAME.html.
+            template: the name of its template.
+            given: what its tables and charts are made from, by their names on the page.
+            facts: what the template is filled with.
+        """
+        path = PurePosixPath(page)
+        root = "../" * (len(path.parts) - 1)
+        target = self.out / page
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if given:
+            text = "".join(script(name, value) for name, value in given.items())
+            write_text(target.with_suffix(".js"), text)
+        rendered = self._templates.get_template(f"{template}.html.j2").render(
+            root=root,
+            page=page,
+            site=self,
+            policy=content_policy(),
+            version=__version__,
+            own_script=path.with_suffix(".js").name if given else None,
+            has_charts=any("kind" in value for value in (given or {}).values()),
+            coloured=lambda name, text: Markup(coloured(name, text)),
+            **facts,
+        )
+        write_text(target, rendered)
+
+    def write_assets(self) -> None:
+        """Write the styles and scripts that all pages share."""
+        for path in sorted(ASSETS.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                target = self.out / "assets" / path.relative_to(ASSETS)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(path.read_bytes())
+        write_text(self.out / "assets" / "colours.css", colours_css())
+
+
+def _finalised(value: Any) -> Any:
+    """What stands in a page for a value; texts with what does not print made visible."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

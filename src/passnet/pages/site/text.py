@@ -1,0 +1,110 @@
+"""Text on its way into pages: names of files, scripts that hold facts, source with colours."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from difflib import unified_diff
+from typing import Any
+
+import msgspec
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+
+from passnet.core.records.serialise import encode
+from passnet.core.terminal.visible_text import visible
+
+MAX_SOURCE_CHARACTERS = 60_000
+"""What is longer in a file is cut on its page."""
+
+_LEXERS = {
+    "py": "python",
+    "json": "json",
+    "h": "cpp",
+    "hpp": "cpp",
+    "cpp": "cpp",
+    "cu": "cuda",
+    "cuh": "cuda",
+    "md": "markdown",
+    "diff": "diff",
+}
+_COLOURS = {"light": "xcode", "dark": "github-dark"}
+_SAFE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
+
+
+def file_stem(text: str) -> str:
+    """The stem of a file for something of any name: another one for every other name, on file
+    systems without capitals too.
+
+    Examples:
+        >>> file_stem("rms_norm"), file_stem("../A b")
+        ('rms_norm', 'a-b-e3f8e011')
+    """
+    if _SAFE.fullmatch(text):
+        return text
+    plain = re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-")[:60] or "x"
+    return f"{plain}-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:8]}"
+
+
+def shown(value: Any) -> Any:
+    """A value of JSON with all its texts made visible, keys as well."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {visible(str(key)): shown(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shown(inner) for inner in value]
+    return value
+
+
+def script(name: str, value: Any) -> str:
+    """A script that hands a value to the page, which is not read as HTML wherever it stands.
+
+    Examples:
+        >>> script("a", ["</script>"])
+        'PASSNET.put("a",["\\\\u003c/script\\\\u003e"]);\\n'
+    """
+    encode(value)  # refuses what is not finite
+    text = msgspec.json.encode(shown(value)).decode()
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return f'PASSNET.put("{name}",{text});\n'
+
+
+def coloured(name: str, text: str) -> str:
+    """The text of a file as HTML, with colours for its language where that is known."""
+    text = visible(text)
+    if len(text) > MAX_SOURCE_CHARACTERS:
+        num_over = len(text) - MAX_SOURCE_CHARACTERS
+        text = f"{text[:MAX_SOURCE_CHARACTERS]}\n… {num_over:,} more characters are not shown"
+    lexer = get_lexer_by_name(_LEXERS.get(name.rpartition(".")[2], "text"), stripnl=False)
+    return highlight(text, lexer, HtmlFormatter(nowrap=True))
+
+
+def colours_css() -> str:
+    """The style sheet of `coloured`, for light and dark pages."""
+    light, dark = (
+        "\n".join(
+            line
+            for line in HtmlFormatter(style=style).get_style_defs(".src").splitlines()
+            if line.startswith(".src .")
+        )
+        for style in _COLOURS.values()
+    )
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+
+
+def folder_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """What changed between two states of a folder, as one text; empty where nothing did."""
+    parts: list[str] = []
+    for name in sorted({*before, *after}):
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            parts += unified_diff(
+                _lines(old), _lines(new), f"{name} before", f"{name} after", lineterm="", n=3
+            )
+    return "\n".join(parts)
+
+
+def _lines(text: str | None) -> Sequence[str]:
+    return [] if text is None else text.splitlines()

@@ -1,0 +1,157 @@
+"""Tables and the figure of attempts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from passnet.agent.trajectories.selection import TrainingInfo
+from passnet.agent.trajectories.stats import AuthorStats, doublings
+from passnet.errors import naming
+from passnet.pages.tables.tables import Table
+
+StatsColumns = Mapping[str, Callable[[AuthorStats], str]]
+"""What stands in each column of a table of authors, by its head."""
+
+SCORES: StatsColumns = {
+    "attempts": lambda author: str(author.num_attempts),
+    "tasks": lambda author: str(author.num_tasks),
+    "errors": lambda author: str(author.num_attempts - author.num_scored),
+    "submitted": lambda author: str(author.num_submitted),
+    "not timed": lambda author: str(author.num_untimed),
+    "solved %": lambda author: _percent(author.solved_ratio),
+    "tasks solved %": lambda author: _percent(author.tasks_solved_ratio),
+    "AS mean": lambda author: _number(author.mean_score),
+    "AS": lambda author: _number(author.geomean_score),
+    "AS final": lambda author: _number(author.geomean_final_score),
+}
+
+CONDUCT: StatsColumns = {
+    "flipped %": lambda author: _percent(author.flipped_ratio),
+    "flips": lambda author: f"{author.flips_per_attempt:.2f}",
+    "exploits %": lambda author: _percent(author.exploit_attempts_ratio),
+    "of evaluations %": lambda author: _percent(author.exploit_evaluations_ratio),
+    "bad actions": lambda author: str(author.num_bad_actions),
+    "exploits": lambda author: _counts(author.exploits),
+    "endings": lambda author: _counts(author.endings),
+}
+
+EFFORT: StatsColumns = {
+    "turns": lambda author: f"{author.num_turns / author.num_attempts:.1f}",
+    "input tokens": lambda author: f"{author.input_tokens / author.num_attempts:.0f}",
+    "output tokens": lambda author: f"{author.output_tokens / author.num_attempts:.0f}",
+    "seconds": lambda author: f"{author.seconds / author.num_attempts:.1f}",
+    "cost in all": lambda author: _number(author.cost),
+}
+
+
+def stats_tables(stats: Sequence[AuthorStats]) -> list[Table]:
+    """The tables of authors: scores, learning curves, conduct, effort, and our own time."""
+    return [
+        _author_table(
+            "Attempts", stats, SCORES,
+            "solved: the final score is above 1. AS: geometric mean of the best states as "
+            "evaluated; final: the same states measured anew. not timed: submissions for which the "
+            "machine was too busy at the end. These and errors are in no score.",
+        ),
+        curve_table(stats),
+        _author_table(
+            "Conduct", stats, CONDUCT,
+            "flipped: attempts that passed, failed, and passed again; flips: how often an "
+            "attempt did. exploits: attempts with one, by name.",
+        ),
+        _author_table(
+            "Effort of an attempt", stats, EFFORT,
+            "Means over attempts; the cost is the sum of those that are known.",
+        ),
+        *overhead_tables(stats),
+    ]  # fmt: skip
+
+
+def _author_table(
+    title: str, stats: Sequence[AuthorStats], columns: StatsColumns, note: str
+) -> Table:
+    rows: list[tuple[str, ...]] = [
+        (author.name, *(cell(author) for cell in columns.values())) for author in stats
+    ]
+    return Table(title, ("author", *columns), rows, note)
+
+
+def curve_table(stats: Sequence[AuthorStats]) -> Table:
+    """One row an author: the best AS after 1, 2, 4, ... evaluations."""
+    numbers = doublings(max((len(author.curve) for author in stats), default=0))
+    rows: list[tuple[str, ...]] = []
+    for author in stats:
+        last = len(author.curve)
+        cells = [_step(author, min(number, last) - 1) if last else "–" for number in numbers]
+        rows.append((author.name, *cells))
+    note = (
+        "Geometric mean over attempts; who has ended keeps the last. not timed: attempts that are "
+        "not in the mean, as the machine was too busy to time any of their evaluations so far."
+    )
+    return Table("Best AS after so many evaluations", ("author", *map(str, numbers)), rows, note)
+
+
+def _step(author: AuthorStats, step: int) -> str:
+    """A cell of the table of curves: the mean, and how many attempts are not in it."""
+    num_untimed = author.curve_untimed[step]
+    untimed = f" ({num_untimed} not timed)" if num_untimed else ""
+    return _number(author.curve[step]) + untimed
+
+
+def overhead_tables(stats: Sequence[AuthorStats]) -> list[Table]:
+    """One table an author of whom it is known: our own time in a turn and in each tool."""
+    heads = ("tool", "calls", "median s", "95th percentile s")
+    note = "Without loading, compiling, running and timing passes and references."
+    tables = []
+    for author in stats:
+        rows: list[tuple[str, ...]] = [
+            (part.tool, str(part.num_calls), f"{part.median_s:.3f}", f"{part.p95_s:.3f}")
+            for part in author.own_s
+        ]
+        if rows:
+            tables.append(Table(f"Our own time, {author.name}", heads, rows, note))
+    return tables
+
+
+def training_table(info: TrainingInfo) -> Table:
+    """What became of the attempts that training data was made of."""
+    rows: list[tuple[str, ...]] = [("read", str(info.num_read))]
+    rows += [(reason, str(count)) for reason, count in info.dropped.items()]
+    rows.append((f"kept, of {info.num_tasks} op sequences", str(info.num_rows)))
+    return Table("Training data", ("attempts", "number"), rows)
+
+
+def draw_curves(stats: Sequence[AuthorStats], path: Path) -> None:
+    """The best AS over the number of evaluations, a line an author, as an SVG or PNG file."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
+
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    for author in stats:
+        label = f"{author.name} ({author.num_scored} attempts)"
+        known = {n: score for n, score in enumerate(author.curve, start=1) if score is not None}
+        axes.plot(list(known), list(known.values()), marker="o", markersize=3, label=label)
+    axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("evaluations")
+    axes.set_ylabel("best AS so far")
+    axes.set_title("Learning curves, geometric mean over attempts")
+    axes.legend(fontsize=8)
+    with naming(path):
+        figure.savefig(path)
+    plt.close(figure)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "–"

@@ -1,0 +1,222 @@
+"""A dataset as tables, as a page of Markdown with a figure, and one of its rows in full."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from passnet.core.records.serialise import decode
+from passnet.data.dataset.build_records import MinedCounts, SizedCounts, SizedShare
+from passnet.data.dataset.stats import Stats
+from passnet.data.dataset.store import SubgraphRow
+from passnet.errors import naming
+from passnet.graph.spec import TensorSpec
+from passnet.pages.tables.tables import Table, markdown
+
+AS_CAPTURED = "as captured"
+NUM_OPS_DRAWN = 20
+FIGURE_TEXT = "rows by number of ops, by number of places, and the most frequent ops"
+
+
+def stats_tables(stats: Stats) -> list[Table]:
+    """The numbers of a dataset as tables."""
+    total = stats.num_rows
+    variants = {name or AS_CAPTURED: count for name, count in stats.variants.items()}
+    op_rows: list[tuple[str, ...]] = [
+        (op.op, f"{op.calls:,}", f"{100 * op.calls / stats.num_ops:.1f}", f"{op.rows:,}")
+        for op in stats.ops
+    ]
+    return [
+        _total_table(stats),
+        *(_mining_tables(stats.mined) if stats.mined is not None else ()),
+        *(_size_tables(stats.sized) if stats.sized is not None else ()),
+        _share_table("Kinds", "kind", stats.kinds, total),
+        _share_table("Domains", "domain", stats.domains, total),
+        _share_table("Dtypes", "dtype", stats.dtypes, total),
+        _share_table("Variants", "variant", variants, total),
+        _share_table("Sizes", "ops", _by_range(stats.sizes), total),
+        _share_table("Multiplicity", "places", _by_range(stats.multiplicity), total),
+        Table(
+            f"The {len(stats.ops)} most frequent ops", ("op", "calls", "share %", "rows"), op_rows
+        ),
+        Table(
+            "Libraries",
+            ("library", "rows", "nets"),
+            [(row.library, f"{row.rows:,}", f"{row.nets:,}") for row in stats.libraries],
+            "A row names the first few of its nets; nets that no row names are not counted.",
+        ),
+    ]
+
+
+def _total_table(stats: Stats) -> Table:
+    counts = {
+        "rows (distinct subgraphs)": stats.num_rows,
+        "without shapes and dtypes": stats.num_literals,
+        "without literals too (structures)": stats.num_structures,
+        "op sequences": stats.num_op_sequences,
+        "ops": stats.num_ops,
+        "distinct ops": stats.num_distinct_ops,
+        "places": stats.num_places,
+        "rows with more than one place": stats.num_repeated,
+        "duplicates (places beyond the first of a row)": stats.num_places - stats.num_rows,
+    }
+    return Table(
+        "Dataset",
+        ("", "number"),
+        [*_count_rows(counts), ("places a row", f"{stats.num_places / stats.num_rows:.2f}")],
+        "A place is where a subgraph was found in a captured graph; a row has all the places "
+        "of one subgraph.",
+    )
+
+
+def _mining_tables(mined: MinedCounts) -> list[Table]:
+    graphs = _count_rows(
+        {
+            "captured graphs": mined.num_graphs,
+            "their ops": mined.num_ops,
+            "graphs of which nothing could be mined": mined.num_failed,
+        }
+    )
+    for dtype in sorted({*mined.varied, *mined.unvaried}):
+        count = mined.varied.get(dtype, 0)
+        total = count + mined.unvaried.get(dtype, 0)
+        text = f"{count:,} of {total:,} ({100 * count / total:.1f} %)"
+        graphs.append((f"made in {dtype}", text))
+    kinds: list[tuple[str, ...]] = []
+    for kind in sorted({*mined.found, *mined.refused}):
+        count, refused = mined.found.get(kind, 0), mined.refused.get(kind, 0)
+        share = f"{100 * refused / (count + refused):.1f}"
+        kinds.append((kind, f"{count:,}", f"{refused:,}", share))
+    return [
+        Table("Graphs", ("", "number"), graphs),
+        Table("Ranges", ("kind", "cut out", "refused", "refused %"), kinds),
+        Table("Why ranges were refused", ("reason", "ranges"), _count_rows(mined.reasons)),
+    ]
+
+
+def _size_tables(sized: SizedCounts) -> list[Table]:
+    """The tables of nets at other sizes: by library, by axes, and why graphs were not made."""
+    shares = (("library", sized.libraries), ("axes", sized.axes))
+    return [
+        *(
+            Table(
+                f"Other sizes by {head}",
+                (head, "graphs and sizes", "made", "made %", "rows", "s a graph", "s a row"),
+                [
+                    (name, *_size_cells(share))
+                    for name, share in [*groups.items(), ("all", sized.whole)]
+                ],
+                f"{sized.num_nets} nets were captured again; a graph counts once a size. Rows are "
+                "counted for each graph, and may be the same for two.",
+            )
+            for head, groups in shares
+        ),
+        Table("Why graphs were not made", ("cause", "graphs and sizes"), _count_rows(sized.causes)),
+        Table("Reasons behind it", ("reason", "graphs and sizes"), _count_rows(sized.reasons)),
+    ]
+
+
+def _size_cells(share: SizedShare) -> tuple[str, ...]:
+    tried, rows = share.num_tried, share.num_rows
+    return (
+        f"{tried:,}",
+        f"{share.num_made:,}",
+        f"{100 * share.num_made / tried:.1f}" if tried else "–",
+        f"{rows:,}",
+        f"{share.wall_s / tried:.1f}" if tried else "–",
+        f"{share.wall_s / rows:.2f}" if rows else "–",
+    )
+
+
+def _count_rows(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
+    return [(name, f"{count:,}") for name, count in counts.items()]
+
+
+def _share_table(title: str, head: str, counts: Mapping[str, int], total: int) -> Table:
+    return Table(
+        title,
+        (head, "rows", "share %"),
+        [(name, f"{count:,}", f"{100 * count / total:.1f}") for name, count in counts.items()],
+    )
+
+
+def _by_range(counts: Sequence[tuple[int, int, int]]) -> dict[str, int]:
+    """Counts by the range of numbers that they are of, in words."""
+    return {str(low) if low == high else f"{low} to {high}": count for low, high, count in counts}
+
+
+def stats_page(stats: Stats, figure: str) -> str:
+    """The numbers of a dataset as a page of Markdown; `figure` is its path as seen from there."""
+    tables = markdown(stats_tables(stats))
+    return f"# What the dataset holds\n\n![{FIGURE_TEXT}]({figure})\n\n{tables}"
+
+
+def draw_stats(stats: Stats, path: Path) -> None:
+    """Sizes, multiplicity and the most frequent ops as bars, in an SVG or PNG file."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (sizes, places, ops) = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+    for axes, counts, text in (
+        (sizes, _by_range(stats.sizes), "ops of a subgraph"),
+        (places, _by_range(stats.multiplicity), "places of a subgraph"),
+    ):
+        axes.bar(list(counts), list(counts.values()))
+        axes.set_xlabel(text)
+        axes.set_ylabel("rows")
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=0.7)
+        axes.tick_params(axis="x", rotation=45)
+    frequent = stats.ops[:NUM_OPS_DRAWN][::-1]
+    names = [op.op.removeprefix("torch.nn.functional.") for op in frequent]
+    ops.barh(names, [op.calls for op in frequent])
+    ops.set_xlabel("calls")
+    ops.tick_params(axis="y", labelsize=7)
+    # Without a date, and with names of parts that do not depend on chance: equal datasets give
+    # equal files.
+    with matplotlib.rc_context({"svg.hashsalt": "passnet"}), naming(path):
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(figure)
+
+
+def row_tables(row: SubgraphRow) -> list[Table]:
+    """What a row says of itself beside its text: what it is, its arguments, places and nets."""
+    facts: list[tuple[str, ...]] = [
+        ("fingerprint, full", row.full),
+        ("with literals", row.literals),
+        ("structure", row.structure),
+        ("kinds", ", ".join(row.kinds) or "none"),
+        ("ops", str(row.num_ops)),
+        ("dtype", row.dtype),
+        ("domain", row.domain),
+        ("variant", row.variant or AS_CAPTURED),
+        ("original", row.original or "–"),
+    ]
+    tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
+    return [
+        Table("Subgraph", ("", row.full[:16]), facts),
+        Table(
+            "Arguments",
+            ("name", "dtype", "shape", "mean", "std", "values", "for"),
+            [_argument_row(spec) for spec in tensors],
+        ),
+        Table(
+            "Places",
+            ("graph", "ops from", "to before"),
+            [(place.graph, str(place.start), str(place.stop)) for place in row.places],
+            f"{len(row.places)} of {row.num_places} places in {row.num_graphs} graphs",
+        ),
+        Table("Nets", ("net",), [(name,) for name in row.nets]),
+    ]
+
+
+def _argument_row(spec: TensorSpec) -> tuple[str, ...]:
+    values = "–"
+    if spec.data is not None:
+        values = ", ".join(f"{number:g}" for number in spec.data[:4])
+        values += ", …" if len(spec.data) > 4 else ""
+    elif spec.min_val is not None or spec.max_val is not None:
+        values = f"{spec.min_val} to {spec.max_val}"
+    moments = ("–" if moment is None else f"{moment:.3g}" for moment in (spec.mean, spec.std))
+    shape = str(list(spec.shape))
+    return spec.name, spec.dtype, shape, *moments, values, spec.original_name or "–"

@@ -1,0 +1,57 @@
+"""Graphs and tasks as readable lines: arguments, and every op with what it makes."""
+
+from collections.abc import Iterator
+
+from passnet.graph.spec import Graph
+from passnet.graph.text.render import render_statement
+from passnet.graph.values.fake import ValueShape, infer_shapes
+from passnet.judge.suite.suite import Task
+
+
+def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
+    """Lines that show a graph; with shapes, which need torch, also what every op makes.
+
+    Raises:
+        GraphError: the shapes cannot be inferred.
+    """
+    values = infer_shapes(graph, where) if shapes else None
+    yield f"{len(graph.program.params)} arguments, {len(graph.program.ops)} ops"
+    for spec in graph.tensors:
+        yield f"  {spec.name}: {_form(spec.dtype, spec.shape)}{_values(spec.mean, spec.std)}"
+    for number, op in enumerate(graph.program.ops):
+        text = render_statement(op)
+        if values is not None:
+            text = f"{text}   # {', '.join(_shape(value) for value in values[number])}"
+        yield f"{number:5}  {text}"
+    yield f"returns {len(graph.program.outputs)} values"
+
+
+def list_task(task: Task) -> Iterator[str]:
+    """Lines that show a task: its first graph whole, and the arguments of all its graphs.
+
+    Raises:
+        GraphError: shapes cannot be inferred.
+    """
+    nets = {graph.source.net for graph in task.graphs if graph.source}
+    yield f"{task.name}: {len(task.graphs)} graphs of {len(nets)} nets"
+    first = task.graphs[0]
+    yield f"{first.name}:"
+    yield from list_graph(first.graph, first.name)
+    yield "all graphs:"
+    for graph in task.graphs:
+        forms = ", ".join(_form(spec.dtype, spec.shape) for spec in graph.graph.tensors)
+        yield f"  {graph.name}: {forms}"
+
+
+def _form(dtype: str, shape: tuple[int, ...]) -> str:
+    return f"{dtype}{list(shape)}"
+
+
+def _values(mean: float | None, std: float | None) -> str:
+    return "" if mean is None or std is None else f"  mean {mean:.3g}, std {std:.3g}"
+
+
+def _shape(value: ValueShape) -> str:
+    if value.shape is None or value.dtype is None:
+        return "no tensor"
+    return _form(value.dtype, value.shape)

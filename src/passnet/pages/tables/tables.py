@@ -1,0 +1,222 @@
+"""Tables of a run: one a task, one of all tasks, one in total; for the terminal and in Markdown."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from passnet.bench.groups import MARGIN, Group
+from passnet.bench.scores import CandidateScore
+from passnet.judge.protocol.plain_text import plain_text
+from passnet.judge.score.interval import Interval
+from passnet.judge.score.suite_score import SuiteScore
+from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.judge.trial import MAX_TEXT, Trial
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as text: a title, column heads, rows, and a note below."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    note: str = ""
+
+
+def total_table(scores: Sequence[CandidateScore]) -> Table:
+    """One row a candidate: AS with its interval, and the columns of the published table."""
+    table = Table(
+        "Total",
+        ("candidate", "AS", "95 % interval", "AS64", "its interval", "AS pooled", "G-Mean",
+         "Samp. CR %", "Sub. CR %", "CR64 %", "fast_1 %", "trials", "not ok"),
+        note="AS: geometric mean over tasks; its interval is over tasks and repeats. AS64: AS with "
+        "float64 as what is right: a trial as near to it as eager torch counts as correct. CR: "
+        "correct at t = -5; CR64: the same against float64. not ok: trials that failed, by status; "
+        "unstable ones are in no score.",
+    )  # fmt: skip
+    for score in scores:
+        columns = score.suite.columns
+        shares = (columns.sample_correct, columns.subgraph_correct, columns.float64_correct,
+                  columns.fast_1)  # fmt: skip
+        failed = [f"{count} {name}" for name, count in score.statuses.items() if name != "ok"]
+        table.rows.append((
+            score.candidate,
+            _number(score.suite.score),
+            _interval(score.intervals["both"]),
+            _number(score.suite.score_float64),
+            _interval(score.float64_intervals["both"]),
+            _number(score.suite.score_pooled),
+            _number(columns.geomean_speedup),
+            *map(_per_cent, shares),
+            str(score.num_trials),
+            ", ".join(failed) or "–",
+        ))  # fmt: skip
+    return table
+
+
+def task_overview(scores: Sequence[CandidateScore]) -> Table:
+    """One row a task: the AS of every candidate, and its AS64 where that is another number."""
+    tasks = dict.fromkeys(task for score in scores for task in score.suite.tasks)
+    return Table(
+        "AS by task",
+        ("task", *(score.candidate for score in scores)),
+        [(task, *(_task_cell(score.suite, task) for score in scores)) for task in tasks],
+        note="In brackets AS64, where it differs.",
+    )
+
+
+def _task_cell(suite: SuiteScore, task: str) -> str:
+    score = _number(suite.tasks.get(task))
+    score_float64 = _number(suite.tasks_float64.get(task))
+    return score if score == score_float64 else f"{score} ({score_float64})"
+
+
+def group_table(by: str, groups: Sequence[Group]) -> Table:
+    """One row a group and candidate: on what it wins, and on what it loses."""
+    table = Table(
+        f"By {by}",
+        (by, "candidate", "trials", "G-Mean", "faster %", "slower %", "not correct %",
+         "yet near %"),
+        note=f"faster, slower: correct, with the whole 95 % interval of the speedup more than "
+        f"{100 * MARGIN:.0f} % from 1. yet near: not correct, but no further from float64 than "
+        "eager torch. Unstable trials are in none.",
+    )  # fmt: skip
+    for group in groups:
+        shares = (group.faster, group.slower, group.failed, group.failed_nearer)
+        speedup = _number(group.geomean_speedup)
+        cells = (group.name, group.candidate, str(group.num_trials), speedup)
+        table.rows.append((*cells, *map(_per_cent, shares)))
+    return table
+
+
+def task_tables(trials: Iterable[Trial]) -> list[Table]:
+    """One table a task: a row a graph, a column a candidate, a cell a trial."""
+    by_task: dict[str, dict[str, dict[str, Trial]]] = defaultdict(lambda: defaultdict(dict))
+    candidates: dict[str, None] = {}
+    for trial in trials:
+        by_task[trial.task][trial.graph][trial.candidate] = trial
+        candidates[trial.candidate] = None
+    tables = []
+    for task, graphs in by_task.items():
+        table = Table(task, ("graph", "eager ms", *candidates))
+        for graph, by_candidate in graphs.items():
+            times_ms = (trial.reference_ms for trial in by_candidate.values())
+            eager_ms = _number(next((time_ms for time_ms in times_ms if time_ms), None))
+            cells = [_cell(by_candidate.get(name)) for name in candidates]
+            table.rows.append((graph.removeprefix(f"{task}-"), eager_ms, *cells))
+        tables.append(table)
+    return tables
+
+
+def _cell(trial: Trial | None) -> str:
+    """Speedup with its interval and the smallest t, or how the trial ended."""
+    if trial is None:
+        return ""
+    if trial.status != "ok" or trial.speedup is None:
+        return trial.status
+    level = "wrong values" if trial.smallest_t is None else f"t={trial.smallest_t}"
+    if _counts_as_near(trial):
+        level += ", near"
+    return f"{trial.speedup:.2f} ({trial.speedup_low:.2f}–{trial.speedup_high:.2f}) {level}"
+
+
+def _counts_as_near(trial: Trial) -> bool:
+    """Whether a trial is not correct at t = -5, but as near to float64 as eager torch."""
+    if trial.smallest_t is None or trial.smallest_t <= CORRECT_AT:
+        return False
+    errors = trial.relative_error, trial.eager_error
+    return None not in errors and errors[0] <= errors[1]  # type: ignore[operator]
+
+
+def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
+    """One line for each kind of failure: how often, and the first in words."""
+    kinds: dict[tuple[str, str, str], list[Trial]] = defaultdict(list)
+    for trial in trials:
+        if trial.status != "ok" or trial.smallest_t is None:
+            kinds[trial.candidate, trial.task, trial.status].append(trial)
+    lines = []
+    for (candidate, task, status), failed in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
+        name = "wrong values" if status == "ok" else status
+        error = plain_text(failed[0].error or "", MAX_TEXT)
+        where = f"{plain_text(candidate, MAX_TEXT)} on {plain_text(task, MAX_TEXT)}"
+        lines.append(f"{where}: {len(failed)} × {name}: {error}")
+    if len(lines) > limit:
+        more = f"… and {len(lines) - limit} more kinds of failure, see trials.jsonl"
+        return [*lines[:limit], more]
+    return lines
+
+
+def phase_table(trials: Iterable[Trial], wall_s: float) -> Table:
+    """Where the judge's time went, each graph counted once; more than `wall_s` where several tasks
+    were worked on at a time, or the run was resumed.
+    """
+    of_graphs: dict[tuple[str, str], float] = {}
+    for trial in trials:
+        for name, seconds in trial.phases_s.items():
+            key = (trial.graph, name)
+            of_graphs[key] = max(of_graphs.get(key, seconds), seconds)
+    phases: dict[str, float] = defaultdict(float)
+    for (_, name), seconds in of_graphs.items():
+        phases[name] += seconds
+    total = max(wall_s, sum(phases.values()))
+    phases["start and rest"] = total - sum(phases.values())
+    return Table(
+        "Where the time went",
+        ("phase", "seconds", "share %"),
+        [
+            (name, f"{seconds:.1f}", f"{100 * seconds / total:.0f}")
+            for name, seconds in sorted(phases.items(), key=lambda phase: -phase[1])
+        ],
+    )
+
+
+def _interval(bounds: Interval) -> str:
+    return f"{bounds.low:.3f} – {bounds.high:.3f}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table to a terminal; the first column to the left, the others to the right."""
+    printed = RichTable(title=_cell_text(table.title), title_justify="left",
+                        caption=_cell_text(table.note) or None, caption_justify="left")  # fmt: skip
+    for index, head in enumerate(map(_cell_text, table.heads)):
+        printed.add_column(head, justify="left" if index == 0 else "right", overflow="fold")
+    for row in table.rows:
+        printed.add_row(*map(_cell_text, row))
+    console.print(printed)
+
+
+def _cell_text(text: str) -> str:
+    """Text as a terminal's table shows it: brackets are no markup, and only line ends steer."""
+    letters = (letter if letter.isprintable() or letter == "\n" else " " for letter in text)
+    return escape("".join(letters))
+
+
+def _cell_markdown(text: str) -> str:
+    """Text as one cell of a table in Markdown, without HTML."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def markdown(tables: Sequence[Table]) -> str:
+    """The tables as Markdown text."""
+    parts = []
+    for table in tables:
+        heads = " | ".join(map(_cell_markdown, table.heads))
+        lines = [f"## {_cell_markdown(table.title)}", "", f"| {heads} |"]
+        lines.append("|" + "---|" * len(table.heads))
+        lines += [f"| {' | '.join(map(_cell_markdown, row))} |" for row in table.rows]
+        if table.note:
+            lines += ["", table.note]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,117 @@
+"""A replacement in a user's own process: what its first call returns is compared with what the
+original ops return, and where it has another form, the original ops stay.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+import torch.fx
+from torch.utils._pytree import tree_map_only
+
+from passnet.passes.apply.rewrite import Site
+from passnet.passes.match.pattern import Pattern, as_module
+
+_log = logging.getLogger("passnet")
+
+_noted: ContextVar[tuple[list[str | None], ...]] = ContextVar("_noted", default=())
+
+
+@contextlib.contextmanager
+def noting_first_calls() -> Iterator[list[str | None]]:
+    """What became of every replacement that is called for the first time inside: None where it is
+    used, and else why the original ops stay.
+    """
+    noted: list[str | None] = []
+    token = _noted.set((*_noted.get(), noted))
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
+
+
+def check_first_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> None:
+    """Let the call at every site be checked when it is made for the first time; the module is
+    recompiled.
+    """
+    for site in sites:
+        source, inputs = site.source, site.pattern_arguments
+        site.node.target = checked_call(source.name, source.pattern, site.node.target)
+        site.node.args = (inputs, site.node.args)
+    if sites:
+        module.graph.lint()
+        module.recompile()
+
+
+def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[..., Any]:
+    """A replacement as a function of the values of its pattern's parameters and of its own
+    arguments, two tuples. Its first call decides whether it is used: then, and else the pattern.
+    """
+    chosen: list[Callable[..., Any]] = []
+
+    def choose(inputs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+        original, result = original_outputs(pattern, inputs), None
+        try:
+            result = replacement(*args)
+            why = difference(outputs_of(result), original)
+        except Exception as cause:  # noqa: BLE001 (boundary: whatever a replacement raises)
+            why = f"{type(cause).__name__}: {cause}"
+        for noted in _noted.get():
+            noted.append(None if why is None else f"{name}: its replacement {why}")
+        if why is None:
+            chosen.append(lambda inputs, args: replacement(*args))
+            return result
+        _log.warning("%s is not applied, the original ops stay: its replacement %s", name, why)
+        chosen.append(lambda inputs, args: _as_returned(pattern, original_outputs(pattern, inputs)))
+        return _as_returned(pattern, original)
+
+    def call(inputs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+        return chosen[0](inputs, args) if chosen else choose(inputs, args)
+
+    call.__name__ = getattr(replacement, "__name__", "replacement")
+    return call
+
+
+def original_outputs(pattern: Pattern, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+    """What the ops of a pattern return, which write into copies if they write."""
+    if any(call.writes for call in pattern.calls.values()):
+        inputs = tree_map_only(torch.Tensor, torch.clone, tuple(inputs))
+    outputs: tuple[torch.Tensor, ...] = as_module(pattern)(*inputs)
+    return outputs
+
+
+def outputs_of(result: Any) -> tuple[Any, ...]:
+    """What a replacement returned, as a tuple."""
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def difference(outputs: Sequence[Any], original: Sequence[torch.Tensor]) -> str | None:
+    """How outputs differ in form from those of the original ops, None where they do not: number,
+    dtype, device, shape, and strides where they matter.
+    """
+    if len(outputs) != len(original):
+        return f"returns {len(outputs)} values, and the original ops {len(original)}"
+    for output, expected in zip(outputs, original, strict=True):
+        if not isinstance(output, torch.Tensor):
+            return f"returns a {type(output).__name__} in the place of a tensor"
+        if _form(output) != _form(expected):
+            return f"returns {_described(output)}, and the original ops {_described(expected)}"
+    return None
+
+
+def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    strides = [stride for size, stride in pairs if size != 1] if tensor.numel() else []
+    return tensor.dtype, tensor.device, tensor.shape, strides
+
+
+def _described(tensor: torch.Tensor) -> str:
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return f"{dtype} {tuple(tensor.shape)} with strides {tensor.stride()} on {tensor.device}"
+
+
+def _as_returned(pattern: Pattern, outputs: tuple[torch.Tensor, ...]) -> Any:
+    return outputs if pattern.returns_tuple else outputs[0]

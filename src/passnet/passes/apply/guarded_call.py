@@ -1,0 +1,104 @@
+"""A rewritten graph behind checks of our own, which cost a fraction of torch.compile's guards."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet.passes.match.graph_index import GraphIndex
+
+_FOR_CHECKS = {
+    "plain": (torch.Tensor, torch.nn.Parameter),  # subclasses may do as they like
+    "strided": torch.strided,
+    "is_grad_enabled": torch.is_grad_enabled,
+    "is_autocast_enabled": torch.is_autocast_enabled,
+}
+"""What checks name."""
+
+
+def guarded_call(
+    original: torch.fx.GraphModule, rewritten: Callable[..., Any], example_inputs: Sequence[Any]
+) -> Callable[..., Any]:
+    """A callable that calls the rewritten graph where its arguments are of the form that this was
+    made for, and else the original one.
+
+    Tensors must have the type, shape, strides, dtype and device of the examples, and hold their
+    values as they are: not sparse, and no lazy conjugation or negation. Other values must equal
+    those of the examples. Where gradients are on, no tensor may need one, since replacements have
+    no derivative. Under autocast the original is called. So it is where the graph writes into an
+    argument and two of them lie in one storage. The checks cost about 0.25 microseconds a tensor,
+    and 0.2 a call.
+
+    Args:
+        original: the graph, not rewritten.
+        rewritten: the same graph, rewritten for the examples; it takes the arguments in order.
+        example_inputs: the arguments that it was rewritten for.
+
+    Examples:
+        >>> net = torch.fx.symbolic_trace(torch.nn.ReLU())
+        >>> call = guarded_call(net, lambda x: "rewritten", [torch.ones(2, 3)])
+        >>> call(torch.zeros(2, 3)), call(-torch.ones(3))
+        ('rewritten', tensor([0., 0., 0.]))
+    """
+    arguments = {f"a{number}": value for number, value in enumerate(example_inputs)}
+    scope: dict[str, Any] = {"original": original.forward, "rewritten": rewritten} | _FOR_CHECKS
+    checks, tensors = [], []
+    for param, value in arguments.items():
+        if isinstance(value, torch.Tensor):
+            tensors.append(param)
+            checks += _tensor_checks(param, value)
+            scope |= {f"shape_{param}": value.shape, f"stride_{param}": value.stride()}
+            scope |= {f"dtype_{param}": value.dtype, f"device_{param}": value.device}
+        else:
+            checks += [f"type({param}) is type_{param}", f"{param} == value_{param}"]
+            scope |= {f"type_{param}": type(value), f"value_{param}": value}
+    for device in sorted({arguments[param].device.type for param in tensors}):
+        if torch.amp.is_autocast_available(device):
+            checks.append(f"not is_autocast_enabled({device!r})")
+    if tensors:
+        needs_grad = " or ".join(f"{param}.requires_grad" for param in tensors)
+        checks.append(f"not (is_grad_enabled() and ({needs_grad}))")
+    if _writes_arguments(original):
+        storages = ", ".join(f"{param}.untyped_storage().data_ptr()" for param in tensors)
+        checks.append(f"len({{{storages}}}) == {len(tensors)}")
+    given = ", ".join(arguments)
+    text = (
+        f"def call({given}):\n"
+        f"    try:\n"
+        f"        fits = {' and '.join(checks) or True}\n"
+        f"    except RuntimeError:\n"  # as some sparse tensors raise, asked for their strides
+        f"        fits = False\n"
+        f"    if fits:\n"
+        f"        return rewritten({given})\n"
+        f"    return original({given})\n"
+    )
+    exec(text, scope)  # noqa: S102 (text of ours alone)
+    call: Callable[..., Any] = scope["call"]
+    return call
+
+
+def _tensor_checks(param: str, value: torch.Tensor) -> list[str]:
+    checks = [
+        f"type({param}) in plain",
+        f"{param}.dtype is dtype_{param}",
+        f"{param}.is_cpu" if value.is_cpu else f"{param}.device == device_{param}",
+        f"{param}.shape == shape_{param}",
+        f"{param}.stride() == stride_{param}",
+    ]
+    if value.dim() < 2 or not all(value.stride()):
+        checks.append(f"{param}.layout is strided")  # others have no strides, or but one above 0
+    if value.is_complex():
+        checks.append(f"not {param}.is_conj()")
+    if value.is_complex() or not any(step % 2 for step in value.stride()):
+        checks.append(f"not {param}.is_neg()")  # among reals only `imag`, of even strides, is
+    return checks
+
+
+def _writes_arguments(module: torch.fx.GraphModule) -> bool:
+    """Whether a graph may write into one of its arguments."""
+    index = GraphIndex(module.graph)
+    written = {index.group(writer) for writer in index.writers}
+    return any(
+        node.op == "placeholder" and index.group(node) in written for node in module.graph.nodes
+    )

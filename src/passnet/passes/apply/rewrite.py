@@ -1,0 +1,260 @@
+"""Apply passes to a graph: put one call to a replacement in the place of every match."""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet.errors import PassError
+from passnet.passes.apply.write_back import write_back
+from passnet.passes.match.example_values import EXAMPLE, note_example_values
+from passnet.passes.match.graph_index import REPLACEMENT, WRITTEN_BACK, GraphIndex
+from passnet.passes.match.match import Miss, each_match
+from passnet.passes.match.matched import Match
+from passnet.passes.match.pattern import Pass, Pattern, SkippedPass
+
+
+@dataclass(frozen=True, slots=True)
+class PassReport:
+    """What one pass did to one graph: how often it matched, or its nearest miss, or why it was
+    skipped.
+    """
+
+    name: str
+    num_matches: int
+    miss: Miss | None = None
+    skipped: str | None = None
+
+    def sentence(self) -> str | None:
+        """Why it did nothing, in one line; None where it did something."""
+        return self.miss.sentence() if self.miss else self.skipped
+
+
+@dataclass(frozen=True)
+class Site:
+    """One replaced match: the new call, the pass, what the pattern's parameters stand for (a value
+    of the graph, a literal, or `UNREAD`), and the calls that `replacement_args` put before it.
+    """
+
+    node: torch.fx.Node
+    source: Pass
+    inputs: tuple[Any, ...]
+    prepared: tuple[torch.fx.Node, ...] = ()
+
+    @property
+    def pattern_arguments(self) -> tuple[Any, ...]:
+        """What the pattern is called with: `inputs`, but None for what it does not read."""
+        return tuple(None if value is UNREAD else value for value in self.inputs)
+
+
+UNREAD = object()
+"""Stands for a parameter that the pattern does not read."""
+
+_LITERALS = (
+    str, int, float, complex, bool, type(None), type(...), torch.dtype, torch.device,
+    torch.memory_format, torch.layout, torch._ops.OpOverload,
+)  # fmt: skip
+"""What FX writes into the code of a graph as what it is; what is made of these may write more."""
+
+
+def apply_passes(
+    module: torch.fx.GraphModule,
+    passes: Sequence[Pass | SkippedPass],
+    example_inputs: Sequence[Any] = (),
+) -> tuple[list[PassReport], list[Site]]:
+    """Rewrite a graph module in place: every pass in order, at all matches, until none is left.
+
+    Guards look at the example inputs; without them, they cover only what Dynamo has noted.
+
+    Returns:
+        A report for each pass, and the matches that were replaced.
+
+    Raises:
+        PassError: a replacement's arguments cannot be made.
+    """
+    guarded = [pass_ for pass_ in passes if isinstance(pass_, Pass) and pass_.guards]
+    if guarded and example_inputs:
+        note_example_values(module, example_inputs)
+    rewriting = _Rewriting(module.graph)
+    reports = [
+        PassReport(pass_.name, 0, skipped=pass_.reason)
+        if isinstance(pass_, SkippedPass)
+        else rewriting.apply(pass_)
+        for pass_ in passes
+    ]
+    if rewriting.sites:
+        module.graph.lint()
+        module.recompile()
+    return reports, [rewriting.current(site) for site in rewriting.sites]
+
+
+def check_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> None:
+    """Make sure that the code of a rewritten graph calls the replacements of all sites.
+
+    Raises:
+        PassError: it calls fewer, so that what it does instead would not be observed.
+    """
+    forward: Any = module.forward
+    called = {id(value) for value in forward.__globals__.values()}
+    missed = [site.source.name for site in sites if id(site.node.target) not in called]
+    if missed:
+        raise PassError(
+            f"the code of the graph calls {len(sites) - len(missed)} of {len(sites)} replacements, "
+            f"and not that of {missed[0]}; replacements must stay as they are while passes apply"
+        )
+
+
+class _Rewriting:
+    """A graph under passes: its index, the sites so far, and what stands for replaced outputs."""
+
+    def __init__(self, graph: torch.fx.Graph) -> None:
+        self.sites: list[Site] = []
+        self._index = GraphIndex(graph)
+        self._renamed: dict[torch.fx.Node, torch.fx.Node] = {}
+
+    def apply(self, pass_: Pass) -> PassReport:
+        """Replace all matches of a pass, until none is left."""
+        first, num_calls = len(self.sites), len(self._index.calls)
+
+        def put(match: Match) -> None:
+            if len(self.sites) - first == num_calls:
+                raise PassError(
+                    f"{pass_.name}: replacement_args makes what the pattern matches, without end"
+                )
+            self._replace(pass_, match)
+
+        num_matches, miss = each_match(pass_.pattern, self._index, put, pass_.guards)
+        num_new = num_matches
+        while num_new:  # with a write replaced, what was not legal may be
+            self._index = GraphIndex(self._index.graph)
+            num_new, _ = each_match(pass_.pattern, self._index, put, pass_.guards)
+            num_matches += num_new
+        return PassReport(pass_.name, num_matches, miss)
+
+    def current(self, site: Site) -> Site:
+        """A site whose inputs are nodes of the graph as it is, where later passes replaced some."""
+
+        def renamed(node: torch.fx.Node) -> torch.fx.Node:
+            while node in self._renamed:
+                node = self._renamed[node]
+            return node
+
+        return replace(site, inputs=torch.fx.map_arg(site.inputs, renamed))
+
+    def _replace(self, pass_: Pass, match: Match) -> None:
+        graph = self._index.graph
+        written = write_back(match, self._index)
+        inputs = tuple(match.nodes.get(param, UNREAD) for param in match.pattern.params)
+        with graph.inserting_before(match.last.next):
+            args, prepared = _arguments(pass_, inputs, graph)
+            call = graph.call_function(_called(pass_.replacement), args)
+            call.meta[REPLACEMENT] = pass_.name
+            outputs = [match.nodes[output] for output in match.pattern.outputs]
+            results = _results(match.pattern, call, graph)
+            previous = results[-1]
+            made = dict(zip(outputs, results, strict=True))
+            for value, output in {
+                value: output for output, value in written.copied.items()
+            }.items():
+                previous = graph.call_method("copy_", (value, made[output]))
+                previous.meta[WRITTEN_BACK] = pass_.name
+                made |= {each: previous for each, into in written.copied.items() if into is value}
+        for node in (*written.kept, *match.dependents):
+            previous.append(node)
+            previous = node
+        for output, result in made.items():
+            if EXAMPLE in output.meta:
+                result.meta[EXAMPLE] = output.meta[EXAMPLE]
+            output.replace_all_uses_with(result)
+            self._renamed[output] = result
+        replaced = [node for node in match.calls if node not in written.kept]
+        replaced += self._index.unused_behind(replaced)
+        for node in sorted(replaced, reverse=True):
+            graph.erase_node(node)
+        self._index.replaced(replaced, made)
+        self.sites.append(Site(call, pass_, inputs, prepared))
+
+
+def _arguments(
+    pass_: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph
+) -> tuple[tuple[Any, ...], tuple[torch.fx.Node, ...]]:
+    """What `replacement_args` returns, and its own calls (if any), copied into the graph."""
+    prepared: list[torch.fx.Node] = []
+    values: dict[torch.fx.Node, Any] = {}
+    remaining = iter(inputs)
+    result: Any = None
+    for node in pass_.args_graph.nodes:
+        if node.op == "placeholder":
+            value = next(remaining)
+            if value is not UNREAD:
+                values[node] = value
+            elif node.users:
+                raise PassError(
+                    f"{pass_.name}: replacement_args uses {node.target}, which the pattern does not"
+                )
+        elif node.op == "output":
+            result = node.args[0]
+        else:
+            _check_literals(pass_, (node.args, node.kwargs))
+            if isinstance(node.target, str) and not node.target.isidentifier():
+                raise PassError(f"{pass_.name}: replacement_args calls {node.target!r}, no method")
+            values[node] = graph.node_copy(node, lambda value: values[value])
+            prepared.append(values[node])
+    args = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    _check_literals(pass_, args)
+    return torch.fx.map_arg(args, lambda value: values[value]), tuple(prepared)
+
+
+def _check_literals(pass_: Pass, value: Any) -> None:
+    """Refuse what would be written into the code of the graph as something else than it is."""
+    match value:
+        case torch.fx.Node():
+            return
+        case dict():
+            parts = [*value, *value.values()]
+        case tuple() | list():
+            parts = [*value]
+        case slice() | range():
+            parts = [value.start, value.stop, value.step]
+        case _:
+            parts = []
+            if type(value) not in _LITERALS:
+                raise PassError(
+                    f"{pass_.name}: replacement_args gives a {type(value).__name__}; give "
+                    "values of the graph, plain numbers, strings, dtypes, devices, and tuples and "
+                    "lists of these"
+                )
+    for part in parts:
+        _check_literals(pass_, part)
+
+
+def _results(pattern: Pattern, call: torch.fx.Node, graph: torch.fx.Graph) -> list[torch.fx.Node]:
+    """The nodes that stand for the pattern's outputs, in order."""
+    num_outputs = len(pattern.outputs)
+    if not pattern.returns_tuple:
+        return [call]
+    if num_outputs == 1:
+        return [graph.call_function(only, (call,))]
+    return [graph.call_function(operator.getitem, (call, index)) for index in range(num_outputs)]
+
+
+def only(result: Any) -> Any:
+    """The result of a replacement whose pattern returns a tuple of one: bare, or in a tuple."""
+    return result[0] if isinstance(result, (tuple, list)) else result
+
+
+def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ours that calls a replacement: FX writes what a graph calls as code, by the
+    name and the module that it says it has, and a replacement may say "torch" and "softmax".
+    """
+
+    def replacement(*args: Any) -> Any:
+        return function(*args)
+
+    name = getattr(function, "__name__", None)
+    if type(name) is str and name.isidentifier():
+        replacement.__name__ = name  # for who reads the code
+    return replacement

@@ -1,0 +1,150 @@
+"""Writes of a match into values from outside it: how they are made once it is replaced.
+
+Where the pattern writes into its parameter just as the graph does, the replacement gets the value
+of before, and leaves it alone. If the pattern returns what was written into, the replacement's
+result is copied there; otherwise the writing calls stay in the graph, after the replacement.
+"""
+
+import operator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch.fx
+
+from passnet.graph.fx.operators import name_set
+from passnet.graph.values.effects import is_random, last_name
+from passnet.passes.match.graph_index import GraphIndex, first_values, touched
+from passnet.passes.match.matched import Match
+
+_RESHAPING = name_set("""
+    transpose t squeeze unsqueeze swapaxes swapdims resize resize_as set as_strided detach rename
+    sparse_resize sparse_resize_and_clear share_memory
+""")
+"""Calls whose in-place form changes what a value is, not only what it holds."""
+
+_ENDS = ("", "_")
+"""Of names of calls that draw random numbers: plain, and in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBack:
+    """How the writes of a match into values from outside are made.
+
+    `copied` maps calls of the match that the pattern returns to the value that they write into and
+    are, in the graph's order. `kept` are the writing calls that stay, in order. `lost` are writes
+    that cannot be made, each with the value that is written into and who would miss it.
+    """
+
+    copied: dict[torch.fx.Node, torch.fx.Node] = field(default_factory=dict)
+    kept: list[torch.fx.Node] = field(default_factory=list)
+    lost: list[tuple[torch.fx.Node, str]] = field(default_factory=list)
+
+
+def write_back(match: Match, index: GraphIndex) -> WriteBack:
+    """How the writes of a match into values from outside can be made after its replacement.
+
+    All writes of M into what may share memory with one value from outside are made together, if M
+    and the pattern both write there, and no call that stays between the first of them and the end
+    of M touches it. Then they are either
+
+    - copied: every write is into the whole of one value, or of what an earlier one returned, and
+      the pattern returns one of them, all of which are that value; or
+    - kept: the pattern returns none of them, none is random, and they depend on nothing else that
+      M makes or writes into, so that once more they write the same.
+    """
+    writers = sorted(writer for writer in index.writers if writer in match.calls)
+    seen = {writer: text for writer in writers for text in _seen_outside(writer, match, index)}
+    made = WriteBack()
+    by_group: dict[Any, list[torch.fx.Node]] = defaultdict(list)
+    for writer in writers:
+        by_group[index.group(writer)].append(writer)
+    for group, together in by_group.items():
+        missed = [(writer, seen[writer]) for writer in together if writer in seen]
+        if not missed:
+            continue
+        returned = [node for node in together if match.calls[node] in match.pattern.outputs]
+        if not _is_written_by_both(together, group, match, index):
+            made.lost.extend(missed)
+        elif returned and (value := _value_of_results(together, returned, match, index)):
+            made.copied.update(dict.fromkeys(returned, value))
+        elif not returned and _write_the_same_again(
+            together, by_group.keys() - {group}, match, index
+        ):
+            made.kept.extend(together)
+        else:
+            made.lost.extend(missed)
+    made.kept.sort()
+    return made
+
+
+def _seen_outside(writer: torch.fx.Node, match: Match, index: GraphIndex) -> Iterator[str]:
+    """The values from outside through which a write is seen, in words."""
+    members = index.members(index.group(writer))
+    views = _views_of_results(writer, members, match)
+    for value in members:
+        if value not in match.calls and value not in views:
+            readers = [user for user in value.users if user not in match.calls and writer < user]
+            if value.op in ("placeholder", "get_attr") or readers:
+                use = f"read by {readers[0].name}" if readers else "an argument of the graph"
+                yield f"{value.name}, {use}"
+
+
+def _views_of_results(
+    writer: torch.fx.Node, members: Iterable[torch.fx.Node], match: Match
+) -> set[torch.fx.Node]:
+    """The values made after a write of views of nothing but what the match returns: they will be
+    views of what takes its place.
+    """
+    sharing = set(members)
+    views: set[torch.fx.Node] = set()
+    for value in sorted(sharing):
+        if value not in match.calls and writer <= value:
+            sources = [source for source in value.all_input_nodes if source in sharing]
+            if sources and all(source in match.calls or source in views for source in sources):
+                views.add(value)
+    return views
+
+
+def _is_written_by_both(
+    writers: list[torch.fx.Node], group: Any, match: Match, index: GraphIndex
+) -> bool:
+    """Whether the pattern writes as the graph does, and nobody in between would see it late."""
+    node = writers[0]
+    while node is not match.last:
+        node = node.next
+        stays = node not in match.calls and node not in match.dependents
+        if stays and group in touched([node], index):
+            return False
+    calls = match.pattern.calls
+    return all(index.calls[each].writes and calls[match.calls[each]].writes for each in writers)
+
+
+def _value_of_results(
+    writers: list[torch.fx.Node], returned: list[torch.fx.Node], match: Match, index: GraphIndex
+) -> torch.fx.Node | None:
+    """The value from outside that all writes are into and that the returned calls give back."""
+    bases = [value for writer in writers for value in first_values(writer)]
+    value = bases[0]
+    is_one = value not in match.calls and all(base is value or base in writers for base in bases)
+    keeps_form = all(_name(writer, index) not in _RESHAPING for writer in writers)
+    gives_back = all(index.calls[node].key is not operator.setitem for node in returned)
+    return value if is_one and keeps_form and gives_back else None
+
+
+def _write_the_same_again(
+    writers: list[torch.fx.Node], other_groups: Collection[Any], match: Match, index: GraphIndex
+) -> bool:
+    """Whether calls write the same after all else of the match as where they stand."""
+    sources = [source for writer in writers for source in writer.all_input_nodes]
+    is_known = all(source not in match.calls or source in writers for source in sources)
+    is_steady = all(index.group(source) not in other_groups for source in sources)
+    names = [_name(writer, index) for writer in writers]
+    return (
+        is_known and is_steady and not any(is_random(name + end) for name in names for end in _ENDS)
+    )
+
+
+def _name(node: torch.fx.Node, index: GraphIndex) -> str:
+    return last_name(index.calls[node].label).rstrip("_")

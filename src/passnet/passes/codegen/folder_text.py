@@ -1,0 +1,247 @@
+"""The pass folder of some lowered ranges: a pass for each pattern, a kernel for each form of it.
+
+Graphs of a task differ in shapes and dtypes, and patterns do not see these. So ranges of the same
+ops share a pass, whose replacement looks up the kernel by the shapes and dtypes of its arguments,
+and raises for those that none was made for. A kernel is compiled when it is called for the first
+time.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from passnet.errors import AuthorError
+from passnet.graph.spec import Graph, refs
+from passnet.graph.text.render import render_statement
+from passnet.graph.values.effects import may_alias
+from passnet.inductor.generated_code import TensorLayout, contiguous
+from passnet.passes.codegen import triton_source
+from passnet.passes.codegen.language import LANGUAGES, Language
+from passnet.passes.codegen.lowered_ranges import LoweredRange
+from passnet.passes.codegen.parameter_order import ParameterOrder
+from passnet.passes.files import MAX_FILE_CHARACTERS, Files
+from passnet.passes.folder import LIST_FILE
+
+PASS = '''\
+"""{num_ops} ops in kernels that Inductor generated, for {num_forms} forms of their arguments."""
+
+{imports}
+
+
+{prelude}def pattern({params}):
+{pattern}
+
+
+def replacement_args({params}):
+    return {params},
+
+
+{forms}FORMS = {{
+{table}
+}}
+
+
+{guard}
+
+def replacement({params}):
+    return FORMS[({key})]({params})
+
+
+def replacement_func():
+    return replacement
+'''
+
+GUARD = """\
+def guard({params}):  # for other arguments no kernel was generated
+    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
+    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors]
+    return tuple(part for form in given for part in form) in FORMS
+"""
+
+STRIDED_GUARD = """\
+STRIDES = {{
+{strides}
+}}
+
+
+def guard({params}):  # for other arguments no kernel was generated, or they would be copied
+    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
+    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors]
+    key = tuple(part for form in given for part in form)
+    return key in FORMS and all(
+        size == 1 or stride == expected
+        for tensor, strides in zip(({params},), STRIDES[key])
+        for size, stride, expected in zip(tensor.shape, tensor.stride(), strides)
+    )
+"""
+
+PATTERN_IMPORTS = {
+    "import operator": "operator.",
+    "from torch import device": "device(",
+    "from torch import inf": "inf",
+}
+"""What a pattern imports, and the text in it that shows the need."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSource:
+    """A lowered range, the source that computes it, and which functions of ours that uses."""
+
+    lowered: LoweredRange
+    text: str
+    functions: frozenset[str] = frozenset()
+
+    @property
+    def num_ops(self) -> int:
+        """How many ops are replaced."""
+        return len(self.lowered.cut.program.ops)
+
+
+def pattern_text(cut: Graph) -> str:
+    """The body of the pattern that matches a range: its ops, and what it returns."""
+    lines = [render_statement(statement) for statement in cut.program.body]
+    returned = ", ".join(name for arg in cut.program.outputs for name in refs(arg))
+    text = "\n".join([*lines, f"return {returned}"])
+    return "\n".join([*pattern_imports(text), text])
+
+
+def pattern_imports(text: str) -> list[str]:
+    """The lines that import what statements use besides torch."""
+    return [line for line, use in PATTERN_IMPORTS.items() if use in text]
+
+
+def pass_folder(sources: Sequence[RangeSource], is_strided: bool = False) -> Files:
+    """The pass folder that replaces some ranges, larger ones first.
+
+    With `is_strided` a pass is only for arguments with the strides that its kernels were made for;
+    without, others are copied. A pass of nothing but reshaping and the like is for these strides
+    alone in any case: at others eager torch may return a view of the argument.
+
+    Raises:
+        AuthorError: a source is too long for a file.
+    """
+    by_pattern: dict[str, list[RangeSource]] = {}
+    for source in sources:
+        by_pattern.setdefault(pattern_text(source.lowered.cut), []).append(source)
+    groups = sorted(by_pattern.items(), key=lambda group: -group[1][0].num_ops)
+    language = LANGUAGES[sources[0].lowered.code.device]
+    functions = frozenset(name for source in sources for name in source.functions)
+    imported = f"from pass_dir import {triton_source.FUNCTIONS}\n" if functions else ""
+    head = language.head.format(functions=imported)
+    modules, names = _source_modules([source.text for source in sources], language, head)
+    if functions:
+        modules[f"{triton_source.FUNCTIONS}.py"] = triton_source.functions_text(functions)
+    files: Files = {LIST_FILE: json.dumps([f"Fused{number}" for number in range(len(groups))])}
+    for number, (pattern, group) in enumerate(groups):
+        files[f"Fused{number}.py"] = _pass_text(pattern, group, language, names, is_strided)
+    return files | modules
+
+
+def _source_modules(
+    sources: Sequence[str], language: Language, head: str
+) -> tuple[Files, dict[str, str]]:
+    """Modules that hold sources, each below a head, and the dotted name of each source."""
+    files: Files = {}
+    names: dict[str, str] = {}
+    module, room = "", 0
+    for number, source in enumerate(dict.fromkeys(sources)):
+        numbered = source.replace(triton_source.NUMBER, f"_{number}")
+        text = language.source.format(number=number, text=numbered)
+        if '"""' in source or len(text) > MAX_FILE_CHARACTERS // 2:
+            raise AuthorError(f"a generated source of {len(source)} characters fits no file")
+        if len(text) > room:
+            module, room = f"{language.modules}_{len(files)}", MAX_FILE_CHARACTERS // 2
+            files[f"{module}.py"] = head
+        files[f"{module}.py"] += f"\n{text}"
+        room -= len(text)
+        names[source] = f"{module}.{language.source_name.format(number=number)}"
+    return files, names
+
+
+def _pass_text(
+    pattern: str,
+    sources: Sequence[RangeSource],
+    language: Language,
+    names: dict[str, str],
+    is_strided: bool,
+) -> str:
+    """The text of the pass for a pattern; `names` are those of the texts of its sources."""
+    by_key: dict[str, tuple[RangeSource, ParameterOrder]] = {}
+    for source in sources:
+        for order in source.lowered.orders:
+            by_key.setdefault(_form_key(source.lowered, order), (source, order))
+    params = [param.name for param in sources[0].lowered.cut.program.params]
+    modules = sorted({names[source.text].split(".")[0] for source in sources})
+    imports = "\n".join(f"from pass_dir import {name}" for name in modules)
+    forms = [
+        _form_text(number, source.lowered, order, names[source.text])
+        for number, (source, order) in enumerate(by_key.values())
+    ]
+    strides = [
+        f"    ({key}): {_strides(source.lowered, order)},"
+        for key, (source, order) in by_key.items()
+    ]
+    ops = sources[0].lowered.cut.program.ops
+    guard = STRIDED_GUARD if is_strided or all(may_alias(op.target) for op in ops) else GUARD
+    return PASS.format(
+        guard=guard.format(params=", ".join(params), strides="\n".join(strides)),
+        num_ops=sources[0].num_ops,
+        num_forms=len(by_key),
+        imports=language.imports.format(modules=imports),
+        prelude=language.prelude,
+        params=", ".join(params),
+        pattern="\n".join(f"    {line}" for line in pattern.splitlines()),
+        forms="".join(forms),
+        table="\n".join(f"    ({key}): form_{number}," for number, key in enumerate(by_key)),
+        key=", ".join(f"{name}.shape, {name}.dtype" for name in params),
+    )
+
+
+def _form_key(lowered: LoweredRange, order: ParameterOrder) -> str:
+    """The shapes and dtypes of the arguments in some order, as the table of a pass has them."""
+    layouts = list(lowered.code.inputs.values())
+    arguments = [layouts[number] for number in order.arguments]
+    return ", ".join(f"{layout.shape}, torch.{layout.dtype}" for layout in arguments)
+
+
+def _strides(lowered: LoweredRange, order: ParameterOrder) -> tuple[tuple[int, ...], ...]:
+    """The strides of the arguments in some order, as their kernel reads them."""
+    layouts = list(lowered.code.inputs.values())
+    return tuple(layouts[number].stride for number in order.arguments)
+
+
+def _form_text(number: int, lowered: LoweredRange, order: ParameterOrder, source: str) -> str:
+    """The function that calls the kernel for one form of the arguments, given in some order."""
+    code = lowered.code
+    language = LANGUAGES[code.device]
+    names = list(code.inputs)
+    params = [names[argument] for argument in order.arguments]
+    lines = [f"def form_{number}({', '.join(params)}):"]
+    for name, layout in code.inputs.items():
+        lines += _relayout_lines(name, layout, language)
+    outputs = [f"out_{result}" for result in range(len(code.outputs))]
+    for name, (_, layout) in zip(outputs, code.outputs, strict=True):
+        lines.append(f"    {name} = {_allocation(layout, names[0], language)}")
+    memory = [language.memory.format(name=name) for name in (*names, *outputs)]
+    call = language.call.format(source=source, memory=", ".join(memory))
+    lines.append(f"    {call}")
+    lines.append(f"    return {', '.join(outputs[result] for result in order.results)}")
+    return "\n".join(lines) + "\n\n\n"
+
+
+def _relayout_lines(name: str, layout: TensorLayout, language: Language) -> list[str]:
+    """Lines that give an argument the strides that its kernel reads."""
+    if layout.stride == contiguous(layout.shape):
+        return [f"    {name} = {name}.contiguous()"]
+    return [
+        f"    if {name}.stride() != {layout.stride}:",
+        f"        laid_out = {_allocation(layout, name, language)}",
+        f"        {name} = laid_out.copy_({name})",
+    ]
+
+
+def _allocation(layout: TensorLayout, beside: str, language: Language) -> str:
+    """The text that makes a tensor of a layout on the device of another."""
+    return language.allocation.format(
+        shape=layout.shape, stride=layout.stride, dtype=layout.dtype, device=beside
+    )

@@ -1,0 +1,223 @@
+"""Graphs of nothing but calls of libraries and views, as a pass that makes these calls at once.
+
+Inductor has no kernel of its own for such a graph: its program is the calls, and views of what they
+give. So is this pass. What torch does in Python around them (attention of several heads takes
+dozens of steps), and ops that return their argument as it is, are left out.
+"""
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.fx
+from torch import Tensor
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from passnet.errors import AuthorError, boundary
+from passnet.graph.fx.build import build
+from passnet.graph.spec import Graph
+from passnet.graph.values.fake import fake_input, restored_state
+from passnet.passes.codegen.folder_text import STRIDED_GUARD, pattern_text
+from passnet.passes.files import Files
+
+PASS = '''\
+"""Calls of libraries without what is around them, for {num_forms} forms of their arguments."""
+
+import torch
+
+
+def pattern({params}):
+{pattern}
+
+
+def replacement_args({params}):
+    return {params},
+
+
+{forms}FORMS = {{
+{table}
+}}
+{told_apart}
+
+{guard}
+
+def replacement({params}):
+    return {call}({params})
+
+
+def replacement_func():
+    return replacement
+'''
+
+
+VIEWS = ("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "chunk", "split", "t")
+VIEWS += ("expand", "contiguous", "unflatten", "flatten", "select", "to")
+"""Ops whose methods take the arguments of ATen's op in their order. Of these a result with the
+dtype, shape and strides of the argument is the argument."""
+
+FUNCTIONS = {name: f"torch.{name}" for name in ("matmul", "mm", "bmm", "addmm", "baddbmm")}
+FUNCTIONS |= {name: f"torch.{name}" for name in ("mul", "add", "conv1d", "conv2d", "conv3d")}
+FUNCTIONS |= {"linear": "torch._C._nn.linear", "softmax": "torch.softmax"}
+FUNCTIONS["scaled_dot_product_attention"] = "torch._C._nn.scaled_dot_product_attention"
+"""Functions that do so."""
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryForm:
+    """The calls of one graph: the graph, the lines that make them, and what they return."""
+
+    graph: Graph
+    lines: tuple[str, ...]
+    returned: tuple[str, ...]
+
+
+def library_form(graph: Graph, where: str) -> LibraryForm:
+    """The ATen ops that a graph comes to, as lines of Python.
+
+    Raises:
+        AuthorError: it cannot be traced, or has a value that no line can name.
+    """
+    annotations = {param.name: param.annotation for param in graph.program.params}
+    names = [param.name for param in graph.program.params]
+    with boundary(AuthorError, f"{where}: cannot be traced"), restored_state(), torch.no_grad():
+        with FakeTensorMode():
+            inputs = [fake_input(spec, annotations[spec.name]) for spec in graph.tensors]
+        traced = make_fx(build(graph.program), tracing_mode="fake", pre_dispatch=True)(*inputs)
+    traced.graph.eliminate_dead_code()
+    given = traced.graph.find_nodes(op="placeholder")
+    values: dict[torch.fx.Node, str] = dict(zip(given, names, strict=True))
+    lines: list[str] = []
+    for node in traced.graph.nodes:
+        if node.op == "get_attr":
+            raise AuthorError(f"{where}: it holds a value of its own, {node.target}")
+        if node.op == "call_function":
+            same = _argument_it_is(node)
+            if same is not None:
+                values[node] = values[same]
+                continue
+            values[node] = f"out_{len(lines)}"
+            lines.append(f"{values[node]} = {_call(node, values, where)}")
+    returned = torch.utils._pytree.tree_leaves(traced.graph.output_node().args)
+    return LibraryForm(graph, tuple(lines), tuple(_text(each, values, where) for each in returned))
+
+
+def library_passes(forms: Sequence[LibraryForm]) -> Files:
+    """The files of the passes for some graphs, one for all that have the same ops."""
+    by_pattern: dict[str, list[LibraryForm]] = {}
+    for form in forms:
+        by_pattern.setdefault(pattern_text(form.graph), []).append(form)
+    return {
+        f"Library{number}.py": _pass_text(pattern, group)
+        for number, (pattern, group) in enumerate(by_pattern.items())
+    }
+
+
+def _pass_text(pattern: str, forms: Sequence[LibraryForm]) -> str:
+    by_key = {
+        tuple(f"{spec.shape}, torch.{spec.dtype}" for spec in form.graph.tensors): form
+        for form in forms
+    }
+    names = [param.name for param in forms[0].graph.program.params]
+    params = ", ".join(names)
+    table = [f"    ({', '.join(key)}): form_{number}," for number, key in enumerate(by_key)]
+    call, told_apart = "form_0", ""
+    if len(by_key) > 1:
+        read = _telling(list(by_key))
+        given = ", ".join(f"{names[place]}.shape, {names[place]}.dtype" for place in read)
+        call = f"BY_FORM[({given})]"
+        lines = [
+            f"    ({', '.join(key[place] for place in read)}): form_{number},"
+            for number, key in enumerate(by_key)
+        ]
+        told_apart = "\n".join(
+            ["BY_FORM = {  # of the arguments that tell them apart", *lines, "}\n"]
+        )
+    strides = [
+        f"    ({', '.join(key)}): {tuple(_contiguous(spec.shape) for spec in form.graph.tensors)},"
+        for key, form in by_key.items()
+    ]
+    return PASS.format(
+        num_forms=len(by_key),
+        params=params,
+        pattern="\n".join(f"    {line}" for line in pattern.splitlines()),
+        forms="".join(
+            "\n".join([f"def form_{number}({params}):", *(f"    {line}" for line in form.lines)])
+            + f"\n    return {', '.join(form.returned)}\n\n\n"
+            for number, form in enumerate(by_key.values())
+        ),
+        table="\n".join(table),
+        told_apart=told_apart,
+        guard=STRIDED_GUARD.format(params=params, strides="\n".join(strides)),
+        call=call,
+    )
+
+
+def _telling(keys: Sequence[tuple[str, ...]]) -> list[int]:
+    """Which arguments tell forms apart: one where one does, else all."""
+    for place in range(len(keys[0])):
+        if len({key[place] for key in keys}) == len(keys):
+            return [place]
+    return list(range(len(keys[0])))
+
+
+def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+    return torch.empty(tuple(shape), device="meta").stride()
+
+
+def _argument_it_is(node: torch.fx.Node) -> torch.fx.Node | None:
+    """The argument that an op returns as it is; None where it makes something."""
+    name, given = _name(node), node.args[0] if node.args else None
+    if not isinstance(given, torch.fx.Node):
+        return None
+    if name == "dropout":
+        return None if node.args[2] else given
+    made, before = node.meta.get("val"), given.meta.get("val")
+    if name not in VIEWS or not (isinstance(made, Tensor) and isinstance(before, Tensor)):
+        return None
+    forms = [(value.dtype, value.shape, value.stride()) for value in (made, before)]
+    return given if forms[0] == forms[1] else None
+
+
+def _name(node: torch.fx.Node) -> str:
+    """The name of an op of ATen; "" of anything else."""
+    target = node.target
+    if not isinstance(target, OpOverload) or target.namespace != "aten":
+        return ""
+    return str(target.overloadpacket).removeprefix("aten.")
+
+
+def _call(node: torch.fx.Node, values: Mapping[torch.fx.Node, str], where: str) -> str:
+    """The text of one op: a method of its tensor or a function of torch, which are called faster
+    than ATen's ops by name, where it is known to take the arguments as they are.
+    """
+    args = [_text(arg, values, where) for arg in node.args]
+    kwargs = [f"{name}={_text(value, values, where)}" for name, value in node.kwargs.items()]
+    if node.target is operator.getitem:
+        return f"{args[0]}[{args[1]}]"
+    name = _name(node)
+    if not name:
+        raise AuthorError(f"{where}: {node.target} is no op of ATen")
+    if name in VIEWS:
+        return f"{args[0]}.{name}({', '.join([*args[1:], *kwargs])})"
+    overload = f"torch.ops.{node.target}"
+    return f"{FUNCTIONS.get(name, overload)}({', '.join([*args, *kwargs])})"
+
+
+def _text(value: Any, values: Mapping[torch.fx.Node, str], where: str) -> str:
+    """A value of the traced graph as text."""
+    if isinstance(value, torch.fx.Node):
+        return values[value]
+    if isinstance(value, (list, tuple)):
+        items = [_text(item, values, where) for item in value]
+        return f"({', '.join(items)}{',' * (len(items) == 1)})"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return repr(value)
+    if isinstance(value, torch.device):
+        return f'torch.device("{value}")'
+    if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+        return str(value)
+    raise AuthorError(f"{where}: {value!r} has no text")

@@ -1,0 +1,142 @@
+"""The pass folder of an attempt, held as text: it can hold nothing else, and no path leaves it."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from passnet.core.records.serialise import make_folder, replace_file
+from passnet.errors import ActionError
+from passnet.passes.folder import LIST_FILE
+
+Files: TypeAlias = dict[str, str]
+"""The text of every file by its name."""
+
+MAX_FILES = 64
+MAX_FILE_CHARACTERS = 128 * 1024
+MAX_FOLDER_CHARACTERS = 512 * 1024
+MAX_SHOWN_CHARACTERS = 24_000
+"""The most text of a file that one view shows."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\.(py|json|h|hpp|cpp|cu|cuh|txt|md)")
+
+
+def check_name(name: str) -> None:
+    """See that a name is one that a file of a pass folder may have.
+
+    Raises:
+        ActionError: it is not.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise ActionError(
+            f"{name[:100]!r} is no file name of the pass folder: give a plain name such as "
+            f"FuseNorm.py or {LIST_FILE}, without a folder before it"
+        )
+
+
+def view(files: Mapping[str, str], name: str = "", first: int = 1, last: int | None = None) -> str:
+    """Lines `first` to `last` of a file with their numbers, or without a name the list of files.
+
+    Lines count from 1; without `last` they are shown to the end.
+
+    Raises:
+        ActionError: no such file or lines.
+    """
+    if not name:
+        if not files:
+            return f"The pass folder is empty. Create {LIST_FILE} and a file a pass."
+        return "\n".join(
+            f"{file}: {len(text.splitlines())} lines, {len(text)} characters"
+            for file, text in sorted(files.items())
+        )
+    return lines_of(name, _text(files, name), first, last)
+
+
+def lines_of(name: str, text: str, first: int, last: int | None) -> str:
+    """Lines `first` to `last` of a text with their numbers, cut to `MAX_SHOWN_CHARACTERS`.
+
+    Raises:
+        ActionError: it has no such lines.
+    """
+    lines = text.splitlines()
+    stop = len(lines) if last is None else min(last, len(lines))
+    if first < 1 or (first > stop and lines):
+        raise ActionError(f"{name} has {len(lines)} lines; there are no lines {first} to {last}")
+    shown = "\n".join(f"{number:5}  {lines[number - 1]}" for number in range(first, stop + 1))
+    if len(shown) > MAX_SHOWN_CHARACTERS:
+        shown = shown[:MAX_SHOWN_CHARACTERS] + "\n… cut here; view fewer lines at a time"
+    return shown
+
+
+def created(files: Mapping[str, str], name: str, text: str) -> Files:
+    """The folder with a file made, or made anew.
+
+    Raises:
+        ActionError: the name is no name of a file in it, or it would grow too large.
+    """
+    check_name(name)
+    folder = {**files, name: text}
+    if len(text) > MAX_FILE_CHARACTERS:
+        raise ActionError(
+            f"{name}: {len(text)} characters are more than the {MAX_FILE_CHARACTERS} of a file"
+        )
+    if len(folder) > MAX_FILES or sum(map(len, folder.values())) > MAX_FOLDER_CHARACTERS:
+        raise ActionError(
+            f"{name}: the folder may hold {MAX_FILES} files and {MAX_FOLDER_CHARACTERS} "
+            "characters; delete what is not needed"
+        )
+    return folder
+
+
+def replaced(files: Mapping[str, str], name: str, old: str, new: str) -> Files:
+    """The folder with a piece of a file's text exchanged.
+
+    Raises:
+        ActionError: no such file, or it does not hold `old` exactly once.
+    """
+    text = _text(files, name)
+    count = text.count(old) if old else 0
+    if count != 1:
+        reason = "is empty" if not old else f"is in it {count} times"
+        raise ActionError(
+            f"{name}: the text to replace {reason}; give text that is there just once"
+        )
+    return created(files, name, text.replace(old, new))
+
+
+def deleted(files: Mapping[str, str], name: str) -> Files:
+    """The folder without a file.
+
+    Raises:
+        ActionError: no such file.
+    """
+    _text(files, name)
+    return {file: text for file, text in files.items() if file != name}
+
+
+def _text(files: Mapping[str, str], name: str) -> str:
+    check_name(name)
+    if name not in files:
+        raise ActionError(f"there is no {name}; the folder holds {', '.join(sorted(files)) or '–'}")
+    return files[name]
+
+
+def write_files(files: Mapping[str, str], folder: Path) -> None:
+    """Write a pass folder out.
+
+    Raises:
+        ActionError: a name is none of a file in it.
+    """
+    make_folder(folder)
+    for name, text in files.items():
+        check_name(name)
+        replace_file(folder / name, text.encode(errors="surrogatepass"))
+
+
+def read_files(folder: Path) -> Files:
+    """The files of a pass folder whose names it may have; others are left out."""
+    return {
+        path.name: path.read_text(encoding="utf-8")
+        for path in sorted(folder.iterdir())
+        if path.is_file() and _NAME.fullmatch(path.name)
+    }

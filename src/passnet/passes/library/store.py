@@ -1,0 +1,316 @@
+"""The library of judged passes as it is written: entries added, merged, exported and removed.
+
+How it lies on disk, and how it is read, is in `passnet.passes.library.entries`. An entry is written to a
+folder of its own and renamed, so that writers side by side lose nothing, nor does one that is
+killed. The index is made anew after each change.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from passnet.version import __version__
+from passnet.passes.files import Files, read_files, write_files
+from passnet.judge.desk.settings import RunSettings
+from passnet.errors import InputError, naming, os_error_sentence
+from passnet.graph.canonical import canonical_lines, fingerprints, op_sequence
+from passnet.graph.text.files import graph_from_row
+from passnet.graph.text.render import render_program
+from passnet.graph.spec import Graph
+from passnet.judge.trial import Trial
+from passnet.passes.folder import hash_folders
+from passnet.core.hardware import Hardware
+from passnet.passes.library.entries import (
+    ENTRIES,
+    INDEX,
+    INDEX_FILE,
+    PASS_FOLDER,
+    RECORD_FILE,
+    SETTINGS_FILE,
+    TRIAL_FILE,
+    EntryStatus,
+    PassEntry,
+    all_entries,
+    entry_folder,
+    latest,
+    sealed,
+    winning,
+)
+from passnet.core.records.serialise import SCHEMA_VERSION, encode, make_folder, write_json
+from passnet.judge.score.tolerance import CORRECT_AT
+
+_PARTIAL = ".partial-"
+_STALE_S = 3600.0
+"""Age from which what a killed writer left is removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeKey:
+    """What a pass is looked up by: a range as a graph, of which the first `num_layouts` ops lay out
+    arguments, and its fingerprint.
+    """
+
+    fingerprint: str
+    graph: Graph
+    num_layouts: int = 0
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """What it calls, in order."""
+        return op_sequence(self.graph.program)[self.num_layouts :]
+
+
+def range_key(graph: Graph, num_layouts: int = 0) -> RangeKey:
+    """The key of a range: equal for equal ops, data flow, literals, and dtypes and shapes of its
+    arguments.
+
+    Raises:
+        InputError: an argument has no shape and dtype.
+    """
+    full = fingerprints(graph).full
+    if full is None:
+        raise InputError("the arguments of a range have no shapes and dtypes")
+    return RangeKey(full, graph, num_layouts)
+
+
+def argument_forms(graph: Graph) -> tuple[str, ...]:
+    """Dtype and shape of each argument that is read, in the order in which they are first read."""
+    specs = {spec.name: spec for spec in graph.tensors}
+    return tuple(
+        f"{specs[name].dtype}{list(specs[name].shape)}"
+        for name in canonical_lines(graph.program)[2]
+    )
+
+
+def entry_range(entry: PassEntry) -> RangeKey:
+    """The range of an entry.
+
+    Raises:
+        InputError: its program cannot be read.
+    """
+    graph = graph_from_row(entry.program, entry.tensors, f"entry {entry.digest[:12]}")
+    return RangeKey(entry.range, graph, entry.num_layouts)
+
+
+def trial_status(trial: Trial) -> EntryStatus | None:
+    """What a trial says of a pass; None where the machine was too busy to tell."""
+    if trial.status == "unstable":
+        return None
+    if trial.status != "ok":
+        return "failed"
+    if trial.smallest_t is None or trial.smallest_t > CORRECT_AT:
+        return "wrong"
+    return "wins" if trial.speedup_low is not None and trial.speedup_low > 1 else "slower"
+
+
+@dataclass(frozen=True, slots=True)
+class PassLibrary:
+    """The library in a folder, which need not be there before the first pass is added."""
+
+    folder: Path
+
+    def entries(self) -> list[PassEntry]:
+        """Of each pass on each machine the entry that counts, in the order of their names.
+
+        Raises:
+            InputError: a record is damaged.
+        """
+        return latest(all_entries(self.folder)) if (self.folder / ENTRIES).is_dir() else []
+
+    def find(self, key: RangeKey, hardware: Hardware) -> PassEntry | None:
+        """The best pass for a range on some hardware, judged here; None where none wins."""
+        equal = [entry for entry in self.entries() if entry.range == key.fingerprint]
+        return next(iter(winning(equal, hardware)), None)
+
+    def files(self, entry: PassEntry) -> Files:
+        """The pass folder of an entry.
+
+        Raises:
+            InputError: it is not what was judged.
+        """
+        return read_files(entry_folder(self.folder, entry))
+
+    def add(
+        self,
+        key: RangeKey,
+        author: str,
+        hardware: Hardware,
+        files: Mapping[str, str],
+        trial: Trial | None,
+        error: str | None = None,
+        settings: RunSettings | None = None,
+    ) -> PassEntry:
+        """Keep what was judged, by which settings, and return its entry; without files, that the
+        author wrote none.
+
+        Raises:
+            InputError: the trial says nothing, as the machine was too busy; or it cannot be
+                written.
+        """
+        status = trial_status(trial) if trial is not None and files else "nothing"
+        if status is None:
+            raise InputError("a trial of a machine that was too busy is no record of a pass")
+        measured = trial or Trial("", "", "", "ok")
+        entry = PassEntry(
+            SCHEMA_VERSION,
+            digest="",
+            range=key.fingerprint,
+            program=render_program(key.graph.program),
+            tensors=encode(key.graph.tensors).decode(),
+            ops=key.ops,
+            forms=argument_forms(key.graph),
+            num_layouts=key.num_layouts,
+            hardware=hardware,
+            author=author,
+            code_hash="",
+            origin="here",
+            judged=datetime.now(UTC).isoformat(),
+            passnet=__version__,
+            status=status,
+            error=error or measured.error,
+            speedup=measured.speedup,
+            speedup_low=measured.speedup_low,
+            speedup_high=measured.speedup_high,
+            reference_ms=measured.reference_ms,
+            candidate_ms=measured.candidate_ms,
+        )
+        added = self._put(entry, files, trial, settings)
+        self._write_index()
+        return added
+
+    def merge(self, other: Path) -> int:
+        """Take over the passes of another library that are not here yet; how many there were.
+
+        They count as judged elsewhere: none is used before it is judged here.
+
+        Raises:
+            InputError: there is no library, or one of its pass folders is not what was judged.
+        """
+        known = {entry.digest for entry in self._all()}
+        num_new = 0
+        for entry in latest(all_entries(other)):
+            foreign = sealed(replace(entry, origin="elsewhere"))
+            if entry.code_hash and not known & {entry.digest, foreign.digest}:
+                self._put(foreign, PassLibrary(other).files(entry), None)
+                num_new += 1
+        if num_new:
+            self._write_index()
+        return num_new
+
+    def export(self, out: Path, entries: Sequence[PassEntry]) -> None:
+        """Write some entries, as they are, to a new library.
+
+        Raises:
+            InputError: there is something at `out`, or it cannot be written.
+        """
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise InputError(f"{out}: is there already; choose another --out, or remove it")
+        copy = PassLibrary(out)
+        for entry in entries:
+            copy._copy(self.folder / ENTRIES / entry.digest)
+        copy._write_index()
+
+    def remove(self, entries: Iterable[PassEntry]) -> None:
+        """Remove some entries with all earlier ones of the same passes on the same machines."""
+        passes = {entry.pass_key for entry in entries}
+        for entry in self._all():
+            if entry.pass_key in passes:
+                self._drop(entry)
+        self._write_index()
+
+    def drop_earlier(self) -> None:
+        """Remove the entries that no longer count, as their passes were judged again."""
+        entries = self._all()
+        kept = {entry.digest for entry in latest(entries)}
+        for entry in entries:
+            if entry.digest not in kept:
+                self._drop(entry)
+        self._write_index()
+
+    def _all(self) -> list[PassEntry]:
+        return all_entries(self.folder) if (self.folder / ENTRIES).is_dir() else []
+
+    def _put(
+        self,
+        entry: PassEntry,
+        files: Mapping[str, str],
+        trial: Trial | None,
+        settings: RunSettings | None = None,
+    ) -> PassEntry:
+        """Write an entry, with the hash of its files and its digest."""
+        partial = self._partial()
+        try:
+            with naming(self.folder):
+                if files:
+                    write_files(files, partial / PASS_FOLDER)
+                    entry = replace(entry, code_hash=hash_folders([partial / PASS_FOLDER]))
+                if trial is not None:
+                    write_json(partial / TRIAL_FILE, trial)
+                if trial is not None and settings is not None:
+                    write_json(partial / SETTINGS_FILE, settings)
+                entry = sealed(entry)
+                write_json(partial / RECORD_FILE, entry)
+                _rename(partial, self.folder / ENTRIES / entry.digest)
+        except OSError as cause:
+            raise InputError(os_error_sentence(cause)) from cause
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        return entry
+
+    def _copy(self, source: Path) -> None:
+        """Take over the folder of an entry as it is."""
+        partial = self._partial()
+        try:
+            with naming(self.folder):
+                shutil.copytree(source, partial, dirs_exist_ok=True)
+                _rename(partial, self.folder / ENTRIES / source.name)
+        except OSError as cause:
+            raise InputError(os_error_sentence(cause)) from cause
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    def _partial(self) -> Path:
+        """A folder to write an entry to; old ones, of writers that were killed, are removed."""
+        entries = self.folder / ENTRIES
+        make_folder(entries)
+        for path in entries.glob(f"{_PARTIAL}*"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _STALE_S:
+                    shutil.rmtree(path)
+        try:
+            return Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=entries))
+        except OSError as cause:
+            raise InputError(os_error_sentence(cause)) from cause
+
+    def _drop(self, entry: PassEntry) -> None:
+        """Remove an entry: first its name, so that none is ever there in part."""
+        partial = self._partial()
+        with suppress(FileNotFoundError):  # another has removed it
+            (self.folder / ENTRIES / entry.digest).rename(partial / "dropped")
+        shutil.rmtree(partial, ignore_errors=True)
+
+    def _write_index(self) -> None:
+        """Make the index anew, whole or not at all."""
+        partial = self._partial()
+        try:
+            INDEX.write(partial / INDEX_FILE, all_entries(self.folder))
+            (partial / INDEX_FILE).replace(self.folder / INDEX_FILE)
+        except OSError as cause:
+            raise InputError(os_error_sentence(cause)) from cause
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def _rename(partial: Path, target: Path) -> None:
+    """Give a folder its name; one of this name holds the same, and stays."""
+    partial.chmod(0o755)  # mkdtemp makes it for one user alone
+    try:
+        partial.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise

@@ -1,0 +1,185 @@
+"""What matching needs to know of a graph: calls in normal form, by what they call, and effects."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+import torch.fx
+
+from passnet.graph.values.effects import (
+    SHARES_ALL,
+    AliasClasses,
+    has_state,
+    is_random,
+    last_name,
+    may_alias,
+)
+from passnet.passes.match.normalise import CanonicalCall, callable_name, normalise
+
+REPLACEMENT = "passnet_replacement"
+"""Key in a node's `meta` that marks the calls that passes put in."""
+
+WRITTEN_BACK = "passnet_written_back"
+"""Key in a node's `meta` that marks the copies of results into values; no pattern begins there."""
+
+_OF_TORCH = ("torch.", "Tensor.", "operator.")
+"""How names of calls begin of which it is known whether they do more than give a result."""
+
+
+class GraphIndex:
+    """Calls, alias groups and writing nodes of a graph, kept up to date while it is rewritten."""
+
+    def __init__(self, graph: torch.fx.Graph) -> None:
+        self.graph = graph
+        self.calls: dict[torch.fx.Node, CanonicalCall] = {}
+        self._by_key: dict[Any, list[torch.fx.Node]] = defaultdict(list)
+        self.writers: list[torch.fx.Node] = []
+        self.switches: list[torch.fx.Node] = []
+        self._aliases = AliasClasses()
+        for node in graph.nodes:
+            if node.op in ("call_function", "call_method") and REPLACEMENT not in node.meta:
+                self._add(node)
+        self._members: dict[Any, list[torch.fx.Node]] = defaultdict(list)
+        for node in graph.nodes:
+            self._members[self._aliases.find(node)].append(node)
+        self._unused = unused_calls(list(self.calls), self._does_more)
+
+    def _add(self, node: torch.fx.Node) -> None:
+        call = normalise(node)
+        self.calls[node] = call
+        if WRITTEN_BACK not in node.meta:
+            self._by_key[call.key].append(node)
+        target = _target(node)
+        written_values = _written_values(node, call)
+        if written_values:
+            self.writers.append(node)
+        if has_state(target):
+            self.switches.append(node)
+        if last_name(target) in SHARES_ALL:
+            self._aliases.join([node, *node.all_input_nodes])
+        elif may_alias(target):
+            self._aliases.join([node, *first_values(node)])
+        self._aliases.join([node, *written_values])
+
+    def _does_more(self, node: torch.fx.Node) -> bool:
+        """Whether a call does, or may do, more than give a result."""
+        target = _target(node)
+        is_known = target.startswith(_OF_TORCH) and not is_random(target) and not node.is_impure()
+        return not is_known or node in self.writers or node in self.switches
+
+    def is_unused(self, node: torch.fx.Node) -> bool:
+        """Whether a call might as well not be there: nobody needs its result."""
+        return node in self._unused
+
+    def unused_behind(self, nodes: Collection[torch.fx.Node]) -> list[torch.fx.Node]:
+        """The unused calls that take what some nodes make, and what comes of it."""
+        found = dict.fromkeys(nodes)
+        for node in (queue := list(nodes)):
+            new = [user for user in node.users if user in self._unused and user not in found]
+            found.update(dict.fromkeys(new))
+            queue += new
+        return [node for node in found if node not in nodes]
+
+    def with_key(self, key: Any) -> list[torch.fx.Node]:
+        """The calls of one callable that are still in the graph, in order."""
+        return [node for node in self._by_key.get(key, ()) if node in self.calls]
+
+    def group(self, node: torch.fx.Node) -> Any:
+        """What identifies the values that may share memory with a node's."""
+        return self._aliases.find(node)
+
+    def members(self, group: Any) -> list[torch.fx.Node]:
+        """The values of a group."""
+        return self._members[group]
+
+    def replaced(
+        self, old: list[torch.fx.Node], results: dict[torch.fx.Node, torch.fx.Node]
+    ) -> None:
+        """Forget the nodes of a match, and learn which node stands for each of its outputs.
+
+        What was put in writes nothing, but for copies of results into values, and its results share
+        memory with what the outputs did.
+        """
+        for node in old:
+            del self.calls[node]
+            self._members[self.group(node)].remove(node)
+        self.writers = [node for node in self.writers if node in self.calls]
+        for output, node in results.items():
+            if node in self.calls:  # a copy that stands for several outputs
+                continue
+            self._aliases.join([output, node])
+            self._members[self.group(node)].append(node)
+            if WRITTEN_BACK in node.meta:
+                self.calls[node] = normalise(node)
+                self.writers.append(node)
+            for user in node.users:  # their arguments are other nodes now
+                if user in self.calls:
+                    self.calls[user] = normalise(user)
+
+
+def unused_calls(
+    calls: Sequence[torch.fx.Node], does_more: Callable[[torch.fx.Node], bool]
+) -> set[torch.fx.Node]:
+    """Those of some calls, in the order of their graph, whose results nobody needs; but none that
+    `does_more` than give a result.
+    """
+    unused: set[torch.fx.Node] = set()
+    for node in reversed(calls):
+        if all(user in unused for user in node.users) and not does_more(node):
+            unused.add(node)
+    return unused
+
+
+def _target(node: torch.fx.Node) -> str:
+    if node.op == "call_method":
+        return f"Tensor.{node.target}"
+    return callable_name(node.target)  # type: ignore[arg-type]
+
+
+def touched(nodes: Iterable[torch.fx.Node], index: GraphIndex) -> set[object]:
+    """The groups of the values that some calls read, write or make."""
+    return {index.group(value) for node in nodes for value in (node, *node.all_input_nodes)}
+
+
+StaleRead: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, torch.fx.Node | None]
+
+
+def stale_reads(index: GraphIndex, inside: Collection[torch.fx.Node]) -> set[StaleRead]:
+    """Uses of a value under an older name than that of a write into it.
+
+    `relu_(x); return x` has one, `return relu_(x)` none.
+
+    `inside` are the nodes of the graph to look at.
+
+    Returns:
+        The writing node, the value, and the node that uses it; None for a use outside `inside`,
+        which counts for the values made inside.
+    """
+    reads: set[StaleRead] = set()
+    for writer in index.writers:
+        if writer not in inside:
+            continue
+        for value in index.members(index.group(writer)):
+            for user in value.users if value < writer else ():
+                if writer < user and (user in inside or value in inside):
+                    reads.add((writer, value, user if user in inside else None))
+    return reads
+
+
+def _written_values(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.Node]:
+    """The values that a call writes into."""
+    arguments = dict(call.arguments)
+    values = first_values(node) if call.writes else []
+    torch.fx.map_arg(arguments.get("out"), values.append)
+    if arguments.get("training") is True or arguments.get("use_input_stats") is True:
+        for name in ("running_mean", "running_var"):
+            torch.fx.map_arg(arguments.get(name), values.append)
+    return values
+
+
+def first_values(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """The values in a call's first argument (a list of tensors has several)."""
+    values: list[torch.fx.Node] = []
+    torch.fx.map_arg(node.args[:1] or node.kwargs, values.append)
+    return values

@@ -1,0 +1,251 @@
+"""One form for every way to write a call: positional, keyword and omitted default are equal.
+
+Patterns and graphs go through the same function, so that `softmax(x, -1)` finds
+`softmax(x, dim=-1)`, `relu(x)` finds `relu(x, inplace=False)`, `conv2d(…, stride=1)` finds
+`conv2d(…, (1, 1))`, and `x.view(2, -1)` finds `x.view((2, -1))`. An in-place call takes the form of
+the call without the writing, and says so: whether that is safe is for `legality` to decide.
+"""
+
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+import torch
+import torch.fx
+
+from passnet.graph.fx.from_fx import function_name
+from passnet.graph.fx.operators import ARITY, BINARY, IN_PLACE
+from passnet.graph.values.effects import writes_first
+from passnet.passes.match.signatures import (
+    REQUIRED,
+    Parameter,
+    Signature,
+    function_signatures,
+    method_signatures,
+)
+
+LITERAL = "passnet_literal"
+"""Key in the `meta` of a pattern's parameter that stands for a literal: the type it must have."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalCall:
+    """A call in normal form.
+
+    `key` says what is called (the callable itself, or "Tensor.<name>"), `arguments` pairs every
+    parameter with its value (a node, a literal, or a tuple of them), in the order of the
+    signature. `label` is the name to show. `writes` says that the original call wrote into its
+    first argument. `given` are the arguments by parameter as they were written, without those that
+    were left to their default.
+    """
+
+    key: Any
+    label: str
+    arguments: tuple[tuple[str, Any], ...]
+    writes: bool
+    given: Mapping[str, Any]
+
+
+_OPERATORS_WITHOUT_WRITING: dict[Any, Any] = {
+    getattr(operator, IN_PLACE[kind]): getattr(operator, name) for kind, name in BINARY.items()
+}
+
+_OPERATORS_OF_METHODS: dict[str, Any] = {
+    f"__{name.strip('_')}__": getattr(operator, name) for name in ARITY
+}
+"""Methods behind operators -> the operator: `x.__eq__(y)` is `x == y`."""
+
+_METHODS_OF_FUNCTIONS: dict[Any, str] = {
+    torch.nn.functional.sigmoid: "sigmoid",
+    torch.nn.functional.tanh: "tanh",
+}
+"""Functions that call a method and do nothing else -> the method, which is what a trace of a
+pattern has in their place.
+"""
+
+_DEFAULT = object()
+"""Stands for an argument that is left to its default."""
+
+_Bound: TypeAlias = tuple[str, Any, Any]
+"""A parameter, its value in normal form, and the value as it was written."""
+
+_SYNONYMS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
+
+
+def normalise(node: torch.fx.Node) -> CanonicalCall:
+    """The normal form of a node that calls a function or a method."""
+    return next(normal_forms(node))
+
+
+def normal_forms(node: torch.fx.Node) -> Iterator[CanonicalCall]:
+    """The normal forms of a node by each overload that takes its arguments, of which the first is
+    the one that torch would call; others count where a value may also be a literal.
+    """
+    target, op = node.target, node.op
+    if op == "call_function" and (method := _METHODS_OF_FUNCTIONS.get(target)) is not None:
+        target, op = method, "call_method"
+    if op == "call_method" and (function := _OPERATORS_OF_METHODS.get(str(target))) is not None:
+        target, op = function, "call_function"
+    if op == "call_method":
+        name, writes = _method_without_writing(str(target))
+        key: Any = "Tensor." + name
+        label = key
+        signatures = method_signatures(name)
+    else:
+        key, writes = _function_without_writing(target)  # type: ignore[arg-type]
+        label = callable_name(key)
+        signatures = () if label.startswith("operator.") else function_signatures(key)
+    bindings = filter(None, (_bind(signature, node.args, node.kwargs) for signature in signatures))
+    first = next(bindings, None) or _unbound(node)
+    for bound in itertools.chain([first], bindings):
+        form_writes = writes or key is operator.setitem
+        arguments: list[tuple[str, Any]] = []
+        given: dict[str, Any] = {}
+        for name, value, written in bound:
+            if name == "inplace":
+                form_writes = form_writes or value is True
+                value = False
+            if not name.startswith("_"):  # `_stacklevel` and its like change no value
+                arguments.append((name, value))
+                if written is not _DEFAULT:
+                    given[name] = written
+        yield CanonicalCall(key, label, tuple(arguments), form_writes, given)
+
+
+@cache
+def callable_name(function: Callable[..., Any]) -> str:
+    """The dotted name of what a node calls; its `repr` where it is of no module of torch."""
+    try:
+        return function_name(function)
+    except (RuntimeError, AttributeError):
+        return repr(function)
+
+
+@cache
+def _method_without_writing(name: str) -> tuple[str, bool]:
+    writes = writes_first("Tensor." + name, {})
+    plain = name[:-1]
+    if writes and not name.endswith("__") and hasattr(torch.Tensor, plain):
+        return plain, True
+    return name, writes
+
+
+_INLINED = {torch.nn.functional.pad: torch._C._nn.pad}
+"""Functions that Dynamo traces through -> what it records in their place."""
+
+
+@cache
+def _function_without_writing(function: Callable[..., Any]) -> tuple[Any, bool]:
+    function = _INLINED.get(function, function)
+    if isinstance(function, torch._ops.OpOverloadPacket) and len(function.overloads()) == 1:
+        function = getattr(function, function.overloads()[0])
+    if function in _OPERATORS_WITHOUT_WRITING:
+        return _OPERATORS_WITHOUT_WRITING[function], True
+    name = getattr(function, "__name__", "")
+    if name.endswith("_") and not name.endswith("__"):
+        for namespace in (torch, torch.nn.functional, torch._C._nn):
+            plain = getattr(namespace, name[:-1], None)
+            if getattr(namespace, name, None) is function and plain is not None:
+                return plain, True
+    return function, writes_first(callable_name(function), {})
+
+
+def _unbound(node: torch.fx.Node) -> list[_Bound]:
+    """Arguments as they stand, for a call that no signature is known for."""
+    positional = [(str(index), _plain(value)) for index, value in enumerate(node.args)]
+    named = [(name, _plain(value)) for name, value in sorted(node.kwargs.items())]
+    return [(name, value, value) for name, value in positional + named]
+
+
+def _bind(
+    signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[_Bound] | None:
+    """The arguments by parameter of an overload; None when it does not take them."""
+    positional = [parameter for parameter in signature if not parameter.keyword_only]
+    if len(args) > len(positional):
+        gathered = _gather(positional, args)
+        if gathered is None:
+            return None
+        args = gathered
+    names = {parameter.name for parameter in signature}
+    arguments = {
+        name if name in names else _SYNONYMS.get(name, name): value
+        for name, value in kwargs.items()
+    }
+    for parameter, value in zip(positional, args, strict=False):
+        if parameter.name in arguments:
+            return None
+        arguments[parameter.name] = value
+    if not arguments.keys() <= names:
+        return None
+    bound: list[_Bound] = []
+    for parameter in signature:
+        value = arguments.get(parameter.name, parameter.default)
+        if value is REQUIRED or (parameter.name in arguments and not _fits(value, parameter)):
+            return None
+        written = _plain(arguments.get(parameter.name, _DEFAULT))
+        bound.append((parameter.name, _coerce(_plain(value), parameter), written))
+    return bound
+
+
+def _gather(positional: list[Parameter], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Sizes that were spread over several arguments (`x.view(2, -1)`), as one."""
+    for index, parameter in enumerate(positional):
+        if parameter.kind == "ints" and index < len(args):
+            sizes = args[index:]
+            if all(isinstance(size, (int, torch.fx.Node)) for size in sizes):
+                return (*args[:index], sizes)
+    return None
+
+
+_LITERALS: dict[str, tuple[type, ...]] = {
+    "int": (int,), "float": (int, float), "bool": (bool,), "str": (str,),
+    "number": (int, float, complex, bool), "dtype": (torch.dtype,),
+    "device": (torch.device, str), "format": (torch.memory_format, torch.layout),
+    "ints": (int, tuple), "tensor": (), "tensors": (list, tuple),
+}  # fmt: skip
+
+
+def _fits(value: Any, parameter: Parameter) -> bool:
+    """Whether a value can stand for a parameter; a node can stand for any, unless it is known to
+    stand for a literal itself.
+    """
+    if value is None or parameter.kind not in _LITERALS:
+        return True
+    if isinstance(value, torch.fx.Node):
+        kind = value.meta.get(LITERAL)
+        return kind is None or issubclass(kind, _LITERALS[parameter.kind])
+    if parameter.kind == "ints" and isinstance(value, (list, tuple)):
+        return all(isinstance(size, (int, torch.fx.Node)) for size in value)
+    if isinstance(value, bool) and parameter.kind in ("int", "float", "ints"):
+        return False
+    return isinstance(value, _LITERALS[parameter.kind])
+
+
+def _coerce(value: Any, parameter: Parameter) -> Any:
+    """A literal as torch reads it for a parameter; a node that stands for an integer likewise."""
+    match parameter.kind:
+        case "float" if type(value) is int:
+            return float(value)
+        case "ints":
+            literal = value.meta.get(LITERAL) if isinstance(value, torch.fx.Node) else type(value)
+            sizes = (value,) if literal is int else value
+            is_repeated = isinstance(sizes, tuple) and len(sizes) == 1
+            return sizes * (parameter.repeat or 1) if is_repeated else sizes
+        case "device" if isinstance(value, str):
+            return torch.device(value)
+        case "format" if type(value) is int:  # the one that a schema holds is 0
+            return torch.contiguous_format
+        case "format" if value is torch.preserve_format:
+            return None
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """A list, tuple or size as a tuple, at every depth."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_plain(inner) for inner in value)
+    return value

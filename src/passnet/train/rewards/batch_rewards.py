@@ -1,0 +1,176 @@
+"""The judge as the reward of a training: a batch of answers judged side by side, and recorded.
+
+What trainers call is `BatchReward`; it keeps every answer in a `SampleLog`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+from passnet.agent.graph_text import one_kernel_us
+from passnet.core.records.serialise import encode
+from passnet.errors import GraphError, InputError
+from passnet.judge.suite.suite import SuiteGraph, Task, row_of_graph
+from passnet.passes.files import Files
+from passnet.train.rewards.monitors import to_measure_again
+from passnet.train.rewards.reward import DEFAULT_REWARD, RewardSettings, task_reward
+from passnet.train.rewards.sample_log import SampleLog
+from passnet.train.rewards.samples import Sample, sample_of
+from passnet.train.service.client import ServiceAddress, judge_all
+from passnet.train.service.submission import (
+    Judged,
+    JudgeItem,
+    JudgeReport,
+    Submission,
+    judge_item,
+    submission_id,
+)
+
+AskJudge: TypeAlias = Callable[[Sequence[Submission]], Awaitable[list[JudgeReport]]]
+"""Judges submissions side by side."""
+
+MEASURED_AGAIN_EVERY = 8
+"""After so many batches the fastest answers since are measured again."""
+
+
+@dataclass
+class BatchReward:
+    """Rewards of answers, as trainers ask for them: a batch at a time.
+
+    Args:
+        tasks: by the name that rows of the training data have in their column `task`.
+        ask: what judges.
+        log: where answers are kept, entered by the caller.
+        reward: what is rewarded.
+        is_timed: whether answers are measured, or only compared.
+        held_out: other shapes of tasks, by their names, on which answers must not be wrong.
+        num_batches: how many were rewarded.
+    """
+
+    tasks: Mapping[str, Task]
+    ask: AskJudge
+    log: SampleLog
+    reward: RewardSettings = DEFAULT_REWARD
+    is_timed: bool = True
+    held_out: Mapping[str, Sequence[SuiteGraph]] = field(default_factory=dict)
+    num_batches: int = 0
+    _submitted: dict[str, Submission] = field(default_factory=dict)
+    _least_ms: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    _measured_until: int | None = None
+
+    @property
+    def samples(self) -> list[Sample]:
+        """The answers so far."""
+        return self.log.samples
+
+    async def rewards(
+        self,
+        names: Sequence[str],
+        answers: Sequence[Files | None],
+        step: int,
+        progress: float,
+        facts: Sequence[Mapping[str, Any]] | None = None,
+    ) -> list[float | None]:
+        """The rewards of answers; None of what could not be judged.
+
+        Args:
+            names: of the tasks that they answer.
+            answers: pass folders; None where there is none.
+            step: of the training.
+            progress: of the training, from 0 to 1.
+            facts: fields of `Sample` that the caller knows, of each answer.
+        """
+        facts = facts or [{}] * len(names)
+        if self._measured_until is None:
+            self._measured_until = len(self.samples)
+        pairs = zip(names, answers, strict=True)
+        asked = {n: self._submission(*pair) for n, pair in enumerate(pairs) if pair[1] is not None}
+        distinct = {encode(each): each for each in asked.values()}  # groups repeat themselves
+        judged = await self.ask(list(distinct.values())) if distinct else []
+        reports = dict(zip(distinct, judged, strict=True))
+        by_number = {number: reports[encode(each)] for number, each in asked.items()}
+        rewards = []
+        for number, (name, files, known) in enumerate(zip(names, answers, facts, strict=True)):
+            report = by_number.get(number)
+            sample = self._sample(step, progress, name, files or {}, report, known)
+            if report is not None and sample.is_correct and sample.id is not None:
+                self._submitted[sample.id] = asked[number]
+            self.log.put(sample)
+            rewards.append(sample.reward)
+        self.num_batches += 1
+        if self.is_timed and self.num_batches % MEASURED_AGAIN_EVERY == 0:
+            await self._measure_again()
+        return rewards
+
+    def _submission(self, name: str, files: Files | None) -> Submission:
+        if name not in self.tasks:
+            raise InputError(f"the training data asks for task {name!r}, which no suite here has")
+        graphs = tuple(row_of_graph(graph) for graph in self.tasks[name].graphs)
+        unseen = tuple(row_of_graph(graph) for graph in self.held_out.get(name, ()))
+        return Submission(name, files or {}, graphs=graphs, unseen=unseen, is_timed=self.is_timed)
+
+    def _sample(
+        self,
+        step: int,
+        progress: float,
+        name: str,
+        files: Files,
+        report: JudgeReport | None,
+        facts: Mapping[str, Any],
+    ) -> Sample:
+        if report is None:  # no pass folder at all
+            return Sample(len(self.samples), step, name, 0.0, **facts)
+        assert report.judged is not None, "who asks waits until it is judged"
+        fault, trials = report.judged.fault, report.judged.trials
+        reward = None if fault else task_reward(trials, self.reward, progress)
+        facts = {**facts, "fault": fault, "id": report.id}
+        number = len(self.samples)
+        return sample_of(number, step, name, reward, trials, files, self._least(name), **facts)
+
+    def _least(self, name: str) -> tuple[float, ...]:
+        """The least milliseconds of each graph of a task on this machine; none without shapes."""
+        if name not in self._least_ms:
+            try:
+                graphs = self.tasks[name].graphs
+                self._least_ms[name] = tuple(one_kernel_us(each.graph) / 1e3 for each in graphs)
+            except GraphError:
+                self._least_ms[name] = ()
+        return self._least_ms[name]
+
+    async def _measure_again(self) -> None:
+        """Measure the fastest of the last answers again, and keep what came of it with them."""
+        last = self.samples[self._measured_until :]
+        self._measured_until = len(self.samples)
+        chosen = [each for each in to_measure_again(last) if each.id in self._submitted]
+        again = [replace(self._submitted[each.id or ""], repeat=1) for each in chosen]
+        reports = await self.ask(again)
+        for sample, report in zip(chosen, reports, strict=True):
+            lows = [trial.speedup_low for trial in (report.judged.trials if report.judged else ())]
+            if lows and None not in lows:
+                again_low = min(filter(None, lows))
+                self.log.put(replace(sample, speedup_again=again_low))
+        self._submitted.clear()
+
+
+def service_judge(address: ServiceAddress) -> AskJudge:
+    """What asks a reward service."""
+    return partial(judge_all, address)
+
+
+def own_judge(judge: Callable[[JudgeItem], Judged]) -> AskJudge:
+    """What judges in this process, one after another; see `service.judging.open_judging`."""
+
+    async def ask(submissions: Sequence[Submission]) -> list[JudgeReport]:
+        reports = []
+        for submission in submissions:
+            item = judge_item(submission, {}, None)
+            judged = await asyncio.to_thread(judge, item)
+            report_id = submission_id(item, "", submission.repeat)
+            reports.append(JudgeReport(report_id, "done", judged))
+        return reports
+
+    return ask

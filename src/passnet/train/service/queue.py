@@ -1,0 +1,152 @@
+"""The queue of submissions on disk: whatever kills the service, nothing is lost or judged twice."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from passnet.core.records.serialise import decode, encode
+from passnet.errors import InputError
+from passnet.train.service.submission import Judged, JudgeItem, JudgeReport
+
+QUEUE_FILE = "queue.sqlite"
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS submissions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT UNIQUE NOT NULL,
+    state TEXT NOT NULL,
+    item BLOB,
+    judged BLOB,
+    judge TEXT,
+    num_losses INTEGER NOT NULL DEFAULT 0,
+    put_at REAL NOT NULL,
+    began_at REAL,
+    ended_at REAL
+);
+CREATE INDEX IF NOT EXISTS by_state ON submissions (state, number);
+"""
+
+
+class QueueFullError(Exception):
+    """No more may wait at present."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """How many submissions are in which state."""
+
+    waiting: int
+    judging: int
+    done: int
+
+
+class SubmissionQueue:
+    """Submissions in the order in which they came, in a file; used from one thread at a time.
+
+    What a method has done is on disk when it returns. Whatever was with a judge when a service
+    ended waits again when the next one opens the queue.
+    """
+
+    def __init__(self, folder: Path, max_waiting: int) -> None:
+        self.max_waiting = max_waiting
+        """Submissions that wait at most."""
+        try:
+            self._rows = sqlite3.connect(
+                folder / QUEUE_FILE, isolation_level=None, check_same_thread=False
+            )
+            for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"):
+                self._rows.execute(statement)
+            self._rows.executescript(_SCHEMA)
+            self._rows.execute("UPDATE submissions SET state='waiting' WHERE state='judging'")
+        except sqlite3.Error as cause:
+            raise InputError(f"{folder / QUEUE_FILE}: {cause}; choose another --out") from cause
+
+    def close(self) -> None:
+        """Close the file."""
+        self._rows.close()
+
+    def put(self, submission: str, item: JudgeItem) -> JudgeReport:
+        """Where a submission stands, which waits from now on if it is new, or if judging it again
+        may say more than the last time.
+
+        Raises:
+            QueueFullError: too many wait.
+        """
+        report = self.report(submission)
+        if report is not None and (report.judged is None or report.judged.is_final):
+            return report if report.judged is None else _cached(report)
+        if self.counts().waiting >= self.max_waiting:
+            raise QueueFullError
+        self._rows.execute(
+            "INSERT INTO submissions (id, state, item, put_at) VALUES (?, 'waiting', ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET state='waiting', item=excluded.item, judged=NULL,"
+            " num_losses=0, put_at=excluded.put_at, began_at=NULL, ended_at=NULL",
+            (submission, encode(item), time.time()),
+        )
+        return JudgeReport(submission, "waiting")
+
+    def take(self, judge: str) -> tuple[str, bytes] | None:
+        """The submission that has waited longest, by its id, and its item as JSON: it is with this
+        judge from now on. None where none waits.
+        """
+        row = self._rows.execute(
+            "UPDATE submissions SET state='judging', judge=?, began_at=? WHERE number="
+            " (SELECT number FROM submissions WHERE state='waiting' ORDER BY put_at, number"
+            " LIMIT 1) RETURNING id, item",
+            (judge, time.time()),
+        ).fetchone()
+        return None if row is None else (row[0], row[1])
+
+    def lose(self, submission: str) -> int:
+        """How many judges a submission has cost, with one more; it waits again, as the first."""
+        (num_losses,) = self._rows.execute(
+            "UPDATE submissions SET state='waiting', num_losses=num_losses+1 WHERE id=?"
+            " RETURNING num_losses",
+            (submission,),
+        ).fetchone()
+        return num_losses
+
+    def finish(self, submission: str, judged: Judged) -> None:
+        """Keep what came of a submission. Its files are kept with it only if it cheats."""
+        kept = "item" if judged.has_cheat else "NULL"
+        self._rows.execute(
+            f"UPDATE submissions SET state='done', judged=?, item={kept}, ended_at=?"
+            " WHERE id=? AND state!='done'",
+            (encode(judged), time.time(), submission),
+        )
+
+    def report(self, submission: str) -> JudgeReport | None:
+        """Where a submission stands; None of one that never came."""
+        row = self._rows.execute(
+            "SELECT state, judged, num_losses, put_at, began_at, ended_at, judge FROM submissions"
+            " WHERE id=?",
+            (submission,),
+        ).fetchone()
+        if row is None:
+            return None
+        state, judged, num_losses, put_at, began_at, ended_at, judge = row
+        return JudgeReport(
+            id=submission,
+            state=state,
+            judged=None if judged is None else decode(judged, Judged),
+            num_losses=num_losses,
+            waited_s=None if began_at is None else max(began_at - put_at, 0.0),
+            judged_s=None if ended_at is None else max(ended_at - began_at, 0.0),
+            judge=judge,
+        )
+
+    def counts(self) -> QueueCounts:
+        """How many submissions are in which state."""
+        rows = self._rows.execute("SELECT state, COUNT(*) FROM submissions GROUP BY state")
+        by_state = dict(rows.fetchall())
+        return QueueCounts(*(by_state.get(state, 0) for state in ("waiting", "judging", "done")))
+
+
+def _cached(report: JudgeReport) -> JudgeReport:
+    return JudgeReport(
+        report.id, report.state, report.judged, True, report.num_losses, report.waited_s,
+        report.judged_s, report.judge,
+    )  # fmt: skip

@@ -1,0 +1,191 @@
+"""A reward service from its start to its end: folder, token, judges, and the port it listens on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from passnet.bench.cluster import environment_on_ray
+from passnet.bench.environment import Environment
+from passnet.bench.run import environment_here
+from passnet.core.jobs.folder_lock import folder_lock
+from passnet.core.records.serialise import SCHEMA_VERSION, make_folder, read_json, write_json
+from passnet.errors import InputError
+from passnet.judge.suite.suite import Suite
+from passnet.train.service.dispatch import Dispatcher
+from passnet.train.service.judges import ProcessJudge, RayJudge, ServiceJudge
+from passnet.train.service.queue import SubmissionQueue
+from passnet.train.service.settings import (
+    JudgeDevice,
+    ServiceInfo,
+    ServiceLimits,
+    ServiceSettings,
+    settings_digest,
+)
+
+SERVICE_FILE = "service.json"
+TOKEN_FILE = "token"
+LOOPBACK = "127.0.0.1"
+MIN_TOKEN_CHARACTERS = 16
+
+
+@dataclass(frozen=True)
+class ServicePlan:
+    """What a service is started with.
+
+    Args:
+        out: its folder, with the queue, which goes on where it stopped.
+        devices: a judge for each.
+        settings: how submissions are judged; the kind of device is set from `devices`.
+        suites: suites whose tasks clients may name.
+        held_out: other shapes of these tasks, on which passes must not be wrong.
+        limits: what is taken, and how long is waited.
+        host: the address to listen on.
+        port: the port; 0 takes a free one.
+        token: what clients must bear; None takes that of the folder, made if there is none.
+        on_ray: judge on the machines of a Ray cluster, as many judges as there are devices.
+    """
+
+    out: Path
+    devices: Sequence[JudgeDevice]
+    settings: ServiceSettings
+    suites: Mapping[str, Suite] = field(default_factory=dict)
+    held_out: Suite | None = None
+    limits: ServiceLimits = ServiceLimits()
+    host: str = LOOPBACK
+    port: int = 0
+    token: str | None = None
+    on_ray: bool = False
+
+
+def serve(plan: ServicePlan, started: Callable[[str], None]) -> None:
+    """Serve until this process is told to end; `started` is told the service's address.
+
+    Raises:
+        InputError: the libraries of the service are not installed, the port is taken, or the folder
+            is in use or holds answers that were made otherwise.
+        MeasureError: a judge does not start.
+    """
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise InputError(f"{' and '.join(missing)} not installed; pip install 'passnet[serve]'")
+    run = plan.settings.run
+    on_device = replace(run.judge, device=plan.devices[0].kind)
+    held_out = plan.held_out.content_hash if plan.held_out else None
+    settings = replace(plan.settings, run=replace(run, judge=on_device, held_out=held_out))
+    environment = (environment_on_ray if plan.on_ray else environment_here)(settings.run)
+    make_folder(plan.out)
+    with folder_lock(plan.out), _listening(plan.host, plan.port) as listener:
+        token = plan.token or _kept_token(plan.out)
+        if len(token) < MIN_TOKEN_CHARACTERS or not token.isascii() or not token.isprintable():
+            raise InputError(
+                f"the token must have {MIN_TOKEN_CHARACTERS} printable ASCII characters or more"
+            )
+        digest = _same_as_before(plan.out, settings, environment)
+        with closing(SubmissionQueue(plan.out, plan.limits.max_waiting)) as queue:
+            asyncio.run(_serve(plan, settings, queue, listener, token, digest, started))
+
+
+async def _serve(
+    plan: ServicePlan,
+    settings: ServiceSettings,
+    queue: SubmissionQueue,
+    listener: socket.socket,
+    token: str,
+    digest: str,
+    started: Callable[[str], None],
+) -> None:
+    import uvicorn
+
+    from passnet.train.service.app import make_app
+
+    class Server(uvicorn.Server):
+        """Leaves signals to the command that serves."""
+
+        capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]
+
+    host, port = listener.getsockname()[:2]
+    async with Dispatcher(queue, _judges(plan, settings), plan.limits.item_timeout_s) as dispatcher:
+        app = make_app(dispatcher, plan.suites, plan.held_out, token, digest, plan.limits)
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_level="critical",
+            access_log=False,
+            limit_concurrency=plan.limits.connections,
+            timeout_graceful_shutdown=1,
+            server_header=False,
+        )
+        server = asyncio.create_task(Server(config).serve([listener]))
+        started(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        fed = asyncio.create_task(dispatcher.fed())
+        try:
+            done, _ = await asyncio.wait((server, fed), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in (server, fed):
+                task.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await task
+
+
+def _judges(plan: ServicePlan, settings: ServiceSettings) -> list[ServiceJudge]:
+    if plan.on_ray:
+        return [RayJudge(f"ray:{device.number}", settings) for device in plan.devices]
+    return [ProcessJudge(device, settings) for device in plan.devices]
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens.
+
+    Raises:
+        InputError: it cannot be had.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as cause:
+        raise InputError(
+            f"cannot listen on {host}:{port}: {cause}; choose another --port"
+        ) from cause
+    with listener:
+        yield listener
+
+
+def _kept_token(out: Path) -> str:
+    """The token in a folder, which only its owner can read; made if there is none."""
+    path = out / TOKEN_FILE
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(secrets.token_urlsafe(32) + "\n")
+    return path.read_text(encoding="utf-8").strip()
+
+
+def _same_as_before(out: Path, settings: ServiceSettings, environment: Environment) -> str:
+    """The digest of what answers are made with, which is that of the answers in the folder.
+
+    Raises:
+        InputError: those in the folder were made otherwise.
+    """
+    digest = settings_digest(settings, environment)
+    path = out / SERVICE_FILE
+    if path.exists():
+        before = read_json(path, ServiceInfo)
+        if settings_digest(before.settings, before.environment) != digest:
+            raise InputError(
+                f"{out}: its answers were made with other settings, or on another machine; choose "
+                "another --out, or start it as before"
+            )
+    else:
+        write_json(path, ServiceInfo(SCHEMA_VERSION, settings, environment))
+    return digest

@@ -1,0 +1,105 @@
+"""What a reward service is started with."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from passnet.bench.environment import Environment
+from passnet.core.records.serialise import SCHEMA_VERSION, encode
+from passnet.errors import InputError
+from passnet.judge.candidate import CallMode
+from passnet.judge.desk.settings import RunSettings
+
+_DEVICE = re.compile(r"(cpu|cuda):(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeDevice:
+    """What one judge of a service judges on: a device by its kind and number.
+
+    Judges on the same GPU, or on the CPU, take turns to measure.
+    """
+
+    kind: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """How submissions are judged.
+
+    Args:
+        run: how graphs are judged; its device is that of all judges.
+        call: how candidates are called.
+    """
+
+    run: RunSettings
+    call: CallMode = "compiled"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLimits:
+    """What a service takes, and how long it waits.
+
+    Args:
+        max_waiting: submissions that wait at most; more are told to come back.
+        item_timeout_s: for one submission with a judge, after which the judge is ended. That is a
+            fault of ours: what a candidate may take is said by the judge's own limits.
+        body_bytes: of one request.
+        body_timeout_s: for a client to send it.
+        wait_s: how long a client may wait for an answer in one request.
+        connections: at a time.
+    """
+
+    max_waiting: int = 4096
+    item_timeout_s: float = 300.0
+    body_bytes: int = 4 * 2**20
+    body_timeout_s: float = 30.0
+    wait_s: float = 30.0
+    connections: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceInfo:
+    """The record of a service in its folder: what its answers were made with."""
+
+    schema_version: int
+    settings: ServiceSettings
+    environment: Environment
+
+
+def settings_digest(settings: ServiceSettings, environment: Environment) -> str:
+    """A hash over all that an answer depends on beside task and files: settings, hardware and
+    versions.
+    """
+    facts = (
+        environment.cpu, environment.python, environment.torch, environment.passnet,
+        environment.compiler, environment.gpu and environment.gpu.name,
+    )  # fmt: skip
+    return hashlib.sha256(encode((SCHEMA_VERSION, settings, facts))).hexdigest()
+
+
+def parse_devices(text: str) -> tuple[JudgeDevice, ...]:
+    """The devices that a list names, a judge each: "cpu:0,cpu:1" or "cuda:0,cuda:1".
+
+    Raises:
+        InputError: another word, or devices of both kinds.
+
+    Examples:
+        >>> [str(device) for device in parse_devices("cuda:0, cuda:1")]
+        ['cuda:0', 'cuda:1']
+    """
+    devices = []
+    for word in text.split(","):
+        match = _DEVICE.fullmatch(word.strip())
+        if match is None:
+            raise InputError(
+                f"--devices: {word.strip()!r} is no device; give for example cpu:0 or cuda:0,cuda:1"
+            )
+        devices.append(JudgeDevice(match[1], int(match[2])))
+    if len({device.kind for device in devices}) > 1:
+        raise InputError("--devices: give either CPUs or GPUs; times of both are never compared")
+    return tuple(devices)

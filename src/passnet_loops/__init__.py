@@ -1,0 +1,12 @@
+"""A small LLM that answers in loop nests, trained on two cores.
+
+language                                 the language: loop nests and arithmetic
+build, mining, examples, augment         training data from captured graphs
+training_rows, tokenizer                 rows as text, a token for each word
+checkpoint, sft, rl                      LLMs on disk, fine-tuned and reinforced
+policy, decoding                         prompts answered
+row_judge, judge_rows, loops_reward      answers judged
+own_answers                              an LLM's own correct answers as training data
+author, nearest                          the LLM as an author of passes, and a baseline
+evaluate, comparison, summaries, curves  systems compared on unseen tasks
+"""

@@ -1,0 +1,216 @@
+"""Llms as they are kept: made from nothing, written with a model card, and read again."""
+
+import hashlib
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from passnet.core.records.serialise import write_json
+from passnet.data.capture.torchvision_ops import import_torchvision
+from passnet.errors import InputError
+
+MODEL_FOLDER = "model"
+INFO_FILE = "train.json"
+CARD_FILE = "README.md"
+
+
+@dataclass(frozen=True, slots=True)
+class LlmShape:
+    """The size of an llm that is made from nothing: LFM2, whose layers are in turns a convolution
+    over the last three words and attention, with its words tied to its output.
+
+    Where each layer sees its neighbours, attention that copies names is learned in fewer steps.
+    """
+
+    width: int = 192
+    num_layers: int = 4
+    num_heads: int = 4
+    max_words: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SftSettings:
+    """How an llm is fine-tuned.
+
+    Args:
+        num_copies: how often each row is learned.
+        learning_rate: of embeddings and gains, by AdamW; Muon, which learns the other matrices in
+            fewer steps, has five times that.
+        is_renamed: every second copy of a row has other names; otherwise all are as it stands.
+        max_words: rows with more words, of prompt and answer, are left out.
+        num_structures: learn from so many structures only; None for all.
+        is_bfloat16: compute in bfloat16, which is slow unless `has_bfloat16`.
+    """
+
+    shape: LlmShape = LlmShape()
+    num_copies: int = 6
+    batch_size: int = 16
+    learning_rate: float = 2e-3
+    max_words: int = 330
+    seed: int = 0
+    num_structures: int | None = None
+    is_renamed: bool = True
+    is_bfloat16: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrainInfo:
+    """What a checkpoint was trained with; `stage` is "untrained", "sft" or "rl".
+
+    `data` and `evaluation` are those of all stages: the files that were learned from, and the
+    suites that all of them were kept apart from. Of the rows of the last fine-tuning `num_own_rows`
+    have an llm's own answers; `start` is the digest of the llm that it began with, if any.
+    """
+
+    schema_version: int
+    stage: str
+    num_parameters: int
+    num_rows: int
+    num_structures: int
+    data: tuple[str, ...]
+    evaluation: dict[str, str]
+    settings: SftSettings
+    seconds: float
+    num_own_rows: int = 0
+    start: str | None = None
+
+
+def has_bfloat16() -> bool:
+    """Whether this processor multiplies in bfloat16 itself, by AVX-512 or AMX."""
+    import torch
+
+    if not torch.backends.mkldnn.is_available():
+        return False
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())  # as Inductor asks
+
+
+def new_llm(tokenizer: Any, shape: LlmShape, seed: int) -> Any:
+    """An untrained llm."""
+    from transformers import Lfm2Config, Lfm2ForCausalLM, set_seed
+
+    set_seed(seed)
+    config = Lfm2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=shape.width,
+        intermediate_size=3 * shape.width,
+        block_auto_adjust_ff_dim=False,
+        num_hidden_layers=shape.num_layers,
+        num_attention_heads=shape.num_heads,
+        num_key_value_heads=shape.num_heads,
+        layer_types=["full_attention" if n % 2 else "conv" for n in range(shape.num_layers)],
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
+        max_position_embeddings=shape.max_words,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+    )
+    return Lfm2ForCausalLM(config)
+
+
+def require_trl() -> None:
+    """See that TRL is there.
+
+    Raises:
+        InputError: it is not; the sentence says what to install.
+    """
+    from importlib.util import find_spec
+
+    names = ("trl", "transformers", "pytorch_optimizer")
+    if any(find_spec(name) is None for name in names):
+        raise InputError("training needs TRL and more; pip install 'passnet[train]'")
+    with suppress(ImportError):  # transformers does without it, but not with half of it
+        import_torchvision()
+
+
+def keep_llm(out: Path, llm: Any, tokenizer: Any, info: TrainInfo) -> None:
+    """Write an llm with its tokenizer, its model card, and what it was trained with."""
+    import torch
+
+    folder = out / MODEL_FOLDER
+    llm.to(torch.float32).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    (folder / CARD_FILE).write_text(model_card(info), encoding="utf-8")
+    write_json(out / INFO_FILE, info)
+
+
+def load_llm(folder: Path) -> tuple[Any, Any]:
+    """An llm and its tokenizer, of a run's folder.
+
+    Raises:
+        InputError: there is none.
+    """
+    require_trl()
+    from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+    place = folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
+    if not (place / "config.json").is_file():
+        raise InputError(f"{folder}: holds no llm; give the folder of `passnet train sft`")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(place, local_files_only=True)
+    llm = AutoModelForCausalLM.from_pretrained(place, local_files_only=True)
+    return llm.eval(), tokenizer
+
+
+def llm_digest(folder: Path) -> str:
+    """The SHA-256 of the weights in a run's folder."""
+    digest = hashlib.sha256()
+    for file in sorted((folder / MODEL_FOLDER).glob("*.safetensors")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+_STAGES = {
+    "untrained": "Nothing has been learned yet: it is there to compare with.",
+    "sft": "It was fine-tuned on a teacher's answers, by TRL's `SFTTrainer`.",
+    "rl": "It was fine-tuned on a teacher's answers by TRL's `SFTTrainer`, then reinforced with\n"
+    "the judge's rewards by `GRPOTrainer`.",
+}
+
+_CARD = """\
+---
+library_name: transformers
+pipeline_tag: text-generation
+tags: [passnet, {stage}]
+---
+
+# A small llm that writes compiler passes
+
+{parameters:.1f} M parameters, begun from {start}: LFM2, width {width}, {layers} layers, a token a
+word. {learned}
+
+- **What it does:** it answers prompts of passnet's `loops` form: which ops of a graph are fused,
+  the loop nests and their arithmetic. It knows no English.
+- **Data:** {rows} rows of {structures} structures with the answers of the author `compiler`, which
+  are Inductor's loops{own}; kept apart by structure and by op sequence from {evaluation}.
+- **Settings:** {copies} copies of each row, {batch} rows a step, learning rate {rate:g},
+  seed {seed}; {seconds:.0f} s in the last stage of training.
+- **Use:** `passnet agent run --author trained --checkpoint FOLDER`, or
+  `passnet optimize NET --author trained:FOLDER`.
+- **Limits:** it imitates a teacher, for CPUs, and is often wrong, most of all where answers are
+  long. Each answer goes through the judge, and is worth nothing before that.
+"""
+
+
+def model_card(info: TrainInfo) -> str:
+    """The text of the card that stands beside an llm."""
+    settings = info.settings
+    return _CARD.format(
+        stage=info.stage,
+        parameters=info.num_parameters / 1e6,
+        start="nothing" if info.start is None else f"the llm {info.start[:16]}",
+        width=settings.shape.width,
+        layers=settings.shape.num_layers,
+        learned=_STAGES[info.stage],
+        rows=info.num_rows,
+        structures=info.num_structures,
+        own=f", but {info.num_own_rows} with an llm's own right answers"
+        if info.num_own_rows
+        else "",
+        evaluation=", ".join(sorted(info.evaluation)) or "no suite",
+        copies=settings.num_copies,
+        batch=settings.batch_size,
+        rate=settings.learning_rate,
+        seed=settings.seed,
+        seconds=info.seconds,
+    )

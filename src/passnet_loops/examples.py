@@ -1,0 +1,161 @@
+"""A row of training data: a subgraph with its prompt, and what a teacher answered in each form."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from passnet.agent.authors.compiler import CompilePlan, compile_plans
+from passnet.agent.trajectories.training_data import folder_text
+from passnet.core.records.parquet import Format
+from passnet.core.records.serialise import encode
+from passnet.errors import AuthorError, InputError
+from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.graph.spec import Graph, main_float
+from passnet.graph.text.render import render_program
+from passnet.graph.values.effects import last_name
+from passnet.passes.codegen.lowered_ranges import TRIMS
+from passnet.passes.files import Files
+from passnet_loops.language.answer_text import print_answer
+from passnet_loops.language.expand import expand_answer
+from passnet_loops.language.language import FusedRange
+from passnet_loops.language.prompt import Prompt, loops_prompt
+from passnet_loops.language.teacher import teacher_answer
+from passnet_loops.mining import LIBRARY_CALLS
+
+JudgeVerdict: TypeAlias = Literal["correct", "wrong", "not judged"]
+
+OWN_AUTHOR = "trained"
+"""The author of a row that an llm answered itself."""
+
+MAX_ANSWER_WORDS = 400
+MAX_PROMPT_WORDS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow:
+    """A subgraph and a teacher's answer to it.
+
+    `prompt` and `loops` are the loops form, `folder` is the pass folder as one text; `verdict` is
+    the judge's, of that folder by the strict rules, untimed, and `judge_s` what it took in seconds.
+    `words` counts those of prompt and answer in the loops form.
+    """
+
+    full: str
+    structure: str
+    op_sequence: tuple[str, ...]
+    num_ops: int
+    dtype: str
+    net: str
+    program: str
+    tensors: str
+    author: str
+    prompt: str
+    loops: str
+    folder: str
+    words: int
+    verdict: JudgeVerdict = "not judged"
+    status: str = ""
+    judge_s: float = 0.0
+
+
+TRAINING: Format[TrainingRow] = Format(TrainingRow, "training data", hashes=("full", "structure"))
+
+
+_MAX_WAIT = 10
+"""How often its limit of processor time something may take on the wall."""
+
+
+class _TimeIsUpError(Exception):
+    pass
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Ends the block with an AuthorError when this process has worked on it for so many seconds; or
+    after ten times as many, however busy the machine is.
+
+    It is without effect outside of the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise _TimeIsUpError
+
+    timers = {
+        signal.ITIMER_PROF: (signal.SIGPROF, seconds),
+        signal.ITIMER_REAL: (signal.SIGALRM, _MAX_WAIT * seconds),
+    }
+    before = {number: signal.signal(number, stop) for number, _ in timers.values()}
+    try:
+        for timer, (_, limit) in timers.items():
+            signal.setitimer(timer, limit)
+        yield
+    except _TimeIsUpError:
+        raise AuthorError(f"took more than {seconds:.0f} s") from None
+    finally:
+        for timer in timers:
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def whole_or_ranges(prompt: Prompt, where: str) -> tuple[FusedRange, ...]:
+    """What the compiler author answers. Without a call of a library it tries the whole graph first,
+    then without its ends; that is done here without asking what calls one.
+    """
+    [plan, *_] = compile_plans(prompt.graph)
+    ops = prompt.graph.program.ops
+    if not any(last_name(op.target) in LIBRARY_CALLS for op in ops):
+        for front, back in ((0, 0), *TRIMS):
+            if front + back < len(ops):
+                spans = ((front, len(ops) - back),)
+                with suppress(AuthorError):
+                    return teacher_answer(prompt, where, CompilePlan(plan.options, spans))
+    return teacher_answer(prompt, where, plan)
+
+
+def make_row(graph: Graph, net: str, author: str = "compiler") -> tuple[TrainingRow, Files]:
+    """The row of a graph, not judged yet, and the pass folder.
+
+    Raises:
+        AuthorError: the teacher writes nothing, or the loops language cannot say it.
+        InputError: it is too long.
+        GraphError: its shapes cannot be inferred.
+    """
+    prompt = loops_prompt(graph)
+    if len(prompt.text.split()) > MAX_PROMPT_WORDS:
+        raise InputError("the prompt is too long")
+    answer = print_answer(whole_or_ranges(prompt, "graph"))
+    num_words = len(answer.split())
+    if num_words > MAX_ANSWER_WORDS:
+        raise InputError("the answer is too long")
+    files = expand_answer(prompt, answer)
+    prints = fingerprints(graph)
+    assert prints.full is not None, "a cut graph has specs"
+    row = TrainingRow(
+        full=prints.full,
+        structure=prints.structure,
+        op_sequence=op_sequence(graph.program),
+        num_ops=len(graph.program.ops),
+        dtype=main_float(graph.tensors) or "none",
+        net=net,
+        program=render_program(graph.program),
+        tensors=encode(graph.tensors).decode(),
+        author=author,
+        prompt=prompt.text,
+        loops=answer,
+        folder=folder_text(files),
+        words=len(prompt.text.split()) + num_words,
+    )
+    return row, files
+
+
+def now_s() -> float:
+    """Seconds on a clock that only goes forward."""
+    return time.monotonic()

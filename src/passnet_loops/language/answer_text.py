@@ -1,0 +1,225 @@
+"""Answers in the loops language as text: printed from a tree, and read back."""
+
+from collections.abc import Iterator
+
+from passnet.errors import InputError
+from passnet_loops.language.language import (
+    ARITY,
+    CASTS,
+    INDEX_CALLS,
+    REDUCTIONS,
+    Call,
+    Expr,
+    FusedRange,
+    Index,
+    IndexCall,
+    IndexValue,
+    Inner,
+    Let,
+    Loop,
+    LoopStep,
+    Memory,
+    MemoryRead,
+    Nest,
+    Pick,
+    Put,
+    Reduce,
+)
+
+MAX_DEPTH = 200
+MAX_WORDS = 20_000
+
+
+def print_answer(ranges: tuple[FusedRange, ...]) -> str:
+    """The text of an answer."""
+    return "\n".join(line for fused in ranges for line in _range_lines(fused))
+
+
+def _range_lines(fused: FusedRange) -> Iterator[str]:
+    yield f"range {fused.first} {fused.last}"
+    for memory in fused.memory:
+        shape = " ".join(map(_index_text, memory.shape))
+        yield " ".join(filter(None, ("buf", memory.name, memory.dtype, shape, ";")))
+    for nest in fused.nests:
+        yield f"for {_loops_text(nest.loops)}:"
+        for step in nest.steps:
+            if isinstance(step, Inner):
+                yield f"  over {_loops_text(step.loops)}:"
+                yield from (f"    {_step_text(inner)}" for inner in step.steps)
+                yield "  done"
+            else:
+                yield f"  {_step_text(step)}"
+        yield "end"
+
+
+def _loops_text(loops: tuple[Loop, ...]) -> str:
+    return "".join(f"{name} {_index_text(size)} " for name, size in loops)
+
+
+def _step_text(step: LoopStep) -> str:
+    match step:
+        case Let(name, value):
+            return f"{name} = {_expr_text(value)}"
+        case Pick(name, size, value):
+            return f"pick {name} {size} {_expr_text(value)}"
+        case Put(memory, index, value):
+            return f"put {memory} {_brackets(index)} {_expr_text(value)}"
+        case Reduce(kind, names, value):
+            return f"{kind} {' '.join(names)} {_expr_text(value)}"
+    raise AssertionError("an inner loop is printed by its nest")
+
+
+def _expr_text(value: Expr) -> str:
+    match value:
+        case str():
+            return value
+        case MemoryRead(memory, index):
+            return f"{memory} {_brackets(index)}"
+        case IndexValue(index):
+            return f"at {_brackets((index,))}"
+        case Call(name, args):
+            return " ".join((name, *map(_expr_text, args)))
+
+
+def _brackets(index: tuple[Index, ...]) -> str:
+    return " ".join(("[", *map(_index_text, index), "]"))
+
+
+def _index_text(index: Index) -> str:
+    if isinstance(index, str):
+        return index
+    return f"{index.name} {_index_text(index.left)} {_index_text(index.right)}"
+
+
+def parse_answer(text: str) -> tuple[FusedRange, ...]:
+    """The tree of an answer's text.
+
+    Raises:
+        InputError: it is none; the first word that does not fit is named.
+    """
+    return _Parser(text.split()).answer()
+
+
+class _Parser:
+    """Reads words from left to right."""
+
+    def __init__(self, words: list[str]) -> None:
+        if len(words) > MAX_WORDS:
+            raise InputError(f"an answer of {len(words)} words; {MAX_WORDS} are read")
+        self._words = words
+        self._place = 0
+
+    def answer(self) -> tuple[FusedRange, ...]:
+        ranges = []
+        while self._place < len(self._words):
+            ranges.append(self._range())
+        if not ranges:
+            raise InputError("an empty answer; it begins with: range")
+        return tuple(ranges)
+
+    def _peek(self) -> str:
+        return self._words[self._place] if self._place < len(self._words) else ""
+
+    def _word(self) -> str:
+        word = self._peek()
+        if not word:
+            raise InputError("the answer ends in the middle of a step")
+        self._place += 1
+        return word
+
+    def _expect(self, expected: str) -> None:
+        place, word = self._place, self._word()
+        if word != expected:
+            raise InputError(f"word {place} of the answer is {word!r}, not {expected!r}")
+
+    def _name(self) -> str:
+        place, word = self._place, self._word()
+        if not word.isidentifier():
+            raise InputError(f"word {place} of the answer is {word!r}, which is no name")
+        return word
+
+    def _range(self) -> FusedRange:
+        self._expect("range")
+        first, last = self._name(), self._name()
+        memory, nests = [], []
+        while self._peek() == "buf":
+            memory.append(self._memory())
+        while self._peek() == "for":
+            nests.append(self._nest())
+        if not nests:
+            raise InputError(f"range {first} {last} has no loops")
+        return FusedRange(first, last, tuple(memory), tuple(nests))
+
+    def _memory(self) -> Memory:
+        self._expect("buf")
+        name, dtype, shape = self._name(), self._name(), []
+        if dtype not in CASTS:
+            raise InputError(f"buf {name}: {dtype!r} is no dtype; there are {', '.join(CASTS)}")
+        while self._peek() != ";":
+            shape.append(self._index())
+        self._expect(";")
+        return Memory(name, dtype, tuple(shape))
+
+    def _loops(self) -> tuple[Loop, ...]:
+        loops = []
+        while self._peek() != ":":
+            loops.append((self._name(), self._index()))
+        self._expect(":")
+        return tuple(loops)
+
+    def _nest(self) -> Nest:
+        self._expect("for")
+        loops, steps = self._loops(), []
+        while self._peek() != "end":
+            steps.append(self._inner() if self._peek() == "over" else self._step())
+        self._expect("end")
+        return Nest(loops, tuple(steps))
+
+    def _inner(self) -> Inner:
+        self._expect("over")
+        loops, steps = self._loops(), []
+        while self._peek() != "done":
+            steps.append(self._step())
+        self._expect("done")
+        return Inner(loops, tuple(steps))
+
+    def _step(self) -> Let | Pick | Put | Reduce:
+        word = self._name()
+        if word == "put":
+            return Put(self._name(), self._index_list(), self._expr())
+        if word == "pick":
+            return Pick(self._name(), self._word(), self._expr())
+        if word in REDUCTIONS and self._peek() != "=":
+            names = tuple(self._name() for _ in range(REDUCTIONS[word]))
+            return Reduce(word, names, self._expr())
+        self._expect("=")
+        return Let(word, self._expr())
+
+    def _expr(self, depth: int = 0) -> Expr:
+        word = self._word()
+        if depth > MAX_DEPTH:
+            raise InputError(f"an expression of more than {MAX_DEPTH} calls in each other")
+        if word == "at":
+            index = self._index_list()
+            if len(index) != 1:
+                raise InputError(f"at has {len(index)} indices, it needs 1")
+            return IndexValue(index[0])
+        if word in ARITY:
+            return Call(word, tuple(self._expr(depth + 1) for _ in range(ARITY[word])))
+        return MemoryRead(word, self._index_list()) if self._peek() == "[" else word
+
+    def _index_list(self) -> tuple[Index, ...]:
+        self._expect("[")
+        index = []
+        while self._peek() != "]":
+            index.append(self._index())
+        self._expect("]")
+        return tuple(index)
+
+    def _index(self, depth: int = 0) -> Index:
+        word = self._word()
+        if depth > MAX_DEPTH:
+            raise InputError(f"an index of more than {MAX_DEPTH} calls in each other")
+        if word in INDEX_CALLS:
+            return IndexCall(word, self._index(depth + 1), self._index(depth + 1))
+        return word

@@ -1,0 +1,163 @@
+"""Which words may come next in an index of the loops form, so that it stays inside of its axis.
+
+An index is whole-number arithmetic, calls before their arguments. Each of its parts has a smallest
+and a largest value, known from the bounds of loop variables; a word may come if the index can still
+end inside of the axis. What fits at a place is a set of intervals, of which one has to contain the
+bounds of the part that is said there. In calls deep in each other that is not asked, and an index
+that then has no word to stay inside may leave the axis.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from operator import itemgetter
+
+from passnet_loops.language.language import INDEX_CALLS
+
+MAX_INDEX_DEPTH = 6
+MAX_CHECKED_DEPTH = 2
+"""How deep in calls it is asked whether an index can still fit; the question takes as many steps as
+there are words, to the power of the depth."""
+
+ANYWHERE = 10**30
+"""Beyond all bounds of an index."""
+
+IndexBounds = tuple[int, int]
+"""The smallest and the largest value of an index, not always exactly."""
+IndexWords = Generator[frozenset[str], str, IndexBounds]
+Fits = tuple[IndexBounds, ...]
+"""The intervals that may contain the bounds of an index, in order, none of them inside another."""
+
+
+class IndexGrammar:
+    """The words of indices at one place of an answer.
+
+    Args:
+        variables: the loop variables that are known there, with their bounds.
+        wholes: whole numbers that may be said, by their words.
+        sizes: those of them that are above zero, by which an index may be divided.
+    """
+
+    def __init__(
+        self,
+        variables: Mapping[str, IndexBounds],
+        wholes: Mapping[str, int],
+        sizes: Mapping[str, int],
+    ) -> None:
+        self._words = {word: (number, number) for word, number in wholes.items()} | dict(variables)
+        leaves = self._words.values()  # or their negatives, which are calls with -1
+        self._leaves = tuple(dict.fromkeys((*leaves, *((-high, -low) for low, high in leaves))))
+        self._sizes = sizes
+        self._divisors = tuple(dict.fromkeys((size, size) for size in sizes.values()))
+        self._allowed: dict[tuple[Fits | None, int], frozenset[str]] = {}
+        self._lefts: dict[tuple[Fits, str], Fits] = {}
+
+    def words(self, size: int | None) -> IndexWords:
+        """An index of an axis of some size; of any value where the size is None."""
+        return self._index(None if size is None else ((0, size - 1),), 0)
+
+    def _index(self, fits: Fits | None, depth: int) -> IndexWords:
+        word = yield self._may_come(fits, depth)
+        if word not in INDEX_CALLS:
+            return self._words[word]
+        left = yield from self._index(self._left_fits(word, fits, depth), depth + 1)
+        if word in ("//", "%"):
+            divisor = yield from self.divisor(
+                lambda size: fits is None or _is_in(fits, _called(word, left, (size, size)))
+            )
+            return _called(word, left, (divisor, divisor))
+        right = yield from self._index(fits and _fitting(word, (left,), fits), depth + 1)
+        return _called(word, left, right)
+
+    def divisor(
+        self, fits: Callable[[int], bool] | None = None, depth: int = 0
+    ) -> Generator[frozenset[str], str, int]:
+        """A number above zero, or a product of such."""
+        fitting = [word for word, size in self._sizes.items() if fits is None or fits(size)]
+        is_deep = depth >= MAX_INDEX_DEPTH
+        word = yield frozenset((*(fitting or self._sizes), *(("*",) * (not is_deep))))
+        if word in self._sizes:
+            return self._sizes[word]
+        left = yield from self.divisor(None, depth + 1)
+        right = yield from self.divisor(fits and (lambda size: fits(left * size)), depth + 1)
+        return left * right
+
+    def _may_come(self, fits: Fits | None, depth: int) -> frozenset[str]:
+        """The words that may come, worked out once for all places where the same fits."""
+        if (fits, depth) not in self._allowed:
+            words = [
+                word for word, each in self._words.items() if fits is None or _is_in(fits, each)
+            ]
+            is_single = depth == 0 and fits == ((0, 0),)
+            if depth < MAX_INDEX_DEPTH and not is_single:
+                words += [call for call in INDEX_CALLS if self._may_call(call, fits, depth)]
+            self._allowed[fits, depth] = frozenset(words or self._words)
+        return self._allowed[fits, depth]
+
+    def _may_call(self, call: str, fits: Fits | None, depth: int) -> bool:
+        """Whether an index that begins with a call can still fit."""
+        left_fits = self._left_fits(call, fits, depth)
+        return left_fits is None or any(_is_in(left_fits, left) for left in self._leaves)
+
+    def _left_fits(self, call: str, fits: Fits | None, depth: int) -> Fits | None:
+        """What fits as the left part of a call, with some right part; None where anything may."""
+        if fits is None or depth >= MAX_CHECKED_DEPTH:
+            return None
+        if (fits, call) not in self._lefts:
+            rights = self._divisors if call in ("//", "%") else self._leaves
+            self._lefts[fits, call] = _fitting(call, rights, fits)
+        return self._lefts[fits, call]
+
+
+def _is_in(fits: Fits, bounds: IndexBounds) -> bool:
+    """Whether bounds are inside of one of some intervals: the last that begins early enough is the
+    one that ends last.
+    """
+    number = bisect_right(fits, bounds[0], key=itemgetter(0))
+    return number > 0 and fits[number - 1][1] >= bounds[1]
+
+
+def _fitting(call: str, others: Iterable[IndexBounds], fits: Fits) -> Fits:
+    """What fits as one part of a call (the left one of a division), if the other is one of some."""
+    found = {part for other in others for whole in fits for part in _parts(call, other, whole)}
+    kept: list[IndexBounds] = []
+    for low, high in sorted(found, key=lambda each: (each[0], -each[1])):
+        if low <= high and (not kept or high > kept[-1][1]):
+            kept.append((low, high))
+    return tuple(kept)
+
+
+def _parts(call: str, other: IndexBounds, whole: IndexBounds) -> Iterator[IndexBounds]:
+    """The intervals that a part of a call has to be in, for the call to be in one."""
+    low, high = whole
+    if call == "+":
+        yield low - other[0], high - other[1]
+    elif call == "*":
+        ends = [_quotients(whole, factor) for factor in set(other)]
+        yield max(each[0] for each in ends), min(each[1] for each in ends)
+    elif call == "//":
+        yield low * other[0], high * other[0] + other[0] - 1
+    elif low <= 0 and high >= other[0] - 1:
+        yield -ANYWHERE, ANYWHERE
+    else:
+        yield max(low, 0), min(high, other[0] - 1)
+
+
+def _quotients(whole: IndexBounds, factor: int) -> IndexBounds:
+    """The numbers that are in an interval when multiplied by a factor."""
+    if factor == 0:
+        return (-ANYWHERE, ANYWHERE) if whole[0] <= 0 <= whole[1] else (1, 0)
+    low, high = whole if factor > 0 else whole[::-1]
+    return -(-low // factor), high // factor
+
+
+def _called(call: str, left: IndexBounds, right: IndexBounds) -> IndexBounds:
+    """The bounds of a call, from those of its parts."""
+    if call == "+":
+        return (left[0] + right[0], left[1] + right[1])
+    if call == "*":
+        ends = [a * b for a in left for b in right]
+        return (min(ends), max(ends))
+    divisor = right[0]
+    if call == "//":
+        return (left[0] // divisor, left[1] // divisor)
+    return left if left[0] >= 0 and left[1] < divisor else (0, divisor - 1)

@@ -1,0 +1,117 @@
+"""What the memory of a range is called, and how it lies.
+
+Arguments and results have their names from the prompt. What a nest stores and another reads is
+memory too, named as it comes up.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from passnet.errors import InputError
+from passnet_loops.language.inductor_loops import InductorLoops
+from passnet_loops.language.language import Memory
+from passnet_loops.language.symbols import Symbols
+
+MAX_VALUES = 600
+"""Values of a range beyond which it is not written down."""
+
+
+def spanned_elements(shape: Sequence[int]) -> int:
+    """How many elements the strides of some memory span: as many as it has, where an axis without
+    any counts as one, as it does not shorten the strides of the others.
+    """
+    return prod(max(size, 1) for size in shape)
+
+
+class RangeMemory:
+    """The buffers of a range by their names.
+
+    Args:
+        symbols: those of the prompt.
+        loops: the loops of Inductor for the range.
+        arguments: what the prompt calls the range's arguments.
+        outputs: what it calls its results, in order.
+        op_names: what it calls what each op makes; None where the prompt has no such op.
+    """
+
+    def __init__(
+        self,
+        symbols: Symbols,
+        loops: InductorLoops,
+        arguments: dict[str, str],
+        outputs: Sequence[str],
+        op_names: Sequence[str | None],
+    ) -> None:
+        buffers = [name for name, _ in loops.outputs]
+        if len(set(buffers)) < len(outputs):
+            raise InputError("two results in one memory")
+        self._symbols = symbols
+        self._loops = loops
+        self._op_names = op_names
+        self._names = {**arguments, **dict(zip(buffers, outputs, strict=True))}
+        self._outputs = set(buffers)
+        self._layouts = {**loops.buffers, **dict(loops.outputs)}
+        self._memory: list[str] = []
+        self._read: set[str] = set()
+        self._num_values = 0
+
+    def between_nests(self) -> tuple[Memory, ...]:
+        """The memory that is neither argument nor result."""
+        return tuple(
+            Memory(
+                self._names[name],
+                self._layouts[name].dtype,
+                tuple(self._symbols.index_of(size) for size in self._layouts[name].shape),
+            )
+            for name in self._memory
+        )
+
+    def count_value(self) -> None:
+        """Count one more value.
+
+        Raises:
+            InputError: there are too many.
+        """
+        self._num_values += 1
+        if self._num_values > MAX_VALUES:
+            raise InputError(f"more than {MAX_VALUES} values")
+
+    def read_memory(self, buffer: str) -> None:
+        """Note that a buffer is read from memory."""
+        self._read.add(buffer)
+        if buffer not in self._names:
+            self._names[buffer] = f"b{len(self._memory)}"
+            self._memory.append(buffer)
+
+    def is_in_memory(self, buffer: str) -> bool:
+        """Whether what is stored in a buffer is a result, or read by another nest."""
+        return buffer in self._outputs or buffer in self._read
+
+    def layout(self, buffer: str) -> Any:
+        """Shape, strides and dtype of a buffer.
+
+        Raises:
+            InputError: it is a constant tensor, which answers cannot hold.
+        """
+        if buffer not in self._layouts:
+            raise InputError(f"a constant tensor ({buffer}), which answers cannot hold")
+        return self._layouts[buffer]
+
+    def op_name(self, op: int | None) -> str | None:
+        """What the prompt calls what an op makes."""
+        return self._op_names[op] if op is not None and op < len(self._op_names) else None
+
+    def buffer_op(self, buffer: str) -> str | None:
+        """What the prompt calls what a buffer holds."""
+        made = self._loops.buffers.get(buffer)
+        return self.op_name(made.op) if made is not None else None
+
+    def name(self, buffer: str) -> str:
+        """What the prompt, or the answer, calls a buffer."""
+        return self._names[buffer]
+
+    @property
+    def symbols(self) -> Symbols:
+        """Those of the prompt."""
+        return self._symbols

@@ -1,0 +1,240 @@
+"""The loops of an answer run by torch, to see without a compiler that they compute something else.
+
+Each nest is run step by step, and every step for all rounds of the loops at once: a loop variable
+is an axis of a tensor. This is slower than C++ and needs more memory, but no compiler and no
+process of its own, since nothing is run but calls of the language. An answer that is wrong here is
+wrong; whether one that is right here is correct is for the judge to say, who draws more inputs,
+compares more strictly and runs the code itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import torch
+
+from passnet.errors import GraphError, InputError, boundary
+from passnet.graph.fx.build import build, op_number
+from passnet.graph.spec import refs
+from passnet.graph.values.cost import torch_arguments
+from passnet.graph.values.effects import writes_first
+from passnet_loops.language.answer_text import parse_answer
+from passnet_loops.language.expand import span_of
+from passnet_loops.language.language import FusedRange
+from passnet_loops.language.prompt import Prompt
+from passnet_loops.language.range_memory import spanned_elements
+from passnet_loops.language.run_nest import MAX_ROUNDS, NestRun, UnknownLoopsError, WrongLoopsError
+
+WRONG_SHARE = 1e-3
+"""Of the elements of a result, so many may be off: where a rounding decides, as in a comparison."""
+
+TOLERANCES = {"float32": 1e-3, "float64": 1e-3, "bfloat16": 5e-2, "float16": 1e-2}
+"""How far an element may be off, relative to it and to the root mean square of all."""
+
+
+@dataclass(frozen=True)
+class EagerRun:
+    """A run of a prompt's graph in eager torch, with all its values by their names in the
+    prompt; without them where an op writes into a value, so that one name has several. `tied` are
+    the outputs of the graph, by these names, each with the arguments and other outputs that share
+    its memory.
+    """
+
+    prompt: Prompt
+    seed: int
+    values: Mapping[str, torch.Tensor] | None
+    tied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def around(
+        self, span: tuple[int, int], read: Sequence[str], made: Sequence[str]
+    ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        """Values as they are before some ops, and others as these leave them.
+
+        Raises:
+            GraphError, KeyError: torch cannot run the graph, or one of them is no tensor.
+        """
+        if self.values is None:
+            start, stop = span
+            states = _states(self.prompt, self.seed, {start: read, stop: made})
+            return states[start], states[stop]
+        return {n: self.values[n] for n in read}, {n: self.values[n] for n in made}
+
+
+def eager_run(prompt: Prompt, seed: int = 0) -> EagerRun:
+    """A run of a prompt's graph on fresh inputs.
+
+    Raises:
+        GraphError: its inputs cannot be drawn, or torch cannot run it. Where an op writes into a
+            value, nothing is run yet.
+    """
+    ops = prompt.graph.program.ops
+    if any(writes_first(op.target, dict(op.kwargs)) for op in ops):
+        return EagerRun(prompt, seed, None)
+    values = _states(prompt, seed, {len(ops): None})[len(ops)]
+    return EagerRun(prompt, seed, values, _tied(prompt, values))
+
+
+def _tied(prompt: Prompt, values: Mapping[str, torch.Tensor]) -> dict[str, frozenset[str]]:
+    """The outputs of a graph that share memory with arguments or with each other."""
+    program = prompt.graph.program
+    returned = [prompt.names.get(name) for output in program.outputs for name in refs(output)]
+    given = [prompt.names.get(param.name) for param in program.params]
+    spans = {name: _span(values[name]) for name in (*given, *returned) if name in values}
+    return {
+        name: frozenset(
+            other
+            for other, beside in spans.items()
+            if other != name
+            and max(spans[name].start, beside.start) < min(spans[name].stop, beside.stop)
+        )
+        for name in returned
+        if name in spans
+    }
+
+
+def _span(value: torch.Tensor) -> range:
+    """The addresses from its first to its last element."""
+    pairs = zip(value.shape, value.stride(), strict=True)
+    length = 1 + sum((size - 1) * stride for size, stride in pairs) if value.numel() else 0
+    return range(value.data_ptr(), value.data_ptr() + length * value.element_size())
+
+
+def _states(
+    prompt: Prompt, seed: int, wanted: Mapping[int, Sequence[str] | None]
+) -> dict[int, dict[str, torch.Tensor]]:
+    """Values as they are before the op of a number, by their names in the prompt: copies of those
+    that are wanted, or for None all as they are.
+    """
+    program = prompt.graph.program
+    module = build(program)
+    arguments = torch_arguments(prompt.graph, "fresh", seed)
+    values: dict[str, torch.Tensor] = {}
+    states: dict[int, dict[str, torch.Tensor]] = {}
+
+    def put(name: str | None, value: object) -> None:
+        if name in prompt.names and isinstance(value, torch.Tensor):
+            values[prompt.names[name]] = value.detach()
+
+    def keep(number: int) -> None:
+        if number in wanted:
+            chosen = wanted[number]
+            states[number] = values if chosen is None else {n: values[n].clone() for n in chosen}
+
+    for param, value in zip(program.params, arguments, strict=True):
+        put(param.name, value)
+    interpreter = torch.fx.Interpreter(module)
+    interpreter.args_iter = iter(arguments)
+    with torch.no_grad(), boundary(GraphError, "running the graph"):
+        torch.manual_seed(seed)
+        for node in list(module.graph.nodes)[:-1]:  # the last is the output
+            number = op_number(node)
+            if number is not None:
+                keep(number)
+            value = interpreter.env[node] = interpreter.run_node(node)
+            if number is not None:
+                put(program.ops[number].output, value)
+        keep(len(program.ops))
+    return states
+
+
+def what_is_wrong(eager: EagerRun, answer: str) -> str | None:
+    """What an answer computes otherwise than eager torch, in a sentence; None where nothing was
+    found, be it that its loops have too many rounds to be run here.
+
+    Raises:
+        InputError: the answer is none, or something in it has no meaning.
+    """
+    try:
+        _run(eager, answer)
+    except WrongLoopsError as cause:
+        return str(cause)
+    except UnknownLoopsError:
+        return None
+    return None
+
+
+def is_right_where_run(eager: EagerRun, answer: str) -> bool:
+    """Whether all loops of an answer can be run here, and compute what eager torch does."""
+    try:
+        _run(eager, answer)
+    except (InputError, WrongLoopsError, UnknownLoopsError):
+        return False
+    return True
+
+
+def not_shown_wrong(prompt: Prompt, answers: Sequence[str]) -> list[str]:
+    """Those of some answers to a prompt that a run of their loops does not show to be wrong, in
+    their order; all of them where none is left, or the prompt's graph cannot be run.
+    """
+    try:
+        eager = eager_run(prompt)
+    except GraphError:
+        return list(answers)
+    kept = []
+    for answer in answers:
+        with suppress(InputError):
+            if what_is_wrong(eager, answer) is None:
+                kept.append(answer)
+    return kept or list(answers)
+
+
+def _run(eager: EagerRun, answer: str) -> None:
+    for fused in parse_answer(answer):
+        _run_range(eager, fused)
+
+
+def _run_range(eager: EagerRun, fused: FusedRange) -> None:
+    prompt = eager.prompt
+    span = span_of(prompt, fused)
+    taken = prompt.range(span)
+    for name in taken.results:
+        # What is made after these ops may still view what their loops put.
+        if any(prompt.op_numbers.get(other, -1) < span[1] for other in eager.tied.get(name, ())):
+            raise WrongLoopsError(f"{name} shares memory in eager torch, and has its own here")
+    try:
+        before, expected = eager.around(span, taken.arguments, taken.results)
+    except (GraphError, KeyError) as cause:
+        raise UnknownLoopsError("the graph cannot be run") from cause
+    for name, value in expected.items():
+        if value.numel() > MAX_ROUNDS:
+            raise UnknownLoopsError(f"{name} is too large")
+    unset = {name: _unset(value.dtype, value.shape) for name, value in expected.items()}
+    memory = before | unset
+    for buffer in fused.memory:
+        shape = [prompt.symbols.index_value(size) for size in buffer.shape]
+        if min(shape, default=0) < 0 or spanned_elements(shape) > MAX_ROUNDS:
+            raise UnknownLoopsError(f"{buffer.name} is too large")
+        memory[buffer.name] = _unset(getattr(torch, buffer.dtype), shape)
+    for nest in fused.nests:
+        with boundary(UnknownLoopsError, "running the loops"):  # torch refuses what C++ may not
+            NestRun(memory, frozenset(taken.arguments), prompt.symbols).run(nest)
+    for name, right in expected.items():
+        if (share := wrong_share(memory[name], right)) > WRONG_SHARE:
+            raise WrongLoopsError(f"{100 * share:.1f} % of {name} is not what eager torch computes")
+
+
+def _unset(dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
+    """Memory that nothing was put into: no right result has such values."""
+    if dtype.is_floating_point:
+        return torch.full(tuple(shape), float("nan"), dtype=dtype)
+    return torch.full(tuple(shape), 119 if dtype is not torch.bool else True, dtype=dtype)
+
+
+def wrong_share(given: torch.Tensor, right: torch.Tensor) -> float:
+    """The share of elements that are further off than their dtype allows.
+
+    Examples:
+        >>> wrong_share(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]))
+        0.5
+    """
+    if not right.numel():
+        return 0.0
+    if not right.dtype.is_floating_point:
+        return float((given != right).double().mean())
+    tolerance = TOLERANCES[str(right.dtype).removeprefix("torch.")]
+    given, right = given.double(), right.double()
+    finite = right[right.isfinite()]
+    scale = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+    is_near = (given - right).abs() <= tolerance * (right.abs() + scale)
+    is_same = (given == right) | (given.isnan() & right.isnan()) | is_near
+    return float((~is_same).double().mean())

@@ -1,0 +1,224 @@
+"""One nest of the loops language run by torch, each step for all rounds of its loops at once."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import torch
+
+from passnet.errors import InputError, PassnetError
+from passnet_loops.language.language import (
+    Call,
+    Expr,
+    Index,
+    IndexValue,
+    Inner,
+    Let,
+    LoopStep,
+    MemoryRead,
+    Nest,
+    Pick,
+    Put,
+    Reduce,
+)
+from passnet_loops.language.symbols import Symbols
+from passnet_loops.language.torch_calls import reduced, torch_call, torch_cast
+
+MAX_ROUNDS = 2**24
+"""Rounds of a nest, or elements of memory: beyond it, nothing is run, and nothing found."""
+
+MAX_BYTES = 2**31
+"""Of the values of a nest at one time: beyond it, it is run no further, and nothing found."""
+
+
+class WrongLoopsError(PassnetError):
+    """The loops do something that no right answer does."""
+
+
+class UnknownLoopsError(PassnetError):
+    """The loops cannot be run here."""
+
+
+class NestRun:
+    """Runs one nest. A value has an axis for each loop around the place where it was made, of size
+    1 where it is the same in all of its rounds.
+    """
+
+    def __init__(
+        self, memory: Mapping[str, torch.Tensor], arguments: frozenset[str], symbols: Symbols
+    ) -> None:
+        self._memory = memory
+        self._arguments = arguments
+        self._symbols = symbols
+        self._loops: list[tuple[str, int]] = []
+        self._values: dict[str, torch.Tensor] = {}
+
+    def run(self, nest: Nest) -> None:
+        """Run it, and put its results into memory."""
+        self._enter(nest.loops)
+        for step in nest.steps:
+            if isinstance(step, Inner):
+                self._inner(step)
+            else:
+                self._step(step)
+
+    def _enter(self, loops: Sequence[tuple[str, Index]]) -> None:
+        for name, size in loops:
+            count = self._symbols.index_value(size)
+            if count <= 0:
+                raise UnknownLoopsError(f"{name} takes {count} values")
+            self._loops.append((name, count))
+        if prod(count for _, count in self._loops) > MAX_ROUNDS:
+            raise UnknownLoopsError(f"more than {MAX_ROUNDS} rounds")
+
+    def _inner(self, inner: Inner) -> None:
+        num_outer, known = len(self._loops), dict(self._values)
+        self._enter(inner.loops)
+        num_inner = len(self._loops) - num_outer
+        results: dict[str, torch.Tensor] = {}
+        for step in inner.steps:
+            if not isinstance(step, Reduce):
+                self._step(step)
+                continue
+            value = self._aligned(self._expr(step.value, None))
+            sizes = [count for _, count in self._loops[num_outer:]]
+            value = value.expand(*value.shape[:num_outer], *sizes)
+            results.update(zip(step.names, reduced(step.kind, value, num_inner), strict=True))
+        del self._loops[num_outer:]
+        self._values = known | results
+
+    def _step(self, step: LoopStep) -> None:
+        match step:
+            case Let(name, value):
+                self._values[name] = self._expr(value, None)
+                if sum(each.nbytes for each in self._values.values()) > MAX_BYTES:
+                    raise UnknownLoopsError(f"values of more than {MAX_BYTES} bytes")
+            case Pick(name, size, value):
+                count = self._symbols.index_value(size)
+                index = self._expr(value, None).long()
+                index = torch.where(index < 0, index + count, index)
+                if bool(((index < 0) | (index >= count)).any()):
+                    raise WrongLoopsError(f"{name} is out of bounds")
+                self._values[name] = index
+            case Put(memory, index, value):
+                self._put(memory, index, self._expr(value, None))
+            case _:
+                raise InputError("a sum is only known after an inner loop: over ... done")
+
+    def _aligned(self, value: torch.Tensor) -> torch.Tensor:
+        """A value with an axis for each loop that there is now."""
+        return value.reshape(*value.shape, *[1] * (len(self._loops) - value.ndim))
+
+    def _expr(self, value: Expr, mask: torch.Tensor | None) -> torch.Tensor:
+        """A value where `mask` holds; elsewhere it is never used."""
+        match value:
+            case str():
+                return self._word(value)
+            case MemoryRead(memory, index):
+                return self._read(memory, index, mask)
+            case IndexValue(index):
+                return self._aligned(torch.as_tensor(self._index(index)))
+            case Call("masked", (condition, inside, other)):
+                holds = self._aligned(self._expr(condition, mask)).bool()
+                within = holds if mask is None else holds & mask
+                args = (holds, self._expr(inside, within), self._expr(other, mask))
+                return torch_call("masked", [self._aligned(arg) for arg in args])
+            case Call(name, args):
+                return torch_call(name, [self._aligned(self._expr(arg, mask)) for arg in args])
+        raise AssertionError("these are all")
+
+    def _word(self, word: str) -> torch.Tensor:
+        if word in self._values:
+            return self._aligned(self._values[word])
+        number = self._symbols.number_value(word)
+        if number is None:
+            raise InputError(f"{word!r} is not known where it is used")
+        dtype = torch.float32 if isinstance(number, float) else None  # torch's own for the others
+        return self._aligned(torch.tensor(number, dtype=dtype))
+
+    def _index(self, index: Index) -> torch.Tensor | int:
+        if isinstance(index, str):
+            for place, (name, count) in enumerate(self._loops):
+                if name == index:
+                    sizes = [1] * len(self._loops)
+                    sizes[place] = count
+                    return torch.arange(count).reshape(sizes)
+            if index in self._values:
+                return self._aligned(self._values[index])
+            return self._symbols.whole_value(index)
+        left, right = self._index(index.left), self._index(index.right)
+        match index.name:
+            case "+":
+                return left + right
+            case "*":
+                return left * right
+        if isinstance(right, torch.Tensor) or right <= 0:
+            raise InputError("an index is divided by what is not a number greater than 0")
+        return left // right if index.name == "//" else left % right
+
+    def _view(self, memory: torch.Tensor, index: Sequence[Index]) -> torch.Tensor | None:
+        """Memory with an axis for each loop, where each axis is a whole loop, or a number."""
+        places = {name: place for place, (name, _) in enumerate(self._loops)}
+        taken: list[int] = []
+        view = memory
+        for part, size in zip(index, memory.shape, strict=True):
+            axis = len(taken)
+            if size == 1:
+                view = view.select(axis, 0)
+            elif isinstance(part, str) and part in places and places[part] not in taken:
+                if self._loops[places[part]][1] > size:
+                    return None
+                view = view.narrow(axis, 0, self._loops[places[part]][1])
+                taken.append(places[part])
+            else:
+                return None
+        order = sorted(range(len(taken)), key=lambda axis: taken[axis])
+        view = view.permute(order)
+        for place in range(len(self._loops)):
+            if place not in taken:
+                view = view.unsqueeze(place)
+        return view
+
+    def _parts(
+        self, memory: torch.Tensor, index: Sequence[Index], mask: torch.Tensor | None, name: str
+    ) -> tuple[torch.Tensor, ...]:
+        """An index for each axis, all within it."""
+        parts = []
+        for part, size in zip(index, memory.shape, strict=True):
+            number = torch.as_tensor(0 if size == 1 else self._index(part))
+            number = self._aligned(number)
+            is_out = (number < 0) | (number >= size)
+            if bool((is_out if mask is None else is_out & mask).any()):
+                raise WrongLoopsError(f"an index of {name} is beyond its axis of {size}")
+            parts.append(number if mask is None else number.clamp(0, size - 1))
+        return tuple(parts)
+
+    def _of(self, name: str, index: Sequence[Index]) -> torch.Tensor:
+        if name not in self._memory:
+            raise InputError(f"{name!r} is no memory that can be read or put into here")
+        memory = self._memory[name]
+        if memory.ndim != len(index):
+            raise InputError(f"{name} has {memory.ndim} axes, and an index of {len(index)} parts")
+        return memory
+
+    def _read(self, name: str, index: Sequence[Index], mask: torch.Tensor | None) -> torch.Tensor:
+        memory = self._of(name, index)
+        value = self._view(memory, index)
+        if value is None:
+            value = self._aligned(memory[self._parts(memory, index, mask, name)])
+        elif name not in self._arguments:
+            value = value.clone()  # what is put there later changes nothing
+        return value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
+
+    def _put(self, name: str, index: Sequence[Index], value: torch.Tensor) -> None:
+        if name in self._arguments:
+            raise InputError(f"{name} is an argument; nothing may be put into it")
+        memory = self._of(name, index)
+        sizes = [count for _, count in self._loops]
+        value = torch_cast(str(memory.dtype).removeprefix("torch."), self._aligned(value))
+        value = value.to(memory.dtype)
+        view = self._view(memory, index)
+        if view is not None and list(view.shape) == sizes:
+            view.copy_(value.expand(sizes))
+            return
+        parts = [part.expand(sizes) for part in self._parts(memory, index, None, name)]
+        memory[tuple(parts)] = value.expand(sizes)

@@ -1,0 +1,69 @@
+"""What the steps of a loop name, read and put."""
+
+from collections.abc import Iterator, Sequence
+
+from passnet_loops.language.language import (
+    Call,
+    Expr,
+    Index,
+    IndexValue,
+    Inner,
+    Let,
+    LoopStep,
+    MemoryRead,
+    Pick,
+    Put,
+    Reduce,
+)
+from passnet_loops.language.offsets import words_of
+
+
+def names_of(step: LoopStep) -> tuple[str, ...]:
+    """The names that a step gives to values."""
+    match step:
+        case Let(name, _) | Pick(name, _, _):
+            return (name,)
+        case Reduce(_, names, _):
+            return names
+    return ()
+
+
+def accesses(steps: Sequence[LoopStep]) -> Iterator[MemoryRead | Put]:
+    """All that some steps read and put."""
+    for step in steps:
+        if isinstance(step, Put):
+            yield step
+    yield from (each for each in _expressions(steps) if isinstance(each, MemoryRead))
+
+
+def index_values(steps: Sequence[LoopStep]) -> Iterator[Index]:
+    """All indices that are values in some steps."""
+    yield from (each.index for each in _expressions(steps) if isinstance(each, IndexValue))
+
+
+def _expressions(steps: Sequence[LoopStep]) -> Iterator[Expr]:
+    """The values of steps, and all that they are made of."""
+    for step in steps:
+        if not isinstance(step, Inner):
+            yield from _parts(step.value)
+
+
+def _parts(value: Expr) -> Iterator[Expr]:
+    """A value, and all that it is made of."""
+    yield value
+    for each in value.args if isinstance(value, Call) else ():
+        yield from _parts(each)
+
+
+def words(value: Expr) -> set[str]:
+    """The names, numbers and memory in a value."""
+    found: set[str] = set()
+    for each in _parts(value):
+        match each:
+            case str():
+                found.add(each)
+            case MemoryRead(memory, index):
+                found.update((memory, *(word for part in index for word in words_of(part))))
+            case IndexValue(index):
+                found |= words_of(index)
+    return found

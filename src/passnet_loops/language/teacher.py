@@ -1,0 +1,58 @@
+"""The plan of the compiler author in the loops language: its ranges, with the loops that Inductor
+decides on for each.
+
+Which ops are fused, into which nests, and what is stored between them is Inductor's; loops keep the
+axes of the ops that they compute, where Inductor would merge them.
+"""
+
+from passnet.agent.authors.compiler import CompilePlan, compile_plans
+from passnet.data.mine.cut import inferred_specs
+from passnet.errors import AuthorError, CutError, GraphError, InputError
+from passnet.passes.codegen.eager_steps import in_eager_steps
+from passnet.passes.codegen.lowered_ranges import GraphLowering, Options, Span
+from passnet_loops.language.inductor_loops import inductor_loops
+from passnet_loops.language.language import FusedRange
+from passnet_loops.language.prompt import Prompt
+from passnet_loops.language.range_memory import RangeMemory
+from passnet_loops.language.range_writer import written_nests
+
+
+def teacher_answer(
+    prompt: Prompt, where: str = "graph", plan: CompilePlan | None = None
+) -> tuple[FusedRange, ...]:
+    """What the compiler author would write for a graph, by its first plan or by another.
+
+    Raises:
+        AuthorError: it would write nothing, or the language cannot say it.
+    """
+    plan = plan or compile_plans(prompt.graph)[0]
+    spans = plan.spans
+    if spans is None:
+        lowering = GraphLowering(prompt.graph, where)
+        spans = lowering.largest(plan.options)
+        reasons = "; ".join(list(lowering.refused.values())[-1:])
+        if not spans:
+            raise AuthorError(f"{where}: there is nothing to compute in loops ({reasons})")
+    return tuple(_fused_range(prompt, span, plan.options, where) for span in spans)
+
+
+def _fused_range(prompt: Prompt, span: Span, options: Options, where: str) -> FusedRange:
+    ops, strides = prompt.graph.program.ops, prompt.strides
+    try:
+        taken = prompt.range(span)
+        cut, names = taken.cut, taken.names
+        by_name = {
+            spec.name: strides[spec.original_name]
+            for spec in cut.tensors
+            if spec.original_name in strides
+        }
+        steps = in_eager_steps(cut, inferred_specs(cut))
+        loops = inductor_loops(steps, by_name, dict(options), f"{where}{list(span)}")
+        op_names = [names.get(op.output or "") for op in steps.program.ops]
+        arguments = {spec.name: names[spec.name] for spec in cut.tensors}
+        named = RangeMemory(prompt.symbols, loops, arguments, taken.results, op_names)
+        memory, nests = written_nests(loops, named)
+    except (CutError, GraphError, InputError) as cause:
+        raise AuthorError(f"{where}{list(span)}: {cause}") from cause
+    first, last = (prompt.names[ops[number].output or ""] for number in (span[0], span[1] - 1))
+    return FusedRange(first, last, memory, nests)

@@ -1,0 +1,164 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from passnet.bench.profiling.record import ProfileInfo, ProfileItem, ProfileSettings
+from passnet.bench.profiling.run import profile_folder, profile_items, read_profiles
+from passnet.bench.profiling.slow_suite import slow_suite
+from passnet.bench.profiling.study import study
+from passnet.cli.commands import main
+from passnet.core.jobs.process import JobOutcome
+from passnet.core.jobs.shards import RunShard
+from passnet.core.records.serialise import write_json
+from passnet.errors import InputError
+from passnet.judge.suite.suite import load_suite
+from passnet.pages.figures.profile_page import draw_study, study_page
+from passnet.pages.figures.study_page import read_study_page
+from passnet.pages.site.build import build_site, read_parts
+from passnet.pages.tables.profile_tables import study_tables
+from tests.bench.profiling.records import LOST, SLOW_KERNELS, UNSTABLE, WON
+
+RECORDS = [LOST, SLOW_KERNELS, WON, UNSTABLE]
+
+
+def test_slower_calls_are_told_apart_by_what_makes_them_slow() -> None:
+    found = study(RECORDS)
+    assert found.slower.value == pytest.approx(2 / 3)
+    assert found.by_dispatch.value == pytest.approx(1 / 2)
+    assert found.strictly_slower.value == pytest.approx(1 / 3)
+    assert found.little_gain.value == pytest.approx(1 / 3)
+    assert found.by_dispatch_at_least.value == pytest.approx(1 / 2)
+    assert found.slower_weighted.value == pytest.approx(4 / 5)
+    assert found.slower_direct.value == pytest.approx(1 / 3)
+    assert found.by_dynamo.value == pytest.approx(1 / 2)
+    assert found.geomean_direct == pytest.approx((1 * 0.5 * 5) ** (1 / 3))
+
+
+def test_what_is_unstable_is_counted_by_cause_and_in_no_share() -> None:
+    found = study(RECORDS)
+    assert (found.num_items, found.num_measured) == (4, 3)
+    assert found.left_out == {"the interval is wide": 1}
+    with pytest.raises(InputError, match="no item was measured"):
+        study([UNSTABLE])
+
+
+def test_groups_hold_each_item_once() -> None:
+    for groups in study(RECORDS).groups.values():
+        assert sum(group.num_items for group in groups) == 3
+    [few, many] = study(RECORDS).groups["ops"]
+    assert (few.num_items, few.by_dispatch, many.by_dispatch) == (2, 1.0, 0.0)
+
+
+def test_the_sequences_that_lose_most_come_first() -> None:
+    sequences = study([LOST, SLOW_KERNELS]).sequences
+    assert [each.names for each in sequences] == [("slow",), ("lost",)]
+    assert sequences[0].lost_ms == pytest.approx(0.037)
+
+
+def test_the_page_and_the_figure_say_what_the_study_says(tmp_path: Path) -> None:
+    found = study(RECORDS)
+    page = study_page(found, [], "study.svg")
+    assert "| slower from end to end than eager torch | 66.7 |" in page
+    assert "published" in page and "![" in page
+    draw_study(found, tmp_path / "study.svg")
+    assert (tmp_path / "study.svg").read_text().startswith("<?xml")
+    assert all(len(row) == len(table.heads) for table in study_tables(found) for row in table.rows)
+
+
+def test_profiles_become_a_page_of_a_site(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "mine", RECORDS)
+    parts = read_parts([run], None, [], None)
+    build_site(parts, tmp_path / "site", "Site")
+    page = read_study_page(run)
+    assert "66.7 % of 3 subgraphs are slower" in page.finding
+    assert "33.3 % when their compiled graph is called directly" in page.finding
+    assert [table.title for table in page.tables] == [t.title for t in study_tables(study(RECORDS))]
+    [shown] = [path for path in (tmp_path / "site" / "studies").glob("*.html")
+               if path.name != "index.html"]  # fmt: skip
+    assert "66.7 % of 3 subgraphs are slower" in shown.read_text()
+
+
+def write_run(folder: Path, records) -> Path:
+    run = profile_folder(folder)
+    folder.mkdir()
+    write_json(folder / run.info_file, ProfileInfo(1, ProfileSettings(), "", len(records)))
+    with run.recorder(0) as record:
+        for each in records:
+            record(each)
+    return folder
+
+
+def test_runs_are_shown_together_and_a_measured_item_counts(tmp_path: Path) -> None:
+    first = write_run(tmp_path / "first", [LOST, UNSTABLE])
+    again = write_run(tmp_path / "again", [WON, UNSTABLE])
+    assert {each.name: each.status for each in read_profiles([first, again])} == {
+        "lost": "ok", "won": "ok", "unstable": "unstable"}  # fmt: skip
+    done = CliRunner().invoke(main, ["profile", str(first), str(again), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["num_measured"] == 2
+    done = CliRunner().invoke(main, ["profile", str(first), "--page", str(tmp_path / "page.md")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "page.md").read_text().startswith("# Where torch.compile loses")
+
+
+def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) -> None:
+    known = {record.name: record for record in (LOST, WON, UNSTABLE)}
+    items = [ProfileItem(name, "subgraph") for name in known]
+    asked: list[str] = []
+
+    def told(names, work, num_workers):  # noqa: ANN001, ANN202 (an executor)
+        asked.extend(names)
+        return iter([JobOutcome(known[name]) for name in names])
+
+    parts = [tmp_path / "one", tmp_path / "two"]
+    for number, part in enumerate(parts, 1):
+        profile_items(items, ProfileSettings(), part, executor=told, shard=RunShard(number, 2))
+    assert sorted(asked) == sorted(known)
+    asked.clear()
+    whole = profile_items(items, ProfileSettings(), tmp_path / "all", executor=told, taken=parts)
+    assert {record.name: record for record in whole} == known
+    assert profile_folder(tmp_path / "all").records() == known
+    assert not asked
+    profile_items(items, ProfileSettings(), tmp_path / "all", executor=told, resume=True,
+                  retry=True, taken=parts)  # fmt: skip
+    assert asked == ["unstable"]
+    with pytest.raises(InputError, match="no part of this run"):
+        profile_items(items, ProfileSettings(seed=1), tmp_path / "b", executor=told, taken=parts)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nothing-here"], "cannot read|holds no profiles"),
+        (["demo", "--out", "x", "--shard", "3/2"], "--shard 3/2: give two numbers"),
+        (["demo", "--make-suite", "x.parquet"], "needs what was profiled"),
+    ],
+)
+def test_a_wrong_word_ends_in_one_sentence(words: list[str], says: str, tmp_path: Path) -> None:
+    import re
+
+    with CliRunner().isolated_filesystem(tmp_path):
+        done = CliRunner().invoke(main, ["profile", *words])
+    assert done.exit_code == 2
+    assert re.search(says, done.output)
+    assert "Traceback" not in done.output
+
+
+def test_the_op_sequences_that_lose_become_a_suite() -> None:
+    from passnet.core.records.serialise import encode
+    from passnet.graph.canonical import op_sequence
+    from passnet.graph.text.render import render_program
+
+    graph = load_suite("demo").graphs[0].graph
+    ops = op_sequence(graph.program)
+    text, tensors = render_program(graph.program), encode(graph.tensors).decode()
+    item = ProfileItem("lost", "subgraph", program=text, tensors=tensors, ops=ops)
+    from dataclasses import replace
+
+    [sequence] = study([replace(LOST, ops=ops)]).sequences
+    suite = slow_suite("losers", [sequence], {"lost": item})
+    assert [task.ops for task in suite.tasks] == [ops]
+    with pytest.raises(InputError, match="no suite to make"):
+        slow_suite("losers", [], {})

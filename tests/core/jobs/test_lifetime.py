@@ -1,0 +1,50 @@
+"""Processes that end with their parent, or when it says so."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.processes import runs, wait_until
+
+FAMILY = """
+import subprocess, sys, time
+from passnet.core.jobs.lifetime import end_descendants
+grandchild = "import time; print('there', flush=True); time.sleep(60)"
+child = "import os, subprocess, sys; os.setsid(); "
+child += f"subprocess.run([sys.executable, '-c', {grandchild!r}])"
+process = subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE)
+process.stdout.readline()
+from pathlib import Path
+below = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+end_descendants()
+print(process.pid, *below)
+"""
+
+PREPARING = """
+import sys
+from passnet.core.jobs.process import Job, JobLimits, JobRunner
+prepare = "tests.core.jobs.failing_jobs:prepare_for_ever"
+JobRunner().run(Job("time:sleep", "", JobLimits(), prepare, sys.argv[1]))
+"""
+
+
+def test_children_and_theirs_are_ended_also_in_other_sessions() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FAMILY], capture_output=True, text=True, timeout=60, check=True
+    )
+    pids = [int(word) for word in done.stdout.split()]
+    assert len(pids) == 2
+    wait_until(lambda: not any(map(runs, pids)), "a descendant stays", 5)
+
+
+def test_a_parent_of_jobs_that_still_prepares_ends_with_whoever_wants_them(tmp_path: Path) -> None:
+    marker = tmp_path / "pid"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", PREPARING, str(marker)]
+    process = subprocess.Popen(words, env=environment)
+    wait_until(lambda: marker.exists() and bool(marker.read_text()), "it does not prepare", 30)
+    process.kill()
+    process.wait()
+    pid = int(marker.read_text())
+    wait_until(lambda: not runs(pid), "the parent of jobs stays", 5)

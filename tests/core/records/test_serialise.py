@@ -1,0 +1,174 @@
+"""Records: strict when read, finite when written, and whole after a kill."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from passnet.core.records.serialise import (
+    LineWriter,
+    decode,
+    drop_torn_line,
+    encode,
+    read_json,
+    read_lines,
+    write_json,
+)
+from passnet.errors import InputError
+
+
+@dataclass(frozen=True)
+class Inner:
+    values: tuple[float, ...] = ()
+    by_name: dict[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Outer:
+    name: str
+    number: int
+    inner: Inner = Inner()
+    speedup: float | None = None
+
+
+RECORD = Outer("ä\n", 3, Inner((1.5, -0.0), {"a": 2.0}), None)
+
+
+def test_a_record_is_read_back_equal_and_is_one_line():
+    data = encode(RECORD)
+    assert decode(data, Outer) == RECORD == decode(data.decode(), Outer)
+    assert b"\n" not in data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"name": "x"}',
+        b'{"name": "x", "number": "3"}',
+        b'{"name": "x", "number": 3.5}',
+        b'{"name": "x", "number": true}',
+        b'{"name": null, "number": 3}',
+        b'{"name": "x", "number": 3, "speedup": "1"}',
+        b'{"name": "x", "number": 3, "speedup": NaN}',
+        b'{"name": "x", "number": 3, "inner": {"values": [null]}}',
+        b'{"name": "x", "number": 3} {}',
+        b'{"name": "\xff", "number": 3}',
+        b'{"name": "x", "number": 3, "other": ' + b"[" * 99_999,
+    ],
+)
+def test_what_is_no_valid_record_is_refused_with_its_place(data: bytes):
+    with pytest.raises(InputError, match="^results: not a valid Outer: "):
+        decode(data, Outer, "results")
+
+
+def test_a_wrong_field_is_named():
+    with pytest.raises(InputError, match=r"\$\.inner\.values\[1\]"):
+        decode(b'{"name": "x", "number": 3, "inner": {"values": [1, "a"]}}', Outer)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    "field, make",
+    [
+        ("Outer.speedup", lambda number: Outer("x", 1, speedup=number)),
+        (r"Outer.inner.values\[1\]", lambda number: Outer("x", 1, Inner((0.0, number)))),
+        ("Outer.inner.by_name.a", lambda number: Outer("x", 1, Inner((), {"a": number}))),
+    ],
+)
+def test_what_is_not_finite_is_refused_with_its_field(number: float, field: str, make, tmp_path):
+    record = make(number)
+    with pytest.raises(ValueError, match=f"^{field} is {number}; a record holds None"):
+        encode(record)
+    with pytest.raises(ValueError, match=f"is {number}"):
+        write_json(tmp_path / "record.json", record)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lines_are_appended_and_read_in_order(tmp_path: Path):
+    path = tmp_path / "new" / "trials.jsonl"
+    records = [Outer("x", number) for number in range(3)]
+    for part in (records[:2], records[2:]):
+        with LineWriter(path) as writer:
+            for record in part:
+                writer.write(record)
+    assert list(read_lines(path, Outer)) == records
+
+
+def test_a_line_is_on_disk_when_write_returns(tmp_path: Path):
+    with LineWriter(tmp_path / "lines") as writer:
+        writer.write(RECORD)
+        assert list(read_lines(tmp_path / "lines", Outer)) == [RECORD]
+
+
+def test_a_refused_record_leaves_no_part_of_a_line(tmp_path: Path):
+    path = tmp_path / "lines"
+    with LineWriter(path) as writer:
+        writer.write(RECORD)
+        with pytest.raises(ValueError, match="Outer.speedup"):
+            writer.write(Outer("x", 1, speedup=math.nan))
+    assert path.read_bytes() == encode(RECORD) + b"\n"
+
+
+@pytest.mark.parametrize("torn", [b"{", b'{"name": "x", "number": 3}', b"\xff\x00"])
+def test_a_torn_last_line_is_cut_off_by_the_next_writer(tmp_path: Path, torn: bytes):
+    path = tmp_path / "lines"
+    path.write_bytes(encode(RECORD) + b"\n" + torn)
+    with LineWriter(path) as writer:
+        writer.write(Outer("next", 4))
+    assert list(read_lines(path, Outer)) == [RECORD, Outer("next", 4)]
+
+
+@pytest.mark.parametrize("torn", [b"{", b'{"name": "x", "number": 3}', b"\xff\x00"])
+def test_a_reader_leaves_a_torn_last_line_out_and_the_file_alone(tmp_path: Path, torn: bytes):
+    path = tmp_path / "lines"
+    data = encode(RECORD) + b"\n" + torn
+    path.write_bytes(data)
+    assert list(read_lines(path, Outer, skip_torn=True)) == [RECORD]
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    "data, expected", [(b"a", b""), (b"", b""), (b"a\nb", b"a\n"), (b"a\n", b"a\n")]
+)
+def test_what_follows_the_last_newline_is_cut_off(tmp_path: Path, data: bytes, expected: bytes):
+    path = tmp_path / "lines"
+    path.write_bytes(data)
+    drop_torn_line(path)
+    assert path.read_bytes() == expected
+
+
+def test_a_file_that_is_not_there_has_no_torn_line(tmp_path: Path):
+    drop_torn_line(tmp_path / "missing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bad_line_is_named_by_its_number(tmp_path: Path):
+    path = tmp_path / "lines"
+    path.write_bytes(encode(RECORD) + b"\n\n" + b'{"name": 1}\n')
+    lines = read_lines(path, Outer)
+    assert next(lines) == RECORD
+    with pytest.raises(InputError, match=f"^{path}:3: not a valid Outer"):
+        next(lines)
+
+
+def test_a_missing_file_is_an_input_error(tmp_path: Path):
+    with pytest.raises(InputError, match="cannot read .*missing: No such file"):
+        list(read_lines(tmp_path / "missing", Outer))
+    with pytest.raises(InputError, match="cannot read .*missing: No such file"):
+        read_json(tmp_path / "missing", Outer)
+
+
+def test_a_json_file_is_replaced_whole(tmp_path: Path):
+    path = tmp_path / "record.json"
+    write_json(path, Outer("first", 1))
+    write_json(path, RECORD)
+    assert read_json(path, Outer) == RECORD
+    assert list(tmp_path.iterdir()) == [path]
+    path.write_text("{")
+    with pytest.raises(InputError, match=f"^{path}: not a valid Outer"):
+        read_json(path, Outer)

@@ -1,0 +1,185 @@
+"""Sites as files: what they hold, that all of it is there, and that none of it runs."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from passnet.bench.environment import Gpu
+from passnet.bench.scores import read_rows, score_rows
+from passnet.errors import InputError
+from passnet.pages.site.boards import boards_of
+from passnet.pages.site.build import build_site, read_parts
+from passnet.pages.site.measured import KnownSuites, read_run
+from passnet.pages.site.slices import board_scores
+from tests.agent.attempts import MACHINE
+from tests.pages.site.runs import (
+    HOSTILE,
+    hostile_suite,
+    write_hostile_passes,
+    write_hostile_study,
+    write_run,
+)
+
+SUITE = hostile_suite()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with all kinds of pages but that of a dataset."""
+    folder = tmp_path_factory.mktemp("site")
+    run = write_run(folder / "run", SUITE, write_hostile_passes(folder / "mine"))
+    study = write_hostile_study(folder / "study")
+    parts = read_parts([run, study], None, [SUITE], None)
+    build_site(parts, folder / "out", f"Title {HOSTILE}")
+    return folder / "out"
+
+
+class Page(HTMLParser):
+    """The elements of a page, and what it links to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    @property
+    def targets(self) -> list[str]:
+        return [
+            value
+            for _, attributes in self.tags
+            for name, value in attributes.items()
+            if name in ("href", "src") and value
+        ]
+
+
+def pages(site: Path) -> list[Path]:
+    return sorted(site.rglob("*.html"))
+
+
+def given(site: Path, page: str, name: str) -> dict:
+    text = (site / page).with_suffix(".js").read_text(encoding="utf-8")
+    [line] = [line for line in text.splitlines() if line.startswith(f'PASSNET.put("{name}",')]
+    return json.loads(line.partition(",")[2].removesuffix(");"))
+
+
+def test_all_that_a_page_names_is_there_and_its_own(site: Path) -> None:
+    assert len(pages(site)) >= 9
+    for path in pages(site):
+        for target in Page(path).targets:
+            assert not re.match(r"[a-z]+:|//", target), (path, target)
+            if not target.startswith("#"):
+                assert (path.parent / target.partition("#")[0]).is_file(), (path, target)
+
+
+def test_scripts_of_pages_are_files_and_a_policy_forbids_others(site: Path) -> None:
+    for path in pages(site):
+        page = Page(path)
+        assert all("src" in attributes for tag, attributes in page.tags if tag == "script")
+        assert not [name for _, attributes in page.tags for name in attributes if name[:2] == "on"]
+        assert not [1 for _, attributes in page.tags if "style" in attributes]
+        [policy] = [a["content"] for _, a in page.tags if "http-equiv" in a]
+        assert policy and "default-src 'none'" in policy and "unsafe" not in policy
+
+
+def test_hostile_texts_are_texts_and_can_be_seen(site: Path) -> None:
+    allowed = {"script", "img"}
+    for path in pages(site):
+        text = path.read_text(encoding="utf-8")
+        assert not set(text) & {"\u202e", "\u2066", "\x1b", "\x07"}, path
+        images = [a["src"] for tag, a in Page(path).tags if tag in allowed and a.get("src") == "x"]
+        assert not images and "<script>window" not in text, path
+    title = (site / "index.html").read_text(encoding="utf-8")
+    assert "&lt;script&gt;window.hacked=1&lt;/script&gt;" in title and r"\u202eevil" in title
+    for path in site.rglob("*.js"):
+        if "assets" not in path.parts:
+            assert not set(path.read_text(encoding="utf-8")) & {"<", "\u202e", "\x1b"}, path
+
+
+def test_the_leaderboard_has_the_scores_of_the_records(site: Path) -> None:
+    [board] = given(site, "index.html", "boards")
+    [whole] = [scores for choice, scores in board["choices"] if choice == [-1, -1, -1]]
+    expected = {s.candidate: s for s in score_rows(read_rows(site.parent / "run"))}
+    assert len(board["lines"]) == len(whole) == 3
+    for line, cells in zip(board["lines"], whole, strict=True):
+        score = expected[HOSTILE_NAME if line["name"].startswith("null") else line["name"]]
+        interval = score.intervals["both"]
+        assert cells[0] == pytest.approx([score.suite.score, interval.low, interval.high], rel=1e-4)
+    assert board["names"]["dtype"] == ["bfloat16", "float32"]
+
+
+HOSTILE_NAME = f"null {HOSTILE}"
+
+
+def test_scores_of_a_choice_are_those_of_its_graphs_alone(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "run", SUITE), KnownSuites((SUITE,)))
+    [board] = boards_of([run], [SUITE])
+    scores = board_scores(board)
+    graphs = {g.name for g in SUITE.graphs if g.graph.tensors[0].dtype == "bfloat16"}
+    rows = [row for row in read_rows(tmp_path / "run") if row.graph in graphs]
+    for expected in score_rows(rows):
+        found = scores.scores["bfloat16", None, None][expected.candidate]
+        assert found is not None and found.suite.score == expected.suite.score
+
+
+def test_other_hardware_threads_and_versions_are_other_boards(tmp_path: Path) -> None:
+    machines = (
+        MACHINE,
+        replace(MACHINE, cpu="another"),
+        replace(MACHINE, num_cpus=64),
+        replace(MACHINE, torch="2.14"),
+        replace(MACHINE, gpu=Gpu("H100")),
+    )
+    known = KnownSuites((SUITE,))
+    runs = [
+        read_run(write_run(tmp_path / str(n), SUITE, machine=machine), known)
+        for n, machine in enumerate((*machines, MACHINE))
+    ]
+    boards = boards_of(runs, [SUITE] * len(runs))
+    assert len(boards) == len(machines) and len({board.stem for board in boards}) == len(boards)
+    [shared] = [board for board in boards if len(board.lines) == 4]
+    assert len({line.name for line in shared.lines}) == 4
+
+
+def test_a_task_has_its_trials_findings_and_sources(site: Path) -> None:
+    [path] = site.glob("tasks/*/add_relu.html")
+    text = path.read_text(encoding="utf-8")
+    assert "constant_output" in text and "It gives the same outputs whatever its inputs" in text
+    assert "replacement_args" in text and 'class="k"' in text
+    trials = given(site, str(path.relative_to(site)), "trials-0")
+    assert len(trials["columns"][0]["values"]) == 3 * 4
+    assert (path.with_suffix(".svg")).read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_changed_sources_are_not_shown_as_those_that_were_judged(tmp_path: Path) -> None:
+    passes = write_hostile_passes(tmp_path / "mine")
+    run = write_run(tmp_path / "run", SUITE, passes)
+    assert read_run(run, KnownSuites((SUITE,))).sources
+    (passes / "Fuse.py").write_text((passes / "Fuse.py").read_text() + "# more\n")
+    assert not read_run(run, KnownSuites((SUITE,))).sources
+
+
+def test_a_site_is_replaced_and_nothing_else_is(tmp_path: Path) -> None:
+    parts = read_parts([write_run(tmp_path / "run", SUITE)], None, [SUITE], None)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("mine")
+    with pytest.raises(InputError, match="is there already, and no site"):
+        build_site(parts, tmp_path / "other", "A")
+    first = build_site(parts, tmp_path / "out", "A")
+    (tmp_path / "out" / "stale.html").write_text("old")
+    assert build_site(parts, tmp_path / "out", "A") == first
+    assert not (tmp_path / "out" / "stale.html").exists()
+    assert sum(path.is_file() for path in (tmp_path / "out").rglob("*")) == first.num_files
+
+
+def test_what_is_no_run_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no run, no run of an author, no training and no study"):
+        read_parts([tmp_path], None, [], None)
+    with pytest.raises(InputError, match="nothing to show"):
+        read_parts([], None, [], None)

@@ -1,0 +1,58 @@
+"""Text on its way into pages."""
+
+import json
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passnet.pages.site.text import coloured, file_stem, folder_diff, script
+from tests.pages.site.runs import HOSTILE
+
+
+def value_of(text: str) -> object:
+    found = re.fullmatch(r'PASSNET\.put\("a",(.*)\);\n', text)
+    assert found
+    return json.loads(found[1])
+
+
+@settings(max_examples=40)
+@given(st.text())
+def test_a_script_holds_no_letter_that_html_or_javascript_could_take_for_its_own(
+    text: str,
+) -> None:
+    found = script("a", {text: [text]})
+    assert not set("<>&\u2028\u2029") & set(found)
+    assert found.encode().isascii() or found.isprintable() or found.endswith("\n")
+    assert isinstance(value_of(found), dict)
+
+
+def test_what_does_not_print_is_seen() -> None:
+    assert value_of(script("a", "x\u202ey\x1b[2K")) == "x\\u202ey\\u001b[2K"
+    assert "\\u202e" in coloured("a.py", "# \u202e") and "\u202e" not in coloured(
+        "a.py", "# \u202e"
+    )
+
+
+@settings(max_examples=40)
+@given(st.text(max_size=200))
+def test_names_of_files_stay_where_they_are_put(text: str) -> None:
+    assert re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*", file_stem(text))
+    assert ".." not in file_stem(text) or "/" not in file_stem(text)
+
+
+def test_names_of_files_differ_where_names_differ() -> None:
+    names = ["A", "a", "a b", "a/b", "a\u202eb", HOSTILE, "", "."]
+    assert len({file_stem(name) for name in names}) == len(names)
+
+
+def test_source_is_coloured_as_text() -> None:
+    found = coloured("a.py", f"x = 1  # {HOSTILE}")
+    assert '<span class="c1">' in found and "<script" not in found and "<img" not in found
+    assert "<script" not in coloured("a.unknown", HOSTILE)
+
+
+def test_a_diff_tells_new_changed_and_gone_files() -> None:
+    found = folder_diff({"a.py": "x\n", "b.py": "y\n"}, {"a.py": "z\n", "c.py": "w\n"})
+    assert all(line in found.splitlines() for line in ("-x", "+z", "-y", "+w"))
+    assert folder_diff({"a": "x"}, {"a": "x"}) == ""

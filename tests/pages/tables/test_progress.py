@@ -1,0 +1,27 @@
+"""Progress where there is no terminal."""
+
+import time
+
+import pytest
+
+from passnet.core.terminal.progress import progress
+
+
+def test_long_work_prints_a_line_now_and_then_where_there_is_no_terminal(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    text = ""
+    with progress("judging demo", 3, every_s=0.01) as step:
+        step("gelu-0")
+        deadline = time.monotonic() + 10
+        while "1 of 3" not in text and time.monotonic() < deadline:
+            text += capfd.readouterr().err
+    assert "judging demo: 1 of 3 after 0 s, the last gelu-0\n" in text
+
+
+def test_short_work_prints_nothing_where_there_is_no_terminal(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with progress("judging demo", 1) as step:
+        step()
+    assert capfd.readouterr().err == ""

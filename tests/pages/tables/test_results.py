@@ -1,0 +1,28 @@
+"""The files that a run folder gets from its records alone."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from passnet.bench.files import FIGURE_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
+from passnet.errors import InputError
+from passnet.pages.tables.results import write_results
+from tests.conftest import ROOT
+
+
+@pytest.mark.parametrize("name", ["demo", "passbench-v0"])
+def test_the_results_of_a_recorded_run_are_written_to_the_byte(name: str, tmp_path: Path) -> None:
+    run = ROOT / "baselines" / name
+    shutil.copy(run / TRIALS_FILE, tmp_path)
+    scores = write_results(tmp_path)
+    assert len(scores) == len({score.candidate for score in scores}) > 1
+    for file in (SCORES_FILE, TABLES_FILE):
+        assert (tmp_path / file).read_bytes() == (run / file).read_bytes(), file
+    assert (tmp_path / FIGURE_FILE).read_text().startswith("<?xml")
+
+
+def test_a_folder_without_trials_has_no_results(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"holds no {TRIALS_FILE}"):
+        write_results(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,53 @@
+"""A judge of the service on a Ray cluster; skipped where Ray is not installed."""
+
+import asyncio
+import os
+from dataclasses import replace
+from importlib.util import find_spec
+
+import pytest
+
+from passnet.judge.desk.settings import RunSettings
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.settings import JudgeSettings
+from passnet.train.service.dispatch import Dispatcher
+from passnet.train.service.judges import RayJudge
+from passnet.train.service.queue import SubmissionQueue
+from passnet.train.service.settings import ServiceSettings
+from passnet.train.service.submission import judge_item
+from tests.train.service.running import submitted
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    import ray
+
+    environment = {"env_vars": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}}
+    ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False, runtime_env=environment)
+    yield
+    ray.shutdown()
+
+
+def test_an_actor_that_is_lost_over_an_item_is_followed_by_another(tmp_path):
+    run = RunSettings(JudgeSettings(), sandbox=find_sandbox().name)
+    judge = RayJudge("ray:0", ServiceSettings(run, "direct"))
+    queue = SubmissionQueue(tmp_path, 10)
+    item = judge_item(replace(submitted(), is_timed=False), {}, None)
+
+    async def judged():
+        async with Dispatcher(queue, [judge], 120.0) as dispatcher:
+            await dispatcher.put("first", item)
+            while not (await dispatcher.counts()).judging:
+                await asyncio.sleep(0.1)
+            judge._actor.end()  # as if its machine had gone
+            return await dispatcher.report("first", 120.0)
+
+    report = asyncio.run(judged())
+    queue.close()
+    assert report.num_losses == 1 and report.judge == "ray:0"
+    assert [trial.status for trial in report.judged.trials] == ["ok"]

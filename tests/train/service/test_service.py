@@ -1,0 +1,98 @@
+"""The service as a whole, with the judge and its sandbox at work."""
+
+import os
+import signal
+import socket
+import stat
+import threading
+import time
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import pytest
+
+from passnet.errors import InputError
+from passnet.train.service.client import judge_all_now
+from passnet.train.service.submission import Submission
+from tests.bench.runs import passnet
+from tests.processes import runs, wait_until
+from tests.train.service.running import (
+    LIST,
+    ROW,
+    http_request,
+    judge_pids,
+    kernel,
+    serving,
+    submitted,
+)
+
+pytestmark = pytest.mark.xdist_group("service")
+
+
+def test_a_client_gets_what_the_judge_finds_and_what_is_no_pass_folder_does_not_compile(tmp_path):
+    wrong = replace(submitted(), files=kernel(body="\ndef replacement(x, y):\n    return x - y\n"))
+    broken = Submission(ROW.task, {"a.py": "x = 1\n"}, graphs=(ROW,))
+    asked = [replace(each, is_timed=False) for each in (submitted(), wrong, broken)]
+    with serving(tmp_path / "out") as (_, address):
+        reports = judge_all_now(address, asked)
+        trials = [report.judged.trials[0] for report in reports]
+        assert [trial.status for trial in trials] == ["ok", "ok", "compile_error"]
+        assert trials[0].smallest_t == -10 and trials[1].smallest_t > -5
+        assert LIST in trials[2].error and str(tmp_path) not in trials[2].error
+        assert judge_all_now(address, asked[:1])[0].is_cached
+        with pytest.raises(InputError, match="the token is missing, or another one"):
+            judge_all_now(replace(address, token="no token of this service"), asked)
+    assert stat.S_IMODE((tmp_path / "out" / "token").stat().st_mode) == 0o600
+    gone = judge_all_now(replace(address, timeout_s=0.5), asked[:1])[0]
+    assert gone.judged.trials == () and "no answer in 0.5 s: ConnectError" in gone.judged.fault
+
+
+@pytest.mark.slow
+def test_a_folder_of_other_settings_and_a_port_that_is_taken_are_refused(tmp_path):
+    out = tmp_path / "out"
+    with serving(out) as (_, address):
+        port = urlsplit(address.url).port
+        busy = passnet("judge", "serve", "--out", out, "--port", 0, "--rules", "open")
+        assert busy.returncode == 2 and "in use by process" in busy.stderr
+        taken = passnet("judge", "serve", "--out", tmp_path / "other", "--port", port)
+        assert taken.returncode == 2 and "cannot listen on 127.0.0.1" in taken.stderr
+    other = passnet("judge", "serve", "--out", out, "--port", 0, "--rules", "strict")
+    assert other.returncode == 2 and "made with other settings" in other.stderr
+
+
+@pytest.mark.slow
+def test_kills_of_judge_and_service_lose_nothing_and_double_nothing(tmp_path):
+    out = tmp_path / "out"
+    asked = [submitted(number, is_timed=False) for number in range(8)]
+    with serving(out) as (service, address):
+        port = urlsplit(address.url).port
+        with socket.create_connection(("127.0.0.1", port)) as silent:  # asks, and never reads
+            silent.sendall(http_request(address, submitted(99, is_timed=False)) * 20)
+            answers = []
+            client = threading.Thread(target=lambda: answers.extend(judge_all_now(address, asked)))
+            client.start()
+            wait_until(lambda: bool(judge_pids(service.pid)), "no judge", 30)
+            time.sleep(4)
+            os.kill(judge_pids(service.pid)[0], signal.SIGKILL)
+            time.sleep(4)
+            judges = judge_pids(service.pid)
+            service.kill()
+        wait_until(lambda: not any(map(runs, judges)), "a judge outlives its service")
+    with serving(out, "--port", port) as (_, address):
+        client.join(120)
+        assert [report.judged.trials[0].status for report in answers] == ["ok"] * 8
+        again = judge_all_now(address, asked)
+        assert all(report.is_cached for report in again)
+        assert len({report.id for report in answers}) == 8
+        assert judge_all_now(address, [submitted(99, is_timed=False)])[0].is_cached
+
+
+@pytest.mark.slow
+def test_sigterm_ends_the_service_and_its_judges(tmp_path):
+    with serving(tmp_path / "out") as (service, address):
+        judge_all_now(address, [submitted(is_timed=False)])
+        judges = judge_pids(service.pid)
+        service.send_signal(signal.SIGTERM)
+        assert service.wait(20) == 143
+        assert "Traceback" not in service.stderr.read()
+        wait_until(lambda: not any(map(runs, judges)), "a judge outlives its service")
