@@ -6,6 +6,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passnet.pages.site.table_spec import ColumnSpec, table_spec
 from passnet.pages.site.text import coloured, file_stem, folder_diff, script
 from tests.pages.site.runs import HOSTILE
 
@@ -56,3 +57,10 @@ def test_a_diff_tells_new_changed_and_gone_files() -> None:
     found = folder_diff({"a.py": "x\n", "b.py": "y\n"}, {"a.py": "z\n", "c.py": "w\n"})
     assert all(line in found.splitlines() for line in ("-x", "+z", "-y", "+w"))
     assert folder_diff({"a": "x"}, {"a": "x"}) == ""
+
+
+def test_tags_that_repeat_are_given_once_as_texts_are() -> None:
+    rows = [[["eager", "", ["eager", "verified"]]] for _ in range(9)]
+    [column] = table_spec([ColumnSpec("candidate", "link")], rows)["columns"]
+    assert column["levels"] == [["eager", "", ["eager", "verified"]]]
+    assert column["values"] == [0] * 9

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 from passnet.pages.tables.tables import Table
 
 ColumnKind: TypeAlias = Literal["text", "link", "number", "percent", "speedup", "tags", "code"]
@@ -72,13 +74,14 @@ def _column(spec: ColumnSpec, values: Sequence[Any]) -> dict[str, Any]:
         "hint": spec.hint,
     }
     if spec.kind in ("text", "code", "link") and len(values) > 8:
-        values = [tuple(value) if isinstance(value, list) else value for value in values]
-        levels = {value: number for number, value in enumerate(dict.fromkeys(values))}
+        keys = [msgspec.json.encode(value) for value in values]
+        levels = dict(zip(keys, values, strict=True))
         if 2 * len(levels) < len(values):
+            numbers = {key: number for number, key in enumerate(levels)}
             return {
                 **column,
-                "levels": list(levels),
-                "values": [levels[value] for value in values],
+                "levels": list(levels.values()),
+                "values": [numbers[key] for key in keys],
             }
     return {**column, "values": [_short(value) for value in values]}
 
