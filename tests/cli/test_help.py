@@ -20,20 +20,25 @@ from passnet.judge.inspection.rules import RULES
 from passnet.judge.processes.sandbox import SandboxName
 from passnet.judge.suite.admission import INPUT_KINDS
 
+CONTEXT = click.Context(main)
 
-def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name, command in group.commands.items():
-        if isinstance(command, click.Group):
-            yield from commands(command, (*path, name))
-        else:
-            yield (*path, name)
+
+def commands(path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    command = command_of(path)
+    if not isinstance(command, click.Group):
+        yield path
+        return
+    for name in command.list_commands(CONTEXT):
+        yield from commands((*path, name))
 
 
 def command_of(path: tuple[str, ...]) -> click.Command:
     command: click.Command = main
     for name in path:
         assert isinstance(command, click.Group)
-        command = command.commands[name]
+        member = command.get_command(CONTEXT, name)
+        assert member is not None, name
+        command = member
     return command
 
 
