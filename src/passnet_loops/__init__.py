@@ -1,5 +1,6 @@
 """A small LLM that answers in loop nests, trained on two cores.
 
+cli                                      `passnet train`
 language                                 the language: loop nests and arithmetic
 build, mining, examples, augment         training data from captured graphs
 training_rows, tokenizer                 rows as text, a token for each word

@@ -6,7 +6,7 @@
     dataset, dataset_rows, dataset_files, dataset_split  datasets
     suite, bench, score, leaderboard     suites, runs, scores, entries
     passes, judge, library               pass folders, the judge, judged passes
-    agent, train                         authors, and LLMs that learn
+    agent                                authors
     optimize                             whole nets
     report                               the site
 
