@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from passnet.core.records.serialise import open_lines
 from passnet.errors import InputError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
@@ -21,9 +22,9 @@ from passnet_loops.language.run_answer import (
     what_is_wrong,
 )
 from passnet_loops.language.torch_calls import reduced, torch_call
-from tests.train.softmax import ANSWER, softmax_graph
+from tests.loops.softmax import ANSWER, softmax_graph
 
-BASELINES = Path(__file__).parents[2] / "baselines" / "training"
+BASELINES = Path(__file__).parents[3] / "baselines" / "training"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_it_agrees_with_the_judge() -> None:
     graphs = {
         graph.name: graph for task in load_suite("passbench-v1").tasks for graph in task.graphs
     }
-    lines = (folder / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = open_lines(folder / "answers.jsonl").read().decode().splitlines()
     counts: Counter[tuple[bool, bool]] = Counter()
     for record in map(json.loads, lines):
         graph = graphs.get(record["graph"])  # six tasks were exchanged since

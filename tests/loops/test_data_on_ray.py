@@ -25,7 +25,7 @@ from passnet_loops.build import (
 from passnet_loops.judge_rows import judging_run
 from tests.bench.ray_actors import cluster, judges_of
 from tests.bench.runs import command, passnet
-from tests.train.test_training_rows import captured
+from tests.loops.test_training_rows import captured
 
 on_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 

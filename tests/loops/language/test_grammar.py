@@ -8,7 +8,7 @@ from passnet_loops.language.answer_text import parse_answer, print_answer
 from passnet_loops.language.expand import expand_answer
 from passnet_loops.language.grammar import DONE, AnswerGrammar, first_misfit
 from passnet_loops.language.prompt import Prompt, loops_prompt
-from tests.train.softmax import softmax_graph
+from tests.loops.softmax import softmax_graph
 
 
 @pytest.fixture(scope="module")

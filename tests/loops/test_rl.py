@@ -27,7 +27,7 @@ from passnet_loops.loops_reward import (
 from passnet_loops.rl import STATES, RlSettings, forget_redone, run_rl
 from passnet_loops.sft import run_sft
 from passnet_loops.training_rows import split_rows_to_watch
-from tests.train.softmax import ANSWER, softmax_graph
+from tests.loops.softmax import ANSWER, softmax_graph
 
 SHIPPED = Path(__file__).parents[2] / "training"
 
