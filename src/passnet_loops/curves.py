@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from passnet.core.records.serialise import read_json, read_lines
+from passnet.core.records.serialise import has_lines, read_json, read_lines
 from passnet_loops.checkpoint import INFO_FILE, TrainInfo
 from passnet_loops.comparison import seeds_together
 from passnet_loops.sft import CURVE_FILE
@@ -25,7 +25,7 @@ class CurvePoint:
 def read_curve(folder: Path) -> list[CurvePoint]:
     """What a run logged, step by step; nothing where it logged nothing."""
     path = folder / CURVE_FILE
-    if not path.exists():
+    if not has_lines(path):
         return []
     rows = read_lines(path, dict[str, float], skip_torn=True)  # type: ignore[arg-type]
     return [

@@ -10,7 +10,7 @@ from passnet.bench.files import RUN_FILE, SCORES_FILE, TRIALS_FILE
 from passnet.bench.groups import group_rows
 from passnet.bench.run_record import BenchRunInfo, run_folder
 from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
-from passnet.core.records.serialise import read_json
+from passnet.core.records.serialise import open_lines, read_json
 from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
 from passnet.judge.suite.suite import load_suite
 from recipes.baselines import rows_with_choice, table_rows
@@ -39,7 +39,7 @@ def test_each_graph_of_the_shipped_suite_has_a_trial_of_each_baseline() -> None:
     wanted = {(name, candidate) for name in graphs for candidate in CANDIDATES}
     trials = run_folder(RUN).records().values()
     assert {(item.graph, item.candidate) for item in trials} == wanted
-    assert len((RUN / TRIALS_FILE).read_text(encoding="utf-8").splitlines()) == len(wanted)
+    assert len(open_lines(RUN / TRIALS_FILE).readlines()) == len(wanted)
 
 
 def test_the_scores_are_what_the_records_give(scores: list[CandidateScore]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from passnet.bench.files import TRIALS_FILE
 from passnet.core.jobs.run_folder import last_records
-from passnet.core.records.serialise import read_lines
+from passnet.core.records.serialise import has_lines, read_lines
 from passnet.errors import InputError, MeasureError
 from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
 from passnet.judge.score.interval import Interval, Measured, es_intervals, score_intervals
@@ -69,7 +69,7 @@ def read_rows(path: Path) -> list[Row]:
     is_run = path.is_dir()
     if is_run:
         path = path / TRIALS_FILE
-        if not path.exists():
+        if not has_lines(path):
             raise InputError(f"{path.parent}: holds no {TRIALS_FILE}; give a run folder")
     if is_run:
         rows = list(last_records(path, Row, lambda row: (row.graph, row.candidate)).values())

@@ -175,10 +175,11 @@ def bench_show(ctx: click.Context, run_or_suite: str, tasks: tuple[str, ...],
     from passnet.bench.files import RUN_FILE, TRIALS_FILE
     from passnet.bench.run_record import run_folder
     from passnet.bench.scores import read_rows, score_rows
+    from passnet.core.records.serialise import has_lines
     from passnet.judge.suite.suite import load_suite
 
     path = Path(run_or_suite)
-    if not (path / RUN_FILE).exists() and not (path / TRIALS_FILE).exists():
+    if not (path / RUN_FILE).exists() and not has_lines(path / TRIALS_FILE):
         try:
             suite = load_suite(run_or_suite)
         except InputError as cause:

@@ -11,6 +11,9 @@ from passnet.core.records.serialise import (
     decode,
     drop_torn_line,
     encode,
+    has_lines,
+    pack_lines,
+    packed,
     read_json,
     read_lines,
     write_json,
@@ -97,6 +100,32 @@ def test_lines_are_appended_and_read_in_order(tmp_path: Path):
             for record in part:
                 writer.write(record)
     assert list(read_lines(path, Outer)) == records
+
+
+def test_packed_lines_read_as_before_and_are_unpacked_where_a_writer_goes_on(tmp_path: Path):
+    path = tmp_path / "trials.jsonl"
+    with LineWriter(path) as writer:
+        writer.write(RECORD)
+    before = path.read_bytes()
+    pack_lines(path)
+    content = packed(path).read_bytes()
+    assert not path.exists() and has_lines(path)
+    assert list(read_lines(path, Outer)) == [RECORD]
+    with LineWriter(path):
+        assert path.read_bytes() == before and not packed(path).exists()
+    pack_lines(path)
+    assert packed(path).read_bytes() == content, "equal lines give equal bytes"
+
+
+@pytest.mark.parametrize("damage", [slice(0, -9), slice(0, 12), slice(4, None)])
+def test_a_damaged_copy_is_an_input_error_that_names_it(tmp_path: Path, damage: slice):
+    path = tmp_path / "trials.jsonl"
+    with LineWriter(path) as writer:
+        writer.write(RECORD)
+    pack_lines(path)
+    packed(path).write_bytes(packed(path).read_bytes()[damage])
+    with pytest.raises(InputError, match="trials"):
+        list(read_lines(path, Outer))
 
 
 def test_a_line_is_on_disk_when_write_returns(tmp_path: Path):

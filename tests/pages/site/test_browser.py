@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Message
-from passnet.core.records.serialise import LineWriter
+from passnet.core.records.serialise import LineWriter, unpack_lines
 from passnet.pages.site.board_pages import write_board, write_index, write_trials
 from passnet.pages.site.build import build_site, read_parts
 from passnet.pages.site.pages import SiteFolder
@@ -276,6 +276,7 @@ def test_ten_thousand_trials_are_quick(tmp_path: Path, page: Any) -> None:
     """The trials of PassBench v0, some repeated under another name, for the load alone."""
     shutil.copytree(ROOT / "baselines" / "passbench-v0", tmp_path / "run")
     file = tmp_path / "run" / "trials.jsonl"
+    unpack_lines(file)
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     again = [line.replace('"candidate":"', '"candidate":"again ', 1) for line in lines]
     file.write_text("".join([*lines, *again[: 10_000 - len(lines)]]), encoding="utf-8")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from passnet.bench.files import FIGURE_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
+from passnet.core.records.serialise import packed
 from passnet.errors import InputError
 from passnet.pages.tables.results import write_results
 from tests.conftest import ROOT
@@ -14,7 +15,7 @@ from tests.conftest import ROOT
 @pytest.mark.parametrize("name", ["demo", "passbench-v0"])
 def test_the_results_of_a_recorded_run_are_written_to_the_byte(name: str, tmp_path: Path) -> None:
     run = ROOT / "baselines" / name
-    shutil.copy(run / TRIALS_FILE, tmp_path)
+    shutil.copy(packed(run / TRIALS_FILE), tmp_path)
     scores = write_results(tmp_path)
     assert len(scores) == len({score.candidate for score in scores}) > 1
     for file in (SCORES_FILE, TABLES_FILE):

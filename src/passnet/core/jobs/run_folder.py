@@ -16,6 +16,7 @@ from passnet.core.jobs.process import JobOutcome
 from passnet.core.records.serialise import (
     LineWriter,
     encode,
+    has_lines,
     make_folder,
     read_json,
     read_lines,
@@ -215,6 +216,6 @@ def last_records(path: Path, kind: type[R], key: Callable[[R], K]) -> dict[K, R]
 
     A torn last line is left out.
     """
-    if not path.exists():
+    if not has_lines(path):
         return {}
     return {key(record): record for record in read_lines(path, kind, skip_torn=True)}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import msgspec
 
@@ -58,20 +60,51 @@ def decode(data: bytes | str, kind: type[T], where: str = "record") -> T:
 
 
 def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T]:
-    """The records of a JSON-lines file, in order; blank lines are skipped.
+    """Yield the records of a JSON-lines file, or of its gzip copy, in order; skip blank lines.
 
-    With `skip_torn`, so is what follows the last newline: a write that is going on or was killed.
+    With `skip_torn`, also skip the text after the last newline: an unfinished or killed write.
 
     Raises:
         InputError: the file is missing, or a line is not a valid record (its number is named).
     """
     try:
-        with path.open("rb") as stream:
+        with open_lines(path) as stream:
             for number, line in enumerate(stream, start=1):
                 if line.strip() and not (skip_torn and not line.endswith(b"\n")):
                     yield decode(line, kind, f"{path}:{number}")
-    except OSError as cause:
-        raise InputError(f"cannot read {path}: {cause.strerror}") from cause
+    except (OSError, EOFError, zlib.error) as cause:
+        reason = getattr(cause, "strerror", None) or str(cause)
+        raise InputError(f"cannot read {path}: {reason}") from cause
+
+
+def packed(path: Path) -> Path:
+    """Return the name of the gzip copy of a JSON-lines file."""
+    return path.with_name(f"{path.name}.gz")
+
+
+def has_lines(path: Path) -> bool:
+    """Return whether a JSON-lines file exists, packed or not."""
+    return path.is_file() or packed(path).is_file()
+
+
+def open_lines(path: Path) -> IO[bytes]:
+    """Open a JSON-lines file, or its gzip copy if only that exists, for reading."""
+    if not path.exists() and packed(path).is_file():
+        return gzip.open(packed(path), "rb")
+    return path.open("rb")
+
+
+def pack_lines(path: Path) -> None:
+    """Replace a JSON-lines file by its gzip copy; equal lines give equal bytes."""
+    replace_file(packed(path), gzip.compress(path.read_bytes(), mtime=0))
+    path.unlink()
+
+
+def unpack_lines(path: Path) -> None:
+    """Restore a JSON-lines file from its gzip copy, so that it can be appended to."""
+    if not path.exists() and packed(path).is_file():
+        replace_file(path, gzip.decompress(packed(path).read_bytes()))
+        packed(path).unlink()
 
 
 class LineWriter:
@@ -86,6 +119,7 @@ class LineWriter:
 
     def __enter__(self) -> LineWriter:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        unpack_lines(self._path)
         drop_torn_line(self._path)
         self._stream = self._path.open("ab", buffering=0)
         return self
@@ -127,6 +161,7 @@ def drop_lines(path: Path, kind: type[T], is_stale: Callable[[T], bool]) -> None
     """Take records out of a JSON-lines file, and a torn last line with them; after a kill all are
     out or none. Nothing is done where there is no file.
     """
+    unpack_lines(path)
     if path.exists():
         records = read_lines(path, kind, skip_torn=True)
         replace_file(path, b"".join(encode(each) + b"\n" for each in records if not is_stale(each)))

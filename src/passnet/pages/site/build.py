@@ -8,7 +8,7 @@ from pathlib import Path
 from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, read_attempts
 from passnet.bench.profiling.run import RECORDS_FILE
 from passnet.core.records.atomic_folder import atomic_folder
-from passnet.core.records.serialise import SCHEMA_VERSION, write_json
+from passnet.core.records.serialise import SCHEMA_VERSION, has_lines, write_json
 from passnet.data.dataset.stats import Stats
 from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
@@ -77,17 +77,17 @@ def read_parts(
     attempts: list[Attempt] = []
     studies: list[Path] = []
     for path in dict.fromkeys(path.resolve() for path in paths):
-        if (path / SAMPLES_FILE).is_file():
+        if has_lines(path / SAMPLES_FILE):
             write_run_page(path)  # a training that goes on, or was killed, has an older one
             studies.append(path)
-        elif (path / RECORDS_FILE).is_file():
+        elif has_lines(path / RECORDS_FILE):
             write_profile_page(path)
             studies.append(path)
         elif (path / STUDY_FILE).is_file():
             studies.append(path)
         elif is_run(path):
             runs.append(read_run(path, known))
-        elif (path / ATTEMPTS_FILE).is_file():
+        elif has_lines(path / ATTEMPTS_FILE):
             attempts += read_attempts([path])
         else:
             raise InputError(

@@ -10,6 +10,7 @@ from passnet.bench.leaderboard.entry import LeaderboardEntry, entry_folders, rea
 from passnet.bench.leaderboard.entry_checks import check_entry, failed
 from passnet.bench.leaderboard.rejudging import read_verification
 from passnet.bench.run_record import BenchRunInfo, run_folder
+from passnet.core.records.serialise import has_lines
 from passnet.errors import InputError, PassnetError
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import parse_candidate
@@ -52,7 +53,7 @@ class MeasuredRun:
 
 def is_run(path: Path) -> bool:
     """Whether a folder holds a run with its trials."""
-    return (path / RUN_FILE).is_file() and (path / TRIALS_FILE).is_file()
+    return (path / RUN_FILE).is_file() and has_lines(path / TRIALS_FILE)
 
 
 def read_run(path: Path, suites: "KnownSuites") -> MeasuredRun:
