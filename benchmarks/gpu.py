@@ -21,7 +21,7 @@ from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.device import find_device
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
 from passnet.pages.tables.tables import Table, print_table
 
@@ -46,7 +46,7 @@ def judged(parents: ParentPool, num_elements: int) -> tuple[Trial, Trial, float]
     specs = tuple(
         TensorSpec(name, (num_elements,), "float32", mean=0.0, std=1.0) for name in ("in_0", "in_1")
     )
-    graph = SuiteGraph("add_relu", "add_relu-0", Graph(parse_program(PROGRAM), specs))
+    graph = TaskGraph("add_relu", "add_relu-0", Graph(parse_program(PROGRAM), specs))
     start = time.perf_counter()
     eager, null = judge_graph(parents, graph, CANDIDATES, JudgeSettings(device="cuda"))
     seconds = time.perf_counter() - start

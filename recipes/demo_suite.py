@@ -19,14 +19,15 @@ from typing import Any
 import torch
 
 from passnet.data.capture.capture import capture_values
-from passnet.data.capture.torchvision_ops import import_torchvision
+from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.data.mine.cut import cut_range, parent_of, single_assignment
 from passnet.errors import CutError
 from passnet.graph.canonical import fingerprints
 from passnet.graph.fx.build import build
 from passnet.graph.fx.from_tensor import spec_from_tensor
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.judge.suite.suite import NetSource, SuiteGraph, make_suite, write_suite
+from passnet.judge.suite.suite import make_suite, write_suite
+from passnet.judge.task import NetSource, TaskGraph
 
 MAX_GRAPHS_PER_NET = 1
 """Graphs that one capture adds to one task: the first range that is found."""
@@ -190,7 +191,7 @@ def observed_specs(graph: Graph, values: Sequence[object]) -> dict[str, TensorSp
     return specs
 
 
-def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[SuiteGraph]:
+def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[TaskGraph]:
     """The subgraphs that a net adds to its tasks in one dtype."""
     torch.manual_seed(0)
     module = net.make().eval().to(dtype)
@@ -220,14 +221,14 @@ def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[SuiteGraph]:
                     continue
                 found += 1
                 source = NetSource(net.name, net.library, version(net.library), start, stop)
-                yield SuiteGraph(task, f"{task}-{net.name}-{label}", graph, source)
+                yield TaskGraph(task, f"{task}-{net.name}-{label}", graph, source)
         if not found:
             print(f"warning: {net.name} ({label}) has no {task}", file=sys.stderr)
 
 
-def collect(nets: Sequence[Net]) -> list[SuiteGraph]:
+def collect(nets: Sequence[Net]) -> list[TaskGraph]:
     """The subgraphs of some nets, without repetition, task by task."""
-    graphs: dict[str, SuiteGraph] = {}
+    graphs: dict[str, TaskGraph] = {}
     for net in nets:
         for dtype in net.dtypes:
             for item in subgraphs(net, dtype):

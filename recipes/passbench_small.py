@@ -13,20 +13,21 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from passnet.judge.suite.balance import turns
-from passnet.judge.suite.suite import SuiteGraph, Task, load_suite, make_suite, write_suite
+from passnet.judge.suite.suite import load_suite, make_suite, write_suite
+from passnet.judge.task import Task, TaskGraph
 
 NUM_GRAPHS = 1
 
 
-def some_graphs(task: Task, num_graphs: int) -> list[SuiteGraph]:
+def some_graphs(task: Task, num_graphs: int) -> list[TaskGraph]:
     """As many graphs of a task, of its dtypes in turn."""
-    groups: dict[str, list[SuiteGraph]] = {}
+    groups: dict[str, list[TaskGraph]] = {}
     for item in sorted(task.graphs, key=lambda item: hashlib.sha256(item.name.encode()).digest()):
         groups.setdefault(_dtype(item), []).append(item)
     return turns(list(groups.values()))[:num_graphs]
 
 
-def _dtype(item: SuiteGraph) -> str:
+def _dtype(item: TaskGraph) -> str:
     """The dtype of most tensors of a graph."""
     return Counter(spec.dtype for spec in item.graph.tensors).most_common(1)[0][0]
 

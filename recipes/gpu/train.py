@@ -20,7 +20,8 @@ import msgspec
 
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import Task, load_suite
+from passnet.judge.suite.suite import load_suite
+from passnet.judge.task import Task
 from passnet.train.rewards.batch_rewards import BatchReward, service_judge
 from passnet.train.rewards.environment import (
     TrlReward,

@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.errors import GraphError, InputError, PassnetError
-from passnet.judge.suite.suite import Suite, SuiteGraph
+from passnet.judge.suite.suite import Suite
+from passnet.judge.task import TaskGraph
 from passnet_loops.examples import time_limit, whole_or_ranges
 from passnet_loops.language.answer_text import print_answer
 from passnet_loops.language.prompt import Prompt, loops_prompt
@@ -71,7 +72,7 @@ class AnswerRecord:
 
 def chosen_graphs(
     suite: Suite, per_task: int, num_tasks: int | None, seed: int = 0
-) -> list[SuiteGraph]:
+) -> list[TaskGraph]:
     """So many graphs of each task, of as many different dtypes as there are, that have a prompt."""
     draw = random.Random(seed)  # noqa: S311 (no secret)
     tasks = list(suite.tasks)
@@ -114,7 +115,7 @@ def earlier_answers(folders: Sequence[Path], info: EvaluationInfo) -> dict[tuple
     return answers
 
 
-def prompt_of(graph: SuiteGraph) -> Prompt | None:
+def prompt_of(graph: TaskGraph) -> Prompt | None:
     """The prompt of a graph; None where it has none."""
     try:
         return loops_prompt(graph.graph)
@@ -137,7 +138,7 @@ def teacher_answers(prompts: Sequence[Prompt]) -> list[list[str]]:
 def evaluate_system(
     name: str,
     answerer: Answerer,
-    graphs: Sequence[SuiteGraph],
+    graphs: Sequence[TaskGraph],
     out: Path,
     info: EvaluationInfo,
     judge: AnswerJudge,
@@ -172,7 +173,7 @@ def evaluate_system(
 
 def _judged(
     name: str,
-    graph: SuiteGraph,
+    graph: TaskGraph,
     prompt: Prompt | None,
     texts: Sequence[str],
     judge: AnswerJudge,

@@ -18,7 +18,7 @@ from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.core.terminal.progress import progress
 from passnet.errors import InputError
 from passnet.graph.text.files import graph_from_row
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet_loops.build import (
     VERDICTS_FILE,
     DataInfo,
@@ -170,6 +170,6 @@ def _order(rows: list[TrainingRow]) -> Callable[[TrainingRow], tuple[int, str]]:
 def judged_row(judge: AnswerJudge, row: TrainingRow) -> RowVerdict:
     """What the judge says of a row's answer, expanded anew; one without a meaning is wrong."""
     graph = graph_from_row(row.program, row.tensors, row.full[:16])
-    asked = SuiteGraph("row", row.full[:16], graph)
+    asked = TaskGraph("row", row.full[:16], graph)
     answer = judge.judge_answer(asked, loops_prompt(graph), row.loops)
     return RowVerdict(row_key(row), answer.verdict, answer.status, answer.seconds)

@@ -19,7 +19,7 @@ from passnet.core.jobs.shards import WHOLE, RunShard
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json
 from passnet.core.terminal.progress import progress
 from passnet.errors import GraphError, InputError
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet_loops.build import (
     TrainingManifest,
     read_training,
@@ -271,7 +271,7 @@ class _Right:
 
 def _judged(judge: AnswerJudge, subject: Subject, own: OwnAnswer) -> OwnAnswer:
     judged = judge.judge_answer(
-        SuiteGraph("row", own.key, subject.graph), subject.prompt, own.answer
+        TaskGraph("row", own.key, subject.graph), subject.prompt, own.answer
     )
     return replace(
         own, verdict=judged.verdict, status=judged.status, judge_s=round(judged.seconds, 3)

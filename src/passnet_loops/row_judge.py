@@ -14,7 +14,7 @@ from passnet.judge.desk.evaluator import Evaluator
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet_loops.examples import JudgeVerdict, now_s
@@ -66,9 +66,9 @@ class AnswerJudge:
 
     def judge(self, graph: Graph, files: Files, name: str = "graph") -> JudgedAnswer:
         """What comes of a folder on a graph."""
-        return self.judge_graphs([SuiteGraph("task", name, graph)], files)[0]
+        return self.judge_graphs([TaskGraph("task", name, graph)], files)[0]
 
-    def judge_answer(self, graph: SuiteGraph, prompt: Prompt, answer: str) -> JudgedAnswer:
+    def judge_answer(self, graph: TaskGraph, prompt: Prompt, answer: str) -> JudgedAnswer:
         """What comes of an answer to a prompt on its graph; wrong if it has no meaning."""
         start = now_s()
         try:
@@ -79,7 +79,7 @@ class AnswerJudge:
         except MeasureError as cause:
             return JudgedAnswer("not judged", "judge failed", 0.0, error=str(cause)[:300])
 
-    def judge_graphs(self, graphs: Sequence[SuiteGraph], files: Files) -> list[JudgedAnswer]:
+    def judge_graphs(self, graphs: Sequence[TaskGraph], files: Files) -> list[JudgedAnswer]:
         """What comes of a folder on the graphs of a task."""
         start = now_s()
         task = Task(graphs[0].task, tuple(graphs))

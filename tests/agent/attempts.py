@@ -20,7 +20,8 @@ from passnet.bench.environment import Environment
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.data.dataset.splits import SuiteKeys
 from passnet.judge.desk.settings import RunSettings
-from passnet.judge.suite.suite import Suite, SuiteGraph, make_suite
+from passnet.judge.suite.suite import Suite, make_suite
+from passnet.judge.task import TaskGraph
 from passnet.passes.folder import LIST_FILE
 from tests.graph.programs import graph_of, program_of
 from tests.judge.folders import PATTERN
@@ -35,7 +36,7 @@ def small_suite(name: str = "train") -> Suite:
         "tanh": program_of("x = torch.tanh(a)", "y = x * b", returns="(y,)"),
     }
     graphs = [
-        SuiteGraph(task, f"{task}-{number}", graph_of(program, (8, number + 1)))
+        TaskGraph(task, f"{task}-{number}", graph_of(program, (8, number + 1)))
         for task, program in programs.items()
         for number in range(2)
     ]

@@ -14,7 +14,7 @@ from passnet.graph.spec import Graph
 from passnet.judge.desk.evaluator import Evaluator
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import STRICT
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.passes.codegen.cpp_source import cpp_source
 from passnet.passes.codegen.folder_text import RangeSource, pass_folder
 from passnet.passes.codegen.lowered_ranges import GraphLowering
@@ -81,7 +81,7 @@ def test_halves_of_a_pattern_may_be_given_in_either_order() -> None:
 def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Evaluator) -> None:
     forms = (((4, 16, 40), "float32"), ((3, 7, 40), "float32"), ((3, 7, 40), "bfloat16"))
     graphs = tuple(
-        SuiteGraph(
+        TaskGraph(
             "norm",
             f"norm-{number}",
             Graph(NORM, specs(a=(shape, dtype), b=(shape, dtype), c=((40,), dtype),
@@ -105,8 +105,8 @@ def test_a_pass_for_tensors_leaves_alone_what_has_a_number_in_the_place_of_one(
     by_number = program_of("y = a * 8.0", "z = y.exp()", params="a", returns="(z,)")
     given = {"a": ((4, 16), "float32"), "b": ((16,), "float32")}
     graphs = (
-        SuiteGraph("scale", "by_tensor", Graph(by_tensor, specs(**given))),
-        SuiteGraph("scale", "by_number", Graph(by_number, specs(a=given["a"]))),
+        TaskGraph("scale", "by_tensor", Graph(by_tensor, specs(**given))),
+        TaskGraph("scale", "by_number", Graph(by_number, specs(a=given["a"]))),
     )
     session = Session(Task("scale", graphs), bench)
     compiler_author(session)
@@ -121,7 +121,7 @@ def test_a_pass_that_copies_leaves_alone_what_eager_torch_does_not_copy(bench: E
                          "z = y.transpose(1, 2)", "u = c.reshape(8, 16, 8)",
                          "v = z.reshape(8, 16, 8)", params="a, b, c", returns="(u, v)")  # fmt: skip
     given = specs(a=((4, 16, 16), "float32"), b=((16, 16), "float32"), c=((4, 2, 16, 8), "float32"))
-    session = Session(Task("heads", (SuiteGraph("heads", "heads", Graph(program, given)),)), bench)
+    session = Session(Task("heads", (TaskGraph("heads", "heads", Graph(program, given)),)), bench)
     compiler_author(session)
     (result,) = session.evaluations[-1].variants
     assert result.is_correct and result.matches == {"Fused0": 1}, result.error
@@ -129,7 +129,7 @@ def test_a_pass_that_copies_leaves_alone_what_eager_torch_does_not_copy(bench: E
 
 def test_halves_that_are_found_exchanged_are_computed_right(bench: Evaluator) -> None:
     graphs = tuple(
-        SuiteGraph(
+        TaskGraph(
             "halves",
             f"halves-{number}",
             Graph(HALVES, specs(a=((4, size), "float32"), b=((2, size), "float32"),
@@ -145,7 +145,7 @@ def test_halves_that_are_found_exchanged_are_computed_right(bench: Evaluator) ->
 @pytest.mark.slow
 def test_a_guarded_compiler_submits_nothing_where_nothing_wins(bench: Evaluator) -> None:
     program = program_of("y = a + b", returns="(y,)")  # eager torch is as fast as can be
-    graph = SuiteGraph("add", "add-0", graph_of(program, (2, 2)))
+    graph = TaskGraph("add", "add-0", graph_of(program, (2, 2)))
     session = Session(Task("add", (graph,)), bench, is_guarded=True)
     compiler_author(session)
     assert session.is_submitted and session.evaluations[-1].is_passing
@@ -157,7 +157,7 @@ def test_a_guarded_compiler_submits_nothing_where_nothing_wins(bench: Evaluator)
 def test_a_task_without_a_kernel_is_an_error_that_says_so(bench: Evaluator, size: int) -> None:
     program = program_of("y = torch.matmul(a, b)", returns="(y,)")
     session = Session(
-        Task("product", (SuiteGraph("product", "p", graph_of(program, (size, size))),)), bench
+        Task("product", (TaskGraph("product", "p", graph_of(program, (size, size))),)), bench
     )
     with pytest.raises(AuthorError, match="nothing to write"):
         compiler_author(session)

@@ -13,7 +13,7 @@ from passnet.judge.desk.evaluator import Evaluator
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.passes.codegen import float16_products
 from passnet.passes.codegen.float16_products import is_slow_product
 from tests.graph.programs import program_of
@@ -75,7 +75,7 @@ def bench() -> Iterator[Evaluator]:
 def test_a_product_of_float16_is_computed_in_float32(name: str, bench: Evaluator) -> None:
     given = graph(*SHAPES[name])
     assert is_slow(given)
-    session = Session(Task("task", (SuiteGraph("task", "graph", given),)), bench)
+    session = Session(Task("task", (TaskGraph("task", "graph", given),)), bench)
     compiler_author(session)
     assert "in_0 = in_0.float()" in session.files["Float16Product0.py"]
     [result] = session.evaluations[-1].variants
@@ -108,7 +108,7 @@ def test_the_ops_around_a_product_have_kernels_and_the_strict_rules_leave_it(
     line, shapes = SHAPES["convolution"]
     program = program_of(line, "s = y.sigmoid()", "z = s * y", params="x, w, b", returns="(z,)")
     given = Graph(program, graph(line, shapes).tensors)
-    task = Task("task", (SuiteGraph("task", "graph", given),))
+    task = Task("task", (TaskGraph("task", "graph", given),))
     session = Session(task, bench)
     compiler_author(session)
     [result] = session.evaluations[-1].variants

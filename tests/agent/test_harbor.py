@@ -16,7 +16,8 @@ from passnet.bench.run_record import run_folder
 from passnet.errors import InputError, PassFolderError
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.judge.suite.suite import Suite, SuiteGraph, load_suite, make_suite
+from passnet.judge.suite.suite import Suite, load_suite, make_suite
+from passnet.judge.task import TaskGraph
 from passnet.passes.folder import LIST_FILE
 from tests.agent.attempts import SUITE
 
@@ -119,7 +120,7 @@ def test_settings_without_times_are_refused(tmp_path: Path) -> None:
 
 def test_two_tasks_of_one_name_for_harbor_are_refused(tmp_path: Path) -> None:
     graphs = [
-        SuiteGraph(name, f"{name}-0", SUITE.tasks[0].graphs[0].graph) for name in ("a b", "a/b")
+        TaskGraph(name, f"{name}-0", SUITE.tasks[0].graphs[0].graph) for name in ("a b", "a/b")
     ]
     with pytest.raises(InputError, match="two tasks would both be named a-b"):
         export_harbor(make_suite("s", graphs), tmp_path / "out", PLAN)

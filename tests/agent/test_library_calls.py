@@ -14,7 +14,7 @@ from passnet.errors import AuthorError
 from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, Program, TensorSpec
 from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.passes.backend import compile_graph, loaded_passes
 from passnet.passes.codegen.library_calls import library_form, library_passes
 from passnet.passes.codegen.lowered_ranges import GraphLowering
@@ -115,7 +115,7 @@ def bench() -> Iterator[Evaluator]:
 
 def test_the_compiler_writes_these_calls_where_the_rules_allow_them(bench: Evaluator) -> None:
     task = Task(
-        "heads", (SuiteGraph("heads", "small", heads(5)), SuiteGraph("heads", "large", heads(7)))
+        "heads", (TaskGraph("heads", "small", heads(5)), TaskGraph("heads", "large", heads(7)))
     )
     session = Session(task, bench)
     compiler_author(session)
@@ -127,7 +127,7 @@ def test_the_compiler_writes_these_calls_where_the_rules_allow_them(bench: Evalu
 
 
 def test_the_search_has_nothing_to_vary_in_calls_of_libraries(bench: Evaluator) -> None:
-    session = Session(Task("heads", (SuiteGraph("heads", "small", heads(5)),)), bench)
+    session = Session(Task("heads", (TaskGraph("heads", "small", heads(5)),)), bench)
     search_author(session)
     assert session.is_submitted and len(session.evaluations) == 1
     assert {"Library0.py", LIST_FILE} == set(session.files)

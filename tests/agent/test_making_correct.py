@@ -8,12 +8,12 @@ from passnet.agent.attempts.attempt import VariantResult
 from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import CompilePlan, TaskCompiler, compile_plans
 from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from tests.agent.brief import brief_settings
 from tests.agent.generated import SILU
 from tests.graph.programs import graph_of
 
-GRAPH = SuiteGraph("silu", "low", graph_of(SILU, (4,), "bfloat16"))
+GRAPH = TaskGraph("silu", "low", graph_of(SILU, (4,), "bfloat16"))
 FIRST, SECOND, THIRD, FOURTH = compile_plans(GRAPH.graph)
 PATTERNS = ["a", "b", "c", "d"]
 

@@ -15,7 +15,8 @@ from passnet.judge.desk.evaluator import UNDECIDED, Evaluator
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
 from passnet.judge.score.tolerance import CORRECT_AT
-from passnet.judge.suite.suite import SuiteGraph, Task, load_suite
+from passnet.judge.suite.suite import load_suite
+from passnet.judge.task import Task, TaskGraph
 from passnet.passes.compilation import INCLUDE
 from passnet.passes.files import read_files
 from passnet.passes.folder import inspect_folder
@@ -49,7 +50,7 @@ def example_task(kind: str = "cpu") -> Task:
         specs = tuple(
             TensorSpec(name, shape, dtype, mean=0.0, std=1.0) for name in ("in_0", "in_1")
         )
-        graphs.append(SuiteGraph("example", f"example-{number}", Graph(program, specs)))
+        graphs.append(TaskGraph("example", f"example-{number}", Graph(program, specs)))
     return Task("example", tuple(graphs))
 
 

@@ -16,7 +16,7 @@ from passnet.agent.settings import SEARCH_TURNS
 from passnet.cli.options import attempt_limits
 from passnet.core.records.serialise import read_lines
 from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.passes.codegen.lowered_ranges import GraphLowering, Span
 from tests.agent.brief import brief_settings
 from tests.bench.runs import passnet, write_small_suite
@@ -30,7 +30,7 @@ PROGRAM = program_of(
 TASK = Task(
     "softmax",
     tuple(
-        SuiteGraph("softmax", f"softmax-{number}", graph_of(PROGRAM, (8, size)))
+        TaskGraph("softmax", f"softmax-{number}", graph_of(PROGRAM, (8, size)))
         for number, size in enumerate((33, 64))
     ),
 )

@@ -13,7 +13,7 @@ from passnet.agent.attempts.tools import Compare, Evaluate, parse_action
 from passnet.errors import ActionError
 from passnet.judge.desk.evaluator import Evaluator
 from passnet.judge.findings import Finding
-from passnet.judge.suite.suite import Task
+from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 from tests.agent.brief import brief_settings
 from tests.judge.folders import GOOD, PATTERN, small_graph

@@ -18,7 +18,7 @@ from passnet.agent.trajectories.training_data import (
 )
 from passnet.core.records.serialise import read_json
 from passnet.errors import InputError
-from passnet.judge.suite.suite import Task
+from passnet.judge.task import Task
 from passnet.pages.tables.attempt_tables import training_table
 from passnet.passes.folder import LIST_FILE
 from tests.agent.attempts import (

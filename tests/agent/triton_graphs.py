@@ -6,7 +6,7 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.desk.evaluator import Evaluator
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.passes.codegen.folder_text import pass_folder
 from passnet.passes.codegen.lowered_ranges import GraphLowering, Options
 from passnet.passes.files import Files
@@ -96,7 +96,7 @@ def folder_of(graph: Graph, plan: CompilePlan | None = None) -> Files:
 def compiler_for(*graphs: Graph) -> TaskCompiler:
     """The compiler of a task for CUDA. What it writes cannot be judged here."""
     suite_graphs = (
-        SuiteGraph("task", f"task-{number}", graph) for number, graph in enumerate(graphs)
+        TaskGraph("task", f"task-{number}", graph) for number, graph in enumerate(graphs)
     )
     settings = RunSettings(JudgeSettings(device="cuda", rules="strict"), 1, "none")
     return TaskCompiler(Session(Task("task", tuple(suite_graphs)), Evaluator(settings, "direct")))

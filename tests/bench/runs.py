@@ -8,7 +8,8 @@ from typing import Any
 
 from passnet.graph.spec import Graph
 from passnet.graph.text.parse import parse_program
-from passnet.judge.suite.suite import SuiteGraph, make_suite, write_suite
+from passnet.judge.suite.suite import make_suite, write_suite
+from passnet.judge.task import TaskGraph
 from tests.judge.folders import PROGRAM, small_graph
 
 QUICK = ("--seconds", "0.01", "--self-tolerance", "1e9")
@@ -20,9 +21,9 @@ def write_small_suite(path: Path, num_graphs: int = 4) -> Path:
     graphs = []
     for index in range(num_graphs):
         graph = small_graph((32, 16 * (index + 1))).graph
-        graphs.append(SuiteGraph("add_relu", f"add_relu-{index}", graph))
+        graphs.append(TaskGraph("add_relu", f"add_relu-{index}", graph))
     other = parse_program(PROGRAM.replace("in_0 + in_1", "in_0 * in_1"))
-    graphs.append(SuiteGraph("mul_relu", "mul_relu-0", Graph(other, small_graph().graph.tensors)))
+    graphs.append(TaskGraph("mul_relu", "mul_relu-0", Graph(other, small_graph().graph.tensors)))
     write_suite(path, make_suite(path.stem, graphs))
     return path
 

@@ -20,7 +20,8 @@ from passnet.errors import AuthorError, InputError
 from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import Suite, Task, load_suite
+from passnet.judge.suite.suite import Suite, load_suite
+from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 
 SETTINGS = RunSettings()

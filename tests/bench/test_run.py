@@ -13,7 +13,8 @@ from passnet.bench.run_record import run_folder
 from passnet.graph.text.files import GraphSample, write_sample
 from passnet.judge.limitations import NOT_COVERED
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.suite.suite import SuiteGraph, make_suite, write_suite
+from passnet.judge.suite.suite import make_suite, write_suite
+from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
 from passnet.pages.tables.tables import phase_table
 from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite
@@ -376,7 +377,7 @@ def replacement(x, y):
 @pytest.mark.slow
 def test_a_pass_that_is_wrong_on_a_held_out_shape_is_rejected(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 2)  # 16 and 32 columns
-    wider = SuiteGraph("add_relu", "add_relu-wider", small_graph((32, 80)).graph)
+    wider = TaskGraph("add_relu", "add_relu-wider", small_graph((32, 80)).graph)
     unseen = tmp_path / "unseen.parquet"
     write_suite(unseen, make_suite("unseen", [wider]))
     wrong = write_passes(tmp_path / "wrong", HARD_CODED)

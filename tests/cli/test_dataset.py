@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from passnet.cli import main
-from passnet.judge.suite.suite import SuiteGraph, make_suite, write_suite
+from passnet.judge.suite.suite import make_suite, write_suite
+from passnet.judge.task import TaskGraph
 from tests.data.dataset.rows import CHAIN, ROWS, write
 from tests.data.dataset.test_query import edit_manifest
 from tests.graph.programs import graph_of
@@ -109,7 +110,7 @@ def test_export_and_import_say_what_they_did(folder: Path, tmp_path: Path):
 
 def test_a_split_is_made_checked_and_exported(folder: Path, tmp_path: Path):
     suite = tmp_path / "own.parquet"
-    write_suite(suite, make_suite("own", [SuiteGraph("t", "g", graph_of(CHAIN))]))
+    write_suite(suite, make_suite("own", [TaskGraph("t", "g", graph_of(CHAIN))]))
     place = tmp_path / "split"
     done = run("split", folder, "--out", place, "--share", 0, "--suite", suite)
     assert "train: 5 rows of 2 op sequences, eval: 1 rows of 1 op sequences" in done.stdout

@@ -8,7 +8,8 @@ from passnet.core.records.dtypes import is_float
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.values.inputs import InputKind, integer_pools, make_inputs, varies
 from passnet.graph.values.uses import find_uses
-from passnet.judge.suite.suite import SuiteGraph, load_suite
+from passnet.judge.suite.suite import load_suite
+from passnet.judge.task import TaskGraph
 from tests.graph.programs import program_of
 from tests.graph.test_corpus import run_eagerly
 
@@ -176,7 +177,7 @@ NOT_ALL_FINITE = {
 """Tasks of which outputs hold what is not finite, with the share that is at least."""
 
 
-def check_runs(graph: SuiteGraph) -> None:
+def check_runs(graph: TaskGraph) -> None:
     """It runs on fresh and extreme inputs, is finite on fresh ones, and varies."""
     first, second = (outputs(graph.graph, "fresh", seed) for seed in (1, 2))
     least = NOT_ALL_FINITE.get(graph.task, 1.0)
@@ -187,7 +188,7 @@ def check_runs(graph: SuiteGraph) -> None:
     outputs(graph.graph, "extreme", 3)
 
 
-def whole_number_graphs(name: str) -> list[SuiteGraph]:
+def whole_number_graphs(name: str) -> list[TaskGraph]:
     """The graphs of a shipped suite with whole numbers or truth values among their arguments."""
     return [
         graph

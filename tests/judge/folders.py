@@ -9,7 +9,7 @@ import pytest
 
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 
 PROGRAM = """
 import torch
@@ -35,13 +35,13 @@ def replacement_func():
 """
 
 
-def small_graph(shape: tuple[int, ...] = (64, 64), dtype: str = "float32") -> SuiteGraph:
+def small_graph(shape: tuple[int, ...] = (64, 64), dtype: str = "float32") -> TaskGraph:
     """The graph relu(in_0 + in_1)."""
     specs = tuple(
         TensorSpec(name, shape, dtype, mean=0.1 * index, std=1.0)
         for index, name in enumerate(("in_0", "in_1"))
     )
-    return SuiteGraph("add_relu", "add_relu-0", Graph(parse_program(PROGRAM), specs))
+    return TaskGraph("add_relu", "add_relu-0", Graph(parse_program(PROGRAM), specs))
 
 
 def write_passes(folder: Path, body: str, name: str = "Fuse") -> Path:

@@ -9,7 +9,7 @@ from passnet.graph.text.parse import parse_program
 from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
 from tests.judge.folders import small_graph
 from tests.judge.trials import QUICK
@@ -59,7 +59,7 @@ def judged_in_bfloat16(parents: ParentPool, *candidates: Candidate) -> list[Tria
     """Trials on a graph of three roundings, which takes a number beside its tensors."""
     specs = [TensorSpec(f"in_{n}", (64, 64), "bfloat16", mean=0.0, std=1.0) for n in range(2)]
     number = TensorSpec("in_2", (), "int64", data=(3,))
-    graph = SuiteGraph("round", "round-0", Graph(parse_program(ROUNDS), (*specs, number)))
+    graph = TaskGraph("round", "round-0", Graph(parse_program(ROUNDS), (*specs, number)))
     patient = replace(QUICK, compile_timeout_s=300)
     return judge_graph(parents, graph, candidates, patient)
 

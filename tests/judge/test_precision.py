@@ -13,7 +13,7 @@ from passnet.judge.judge import judge_graph
 from passnet.judge.precision import Accuracy, not_finite, precision_findings, relative_error
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
 from tests.judge.folders import some_slow, write_passes
 
@@ -48,7 +48,7 @@ class GraphModule(torch.nn.Module):
     )
     path.write_text(text)
     candidate = Candidate("it", "passes", str(folder), "direct", root=str(folder.parent.parent))
-    [trial] = judge_graph(parents, SuiteGraph("t", "t-0", graph), [candidate], SETTINGS)
+    [trial] = judge_graph(parents, TaskGraph("t", "t-0", graph), [candidate], SETTINGS)
     return trial
 
 

@@ -18,7 +18,7 @@ from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import STAGED
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet.judge.timing.measurement_findings import late_work
 from passnet.judge.trial import Trial
 from tests.judge.folders import GOOD, small_graph, some_slow, write_passes
@@ -60,7 +60,7 @@ def judge(parents: ParentPool, root: Path, body: str) -> Trial:
     return calm(parents, small_graph(), candidate)
 
 
-def calm(parents: ParentPool, item: SuiteGraph, candidate: Candidate) -> Trial:
+def calm(parents: ParentPool, item: TaskGraph, candidate: Candidate) -> Trial:
     """A trial in which other work on the machine did not look like work ahead of the clock."""
     for _ in range(3):
         (trial,) = judge_graph(parents, item, [candidate], QUICK)
@@ -100,7 +100,7 @@ def test_strided_outputs_views_and_written_arguments_come_back(parents: ParentPo
             np.testing.assert_array_equal(outcome.changed[1], 2 * y)
             assert list(outcome.changed) == [1]
             subject.restore(number)
-    item = SuiteGraph("strided", "strided-0", graph)
+    item = TaskGraph("strided", "strided-0", graph)
     trial = calm(parents, item, Candidate("eager", "eager", call="direct"))
     assert (trial.status, trial.smallest_t, trial.findings) == ("ok", -10, ()), trial.error
 

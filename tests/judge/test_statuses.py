@@ -12,7 +12,7 @@ from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet.judge.timing.clock import _Interleaving
 from passnet.judge.timing.measurement import Measurement
 from passnet.judge.timing.timed_worker import TimedWorker
@@ -251,7 +251,7 @@ def test_a_graph_that_refuses_extreme_inputs_is_judged_on_the_others(parents: Pa
     (extreme,) = make_inputs(graph, "extreme", 2)
     assert np.max(np.abs(extreme)) > 100  # out of range
     candidates = [Candidate("eager", "eager", call="direct")]
-    (trial,) = judge_graph(parents, SuiteGraph("look-up", "look-up-0", graph), candidates, QUICK)
+    (trial,) = judge_graph(parents, TaskGraph("look-up", "look-up-0", graph), candidates, QUICK)
     assert (trial.status, trial.smallest_t) == ("ok", -10), trial.error
 
 
@@ -260,7 +260,7 @@ def test_a_graph_on_which_nothing_varies_says_so_in_its_trials(
     parents: ParentPool, function: str, names: list[str]
 ) -> None:
     program = parse_program(PROGRAM.replace("torch.relu", f"torch.{function}"))
-    graph = SuiteGraph("add_relu", "add_relu-0", Graph(program, small_graph().graph.tensors))
+    graph = TaskGraph("add_relu", "add_relu-0", Graph(program, small_graph().graph.tensors))
     (trial,) = judge_graph(parents, graph, [Candidate("eager", "eager", call="direct")], QUICK)
     assert trial.status == "ok", trial.error
     assert [note.name for note in trial.findings if note.weight == "note"] == names

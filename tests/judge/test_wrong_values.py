@@ -11,7 +11,7 @@ from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.settings import TimingPlan
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
 from tests.judge.trials import QUICK, judge
 
@@ -65,7 +65,7 @@ def test_a_graph_that_writes_into_its_input_gets_it_anew_for_every_timed_call(
 ) -> None:
     program = PROGRAM.replace("in_0 + in_1", "in_0.mul_(in_1)")
     graph = Graph(parse_program(program), small_graph().graph.tensors)
-    item = SuiteGraph("writes", "writes-0", graph)
+    item = TaskGraph("writes", "writes-0", graph)
     candidates = [
         Candidate("eager", "eager", None, "direct"),
         Candidate("null", "null"),
@@ -160,7 +160,7 @@ def test_an_output_that_is_an_argument_is_wrong_where_the_reference_copies(
     parents: ParentPool,
 ) -> None:
     program = PROGRAM.replace("torch.relu(tmp_0)", "tmp_0.clone()")
-    copies = SuiteGraph("a", "a-0", Graph(parse_program(program), small_graph().graph.tensors))
+    copies = TaskGraph("a", "a-0", Graph(parse_program(program), small_graph().graph.tensors))
     [trial] = judge_graph(parents, copies, [Candidate("eager", "eager", None, "direct")], QUICK)
     assert trial.smallest_t == -10 and not trial.findings
 
@@ -180,7 +180,7 @@ def test_an_answer_remembered_from_whole_numbers_of_one_value_is_wrong(
     parents: ParentPool, place: Path
 ) -> None:
     ones = tuple(TensorSpec(name, (64, 64), "int64", data=(1,) * 4096) for name in ("in_0", "in_1"))
-    graph = SuiteGraph("add_relu", "add_relu-0", Graph(parse_program(PROGRAM), ones))
+    graph = TaskGraph("add_relu", "add_relu-0", Graph(parse_program(PROGRAM), ones))
     folders = [write_passes(place / name, body) for name, body in (("a", REMEMBERS), ("b", GOOD))]
     candidates = [
         Candidate(folder.name, "passes", str(folder), "direct", root=str(place.parent))
@@ -225,7 +225,7 @@ def test_a_copy_of_what_shares_memory_in_the_reference_is_wrong(
     timing: TimingPlan | None, place: Path
 ) -> None:
     specs = tuple(TensorSpec(name, (8, 12), "float32", mean=0.0, std=1.0) for name in "xy")
-    graph = SuiteGraph("view", "view-0", Graph(parse_program(VIEW), specs))
+    graph = TaskGraph("view", "view-0", Graph(parse_program(VIEW), specs))
     folder = write_passes(place / "copied", "")
     (folder / "Fuse.py").write_text(COPIED_VIEW)
     good = write_passes(place / "good", GOOD)

@@ -9,7 +9,7 @@ from passnet.agent.attempts.session import Session
 from passnet.errors import AuthorError, InputError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from passnet_loops import author
 from passnet_loops.author import program_of_name, trained_author
 from passnet_loops.language.prompt import Prompt
@@ -43,7 +43,7 @@ def bench() -> Iterator[Evaluator]:
 
 def session(bench: Evaluator, *shapes: tuple[int, int]) -> Session:
     graphs = tuple(
-        SuiteGraph("scaled", f"scaled-{n}",
+        TaskGraph("scaled", f"scaled-{n}",
                    Graph(SCALED, tuple(TensorSpec(name, shape, "float32") for name in "ab")))
         for n, shape in enumerate(shapes)
     )  # fmt: skip

@@ -7,7 +7,8 @@ import pytest
 from passnet.core.jobs.run_folder import unchanged
 from passnet.core.records.serialise import write_json
 from passnet.errors import InputError, MeasureError
-from passnet.judge.suite.suite import SuiteGraph, load_suite
+from passnet.judge.suite.suite import load_suite
+from passnet.judge.task import TaskGraph
 from passnet.passes.files import Files
 from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
 from passnet_loops.comparison import seeds_together
@@ -111,7 +112,7 @@ class CountingJudge(AnswerJudge):
 
     num_judged = 0
 
-    def judge_graphs(self, graphs: Sequence[SuiteGraph], files: Files) -> list[JudgedAnswer]:
+    def judge_graphs(self, graphs: Sequence[TaskGraph], files: Files) -> list[JudgedAnswer]:
         self.num_judged += 1
         return [JudgedAnswer("correct", "ok", 1.0, -9) for _ in graphs]
 
@@ -146,7 +147,7 @@ def test_what_the_judge_could_not_say_is_asked_again(tmp_path: Path) -> None:
 class BrokenJudge(AnswerJudge):
     """Its own machinery fails."""
 
-    def judge_graphs(self, graphs: Sequence[SuiteGraph], files: Files) -> list[JudgedAnswer]:
+    def judge_graphs(self, graphs: Sequence[TaskGraph], files: Files) -> list[JudgedAnswer]:
         raise MeasureError("no worker can be started")
 
 

@@ -12,7 +12,7 @@ import pytest
 from passnet.core.jobs.shards import RunShard
 from passnet.core.records.serialise import SCHEMA_VERSION, write_json
 from passnet.errors import InputError
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet_loops import own_answers
 from passnet_loops.build import TrainingManifest, read_training, write_rows
 from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
@@ -106,7 +106,7 @@ class ToldJudge:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def judge_answer(self, _: SuiteGraph, prompt: Prompt, answer: str) -> JudgedAnswer:
+    def judge_answer(self, _: TaskGraph, prompt: Prompt, answer: str) -> JudgedAnswer:
         assert expand_answer(prompt, answer)
         type(self).num_asked += 1
         verdict = "correct" if self.num_asked % 2 else "wrong"

@@ -11,8 +11,9 @@ from passnet.data.capture.store import GraphRow, GraphSource
 from passnet.errors import AuthorError, InputError
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.text.render import render_program
-from passnet.judge.suite.suite import SuiteGraph, load_suite
+from passnet.judge.suite.suite import load_suite
 from passnet.judge.suite.suite_keys import read_suite_keys
+from passnet.judge.task import TaskGraph
 from passnet_loops.augment import renamed
 from passnet_loops.build import (
     DataInfo,
@@ -41,7 +42,7 @@ def row(structure: str, ops: tuple[str, ...], verdict: str = "correct") -> Train
     )  # fmt: skip
 
 
-def captured(graph: SuiteGraph) -> GraphRow:
+def captured(graph: TaskGraph) -> GraphRow:
     prints = fingerprints(graph.graph)
     assert prints.full is not None
     return GraphRow(

@@ -11,7 +11,8 @@ from passnet.data.mine.dtypes import in_dtype
 from passnet.graph.spec import Graph
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
-from passnet.judge.suite.suite import SuiteGraph, load_suite
+from passnet.judge.suite.suite import load_suite
+from passnet.judge.task import TaskGraph
 
 DTYPES = ("float32", "float16", "bfloat16")
 
@@ -122,7 +123,7 @@ def captured(net: Callable[..., Any], shapes: Sequence[Shape], dtype: str) -> Gr
     return graph
 
 
-def demo(suite: str = "demo") -> list[tuple[str, SuiteGraph]]:
+def demo(suite: str = "demo") -> list[tuple[str, TaskGraph]]:
     return [(task.name, graph) for task in load_suite(suite).tasks for graph in task.graphs]
 
 

@@ -13,7 +13,8 @@ import torch.fx
 from passnet.graph.fx.build import build
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.score.tolerance import smallest_t
-from passnet.judge.suite.suite import Task, load_suite
+from passnet.judge.suite.suite import load_suite
+from passnet.judge.task import Task
 from passnet.passes.apply.first_call import difference
 from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.backend import loaded_passes, passnet_backend

@@ -8,7 +8,8 @@ import pytest
 from passnet.graph.fx.build import build
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.score.tolerance import smallest_t
-from passnet.judge.suite.suite import Task, load_suite
+from passnet.judge.suite.suite import load_suite
+from passnet.judge.task import Task
 from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.folder import PassFolder, inspect_folder
 from passnet.passes.load import load_passes

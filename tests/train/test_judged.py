@@ -14,7 +14,8 @@ from passnet.judge.audit import CASE_FILE, GRAPH_FOLDER, Case
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import SuiteGraph, make_suite
+from passnet.judge.suite.suite import make_suite
+from passnet.judge.task import TaskGraph
 from passnet.passes.files import read_files
 from passnet.train.rewards.answers import answer_files
 from passnet.train.rewards.batch_rewards import BatchReward, own_judge
@@ -102,7 +103,7 @@ def exploit(name):
     graph = read_sample(EXPLOITS / GRAPH_FOLDER / case.graph).graph
     files = read_files(EXPLOITS / name)
     del files[CASE_FILE]
-    return files, make_suite(name, [SuiteGraph(name, case.graph, graph)]).tasks[0]
+    return files, make_suite(name, [TaskGraph(name, case.graph, graph)]).tasks[0]
 
 
 DIRECT = """

@@ -2,7 +2,8 @@
 
 import os
 
-from passnet.judge.suite.suite import Task, load_suite, row_of_graph
+from passnet.judge.suite.suite import load_suite, row_of_graph
+from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet.train.service.client import ServiceAddress, judge_all

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from passnet.agent.attempts.attempt import Attempt, Evaluation
 from passnet.agent.settings import AgentSettings
-from passnet.agent.trajectories.dedup import code_digest
+from passnet.agent.trajectories.selection import code_digest
 from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
 from passnet.graph.text.files import read_sample
@@ -28,7 +28,8 @@ from passnet.judge.audit import (
 )
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.device import kind_of
-from passnet.judge.suite.suite import Suite, SuiteGraph, make_suite
+from passnet.judge.suite.suite import Suite, make_suite
+from passnet.judge.task import TaskGraph
 from passnet.passes.files import write_files
 
 MAX_SAYS = 300
@@ -63,7 +64,7 @@ def attacked_graphs(corpus: Path, names: Sequence[str] = ()) -> Suite:
                 f"{', '.join(known) or 'none'}"
             )
     graphs = [
-        SuiteGraph(name, name, read_sample(corpus / GRAPH_FOLDER / name).graph)
+        TaskGraph(name, name, read_sample(corpus / GRAPH_FOLDER / name).graph)
         for name in names or known
     ]
     return make_suite(corpus.resolve().name, graphs)

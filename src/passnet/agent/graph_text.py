@@ -13,11 +13,11 @@ from passnet.graph.values.cost import cost
 from passnet.graph.values.effects import may_alias
 from passnet.graph.values.fake import ValueShape, infer_shapes
 from passnet.inductor.fusion import fusion_plan
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.timing.roofline import peak_gflops, write_ms
 
 
-def graph_text(graph: SuiteGraph, number: int, total: int) -> str:
+def graph_text(graph: TaskGraph, number: int, total: int) -> str:
     """A graph of a task for an author to read.
 
     Raises:

@@ -39,7 +39,8 @@ from passnet.errors import InputError
 from passnet.judge.candidate import CallMode
 from passnet.judge.desk.judge_task import held_out_graphs
 from passnet.judge.desk.settings import RunSettings
-from passnet.judge.suite.suite import Suite, SuiteGraph, Task, make_suite, write_suite
+from passnet.judge.suite.suite import Suite, make_suite, write_suite
+from passnet.judge.task import Task, TaskGraph
 from passnet.passes.files import read_files, write_files
 from passnet.passes.folder import LIST_FILE, inspect_folder, is_pass_folder
 
@@ -247,7 +248,7 @@ def _write_environment(folder: Path, task: Task, plan: HarborPlan) -> None:
         _write(folder / "files" / "graphs" / f"graph_{number}.txt", text)
 
 
-def _write_tests(folder: Path, task: Task, unseen: Sequence[SuiteGraph], plan: HarborPlan) -> None:
+def _write_tests(folder: Path, task: Task, unseen: Sequence[TaskGraph], plan: HarborPlan) -> None:
     text = _TESTS.substitute(
         image=plan.base_image,
         work=WORK_FOLDER,

@@ -8,7 +8,7 @@ from passnet.agent.rule_examples import rules_text
 from passnet.judge.audit import GAIN
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.score.es import SEVERE_PENALTY
-from passnet.judge.suite.suite import Task
+from passnet.judge.task import Task
 from passnet.passes.folder import LIST_FILE
 
 PROMPTS = Path(__file__).parent / "prompts"

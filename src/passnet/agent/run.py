@@ -28,7 +28,8 @@ from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import AuthorError, InputError, boundary
 from passnet.judge.desk.evaluator import Evaluator
 from passnet.judge.protocol.device import find_device
-from passnet.judge.suite.suite import Suite, Task
+from passnet.judge.suite.suite import Suite
+from passnet.judge.task import Task
 from passnet.passes.files import write_files
 
 if TYPE_CHECKING:

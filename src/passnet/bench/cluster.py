@@ -15,7 +15,7 @@ from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import kind_of
-from passnet.judge.suite.suite import Task
+from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 
 

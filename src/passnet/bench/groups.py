@@ -11,7 +11,8 @@ from passnet.bench.scores import Row, measured
 from passnet.data.dataset.store import main_dtype
 from passnet.errors import InputError
 from passnet.judge.score.tolerance import CORRECT_AT
-from passnet.judge.suite.suite import Suite, SuiteGraph
+from passnet.judge.suite.suite import Suite
+from passnet.judge.task import TaskGraph
 
 BY_TIME = "time"
 """Grouped by what a call takes in eager torch; the only grouping that needs no suite."""
@@ -24,7 +25,7 @@ alone says how well one measurement repeats, not how two equal processes differ.
 _TIMES_MS = (0.05, 0.2, 1.0, 5.0)
 _LENGTHS = (3, 4, 9, 19)
 
-_OfGraph: TypeAlias = Callable[[SuiteGraph], str]
+_OfGraph: TypeAlias = Callable[[TaskGraph], str]
 
 
 @dataclass(frozen=True, slots=True)

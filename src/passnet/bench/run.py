@@ -22,7 +22,8 @@ from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import find_device, kind_of
-from passnet.judge.suite.suite import Suite, Task
+from passnet.judge.suite.suite import Suite
+from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 
 

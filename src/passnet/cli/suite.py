@@ -15,7 +15,8 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.core.jobs.executors import Executor
-    from passnet.judge.suite.suite import Suite, SuiteGraph
+    from passnet.judge.suite.suite import Suite
+    from passnet.judge.task import TaskGraph
     from passnet.pages.figures.drawing import OpNote
 
 svg_option = opt.path("--svg", "A folder to draw a picture of each graph in.")
@@ -82,7 +83,7 @@ def show_command(suite: Suite, svg: Path | None, times: bool = False, fusion: bo
     click.echo(f"{len(graphs)} graphs are drawn in {svg}")
 
 
-def _op_notes(graph: SuiteGraph, times: bool, fusion: bool) -> list[OpNote]:
+def _op_notes(graph: TaskGraph, times: bool, fusion: bool) -> list[OpNote]:
     """What is drawn of each op beside the graph."""
     if not (times or fusion):
         return []

@@ -5,7 +5,7 @@ suite, score                             tasks to judge on, and ES_t and AS of t
 judge, check, fenced                     one graph: candidates compared, then timed
 compare, precision                       outputs against expected values
 verdict, findings, limitations           the decision, its reasons, and known gaps
-candidate, settings, trial               the records of a judgement
+task, candidate, settings, trial         the records of a judgement
 match_check, held_out                    pattern matches, and shapes unseen by the author
 audit, doctor                            exploits tried on the judge, sandboxes tried here
 inspection, timing, processes, protocol  the rooms outside of candidate code

@@ -23,7 +23,7 @@ from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
 
 CASE_FILE = "case.json"
@@ -209,7 +209,7 @@ def audit_case(
     """
     corpus = corpus or path.parent
     graph, *unseen = [
-        SuiteGraph(path.name, name, read_sample(corpus / GRAPH_FOLDER / name).graph)
+        TaskGraph(path.name, name, read_sample(corpus / GRAPH_FOLDER / name).graph)
         for name in (case.graph, *case.held_out)
     ]
     settings = replace(settings, rules=case.rules, device=case.device)

@@ -11,7 +11,7 @@ from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
 
 WRONG: tuple[Status, ...] = ("wrong_shape", "wrong_dtype", "crash", "timeout")
@@ -24,7 +24,7 @@ LEVEL = 0
 
 def held_out_findings(
     parents: ParentPool,
-    graphs: Sequence[SuiteGraph],
+    graphs: Sequence[TaskGraph],
     candidates: Sequence[Candidate],
     settings: JudgeSettings,
     inspected: InspectedFolders | None = None,

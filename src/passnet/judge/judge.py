@@ -28,7 +28,7 @@ from passnet.judge.protocol.device import kind_of
 from passnet.judge.protocol.messages import Profiled
 from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet.judge.timing.clock import (
     EXTREME_SET,
     FRESH_SET,
@@ -50,7 +50,7 @@ from passnet.judge.verdict import Evidence, decide
 
 def judge_graph(
     parents: ParentPool,
-    graph: SuiteGraph,
+    graph: TaskGraph,
     candidates: Sequence[Candidate],
     settings: JudgeSettings,
     inspected: InspectedFolders | None = None,
@@ -93,9 +93,7 @@ def judge_graph(
     return trials
 
 
-def prepared_graph(
-    parents: ParentPool, graph: SuiteGraph, settings: JudgeSettings
-) -> PreparedGraph:
+def prepared_graph(parents: ParentPool, graph: TaskGraph, settings: JudgeSettings) -> PreparedGraph:
     """A graph with its inputs, as these parents keep it or newly made.
 
     Raises:
@@ -126,7 +124,7 @@ class _TrialSession:
     """One graph's reference and candidates, from the first process to the last measurement."""
 
     _parents: ParentPool
-    _graph: SuiteGraph
+    _graph: TaskGraph
     _settings: JudgeSettings
     _turns: DeviceTurns
     _phases_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))

@@ -12,7 +12,7 @@ from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.protocol.messages import CheckMatches, MatchesChecked, MissText
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import SuiteGraph
+from passnet.judge.task import TaskGraph
 from passnet.judge.trial import MAX_TEXT
 
 
@@ -33,7 +33,7 @@ class GraphMatches:
 
 
 def check_matches(
-    parents: ParentPool, graphs: Sequence[SuiteGraph], candidate: Candidate, settings: JudgeSettings
+    parents: ParentPool, graphs: Sequence[TaskGraph], candidate: Candidate, settings: JudgeSettings
 ) -> Iterator[GraphMatches]:
     """Where the passes of a candidate match, graph by graph, each in a worker of its own.
 

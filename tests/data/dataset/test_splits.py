@@ -19,8 +19,9 @@ from passnet.data.dataset.splits import (
 )
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
-from passnet.judge.suite.suite import SuiteGraph, make_suite, write_suite
+from passnet.judge.suite.suite import make_suite, write_suite
 from passnet.judge.suite.suite_keys import read_suite_keys
+from passnet.judge.task import TaskGraph
 from tests.data.dataset.rows import CHAIN, RELU
 from tests.graph.programs import graph_of
 
@@ -127,14 +128,14 @@ def test_a_split_is_read_back(tmp_path: Path):
 
 
 def test_suites_give_their_sequences_and_structures(tmp_path: Path):
-    suite = make_suite("own", [SuiteGraph("t", "g", graph_of(RELU))])
+    suite = make_suite("own", [TaskGraph("t", "g", graph_of(RELU))])
     write_suite(tmp_path / "own.parquet", suite)
     keys = read_suite_keys([str(tmp_path / "own.parquet")] * 2)
     assert keys.hashes == {"own": suite.content_hash}
     assert keys.sequences == {("torch.relu", "operator.add"): "own"}
     assert keys.structures == {fingerprints(graph_of(RELU)).structure: "own"}
     (tmp_path / "deep").mkdir()
-    second = make_suite("own", [SuiteGraph("t", "g", graph_of(CHAIN))])
+    second = make_suite("own", [TaskGraph("t", "g", graph_of(CHAIN))])
     write_suite(tmp_path / "deep" / "own.parquet", second)
     with pytest.raises(InputError, match="two suites are named own"):
         read_suite_keys([str(tmp_path / "own.parquet"), str(tmp_path / "deep" / "own.parquet")])

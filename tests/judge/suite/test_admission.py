@@ -14,7 +14,7 @@ from passnet.graph.text.parse import parse_program
 from passnet.graph.values import inputs
 from passnet.graph.values.inputs import InputKind, InputValue
 from passnet.judge.suite.admission import INPUT_KINDS, Admission, admit_graph, admit_suite
-from passnet.judge.suite.suite import Suite, SuiteGraph, load_suite, make_suite
+from passnet.judge.suite.suite import Suite, load_suite, make_suite
 from passnet.judge.suite.wrong_programs import (
     EditedRun,
     WrongPrograms,
@@ -23,6 +23,7 @@ from passnet.judge.suite.wrong_programs import (
     run_edit,
     run_program,
 )
+from passnet.judge.task import TaskGraph
 from tests.judge.folders import small_graph
 
 BOTH: tuple[InputKind, ...] = INPUT_KINDS
@@ -45,7 +46,7 @@ def graph_of(lines: Sequence[str], specs: tuple[TensorSpec, ...], returns: str) 
 def admit(
     *lines: str, specs: tuple[TensorSpec, ...] = (spec("in_0"), spec("in_1")), returns: str
 ) -> Admission:
-    candidate = SuiteGraph("task", "graph", graph_of(lines, specs, returns))
+    candidate = TaskGraph("task", "graph", graph_of(lines, specs, returns))
     admission = admit_graph(candidate)
     brief = admit_graph(candidate, is_brief=True)
     assert set(brief.degenerate) <= set(admission.degenerate)

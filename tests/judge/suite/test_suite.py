@@ -15,15 +15,8 @@ from passnet.graph.canonical import op_sequence
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.files import GraphSample, write_sample
 from passnet.graph.values.inputs import make_inputs
-from passnet.judge.suite.suite import (
-    NetSource,
-    Suite,
-    SuiteGraph,
-    load_suite,
-    make_suite,
-    shipped_suites,
-    write_suite,
-)
+from passnet.judge.suite.suite import Suite, load_suite, make_suite, shipped_suites, write_suite
+from passnet.judge.task import NetSource, TaskGraph
 from tests.graph.programs import graph_of, program_of
 
 RELU = program_of("x = torch.relu(a)", "y = x + b", returns="(y,)")
@@ -39,11 +32,11 @@ def suite() -> Suite:
     return make_suite(
         "small",
         [
-            SuiteGraph(
+            TaskGraph(
                 "first", "g0", Graph(RELU, (spec, scalar)), NetSource("net", "lib", "1", 3, 5)
             ),
-            SuiteGraph("first", "g1", graph_of(RELU_AGAIN, dtype="float16")),
-            SuiteGraph("second", "g2", graph_of(TANH)),
+            TaskGraph("first", "g1", graph_of(RELU_AGAIN, dtype="float16")),
+            TaskGraph("second", "g2", graph_of(TANH)),
         ],
     )
 
@@ -108,14 +101,14 @@ def test_a_suite_without_graphs_is_refused():
 
 
 def test_two_graphs_of_one_name_are_refused():
-    graphs = [SuiteGraph(task, "same", graph_of(TANH)) for task in ("one", "two")]
+    graphs = [TaskGraph(task, "same", graph_of(TANH)) for task in ("one", "two")]
     with pytest.raises(SuiteError, match="suite small holds two graphs named same"):
         make_suite("small", graphs)
 
 
 def test_graphs_of_one_task_with_other_ops_are_refused():
     graphs = [
-        SuiteGraph("task", name, graph_of(program)) for name, program in (("r", RELU), ("t", TANH))
+        TaskGraph("task", name, graph_of(program)) for name, program in (("r", RELU), ("t", TANH))
     ]
     with pytest.raises(SuiteError, match="task task: t has another op sequence than r"):
         make_suite("small", graphs)
@@ -126,7 +119,7 @@ def test_what_json_cannot_hold_is_refused_when_it_is_stored(tmp_path: Path):
         TANH, (TensorSpec("a", (), "float32", data=(-math.inf,)), graph_of(TANH).tensors[1])
     )
     with pytest.raises(SuiteError, match=r"t/g cannot be stored: .*data\[0\] is -inf"):
-        write_suite(tmp_path / "s.parquet", make_suite("s", [SuiteGraph("t", "g", graph)]))
+        write_suite(tmp_path / "s.parquet", make_suite("s", [TaskGraph("t", "g", graph)]))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,7 +14,8 @@ from passnet.judge.desk.candidates import parse_candidate
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.findings import Finding
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import Suite, SuiteGraph, make_suite
+from passnet.judge.suite.suite import Suite, make_suite
+from passnet.judge.task import TaskGraph
 from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
 from passnet.judge.trial import Trial
 from passnet.pages.figures.study_page import StudyFigure, StudyPage, write_study_page
@@ -36,11 +37,11 @@ def hostile_suite(num_graphs: int = 4, name: str = "hostile") -> Suite:
         for number in range(num_graphs):
             dtype = ("float32", "bfloat16")[number % 2]
             graph = small_graph((8, 8 * (number + 1)), dtype).graph
-            graphs.append(SuiteGraph(task, f"{task}-{number}", graph))
+            graphs.append(TaskGraph(task, f"{task}-{number}", graph))
     return make_suite(name, graphs)
 
 
-def trial(graph: SuiteGraph, candidate: str, factor: float, seed: int = 0) -> Trial:
+def trial(graph: TaskGraph, candidate: str, factor: float, seed: int = 0) -> Trial:
     """A trial whose numbers follow from its raw times, `factor` times as fast as the reference."""
     random = np.random.default_rng(seed)
     reference = 0.2 * (1 + 0.01 * random.random((8, 2)))

@@ -16,16 +16,22 @@ from passnet.agent.attempts.attempt import (
     ToolTime,
     best_state,
 )
-from passnet.agent.attempts.observations import evaluation_text, match_text, plain, variant_result
+from passnet.agent.attempts.observations import (
+    evaluation_text,
+    match_text,
+    plain,
+    show_source,
+    variant_result,
+)
 from passnet.agent.graph_text import graph_text
-from passnet.agent.judge_source import show_source
 from passnet.agent.settings import AgentSettings
 from passnet.bench.scores import Row, score_rows
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import ActionError, PassFolderError
 from passnet.judge.desk.evaluator import Evaluator, StateJudge
 from passnet.judge.desk.judge_task import held_out_graphs
-from passnet.judge.suite.suite import Suite, SuiteGraph, Task
+from passnet.judge.suite.suite import Suite
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created, deleted, read_files, replaced, view
 
@@ -54,7 +60,7 @@ class Session:
 
     task: Task
     evaluator: StateJudge
-    unseen: Sequence[SuiteGraph] = ()
+    unseen: Sequence[TaskGraph] = ()
     is_guarded: bool = False
     known_tools: Mapping[str, type[Any]] = field(default_factory=lambda: tools.TOOLS)
     first_op: int = 0

@@ -19,11 +19,15 @@ from typing import Any
 
 from passnet.agent.attempts.attempt import Attempt, Message
 from passnet.agent.attempts.tools import tool_schemas
-from passnet.agent.trajectories.dedup import call_arguments
-from passnet.agent.trajectories.selection import Selection, TrainingExample, TrainingInfo
+from passnet.agent.trajectories.selection import (
+    Selection,
+    TrainingExample,
+    TrainingInfo,
+    call_arguments,
+)
 from passnet.core.records.serialise import encode, make_folder, replace_file, write_json
 from passnet.errors import InputError
-from passnet.judge.suite.suite import Task
+from passnet.judge.task import Task
 from passnet.passes.files import Files
 from passnet.passes.folder import LIST_FILE
 

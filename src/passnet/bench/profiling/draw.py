@@ -21,8 +21,9 @@ from passnet.bench.profiling.record import ProfileItem
 from passnet.core.jobs.process import JobLimits
 from passnet.core.records.serialise import decode, encode
 from passnet.data.capture import store as captured
-from passnet.data.capture.catalog import LIBRARIES, names_of
-from passnet.data.capture.entry_selection import resolve
+from passnet.data.capture.catalog import libraries, names_of
+from passnet.data.capture.catalog.selection import resolve
+from passnet.data.capture.record import is_file, library_of
 from passnet.data.capture.sampling import draw_nets
 from passnet.data.dataset.query import Dataset
 from passnet.data.dataset.store import MANIFEST_FILE, SubgraphRow, main_dtype
@@ -31,7 +32,8 @@ from passnet.graph.canonical import op_sequence
 from passnet.graph.spec import TensorSpec
 from passnet.graph.text.render import render_program
 from passnet.judge.suite.selection import input_mib
-from passnet.judge.suite.suite import Suite, SuiteGraph, load_suite, shipped_suites
+from passnet.judge.suite.suite import Suite, load_suite, shipped_suites
+from passnet.judge.task import TaskGraph
 
 T = TypeVar("T")
 
@@ -85,7 +87,7 @@ def _items_of(word: str, limit: int | None, seed: int) -> list[ProfileItem]:
 
 def _of_captures(folder: Path, limit: int | None, seed: int) -> list[str]:
     known: set[str] = set()
-    for library in LIBRARIES:
+    for library in libraries():
         with suppress(InputError):  # it is not installed
             known.update(names_of(library))
     _, files = captured.read_set(folder)
@@ -97,7 +99,7 @@ def _of_captures(folder: Path, limit: int | None, seed: int) -> list[str]:
 
 
 def _net(name: str) -> ProfileItem:
-    return ProfileItem(name, "net", "own" if ".py:" in name else name.partition("/")[0])
+    return ProfileItem(name, "net", "own" if is_file(name) else library_of(name))
 
 
 def _of_suite(suite: Suite, limit: int | None, seed: int) -> list[ProfileItem]:
@@ -113,7 +115,7 @@ def _of_suite(suite: Suite, limit: int | None, seed: int) -> list[ProfileItem]:
     ]
 
 
-def _of_suite_graph(graph: SuiteGraph) -> ProfileItem:
+def _of_suite_graph(graph: TaskGraph) -> ProfileItem:
     tensors = graph.graph.tensors
     source = graph.source
     return ProfileItem(
@@ -137,7 +139,7 @@ def _of_dataset(folder: Path, limit: int | None, seed: int) -> list[ProfileItem]
         for full, nets, domain, dtype, num_ops in zip(
             *(table[name] for name in names), strict=True
         ):
-            library = nets[0].partition("/")[0] if nets else ""
+            library = library_of(nets[0]) if nets else ""
             strata[library, domain, dtype, _ops_range(num_ops)].append(full)
         total = sum(map(len, strata.values()))
         counts = shares({key: len(rows) for key, rows in strata.items()}, limit or total, seed)
@@ -165,7 +167,7 @@ def _rows(dataset: Dataset, names: Sequence[str]) -> dict[str, SubgraphRow]:
 
 def _of_row(row: SubgraphRow) -> ProfileItem:
     tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
-    library = row.nets[0].partition("/")[0] if row.nets else ""
+    library = library_of(row.nets[0]) if row.nets else ""
     return ProfileItem(
         row.full[:16], "subgraph", library, row.domain, row.dtype, row.op_sequence,
         input_mib(tensors), row.program, row.tensors,

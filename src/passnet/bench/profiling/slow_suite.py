@@ -7,7 +7,8 @@ from passnet.bench.profiling.record import ProfileItem
 from passnet.bench.profiling.study import SlowSequence
 from passnet.errors import InputError
 from passnet.graph.text.files import graph_from_row
-from passnet.judge.suite.suite import NetSource, Suite, SuiteGraph, make_suite
+from passnet.judge.suite.suite import Suite, make_suite
+from passnet.judge.task import NetSource, TaskGraph
 
 
 def slow_suite(
@@ -24,7 +25,7 @@ def slow_suite(
         for item in (items[name] for name in sequence.names if name in items):
             source = NetSource("", item.library, "", 0, 0, item.domain)
             graph = graph_from_row(item.program, item.tensors, item.name)
-            graphs.append(SuiteGraph(task, f"{task}-{item.name}", graph, source))
+            graphs.append(TaskGraph(task, f"{task}-{item.name}", graph, source))
     if not graphs:
         raise InputError("no subgraph surely loses, so there is no suite to make")
     return make_suite(name, graphs)

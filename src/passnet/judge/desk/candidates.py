@@ -6,7 +6,7 @@ from pathlib import Path
 
 from passnet.errors import InputError, PassFolderError, did_you_mean, neighbours
 from passnet.judge.candidate import INDUCTOR_KINDS, CallMode, Candidate
-from passnet.judge.suite.suite import Task
+from passnet.judge.task import Task
 from passnet.passes.folder import (
     LIST_FILE,
     PassFolder,

@@ -23,7 +23,7 @@ from passnet.judge.match_check import GraphMatches, check_matches
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
 from passnet.passes.files import Files, write_files
@@ -65,7 +65,7 @@ class StateJudge(Protocol):
         ...
 
     def judge(
-        self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = (), is_timed: bool = True
+        self, task: Task, files: Files, unseen: Sequence[TaskGraph] = (), is_timed: bool = True
     ) -> list[Trial]:
         """The trials of a state; see `Evaluator.judge`."""
         ...
@@ -129,7 +129,7 @@ class Evaluator:
             return list(check_matches(self._parents, task.graphs, candidate, self.settings.judge))
 
     def judge(
-        self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = (), is_timed: bool = True
+        self, task: Task, files: Files, unseen: Sequence[TaskGraph] = (), is_timed: bool = True
     ) -> list[Trial]:
         """The trials of a state on the graphs of a task.
 

@@ -17,7 +17,8 @@ from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import Suite, SuiteGraph, Task
+from passnet.judge.suite.suite import Suite
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
 
@@ -27,7 +28,7 @@ MAX_ATTEMPTS = 3
 """How often something is measured, each time with new processes, before the run is given up."""
 
 
-def held_out_graphs(held_out: Suite | None, task: str) -> list[SuiteGraph]:
+def held_out_graphs(held_out: Suite | None, task: str) -> list[TaskGraph]:
     """The graphs of a task in a suite of held-out shapes."""
     tasks = held_out.tasks if held_out else ()
     return [graph for unseen in tasks if unseen.name == task for graph in unseen.graphs]
@@ -38,10 +39,10 @@ def judge_task(
     task: Task,
     entries: Sequence[CandidateEntry],
     settings: RunSettings,
-    unseen: Sequence[SuiteGraph],
+    unseen: Sequence[TaskGraph],
     finished: Collection[tuple[str, str]],
     inspected: InspectedFolders,
-) -> Iterator[tuple[SuiteGraph, list[Trial]]]:
+) -> Iterator[tuple[TaskGraph, list[Trial]]]:
     """The trials of a task, graph by graph, but for those whose graph and candidate are finished.
 
     What candidates do on the unseen graphs, which were held out, counts in all their trials. One
@@ -87,7 +88,7 @@ def _candidates(entries: Iterable[CandidateEntry], task: str) -> dict[str, Candi
 
 
 def _failed(
-    graph: SuiteGraph, candidate: str, status: Status, text: str, judge: JudgeSettings
+    graph: TaskGraph, candidate: str, status: Status, text: str, judge: JudgeSettings
 ) -> Trial:
     """The trial of a candidate that came to nothing."""
     return decide(Evidence(graph.task, graph.name, candidate, failure=(status, text)), judge)
@@ -95,7 +96,7 @@ def _failed(
 
 def _judge(
     parents: ParentPool,
-    graph: SuiteGraph,
+    graph: TaskGraph,
     candidates: list[Candidate],
     judge: JudgeSettings,
     inspected: InspectedFolders,

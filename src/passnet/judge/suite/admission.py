@@ -12,7 +12,7 @@ from passnet.graph.device import retarget
 from passnet.graph.spec import Graph
 from passnet.graph.values.inputs import InputKind, InputValue, make_inputs, varies
 from passnet.judge.score.tolerance import CHUNK_ELEMENTS, CORRECT_AT, smallest_t
-from passnet.judge.suite.suite import Suite, SuiteGraph
+from passnet.judge.suite.suite import Suite
 from passnet.judge.suite.wrong_programs import (
     Edit,
     NodeValues,
@@ -24,6 +24,7 @@ from passnet.judge.suite.wrong_programs import (
     run_program,
     wrong_values,
 )
+from passnet.judge.task import TaskGraph
 
 INPUT_KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
 """The input sets on which the judge compares all values, in its order; the seed grows by one from
@@ -107,7 +108,7 @@ def admit_suite(
     return admissions
 
 
-def admit_graph(candidate: SuiteGraph, seed: int = 0, is_brief: bool = False) -> Admission:
+def admit_graph(candidate: TaskGraph, seed: int = 0, is_brief: bool = False) -> Admission:
     """The admission of one graph; one that cannot be run is degenerate for `reference_error`.
 
     A brief one only tells whether the graph is degenerate: it ends at the first edit of an op that

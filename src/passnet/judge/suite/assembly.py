@@ -17,6 +17,7 @@ from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobOutcome, J
 from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.data.capture.catalog import packages_of
+from passnet.data.capture.record import library_of
 from passnet.data.dataset.progress import ProgressStep
 from passnet.data.dataset.store import (
     SUBGRAPHS,
@@ -37,7 +38,8 @@ from passnet.judge.suite.selection import (
     select_tasks,
     tasks_of,
 )
-from passnet.judge.suite.suite import NetSource, Suite, SuiteGraph, make_suite, write_suite
+from passnet.judge.suite.suite import Suite, make_suite, write_suite
+from passnet.judge.task import NetSource, TaskGraph
 
 INFO_FILE = "assembly.json"
 RECORDS_FILE = "admissions.jsonl"
@@ -271,13 +273,13 @@ def _barren(
 
 def _suite_graph(
     task: TaskRows, row: SubgraphRow, versions: Mapping[str, Sequence[str]]
-) -> SuiteGraph:
+) -> TaskGraph:
     net, first = row.nets[0], row.places[0]
     package = next((name for name in packages_of(net) if name in versions), None)
     version = versions[package][-1] if package else ""
-    source = NetSource(net, net.split("/")[0], version, first.start, first.stop, row.domain)
+    source = NetSource(net, library_of(net), version, first.start, first.stop, row.domain)
     name = f"{task.name}-{net.replace('/', '.')}-{row.full[:8]}"
-    return SuiteGraph(task.name, name, graph_of(row), source)
+    return TaskGraph(task.name, name, graph_of(row), source)
 
 
 def _admit_isolated(
@@ -302,7 +304,7 @@ def ready(_: str) -> None:
     program = parse_program(text + "        y = torch.relu(x)\n        return (y,)\n")
     graph = Graph(program, (TensorSpec("x", (4, 4), "float32"),))
     cost(graph)
-    admit_graph(SuiteGraph("", "", graph), is_brief=True)
+    admit_graph(TaskGraph("", "", graph), is_brief=True)
 
 
 def admit_to(payload: str, folder: Path) -> None:
@@ -323,6 +325,6 @@ def admit(row: SubgraphRow, max_gflops: float) -> AdmissionRecord:
         return AdmissionRecord(row.full, error=str(cause)[:MAX_ERROR_CHARACTERS])
     if gflops > max_gflops:
         return AdmissionRecord(row.full, gflops=gflops, error="too much work")
-    admission = admit_graph(SuiteGraph("", "", graph), is_brief=True)
+    admission = admit_graph(TaskGraph("", "", graph), is_brief=True)
     wrong = tuple(f"{reason.program} ({reason.place})" for reason in admission.degenerate)
     return AdmissionRecord(row.full, wrong, gflops)

@@ -13,43 +13,7 @@ from passnet.graph.spec import Graph
 from passnet.graph.text.files import find_graphs, graph_from_row, read_sample
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
-
-
-@dataclass(frozen=True, slots=True)
-class NetSource:
-    """Where a subgraph was found: the ops [start, stop) of a capture of a net; `domain` is that of
-    the net, empty where it is not known.
-    """
-
-    net: str
-    library: str
-    version: str
-    start: int
-    stop: int
-    domain: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteGraph:
-    """One subgraph of a task, under a name unique in its suite."""
-
-    task: str
-    name: str
-    graph: Graph
-    source: NetSource | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Subgraphs that one pass folder is to serve; they share one op sequence."""
-
-    name: str
-    graphs: tuple[SuiteGraph, ...]
-
-    @property
-    def ops(self) -> tuple[str, ...]:
-        """The op sequence that the graphs share."""
-        return op_sequence(self.graphs[0].graph.program)
+from passnet.judge.task import NetSource, Task, TaskGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +26,7 @@ class Suite:
     notes: tuple[str, ...] = ()
 
     @property
-    def graphs(self) -> list[SuiteGraph]:
+    def graphs(self) -> list[TaskGraph]:
         """The graphs of all tasks, in order."""
         return [graph for task in self.tasks for graph in task.graphs]
 
@@ -95,7 +59,7 @@ SUITES: Format[SuiteRow] = Format(
 """How suites are stored; the demo suite unpacks to 0.2 MB for 78 graphs."""
 
 
-def make_suite(name: str, graphs: Sequence[SuiteGraph]) -> Suite:
+def make_suite(name: str, graphs: Sequence[TaskGraph]) -> Suite:
     """The suite of some subgraphs, tasks and graphs in the order given.
 
     Raises:
@@ -103,7 +67,7 @@ def make_suite(name: str, graphs: Sequence[SuiteGraph]) -> Suite:
     """
     if not graphs:
         raise SuiteError(f"suite {name} holds no graph")
-    tasks: dict[str, list[SuiteGraph]] = {}
+    tasks: dict[str, list[TaskGraph]] = {}
     names: set[str] = set()
     digest = hashlib.sha256()
     for graph in graphs:
@@ -146,7 +110,7 @@ def write_suite(path: Path, suite: Suite) -> None:
     SUITES.write(path, [row_of_graph(graph) for graph in suite.graphs])
 
 
-def row_of_graph(graph: SuiteGraph) -> SuiteRow:
+def row_of_graph(graph: TaskGraph) -> SuiteRow:
     """A graph of a suite as it is stored, or sent.
 
     Raises:
@@ -210,7 +174,7 @@ def _read(path: Path) -> Suite:
     return make_suite(path.stem, graphs)
 
 
-def graph_of_row(row: SuiteRow, where: str) -> SuiteGraph:
+def graph_of_row(row: SuiteRow, where: str) -> TaskGraph:
     """The graph of a suite that a row holds; `where` it was found is for errors.
 
     Raises:
@@ -224,7 +188,7 @@ def graph_of_row(row: SuiteRow, where: str) -> SuiteGraph:
         graph = graph_from_row(row.program, row.tensors, where)
     if fingerprints(graph) != Fingerprints(row.structure, row.literals, row.full):
         raise SuiteError(f"{where}: the graph does not have the fingerprints stored with it")
-    return SuiteGraph(row.task, row.name, graph, source)
+    return TaskGraph(row.task, row.name, graph, source)
 
 
 def _suite_of_folder(path: Path) -> Suite:
@@ -239,7 +203,7 @@ def _suite_of_folder(path: Path) -> Suite:
         ops = "\n".join(op_sequence(graph.program))
         task = f"ops_{hashlib.sha256(ops.encode()).hexdigest()[:8]}"
         name = str(folder.relative_to(path)) if folder != path else folder.name
-        graphs.append(SuiteGraph(task, name, graph))
+        graphs.append(TaskGraph(task, name, graph))
     if not graphs and notes:
         raise GraphError(f"{path}: holds no graph that can be read; {notes[0]}")
     if not graphs:

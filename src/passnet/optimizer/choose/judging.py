@@ -15,7 +15,7 @@ from passnet.judge.desk.evaluator import Evaluator
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import SuiteGraph, Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet.passes.library.store import RangeKey
@@ -101,4 +101,4 @@ def let_author_write(
 def range_task(key: RangeKey) -> Task:
     """A range as the only graph of a task."""
     name = f"range_{key.fingerprint[:12]}"
-    return Task(name, (SuiteGraph(name, name, key.graph),))
+    return Task(name, (TaskGraph(name, name, key.graph),))

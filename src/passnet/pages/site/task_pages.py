@@ -10,7 +10,8 @@ from passnet.data.dataset.store import main_dtype
 from passnet.errors import GraphError
 from passnet.graph.text.render import render_program
 from passnet.judge.findings import CATALOGUE
-from passnet.judge.suite.suite import Suite, SuiteGraph, Task
+from passnet.judge.suite.suite import Suite
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.pages.figures.drawing import draw
 from passnet.pages.site.board_pages import (
@@ -173,7 +174,7 @@ def _graph_table(task: Task) -> dict[str, Any]:
     return table_spec(columns, map(_graph_row, task.graphs), height=TABLE_HEIGHT)
 
 
-def _graph_row(graph: SuiteGraph) -> list[Any]:
+def _graph_row(graph: TaskGraph) -> list[Any]:
     source, tensors = graph.source, graph.graph.tensors
     shapes = ", ".join("×".join(map(str, spec.shape)) or "scalar" for spec in tensors[:8])
     return [

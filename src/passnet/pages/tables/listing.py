@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from passnet.graph.spec import Graph
 from passnet.graph.text.render import render_statement
 from passnet.graph.values.fake import ValueShape, infer_shapes
-from passnet.judge.suite.suite import Task
+from passnet.judge.task import Task
 
 
 def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 from passnet.agent.graph_text import one_kernel_us
 from passnet.core.records.serialise import encode
 from passnet.errors import GraphError, InputError
-from passnet.judge.suite.suite import SuiteGraph, Task, row_of_graph
+from passnet.judge.suite.suite import row_of_graph
+from passnet.judge.task import Task, TaskGraph
 from passnet.passes.files import Files
 from passnet.train.rewards.monitors import to_measure_again
 from passnet.train.rewards.reward import DEFAULT_REWARD, RewardSettings, task_reward
@@ -56,7 +57,7 @@ class BatchReward:
     log: SampleLog
     reward: RewardSettings = DEFAULT_REWARD
     is_timed: bool = True
-    held_out: Mapping[str, Sequence[SuiteGraph]] = field(default_factory=dict)
+    held_out: Mapping[str, Sequence[TaskGraph]] = field(default_factory=dict)
     num_batches: int = 0
     _submitted: dict[str, Submission] = field(default_factory=dict)
     _least_ms: dict[str, tuple[float, ...]] = field(default_factory=dict)

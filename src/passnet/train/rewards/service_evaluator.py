@@ -8,7 +8,8 @@ from passnet.errors import MeasureError
 from passnet.judge.desk.settings import RunSettings
 from passnet.judge.match_check import GraphMatches
 from passnet.judge.protocol.messages import MissText
-from passnet.judge.suite.suite import SuiteGraph, Task, row_of_graph
+from passnet.judge.suite.suite import row_of_graph
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet.train.service.client import ServiceAddress, judge_all_now
@@ -47,7 +48,7 @@ class ServiceEvaluator:
         """Nothing is to be prepared here."""
 
     def judge(
-        self, task: Task, files: Files, unseen: Sequence[SuiteGraph] = (), is_timed: bool = True
+        self, task: Task, files: Files, unseen: Sequence[TaskGraph] = (), is_timed: bool = True
     ) -> list[Trial]:
         """The trials of a state.
 
@@ -65,7 +66,7 @@ class ServiceEvaluator:
         return [_matches(trial) for trial in self._judged(task, files, (), False)]
 
     def _judged(
-        self, task: Task, files: Files, unseen: Sequence[SuiteGraph], is_timed: bool
+        self, task: Task, files: Files, unseen: Sequence[TaskGraph], is_timed: bool
     ) -> list[Trial]:
         submission = Submission(
             task.name,

@@ -1,0 +1,48 @@
+"""The graphs that one pass folder is judged on, of a suite or of none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from passnet.graph.canonical import op_sequence
+from passnet.graph.spec import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class NetSource:
+    """The origin of a subgraph: the ops [start, stop) of a capture of a net."""
+
+    net: str
+    library: str
+    version: str
+    start: int
+    stop: int
+    domain: str = ""
+    """Domain of the net; empty where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGraph:
+    """One graph of a task, under a name that is unique in its suite."""
+
+    task: str
+    name: str
+    graph: Graph
+    source: NetSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Graphs for one pass folder to serve; they share one op sequence."""
+
+    name: str
+    graphs: tuple[TaskGraph, ...]
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The op sequence that the graphs share."""
+        return op_sequence(self.graphs[0].graph.program)
+
+
+def task_of(name: str, graphs: Mapping[str, Graph]) -> Task:
+    """Return the task of some graphs, given by their names, that are in no suite."""
+    return Task(name, tuple(TaskGraph(name, label, graph) for label, graph in graphs.items()))
