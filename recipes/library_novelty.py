@@ -1,7 +1,7 @@
 """What each library of the catalog adds that no other has: ops, and sequences of four ops.
 
 Run it with `python recipes/library_novelty.py captures [captures/training]`; it prints the table of
-docs/catalog.md. A sequence counts for a library if no graph of another one has it, so that the
+captures/README.md. A sequence counts for a library if no graph of another one has it, so that the
 order of libraries makes no difference.
 """
 
@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 
+from passnet.data.capture.record import library_of
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 
 LENGTH = 4
@@ -25,9 +26,9 @@ def main(folders: Iterable[Path]) -> None:
     ops: dict[Hashable, set[str]] = defaultdict(set)
     sequences: dict[Hashable, set[str]] = defaultdict(set)
     for row in rows:
-        libraries = {source.entry.partition("/")[0] for source in row.sources}
+        libraries = {library_of(source.entry) for source in row.sources}
         for source in row.sources:
-            nets[source.entry.partition("/")[0]].add(source.entry)
+            nets[library_of(source.entry)].add(source.entry)
         for name in libraries:
             graphs[name] += 1
         for op in set(row.op_sequence):

@@ -3,7 +3,7 @@
 Run it with `python recipes/passbench_v0.py DATASET FOLDER`, where DATASET is what `passnet dataset
 build captures` made. It takes some hours on two cores and goes on where it was stopped. How tasks
 are selected and admitted stands in docs/suites.md; of which dataset the shipped suites were made,
-in docs/passbench-v0.md.
+in baselines/passbench-v0/README.md.
 """
 
 from __future__ import annotations
