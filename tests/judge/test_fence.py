@@ -12,8 +12,7 @@ import torch
 
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
-from passnet.judge.processes.fence_library import fence_library
-from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.parent_pool import ParentPool, fence_library
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.trial import Trial
 from passnet.judge.worker.fence import Fence

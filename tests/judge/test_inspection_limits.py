@@ -3,15 +3,18 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from passnet.core.jobs.process import JobRunner
 from passnet.errors import PassFolderError, WorkerError
 from passnet.judge.candidate import Candidate
-from passnet.judge.inspection import limited
-from passnet.judge.inspection.inspected_folders import InspectedFolders
-from passnet.judge.inspection.limited import inspect_limited
+from passnet.judge.inspection.inspected_folders import (
+    InspectedFolders,
+    InspectionLimits,
+    inspect_limited,
+)
 from passnet.passes import folder as folders
 from passnet.passes.folder import inspect_folder
 from tests.judge.inspection_folder import PASS
@@ -67,27 +70,26 @@ def test_all_text_and_the_number_of_files_are_limited(tmp_path: Path) -> None:
         inspect_folder(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "limit"), [("MAX_SECONDS", 1), ("MAX_MEMORY_MIB", 64)])
+@pytest.mark.parametrize("limits", [InspectionLimits(1), InspectionLimits(max_memory_mib=64)])
 def test_what_takes_too_much_is_named(
-    name: str, limit: int, tmp_path: Path, runner: JobRunner, monkeypatch: pytest.MonkeyPatch
+    limits: InspectionLimits, tmp_path: Path, runner: JobRunner
 ) -> None:
-    monkeypatch.setattr(limited, name, limit)
     write(tmp_path, "x = y.a(1).b(2) + x[0] * 3\n" * 15_000)
-    inspection = inspect_limited(tmp_path, "strict", runner)
+    inspection = inspect_limited(tmp_path, "strict", runner, limits)
     assert inspection.findings == ()
     assert inspection.failure is not None
-    told = ("to inspect; put less of it into the folder", "Fuse.py: cannot be read: out of memory")
-    assert inspection.failure.endswith(told)
-    monkeypatch.undo()
+    endings = (
+        "to inspect; put less of it into the folder",
+        "Fuse.py: cannot be read: out of memory",
+    )
+    assert inspection.failure.endswith(endings)
     assert inspect_limited(write(tmp_path), "strict", runner).failure is None, "it goes on"
 
 
-def test_a_failure_of_our_own_is_no_finding(
-    tmp_path: Path, runner: JobRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limited, "encode", lambda _: b"{}")
-    with pytest.raises(WorkerError, match=r"(?s)the inspection of .* failed: .*field `folder`"):
-        inspect_limited(write(tmp_path), "open", runner)
+def test_a_failure_of_our_own_is_no_finding(tmp_path: Path, runner: JobRunner) -> None:
+    unknown: Any = "lenient"
+    with pytest.raises(WorkerError, match=r"(?s)the inspection of .* failed: .*lenient"):
+        inspect_limited(write(tmp_path), unknown, runner)
 
 
 def test_a_folder_is_inspected_once_and_its_failure_kept(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """Problems are kept while there is room."""
 
 from passnet.graph.values.inputs import make_inputs
-from passnet.judge.processes.loaded_worker import PreparedGraph, prepare_graph
-from passnet.judge.processes.prepared_graphs import PreparedGraphs
+from passnet.judge.processes.loaded_worker import PreparedGraph, PreparedGraphs, prepare_graph
 from tests.judge.folders import small_graph
 
 GRAPHS = [small_graph().graph for _ in range(3)]

@@ -4,7 +4,7 @@ run, settings                      an author over a suite, resumable
 authors                            the authors: LLMs through Inspect, a compiler, a search
 attempts                           one attempt: session, tools, observations, records
 prompt, graph_text, rule_examples  the prompt of an LLM author
-attack, judge_source               LLMs that attack the judge
+attack                             LLMs that attack the judge
 trajectories                       statistics and training data from attempts
 harbor, harbor_verifier            tasks as a Harbor dataset
 prompts                            prompt texts

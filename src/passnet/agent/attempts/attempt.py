@@ -13,8 +13,8 @@ from passnet.bench.environment import Environment
 from passnet.core.jobs.run_folder import last_records
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import InputError
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.judge.settings import RunSettings
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 

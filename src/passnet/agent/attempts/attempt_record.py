@@ -11,7 +11,7 @@ from passnet.agent.settings import AgentSettings
 from passnet.bench.environment import describe_environment
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import PassnetError
-from passnet.judge.desk.evaluator import Evaluator, StateJudge
+from passnet.judge.desk.desk import JudgeDesk, StateJudge
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
@@ -36,7 +36,7 @@ def attempt_record(
     if settings.is_judged_anew and best is not None:
         try:
             with ExitStack() as stack:
-                evaluator = evaluator or stack.enter_context(Evaluator(settings.run, settings.call))
+                evaluator = evaluator or stack.enter_context(JudgeDesk(settings.run, settings.call))
                 files = session.evaluations[best].files
                 trials = evaluator.judge(session.task, files, session.unseen)
         except PassnetError as cause:

@@ -28,8 +28,8 @@ from passnet.agent.settings import AgentSettings
 from passnet.bench.scores import Row, score_rows
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import ActionError, PassFolderError
-from passnet.judge.desk.evaluator import Evaluator, StateJudge
-from passnet.judge.desk.judge_task import held_out_graphs
+from passnet.judge.desk.desk import JudgeDesk, StateJudge
+from passnet.judge.held_out import held_out_graphs
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
@@ -210,7 +210,7 @@ def new_session(
     """The session of an attempt that begins, judged by `evaluator`, or by one of its own, which is
     still to be entered.
     """
-    evaluator = evaluator or Evaluator(settings.run, settings.call)
+    evaluator = evaluator or JudgeDesk(settings.run, settings.call)
     unseen = held_out_graphs(held_out, task.name)
     session = Session(task, evaluator, unseen, settings.is_guarded)
     if settings.kernels is not None:

@@ -1,6 +1,6 @@
 """Authors of passes.
 
-compiler, leave_out                          Inductor's kernels, corrected until they pass
+compiler                                     Inductor's kernels, corrected until they pass
 search                                       variations of the compiler's pass, the fastest kept
 inspect_task, inspect_llm, inspect_registry  LLMs through Inspect
 scripted_llm, scripts                        an LLM that plays back a written trajectory

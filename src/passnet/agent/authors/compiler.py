@@ -9,7 +9,7 @@ baseline for authors and a teacher of theirs.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,6 @@ from pathlib import Path
 from passnet.agent.attempts.attempt import VariantResult
 from passnet.agent.attempts.session import Session
 from passnet.agent.attempts.tools import CheckMatch, Compare, Create, Delete, Evaluate, Submit
-from passnet.agent.authors.leave_out import to_leave_out
 from passnet.errors import ActionError, AuthorError, CutError, GraphError
 from passnet.graph.device import retarget
 from passnet.graph.spec import Graph
@@ -43,6 +42,9 @@ SCALAR: Options = (("cpp.simdlen", 1),)
 
 NOT_AT_ALL = 99
 """In the place of the smallest t of a result that is wrong at every t, or is none."""
+
+MOST_FOUND = 2
+"""Wrong passes to look for in a folder; if there are more, all after the last are left out."""
 
 MAX_MEASURED = 3
 """How often a state is evaluated where the machine is too busy to measure all of its graphs."""
@@ -339,3 +341,43 @@ class TaskCompiler:
         sources = self.sources(number, self.plans[number])
         cuts = [*(source.lowered.cut for source in sources), *self._float16_products(number)]
         return list(dict.fromkeys(map(pattern_text, cuts)))
+
+
+def to_leave_out(
+    passes: Sequence[str], is_right_without: Callable[[frozenset[str]], bool]
+) -> frozenset[str] | None:
+    """Passes without which a folder is right, few of them if there are few wrong ones; None where
+    none are found.
+
+    Args:
+        passes: all that matter, of which one at least is wrong, or more are wrong together.
+        is_right_without: judges the folder without some of them. It is asked about twice
+            `MOST_FOUND` times the logarithm of their number.
+
+    Examples:
+        >>> sorted(to_leave_out("abcdefgh", lambda without: "f" in without))
+        ['f']
+        >>> sorted(to_leave_out("abcdefgh", lambda without: {"b", "f"} <= without))
+        ['b', 'f']
+        >>> sorted(to_leave_out("abcd", lambda without: len(without) > 1))  # two are too many
+        ['c', 'd']
+        >>> to_leave_out("abcd", lambda without: False) is None
+        True
+    """
+    right: frozenset[str] | None = None
+    found: frozenset[str] = frozenset()
+    rest = list(passes)
+    while rest and len(found) < MOST_FOUND:
+        low, high = 0, len(rest)  # the first `low` may stay, the first `high` may not
+        while high - low > 1:
+            middle = (low + high) // 2
+            without = found | frozenset(rest[middle:])
+            if is_right_without(without):
+                low, right = middle, without
+            else:
+                high = middle
+        found |= {rest[low]}
+        if is_right_without(found):
+            return found
+        rest = rest[high:]
+    return right

@@ -6,11 +6,10 @@ from passnet.agent.authors.inspect_task import make_task
 from passnet.agent.authors.scripted_llm import ScriptedLlm
 from passnet.agent.settings import AgentLimits, AgentSettings
 from passnet.judge.candidate import CallMode
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import find_device
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.suite.suite import load_suite, only_tasks
 
 __all__ = ["ScriptedLlm", "passbench"]

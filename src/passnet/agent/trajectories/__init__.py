@@ -1,6 +1,6 @@
 """Attempts after they end.
 
-stats             statistics of attempts
-selection, dedup  attempts fit to learn from, without duplicates
-training_data     attempts as chats or pairs
+stats          statistics of attempts
+selection      attempts fit to learn from, without duplicates
+training_data  attempts as chats or pairs
 """

@@ -7,6 +7,5 @@ tensor_names        the attributes of tensors: those that compute, and the other
 names               what dotted path each expression stands for
 excuses             what is no finding by its context
 bindings            what the statements bind to names
-limited             the inspection in a process of its own, within limits
-inspected_folders   the findings of the folders of a run, each inspected once
+inspected_folders   the findings of the folders of a run, each in a limited process, once
 """

@@ -1,14 +1,98 @@
-"""The pass folders of a run whose text was inspected: each of them once."""
+"""The inspected pass folders of a run, each inspected once, in a limited process of its own."""
 
+import resource
+import signal
+import sys
 import threading
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
-from passnet.core.jobs.process import JobRunner
+from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
+from passnet.core.records.serialise import decode, encode, write_json
+from passnet.errors import PassFolderError, WorkerError
 from passnet.judge.candidate import Candidate
 from passnet.judge.findings import Finding
-from passnet.judge.inspection.limited import Inspection, inspect_limited
-from passnet.judge.inspection.rules import RulesName
+from passnet.judge.inspection.inspection import inspect_code
+from passnet.judge.inspection.rules import RULES, RulesName
+from passnet.passes.folder import inspect_folder
+
+MAX_FRAMES = 20_000
+"""Python frames that the deepest allowed nesting needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class InspectionLimits:
+    """Limits of one inspection: seconds of processor time, of which four times as many may pass,
+    and memory.
+    """
+
+    max_seconds: int = 60
+    max_memory_mib: int = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The findings in a pass folder's text, or the reason why it could not be inspected."""
+
+    findings: tuple[Finding, ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    folder: str
+    rules: RulesName
+    limits: InspectionLimits
+
+
+def inspect_limited(
+    folder: Path,
+    rules: RulesName,
+    runner: JobRunner,
+    limits: InspectionLimits = InspectionLimits(),
+) -> Inspection:
+    """Inspect a pass folder in a process of a runner.
+
+    Raises:
+        WorkerError: our own machinery failed.
+    """
+    order = encode(_Order(str(folder.resolve()), rules, limits)).decode()
+    job_limits = JobLimits(4 * limits.max_seconds, limits.max_memory_mib)
+    result = runner.run(Job(f"{__name__}:inspect_to", order, job_limits, f"{__name__}:ready"))
+    if outcome := result.outcome(Inspection):
+        return outcome.record
+    if result.end.signal in (signal.SIGXCPU, signal.SIGKILL, signal.SIGSEGV):
+        return _too_much(folder, limits)
+    raise WorkerError(f"the inspection of {folder} failed: {result.failure}")
+
+
+def _too_much(folder: Path, limits: InspectionLimits) -> Inspection:
+    return Inspection(
+        failure=f"{folder}: its code takes more than {limits.max_seconds} s or "
+        f"{limits.max_memory_mib} MiB to inspect; put less of it into the folder"
+    )
+
+
+def ready(_: str) -> None:
+    """Do nothing: a process needs only this module's imports before it is forked."""
+
+
+def inspect_to(payload: str, out: Path) -> None:
+    """Inspect a folder in the process of a job, and write the `Inspection` to `out`."""
+    order = decode(payload, _Order)
+    sys.setrecursionlimit(MAX_FRAMES)
+    max_seconds = order.limits.max_seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (max_seconds, max_seconds))
+    folder = Path(order.folder)
+    try:
+        findings = inspect_code(inspect_folder(folder), RULES[order.rules])
+        inspection = Inspection(tuple(findings))
+    except PassFolderError as cause:
+        inspection = Inspection(failure=str(cause))
+    except MemoryError:
+        inspection = _too_much(folder, order.limits)
+    write_json(out / RECORD_FILE, inspection)
 
 
 class InspectedFolders:

@@ -95,18 +95,11 @@ _TORCH = """torch.
     element_size expand t transpose permute unsqueeze squeeze flatten new_empty new_zeros clone
     copy_ to item"""
 _COMPUTING = """
-    avg_pool1d avg_pool3d max_pool1d max_pool3d einsum concat concatenate hstack vstack
-    abs add addbmm addcdiv addcmul addmm addmv all amax amin any argmax argmin argsort avg_pool2d
-    adaptive_avg_pool2d baddbmm batch_norm bernoulli bmm cat ceil clamp clamp_max clamp_min conv1d
-    conv2d conv3d cos cosh cross cummax cumprod cumsum diff div dot dropout einsum embedding eq erf
-    exp fft floor fmod gather gelu group_norm hardswish hardtanh index_add index_select inverse kron
-    layer_norm leaky_relu lerp linear log log1p log2 log_softmax logsumexp masked_fill masked_select
-    matmul max max_pool2d maximum mean median min minimum mm mul multiply mv nansum neg norm normal_
-    outer pow prelu prod reciprocal relu relu6 roll rms_norm rsqrt rsub scaled_dot_product_attention
-    scatter scatter_add scatter_reduce sigmoid sign silu sin sinh softmax softplus sqrt square stack
-    std sub sum tan tanh tensordot topk tril triu true_divide uniform_ var var_mean where
-    xlogy __add__ __iadd__ __matmul__ __rmatmul__ __imatmul__ __mul__ __imul__ __sub__ __truediv__
-    __pow__ __neg__"""
+    adaptive_avg_pool2d avg_pool1d avg_pool2d avg_pool3d batch_norm cat concat concatenate conv1d
+    conv2d conv3d dropout einsum embedding fft gelu group_norm hardswish hardtanh hstack layer_norm
+    leaky_relu linear max_pool1d max_pool2d max_pool3d normal_ relu6 rms_norm rsub
+    scaled_dot_product_attention silu softplus stack tensordot uniform_ var_mean vstack"""
+"""Functions of torch that are no methods of a tensor, and two that only work in place."""
 
 
 def _by_name(table: dict[RuleVerdict, str]) -> dict[str, RuleVerdict | None]:

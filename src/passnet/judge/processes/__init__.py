@@ -5,10 +5,8 @@ confine           the file system and session of a confined process, made inside
 restrict          what the kernel refuses a confined worker: system calls, files in /proc
 worker_process    one forked worker, seen from outside: its messages, its memory, its end
 worker_parent     the process that forks workers
-parent_pool       the parents of a run: a trusted one, and a confined one for each candidate
-loaded_worker     one worker under one candidate: its inputs, its calls, its outputs as bytes
-fence_library     the library by which a worker fences its tensors in, compiled once
-prepared_graphs   graphs whose inputs were made once, to be judged again and again
+parent_pool       the parents of a run, trusted or sandboxed, and the fence library
+loaded_worker     prepared graphs, and one worker that calls one of them for a candidate
 device_lock       one measurement at a time on a device, over all processes of the machine
 standstill        a worker that stands still but for its turn, and what it ran then
 """

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import subprocess
+import tempfile
 from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
+from passnet.core.jobs.cache import cache_folder
 from passnet.errors import MeasureError
 from passnet.judge.candidate import Candidate
-from passnet.judge.processes.fence_library import fence_library
-from passnet.judge.processes.prepared_graphs import PreparedGraphs
+from passnet.judge.processes.loaded_worker import PreparedGraphs
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
 from passnet.judge.processes.worker_parent import WorkerParent
-from passnet.passes.compilation import make_headers
+from passnet.passes.compilation import find_compiler, make_headers
 from passnet.passes.folder import INPUT_FOLDER
+
+_FENCE_SOURCE = Path(__file__).parents[1] / "worker" / "fence.cpp"
+_FENCE_FLAGS = ("-std=c++20", "-O1", "-fPIC", "-shared")
 
 
 class ParentPool:
@@ -94,3 +103,40 @@ class ParentPool:
             parent.start()
             self._parents[key] = parent
         return self._parents[key]
+
+
+@cache
+def fence_library() -> Path | None:
+    """The library, from the cache where it is there; None where it cannot be compiled.
+
+    torch is not imported: where its headers are is asked of Python.
+    """
+    compiler = find_compiler()
+    torch = find_spec("torch")
+    if compiler is None or torch is None or torch.origin is None:
+        return None
+    source = _FENCE_SOURCE.read_text(encoding="utf-8")
+    text = "\0".join([source, *_FENCE_FLAGS, compiler, torch.origin, _torch_version()])
+    target = cache_folder("fence") / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"
+    if not target.exists() and not _compile_fence(compiler, Path(torch.origin).parent, target):
+        return None
+    return target
+
+
+def _torch_version() -> str:
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _compile_fence(compiler: str, torch: Path, target: Path) -> bool:
+    """Compile the library and move it to its path; False if the compiler fails."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        result = Path(folder) / "fence.so"
+        where = (f"-I{torch / 'include'}", f"-L{torch / 'lib'}", "-lc10")
+        command = [compiler, *_FENCE_FLAGS, str(_FENCE_SOURCE), "-o", str(result), *where]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            return False
+        result.replace(target)
+        return True

@@ -26,8 +26,8 @@ from passnet.judge.protocol.messages import (
     Failed,
     Reply,
     WorkerEnded,
+    plain_text,
 )
-from passnet.judge.protocol.plain_text import plain_text
 from passnet.judge.score.status import Status
 
 LOG_TAIL_BYTES = 600

@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 
 from passnet.bench.groups import MARGIN, Group
 from passnet.bench.scores import CandidateScore
-from passnet.judge.protocol.plain_text import plain_text
+from passnet.judge.protocol.messages import plain_text
 from passnet.judge.score.interval import Interval
 from passnet.judge.score.suite_score import SuiteScore
 from passnet.judge.score.tolerance import CORRECT_AT
