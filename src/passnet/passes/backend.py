@@ -11,6 +11,7 @@ import torch.fx
 
 from passnet.core.hardware import this_hardware
 from passnet.errors import InputError
+from passnet.inductor.compiler import compile_with_inductor
 from passnet.passes.apply.first_call import check_first_calls
 from passnet.passes.apply.op_observer import Observer
 from passnet.passes.apply.rewrite import PassReport, apply_passes, check_calls
@@ -181,17 +182,3 @@ def compile_graph(
     if not is_judged:
         check_first_calls(module, sites)
     return module.forward, reports
-
-
-def compile_with_inductor(
-    module: torch.fx.GraphModule,
-    example_inputs: Sequence[Any],
-    settings: Mapping[str, Any] | None = None,
-) -> Callable[..., Any]:
-    """What Inductor makes of a graph for these inputs, without the guards of torch.compile;
-    `settings` are some of its own (`torch._inductor.config`) by name.
-    """
-    from torch._inductor.compile_fx import compile_fx
-
-    compiled: Any = compile_fx(module, list(example_inputs), config_patches=dict(settings or {}))
-    return compiled

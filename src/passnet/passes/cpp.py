@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[missing-module-attribute]
 
 from passnet.errors import PassError
+from passnet.inductor.compiler import empty_strided_cpu
 from passnet.passes.compilation import build
 from passnet.passes.kernel_op import KernelCode, kernel_op
 
@@ -66,8 +66,7 @@ def empty_strided(
     """
     if _traced:
         return torch.empty_strided(shape, stride, dtype=dtype)
-    made: torch.Tensor = _empty_strided_cpu(shape, stride, dtype)
-    return made
+    return empty_strided_cpu(shape, stride, dtype)
 
 
 @contextmanager

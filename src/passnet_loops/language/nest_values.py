@@ -7,7 +7,7 @@ from typing import Any
 import sympy
 
 from passnet.errors import InputError
-from passnet_loops.language.inductor_loops import LoopNode, LoopValue
+from passnet.inductor.loops import LoopNode, LoopValue
 from passnet_loops.language.language import ARITY, BOOLEAN_CALLS, LOW_FLOATS
 from passnet_loops.language.range_memory import RangeMemory
 

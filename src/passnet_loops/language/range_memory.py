@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from passnet.errors import InputError
-from passnet_loops.language.inductor_loops import InductorLoops
+from passnet.inductor.loops import InductorLoops
 from passnet_loops.language.language import Memory
 from passnet_loops.language.symbols import Symbols
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from passnet_loops.language.inductor_loops import InductorLoops, LoopNode, LoopValue
+from passnet.inductor.loops import InductorLoops, LoopNode, LoopValue
 from passnet_loops.language.language import LOW_FLOATS, Memory, Nest
 from passnet_loops.language.nest_printer import NestPrinter
 from passnet_loops.language.nest_values import (

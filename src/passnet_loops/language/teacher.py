@@ -8,9 +8,9 @@ axes of the ops that they compute, where Inductor would merge them.
 from passnet.agent.authors.compiler import CompilePlan, compile_plans
 from passnet.data.mine.cut import inferred_specs
 from passnet.errors import AuthorError, CutError, GraphError, InputError
+from passnet.inductor.loops import inductor_loops
 from passnet.passes.codegen.eager_steps import in_eager_steps
 from passnet.passes.codegen.lowered_ranges import GraphLowering, Options, Span
-from passnet_loops.language.inductor_loops import inductor_loops
 from passnet_loops.language.language import FusedRange
 from passnet_loops.language.prompt import Prompt
 from passnet_loops.language.range_memory import RangeMemory

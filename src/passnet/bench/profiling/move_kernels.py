@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from torch._inductor.async_compile import AsyncCompile
-
 from passnet.errors import MeasureError, boundary
 from passnet.inductor.compiled_call import CompiledLayers
+from passnet.inductor.compiler import compile_cpp_kernels
 from passnet.inductor.moves import moving_part
 from passnet.inductor.timed_program import KernelText, kernel_texts
 
@@ -47,11 +46,8 @@ def moving_kernels(layers: CompiledLayers, run: Callable[[], object]) -> MovingK
                 parts[module.__name__, name] = KernelText(name, code.types, text)
     if not parts or len(parts) > MAX_KERNELS:
         return None
-    compiler = AsyncCompile()
     with boundary(MeasureError, "compiling the part of a kernel"):
-        kernels: dict[tuple[str, str], Any] = {
-            key: compiler.cpp_pybinding(list(code.types), code.text) for key, code in parts.items()
-        }
+        kernels = compile_cpp_kernels({key: (code.types, code.text) for key, code in parts.items()})
     return MovingKernels(tuple(
         (kernels[key], arguments) for key, arguments in _arguments(modules, list(kernels), run)
     ))  # fmt: skip

@@ -7,7 +7,6 @@ from operator import attrgetter
 from typing import Any
 
 import torch
-import torch._dynamo
 import torch.fx
 import torch.nn.attention
 
@@ -17,6 +16,7 @@ from passnet.graph.fx.from_fx import program_from_fx
 from passnet.graph.fx.from_tensor import Sampler, is_fake, spec_from_tensor
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.values.fake import SYMBOL_ANNOTATION
+from passnet.inductor.compiler import reset_dynamo
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def trace_graphs(
     try:
         Trace(net, keep).run(args, kwargs)
     finally:
-        torch._dynamo.reset()
+        reset_dynamo()
     return graphs
 
 

@@ -14,7 +14,7 @@ import torch
 from passnet.core.records.serialise import encode
 from passnet.data.capture import constraints
 from passnet.data.capture.capture import CapturedGraph, module_graph
-from passnet.data.capture.catalog import build_entry, is_file, names_of, packages_of
+from passnet.data.capture.catalog import build_entry, names_of, packages_of
 from passnet.data.capture.net import Net, input_values
 from passnet.data.capture.record import (
     CaptureFailure,
@@ -23,6 +23,7 @@ from passnet.data.capture.record import (
     GraphNote,
     Mode,
     NetRecord,
+    is_file,
 )
 from passnet.data.capture.store import GraphRow, GraphSource
 from passnet.data.capture.trace import Segment, Trace
@@ -30,6 +31,7 @@ from passnet.data.capture.weights import FakeWeights
 from passnet.errors import CaptureError, GraphError, InputError
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.text.render import render_program
+from passnet.inductor.compiler import reset_dynamo
 
 MAX_ERROR_CHARACTERS = 600
 
@@ -261,4 +263,4 @@ def preload_library(name: str) -> None:
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), torch.nn.ReLU())
     for keep_backward in (None, lambda *_: None):  # autograd's part is imported when first used
         Trace(net, lambda _: None, keep_backward).run([torch.ones(1, 3, 4, 4)], {})
-    torch._dynamo.reset()
+    reset_dynamo()

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
-import torch._dynamo
 import torch.fx
-from torch._dynamo.utils import counters
 from torch._subclasses.fake_tensor import FakeTensor
 
-from passnet.data.capture.backward import trace_backward
 from passnet.errors import CaptureError, boundary
+from passnet.inductor.compiler import (
+    dynamo_settings,
+    graph_breaks,
+    reset_dynamo,
+    trace_backward,
+)
 
 
 class Edge(NamedTuple):
@@ -93,17 +95,17 @@ class Trace:
         Raises:
             CaptureError: the net fails on these inputs, or nothing of it could be traced.
         """
-        torch._dynamo.reset()
-        earlier_breaks = Counter(counters["graph_break"])
+        reset_dynamo()
+        earlier_breaks = graph_breaks()
         start = time.perf_counter()
         gradients = torch.set_grad_enabled(self._keep_backward is not None)
         # without it Dynamo leaves out every net that holds an LSTM, a GRU or an RNN
-        recurrent = torch._dynamo.config.patch(allow_rnn=True)
+        recurrent = dynamo_settings(allow_rnn=True)
         with boundary(CaptureError, f"capturing {self._net_name}"), gradients, recurrent:
             result = self._compiled(*inputs, **kwargs)
         self.dynamo_s = time.perf_counter() - start - self.outside_s
         if not self.segments:
-            breaks = [*(counters["graph_break"] - earlier_breaks)]
+            breaks = [*(graph_breaks() - earlier_breaks)]
             reason = "; is the net a torch.nn.Module that computes on its inputs?"
             if breaks:
                 reason = f": {_shown_break(breaks[0])}"

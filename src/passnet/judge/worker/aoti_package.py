@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch._inductor.codecache
-import torch._inductor.package
 
 from passnet.errors import EngineError, boundary
+from passnet.inductor.compiler import build_package, cache_folder, load_package, write_cached
 
 
 def packaged(
@@ -39,11 +38,8 @@ def packaged(
             path = Path(folder, kept.name)
             # kernels of a GPU are else read from their files at the first call
             settings = {"aot_inductor.embed_kernel_binary": _is_on_gpu(arguments)}
-            torch._inductor.aoti_compile_and_package(
-                exported, package_path=str(path), inductor_configs=settings
-            )
-            kept.parent.mkdir(exist_ok=True)
-            torch._inductor.codecache.write_atomic(str(kept), path.read_bytes())
+            build_package(exported, path, settings)
+            write_cached(kept, path.read_bytes())
         package = _loaded(kept, folder)
     if by_torch:
         return package
@@ -61,7 +57,7 @@ def _loaded(path: Path, folder: str) -> Any:
     usual = os.environ.get("TMPDIR")
     os.environ["TMPDIR"] = folder  # the only way to say where
     try:
-        return torch._inductor.aoti_load_package(str(path), run_single_threaded=True)
+        return load_package(path)
     finally:
         del os.environ["TMPDIR"]
         if usual is not None:
@@ -78,7 +74,7 @@ def _kept_path(program: str, arguments: Sequence[Any]) -> Path:
     ]
     here = (torch.__version__, torch.backends.cpu.get_cpu_capability(), torch.get_num_threads())
     digest = hashlib.sha256(repr((program, forms, here)).encode()).hexdigest()
-    return Path(torch._inductor.codecache.cache_dir(), "aoti_packages", f"{digest}.pt2")
+    return cache_folder() / "aoti_packages" / f"{digest}.pt2"
 
 
 def _is_on_gpu(arguments: Sequence[Any]) -> bool:

@@ -23,6 +23,7 @@ from passnet.errors import EngineError, PassError, PassFolderError, os_error_sen
 from passnet.graph.fx.build import build
 from passnet.graph.text.parse import parse_program
 from passnet.graph.values.fake import fake_input, fake_mode
+from passnet.inductor.compiler import compile_with_inductor, is_dynamo_error
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.messages import (
     Arm,
@@ -57,7 +58,7 @@ from passnet.judge.worker.heap import fill_gaps
 from passnet.passes.apply.guarded_call import guarded_call
 from passnet.passes.apply.op_observer import Observer
 from passnet.passes.apply.rewrite import PassReport, apply_passes
-from passnet.passes.backend import compile_with_inductor, passnet_backend
+from passnet.passes.backend import passnet_backend
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 
@@ -107,7 +108,7 @@ def _failure(cause: Exception) -> Failed:
         status = "out_of_memory"
     elif unready is not None:
         status, text = "compile_error", str(unready).strip()
-    elif type(cause).__module__.startswith("torch._dynamo"):
+    elif is_dynamo_error(cause):
         status = "compile_error"
     else:
         status = "runtime_error"

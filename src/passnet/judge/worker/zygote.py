@@ -10,7 +10,6 @@ import ctypes
 import gc
 import os
 import resource
-import shutil
 import signal
 import socket
 import sys
@@ -50,7 +49,9 @@ def main() -> None:
     _set_dumpable(0)  # workers, of the same user, must not trace it
     version = warm_up(sys.argv[2])
     if is_shared:
-        _keep_headers()
+        from passnet.inductor.compiler import keep_headers
+
+        keep_headers()
     with suppress(ChannelClosedError):  # the judge is gone, at times before this is ready
         _send_ready(channel, version, start)
         _serve(channel, version, is_shared)
@@ -91,25 +92,28 @@ def warm_up(device: str) -> str:
     # The judge has found the device. What is imported asks for it too, and NVML, which knows it
     # without a CUDA context, starts a thread.
     with patch.object(torch.cuda, "is_available", lambda: kind_of(device) == "cuda"):
-        import torch._dynamo
-        import torch._inductor.compile_fx
-        import torch._inductor.config
         import torch.fx
         import torch.hub
 
         import passnet.judge.worker.worker
         import passnet.passes.apply.custom_op  # noqa: F401
+        from passnet.inductor.compiler import (
+            compile_in_this_process,
+            import_compilers,
+            reset_dynamo,
+        )
         from passnet.passes.match.example_values import note_example_values
         from passnet.passes.match.pattern import make_pattern
 
+        import_compilers()
     # A fork must not find threads: Inductor would start a pool of compilers, and the progress bar
     # of the interpreter that it traces with, a monitor of itself.
-    torch._inductor.config.compile_threads = 1
+    compile_in_this_process()
     torch.hub.tqdm.monitor_interval = 0
     if kind_of(device) == "cpu":
         with torch.no_grad():
             torch.compile(_example, backend="passnet", dynamic=False)(torch.ones(2, 2))
-        torch._dynamo.reset()
+        reset_dynamo()
         make_pattern("example", _example)
         note_example_values(torch.fx.symbolic_trace(_example), [torch.ones(2, 2)])
     assert not torch.cuda.is_initialized(), "a parent of workers has a CUDA context"
@@ -126,32 +130,15 @@ def warm_inductor() -> bool:
     """
     import torch
 
+    from passnet.inductor.compiler import reset_dynamo
+
     with suppress(Exception):
         for dtype in (torch.float32, torch.bfloat16):
             with torch.no_grad():
                 torch.compile(_larger_example, dynamic=False)(torch.ones(4, 4, dtype=dtype))
-        torch._dynamo.reset()
+        reset_dynamo()
         return True
     return False
-
-
-def _keep_headers() -> None:
-    """Let Inductor keep the headers that it has compiled beside what else it keeps.
-
-    It has them in the folder for temporary files, whatever its own setting says. In a sandbox that
-    is gone with the judge, and the next one would compile them again: three of 150 MB, in 8 s each
-    (torch 2.13).
-    """
-    import torch._inductor.codecache
-
-    codecache = torch._inductor.codecache
-    folder = Path(codecache.cache_dir(), "precompiled_headers")
-    vars(codecache).update(_HEADER_DIR=str(folder), _HEADER_LOCK_DIR=str(folder / "locks"))
-    # Of a judge that was ended while it compiled: compilers pass over half a header in silence.
-    for unfinished in folder.glob("*_CxxBuild"):
-        with suppress(OSError):
-            Path(str(unfinished).removesuffix("_CxxBuild") + ".gch").unlink(missing_ok=True)
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _larger_example(value):  # type: ignore[no-untyped-def]

@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch._inductor.config
 from torch.utils._pytree import tree_leaves, tree_unflatten
 
 from passnet.errors import EngineError, boundary
+from passnet.inductor.compiler import (
+    build_package,
+    inductor_settings,
+    load_package,
+    reset_dynamo,
+)
 from passnet.optimizer.backends.aot_passes import rewritten_program
 from passnet.optimizer.backends.graph_engine import (
     build_with_passes,
@@ -76,7 +81,7 @@ def build_entry_of(engine: str, call: NetCall, folder: Path, freeze: bool = Fals
             "weights on a card cannot be compared at each call; say by freeze=True (--freeze) that "
             "they will not change"
         )
-    with boundary(EngineError, engine), torch.no_grad(), torch._inductor.config.patch(QUIET):
+    with boundary(EngineError, engine), torch.no_grad(), inductor_settings(QUIET):
         entry = ENGINES[engine].build(call, folder, engine)
     # what is thrown in a loop that threads share, as for an index out of range, ends the process
     is_shared = ENGINES[engine].is_inductor and call.is_on_cpu and torch.get_num_threads() > 1
@@ -112,7 +117,7 @@ def _eager(call: NetCall, folder: Path, engine: str) -> Entry:
 def _compiled(
     call: NetCall, folder: Path, engine: str, options: Mapping[str, Any], mode: str | None = None
 ) -> Entry:
-    torch._dynamo.reset()
+    reset_dynamo()
     chosen: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
     compiled: Any = torch.compile(call.given, **chosen)
 
@@ -139,9 +144,7 @@ def _build_aot(
     else:
         program = call.exported
     torch.save(dict(program.constants), folder / CONSTANTS_FILE)
-    torch._inductor.aoti_compile_and_package(
-        program, package_path=str(folder / PACKAGE_FILE), inductor_configs=configs
-    )
+    build_package(program, folder / PACKAGE_FILE, configs)
     return _load_aot(call, folder, engine, with_passes)
 
 
@@ -150,22 +153,26 @@ def _load_aot(call: NetCall, folder: Path, engine: str, with_passes: bool = Fals
     if not package.is_file():
         raise EngineError(f"{package} is missing; optimise the net again")
     load_kernels(folder)
-    model = torch._inductor.aoti_load_package(str(package), run_single_threaded=True)
+    model = load_package(package)
     is_frozen = ENGINES[engine].is_frozen
-    if not is_frozen:
-        constants = torch.load(folder / CONSTANTS_FILE, weights_only=True)
-        held = {
-            name: (call.weights.get(name, constants.get(name))) for name in _constant_names(model)
-        }
+    plain = None if with_passes else model  # one with passes takes the tensors alone
+    loader: Any = model.loader  # type: ignore[attr-defined]
+    entry = call.entry(engine, loader.boxed_run, is_frozen, plain)
+    if is_frozen:
+        return entry
+    constants = torch.load(folder / CONSTANTS_FILE, weights_only=True)
+
+    def bind(weights: Mapping[str, torch.Tensor]) -> None:
+        held = {name: weights.get(name, constants.get(name)) for name in _constant_names(model)}
         missing = [name for name, value in held.items() if value is None]
         if missing:
             raise EngineError(f"the net has no weight {missing[0]}, which {package} was made with")
         held = {name: value.detach() for name, value in held.items() if value is not None}
         # it reads the net's own memory, so that weights that are updated in place are right
         model.load_constants(held, check_full_update=True, user_managed=True)
-    loader: Any = model.loader  # type: ignore[attr-defined]
-    plain = None if with_passes else model  # one with passes takes the tensors alone
-    return call.entry(engine, loader.boxed_run, is_frozen, plain)
+
+    bind(call.weights)
+    return replace(entry, bind=bind)
 
 
 def _constant_names(model: Any) -> list[str]:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch._dynamo
 import torch.fx
 from torch.utils._pytree import tree_leaves
 
 from passnet.data.capture.capture import CapturedGraph, module_graph
 from passnet.data.capture.trace import Segment, Trace
 from passnet.errors import CaptureError, EngineError, GraphError
+from passnet.inductor.compiler import dynamo_settings, reset_dynamo
 from passnet.optimizer.call.entry import Entry
 from passnet.optimizer.call.net_call import NetCall
 from passnet.passes.apply.rewrite import PassReport
@@ -83,12 +83,12 @@ def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
         segment.replay = run
 
     try:
-        with torch._dynamo.config.patch(recompile_limit=MAX_FORMS):
+        with dynamo_settings(recompile_limit=MAX_FORMS):
             returned = tree_leaves(Trace(call.net, keep).run(call.args, call.kwargs))
     except CaptureError as cause:
         raise EngineError(str(cause)) from cause
     finally:
-        torch._dynamo.reset()
+        reset_dynamo()
     return list(runs.values()), returned
 
 
@@ -219,14 +219,14 @@ def _behind_guards(call: NetCall, engine: str, passes: Sequence[Path], residual:
     found: list[list[PassReport]] = []
     options: dict[str, Any] = {"passes": list(passes), "residual": residual}
     options["report"] = found.append
-    torch._dynamo.reset()
+    reset_dynamo()
     # not dynamic: other shapes never come here, and ints of a loop are no reason for symbols
     compiled = torch.compile(call.given, backend=passnet_backend, options=options, dynamic=False)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         return call.eager_outputs(call.filled(tensors), compiled)
 
-    with torch._dynamo.config.patch(recompile_limit=MAX_FORMS, allow_rnn=True):
+    with dynamo_settings(recompile_limit=MAX_FORMS, allow_rnn=True):
         run(call.tensors())
     _check_matches([report for reports in found for report in reports])
     rest = "op by op" if residual == "eager" else "by Inductor"

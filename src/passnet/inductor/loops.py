@@ -14,6 +14,7 @@ from passnet.errors import AuthorError, boundary
 from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph
+from passnet.inductor.compiler import inductor_settings
 from passnet.inductor.generated_code import DEVICE_SETTINGS, contiguous, fake_results
 from passnet.inductor.schedule import SETTINGS, lower
 from passnet.inductor.simulated_gpu import DevicelessMode
@@ -90,8 +91,6 @@ def inductor_loops(
         AuthorError: Inductor cannot lower it, calls a library for a part of it, or uses an op that
             the loops language has not.
     """
-    from torch._inductor import config
-
     inputs = {}
     for spec in graph.tensors:
         stride = strides.get(spec.name, contiguous(spec.shape))
@@ -101,7 +100,7 @@ def inductor_loops(
     with ExitStack() as stack:
         stack.enter_context(boundary(AuthorError, f"{where}: its loops cannot be read"))
         stack.enter_context(torch.no_grad())
-        stack.enter_context(config.patch(settings))
+        stack.enter_context(inductor_settings(settings))
         stack.enter_context(_marked_ops())
         module = build(retarget(graph, "cpu", None).program, where)
         with mode, torch.device("cpu"):
