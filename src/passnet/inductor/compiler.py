@@ -1,0 +1,171 @@
+"""Calls of torch's compilers: Dynamo, AOTAutograd, Inductor and AOTInductor.
+
+Torch's modules are imported on use: they take seconds, and many callers never compile.
+"""
+
+import copy
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.fx
+from torch._C._dynamo import guards
+
+empty_strided_cpu: Callable[..., torch.Tensor] = vars(guards)["_empty_strided_cpu"]
+"""Allocates a CPU tensor from shape, strides and dtype in half the time of `torch.empty_strided`;
+tracers do not see it."""
+
+
+def import_compilers() -> None:
+    """Import what a compilation needs, so that a fork of this process is quick."""
+    import torch._dynamo
+    import torch._inductor.codecache
+    import torch._inductor.compile_fx
+    import torch._inductor.config
+    import torch._inductor.package  # noqa: F401
+
+
+def reset_dynamo() -> None:
+    """Drop every compiled function and every counter of recompilations."""
+    import torch._dynamo
+
+    torch._dynamo.reset()
+
+
+def dynamo_settings(**settings: Any) -> AbstractContextManager[object]:
+    """Return a context with these settings of Dynamo (`torch._dynamo.config`)."""
+    import torch._dynamo
+
+    return torch._dynamo.config.patch(**settings)
+
+
+def inductor_settings(settings: Mapping[str, Any]) -> AbstractContextManager[object]:
+    """Return a context with these settings of Inductor (`torch._inductor.config`)."""
+    from torch._inductor import config
+
+    return config.patch(dict(settings))
+
+
+def compile_in_this_process() -> None:
+    """Keep Inductor from starting a pool of compiling processes."""
+    import torch._inductor.config
+
+    torch._inductor.config.compile_threads = 1
+
+
+def graph_breaks() -> Counter[str]:
+    """Return how often Dynamo stopped tracing in this process, by its reason."""
+    from torch._dynamo.utils import counters
+
+    return Counter(counters["graph_break"])
+
+
+def is_dynamo_error(error: Exception) -> bool:
+    """Return whether Dynamo raised an error: a compilation failed."""
+    return type(error).__module__.startswith("torch._dynamo")
+
+
+def trace_backward(
+    module: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    keep: Callable[[torch.fx.GraphModule, list[Any]], None],
+) -> None:
+    """Trace a graph through autograd and call `keep` with its backward graph, in ops of aten.
+
+    Its arguments are the values saved by the forward pass and the gradients of the outputs; its
+    outputs are the gradients of the arguments. `keep` also gets values that look like its
+    arguments, and is not called if no argument needs a gradient. `module` stays as it is.
+    """
+    from torch._functorch import config
+    from torch._functorch.aot_autograd import aot_module_simplified
+
+    def forward(graph: torch.fx.GraphModule, _: Sequence[Any]) -> Any:
+        return graph.forward
+
+    def backward(graph: torch.fx.GraphModule, values: Sequence[Any]) -> Any:
+        keep(graph, list(values))
+        return graph.forward
+
+    own = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    with torch.enable_grad(), config.patch(force_non_lazy_backward_lowering=True):
+        compilers: dict[str, Any] = {"fw_compiler": forward, "bw_compiler": backward}
+        aot_module_simplified(own, inputs, **compilers)
+
+
+def compile_with_inductor(
+    module: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    settings: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """Compile a graph for these inputs, without the guards of torch.compile.
+
+    `settings` are Inductor's (`torch._inductor.config`) by name.
+    """
+    from torch._inductor.compile_fx import compile_fx
+
+    compiled: Any = compile_fx(module, list(example_inputs), config_patches=dict(settings or {}))
+    return compiled
+
+
+def compile_cpp_kernels(texts: Mapping[Any, tuple[Sequence[str], str]]) -> dict[Any, Any]:
+    """Compile generated C++ kernels, each from the types of its arguments and its text."""
+    from torch._inductor.async_compile import AsyncCompile
+
+    compiler = AsyncCompile()
+    return {
+        name: compiler.cpp_pybinding(list(types), text) for name, (types, text) in texts.items()
+    }
+
+
+def build_package(program: Any, path: Path, settings: Mapping[str, Any]) -> None:
+    """Compile a program of `torch.export` with AOTInductor into a package at `path`."""
+    import torch._inductor
+
+    torch._inductor.aoti_compile_and_package(
+        program, package_path=str(path), inductor_configs=dict(settings)
+    )
+
+
+def load_package(path: Path) -> Any:
+    """Load a package of AOTInductor to be called by one thread at a time."""
+    import torch._inductor
+
+    return torch._inductor.aoti_load_package(str(path), run_single_threaded=True)
+
+
+def cache_folder() -> Path:
+    """Return the folder of Inductor's compilation cache."""
+    from torch._inductor.codecache import cache_dir
+
+    return Path(cache_dir())
+
+
+def write_cached(path: Path, content: bytes) -> None:
+    """Write a file into Inductor's cache in one step, as processes share it."""
+    from torch._inductor.codecache import write_atomic
+
+    path.parent.mkdir(exist_ok=True)
+    write_atomic(str(path), content)
+
+
+def keep_headers() -> None:
+    """Let Inductor keep its precompiled headers in its cache folder.
+
+    It puts them into the folder for temporary files, whatever its settings say. A sandbox loses
+    that with the judge, and the next one compiles them again: three of 150 MB, 8 s each (torch
+    2.13).
+    """
+    import torch._inductor.codecache
+
+    folder = cache_folder() / "precompiled_headers"
+    paths = {"_HEADER_DIR": str(folder), "_HEADER_LOCK_DIR": str(folder / "locks")}
+    vars(torch._inductor.codecache).update(paths)
+    # Of a judge that was ended while it compiled: compilers pass over half a header in silence.
+    for unfinished in folder.glob("*_CxxBuild"):
+        with suppress(OSError):
+            Path(str(unfinished).removesuffix("_CxxBuild") + ".gch").unlink(missing_ok=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
