@@ -21,9 +21,9 @@ from passnet.agent.attempts.attempt import Attempt
 from passnet.agent.run import run_agent
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.agent.trajectories.stats import summarise
-from passnet.judge.desk.settings import RunSettings
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.suite.suite import load_suite, only_tasks
 from passnet.pages.tables.attempt_tables import overhead_tables
 from passnet.pages.tables.tables import Table, print_table
@@ -44,7 +44,7 @@ def timed_attempts(num_attempts: int, num_workers: int, out: Path) -> tuple[list
     )
     suite = only_tasks(load_suite("demo"), [TASK])
     start = time.perf_counter()
-    attempts = run_agent(suite, settings, out, resume=True, num_workers=num_workers)
+    attempts = run_agent(suite, settings, out, RunPlan(resume=True, num_workers=num_workers))
     return attempts, time.perf_counter() - start
 
 

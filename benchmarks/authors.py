@@ -26,13 +26,13 @@ from passnet.agent.settings import AgentSettings, AuthorName
 from passnet.bench.run import run_suite
 from passnet.bench.scores import Row, score_rows
 from passnet.core.jobs.run_folder import last_records
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import LineWriter, decode, encode, make_folder
 from passnet.judge.candidate import CallMode
 from passnet.judge.desk.candidates import parse_candidate
-from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.suite.suite import Suite, load_suite
 from passnet.judge.trial import Trial
 from passnet.pages.tables.tables import print_table, task_overview, total_table
@@ -62,7 +62,7 @@ def attempts_of(author: AuthorName, suite: Suite, folder: Path) -> list[Attempt]
         for task in suite.tasks:
             if task.name in attempts:
                 continue
-            session = Session(task, Evaluator(agent_settings.run, agent_settings.call))
+            session = Session(task, JudgeDesk(agent_settings.run, agent_settings.call))
             with session.evaluator:
                 if author == "search":
                     search_author(session, budget=BUDGET)
@@ -91,7 +91,7 @@ def trials_of(call: CallMode, suite: Suite, folder: Path) -> list[Trial]:
     words += [f"{folder / author / PASSES_FOLDER}{flag}" for author in AUTHORS]
     entries = [parse_candidate(word, suite.tasks) for word in words]
     out = folder / f"trials-{call}"
-    return run_suite(suite, entries, settings(), out, resume=True)
+    return run_suite(suite, entries, settings(), out, RunPlan(resume=True))
 
 
 def rows_of(trials: Sequence[Trial], attempts: Mapping[str, Sequence[Attempt]]) -> list[Row]:

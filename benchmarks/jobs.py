@@ -18,9 +18,9 @@ from pathlib import Path
 from rich.console import Console
 
 from passnet.bench.run import run_suite
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.judge.desk.candidates import parse_candidate
-from passnet.judge.desk.settings import RunSettings
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.suite.suite import Suite, load_suite
 from passnet.pages.tables.tables import Table, print_table
 
@@ -34,7 +34,7 @@ def timed_run(suite: Suite, num_jobs: int, out: Path) -> tuple[dict[tuple[str, s
     settings = RunSettings(JudgeSettings(timing=TimingPlan(seconds=SECONDS)))
     entries = [parse_candidate(name, suite.tasks) for name in CANDIDATES]
     start = time.perf_counter()
-    trials = run_suite(suite, entries, settings, out, num_workers=num_jobs)
+    trials = run_suite(suite, entries, settings, out, RunPlan(num_workers=num_jobs))
     wall_s = time.perf_counter() - start
     return {(trial.graph, trial.candidate): math.log(trial.speedup)
             for trial in trials if trial.speedup is not None}, wall_s  # fmt: skip

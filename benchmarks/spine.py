@@ -30,10 +30,10 @@ from passnet.graph.fx.build import build
 from passnet.graph.text.files import find_graphs, read_sample
 from passnet.graph.text.parse import parse_program
 from passnet.judge.desk.candidates import parse_candidate
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import NO_SANDBOX, find_sandbox
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
+from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import load_suite
 from passnet.pages.tables.tables import Table, print_table
 from passnet.passes.folder import inspect_folder

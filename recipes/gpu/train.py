@@ -18,8 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from passnet.judge.desk.settings import RunSettings
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import load_suite
 from passnet.judge.task import Task
 from passnet.train.rewards.batch_rewards import BatchReward, service_judge
@@ -29,7 +28,7 @@ from passnet.train.rewards.environment import (
     environment_factory,
 )
 from passnet.train.rewards.sample_log import SampleLog, monitor_callback
-from passnet.train.rewards.service_evaluator import ServiceEvaluator
+from passnet.train.rewards.service_evaluator import ServiceDesk
 from passnet.train.service.client import ServiceAddress
 
 TrainerName = Literal["sft", "grpo", "async_grpo"]
@@ -145,7 +144,7 @@ def main() -> None:
     tasks = {task.name: task for task in load_suite(words.suite).tasks}
     address = ServiceAddress(words.service, os.environ["PASSNET_JUDGE_TOKEN"])
     settings = RunSettings(JudgeSettings(rules="strict"))
-    judge = ServiceEvaluator(address, settings)
+    judge = ServiceDesk(address, settings)
     turns = recipe.arguments.get("max_tool_calling_iterations") or 3
     rows = Dataset.from_list(chat_rows(tasks, judge, turns))
     with SampleLog(words.out) as log:

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 
 from passnet.errors import InputError, MeasureError, PassFolderError
 from passnet.graph.spec import Graph
-from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.score.tolerance import CORRECT_AT
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
@@ -58,7 +57,7 @@ class AnswerJudge:
             rules="strict", timing=self.timing, compile_timeout_s=60.0, call_timeout_s=10.0
         )
         settings = RunSettings(judge, sandbox=self.sandbox)  # type: ignore[arg-type]
-        self._evaluator = self._stack.enter_context(Evaluator(settings, "direct"))
+        self._evaluator = self._stack.enter_context(JudgeDesk(settings, "direct"))
         return self
 
     def __exit__(self, *_: object) -> None:

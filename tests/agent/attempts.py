@@ -19,7 +19,7 @@ from passnet.agent.trajectories.selection import Filters, Selection, TrainingFor
 from passnet.bench.environment import Environment
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.data.dataset.splits import SuiteKeys
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.task import TaskGraph
 from passnet.passes.folder import LIST_FILE

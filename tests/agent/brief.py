@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 
 
 def brief_settings(seconds: float = 0.01, **judge: Any) -> RunSettings:

@@ -8,8 +8,7 @@ from passnet.agent.attempts.attempt_record import attempt_record, submitted
 from passnet.agent.attempts.session import new_session
 from passnet.agent.settings import AgentSettings
 from passnet.bench.environment import Gpu
-from passnet.judge.desk.settings import RunSettings
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from tests.agent.attempts import SUITE, attempt, evaluation
 
 NVIDIA_SMI = "#!/bin/sh\necho 'NVIDIA H100 80GB HBM3, 580.95.05, 81559, 1980, 2619'\n"

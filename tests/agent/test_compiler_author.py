@@ -11,7 +11,7 @@ from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import compiler_author
 from passnet.errors import AuthorError
 from passnet.graph.spec import Graph
-from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import STRICT
 from passnet.judge.task import Task, TaskGraph
@@ -41,8 +41,8 @@ HALVES = program_of(
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Evaluator]:
-    with Evaluator(brief_settings(0.05, rules="strict"), "direct") as evaluator:
+def bench() -> Iterator[JudgeDesk]:
+    with JudgeDesk(brief_settings(0.05, rules="strict"), "direct") as evaluator:
         yield evaluator
 
 
@@ -78,7 +78,7 @@ def test_halves_of_a_pattern_may_be_given_in_either_order() -> None:
 
 
 @pytest.mark.slow
-def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Evaluator) -> None:
+def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: JudgeDesk) -> None:
     forms = (((4, 16, 40), "float32"), ((3, 7, 40), "float32"), ((3, 7, 40), "bfloat16"))
     graphs = tuple(
         TaskGraph(
@@ -99,7 +99,7 @@ def test_one_folder_serves_all_graphs_of_a_task_and_is_correct(bench: Evaluator)
 
 
 def test_a_pass_for_tensors_leaves_alone_what_has_a_number_in_the_place_of_one(
-    bench: Evaluator,
+    bench: JudgeDesk,
 ) -> None:
     by_tensor = program_of("y = a * b", "z = y.exp()", params="a, b", returns="(z,)")
     by_number = program_of("y = a * 8.0", "z = y.exp()", params="a", returns="(z,)")
@@ -116,7 +116,7 @@ def test_a_pass_for_tensors_leaves_alone_what_has_a_number_in_the_place_of_one(
 
 
 @pytest.mark.slow
-def test_a_pass_that_copies_leaves_alone_what_eager_torch_does_not_copy(bench: Evaluator) -> None:
+def test_a_pass_that_copies_leaves_alone_what_eager_torch_does_not_copy(bench: JudgeDesk) -> None:
     program = program_of("x = torch.matmul(a, b)", "y = x.view(4, 16, 2, 8)",
                          "z = y.transpose(1, 2)", "u = c.reshape(8, 16, 8)",
                          "v = z.reshape(8, 16, 8)", params="a, b, c", returns="(u, v)")  # fmt: skip
@@ -127,7 +127,7 @@ def test_a_pass_that_copies_leaves_alone_what_eager_torch_does_not_copy(bench: E
     assert result.is_correct and result.matches == {"Fused0": 1}, result.error
 
 
-def test_halves_that_are_found_exchanged_are_computed_right(bench: Evaluator) -> None:
+def test_halves_that_are_found_exchanged_are_computed_right(bench: JudgeDesk) -> None:
     graphs = tuple(
         TaskGraph(
             "halves",
@@ -143,7 +143,7 @@ def test_halves_that_are_found_exchanged_are_computed_right(bench: Evaluator) ->
 
 
 @pytest.mark.slow
-def test_a_guarded_compiler_submits_nothing_where_nothing_wins(bench: Evaluator) -> None:
+def test_a_guarded_compiler_submits_nothing_where_nothing_wins(bench: JudgeDesk) -> None:
     program = program_of("y = a + b", returns="(y,)")  # eager torch is as fast as can be
     graph = TaskGraph("add", "add-0", graph_of(program, (2, 2)))
     session = Session(Task("add", (graph,)), bench, is_guarded=True)
@@ -154,7 +154,7 @@ def test_a_guarded_compiler_submits_nothing_where_nothing_wins(bench: Evaluator)
 
 
 @pytest.mark.parametrize("size", [8, 128])  # strict rules let no op of torch compute it
-def test_a_task_without_a_kernel_is_an_error_that_says_so(bench: Evaluator, size: int) -> None:
+def test_a_task_without_a_kernel_is_an_error_that_says_so(bench: JudgeDesk, size: int) -> None:
     program = program_of("y = torch.matmul(a, b)", returns="(y,)")
     session = Session(
         Task("product", (TaskGraph("product", "p", graph_of(program, (size, size))),)), bench

@@ -9,10 +9,9 @@ from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import compiler_author
 from passnet.data.mine.cut import inferred_specs
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.task import Task, TaskGraph
 from passnet.passes.codegen import float16_products
 from passnet.passes.codegen.float16_products import is_slow_product
@@ -64,15 +63,15 @@ def without_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Evaluator]:
+def bench() -> Iterator[JudgeDesk]:
     judge = JudgeSettings(timing=None, rules="open")
-    with Evaluator(RunSettings(judge, 1, find_sandbox("auto").name), "direct") as evaluator:
+    with JudgeDesk(RunSettings(judge, 1, find_sandbox("auto").name), "direct") as evaluator:
         yield evaluator
 
 
 @pytest.mark.usefixtures("without_arithmetic")
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_product_of_float16_is_computed_in_float32(name: str, bench: Evaluator) -> None:
+def test_a_product_of_float16_is_computed_in_float32(name: str, bench: JudgeDesk) -> None:
     given = graph(*SHAPES[name])
     assert is_slow(given)
     session = Session(Task("task", (TaskGraph("task", "graph", given),)), bench)
@@ -103,7 +102,7 @@ def test_a_processor_that_computes_in_float16_is_left_to_do_so(
 
 @pytest.mark.usefixtures("without_arithmetic")
 def test_the_ops_around_a_product_have_kernels_and_the_strict_rules_leave_it(
-    bench: Evaluator,
+    bench: JudgeDesk,
 ) -> None:
     line, shapes = SHAPES["convolution"]
     program = program_of(line, "s = y.sigmoid()", "z = s * y", params="x, w, b", returns="(z,)")
@@ -114,7 +113,7 @@ def test_the_ops_around_a_product_have_kernels_and_the_strict_rules_leave_it(
     [result] = session.evaluations[-1].variants
     assert result.is_correct and result.matches == {"Fused0": 1, "Float16Product0": 1}
     strict = replace(bench.settings, judge=replace(bench.settings.judge, rules="strict"))
-    with Evaluator(strict, "direct") as other:
+    with JudgeDesk(strict, "direct") as other:
         session = Session(task, other)
         compiler_author(session)
     assert "Fused0.py" in session.files and "Float16Product0.py" not in session.files

@@ -13,7 +13,7 @@ from passnet.agent.authors.search import search_author
 from passnet.errors import AuthorError
 from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, Program, TensorSpec
-from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.task import Task, TaskGraph
 from passnet.passes.backend import compile_graph, loaded_passes
 from passnet.passes.codegen.library_calls import library_form, library_passes
@@ -108,12 +108,12 @@ def test_a_graph_with_a_kernel_of_its_own_is_not_one_of_calls() -> None:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Evaluator]:
-    with Evaluator(brief_settings(0.05, rules="open"), "direct") as evaluator:
+def bench() -> Iterator[JudgeDesk]:
+    with JudgeDesk(brief_settings(0.05, rules="open"), "direct") as evaluator:
         yield evaluator
 
 
-def test_the_compiler_writes_these_calls_where_the_rules_allow_them(bench: Evaluator) -> None:
+def test_the_compiler_writes_these_calls_where_the_rules_allow_them(bench: JudgeDesk) -> None:
     task = Task(
         "heads", (TaskGraph("heads", "small", heads(5)), TaskGraph("heads", "large", heads(7)))
     )
@@ -122,11 +122,11 @@ def test_the_compiler_writes_these_calls_where_the_rules_allow_them(bench: Evalu
     assert {"Library0.py", LIST_FILE} == set(session.files)
     assert all(result.is_correct for result in session.evaluations[-1].variants)
     strict = replace(bench.settings, judge=replace(bench.settings.judge, rules="strict"))
-    with Evaluator(strict, "direct") as other, pytest.raises(AuthorError, match="nothing to write"):
+    with JudgeDesk(strict, "direct") as other, pytest.raises(AuthorError, match="nothing to write"):
         compiler_author(Session(task, other))
 
 
-def test_the_search_has_nothing_to_vary_in_calls_of_libraries(bench: Evaluator) -> None:
+def test_the_search_has_nothing_to_vary_in_calls_of_libraries(bench: JudgeDesk) -> None:
     session = Session(Task("heads", (TaskGraph("heads", "small", heads(5)),)), bench)
     search_author(session)
     assert session.is_submitted and len(session.evaluations) == 1

@@ -7,7 +7,7 @@ import pytest
 from passnet.agent.attempts.attempt import VariantResult
 from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import CompilePlan, TaskCompiler, compile_plans
-from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.task import Task, TaskGraph
 from tests.agent.brief import brief_settings
 from tests.agent.generated import SILU
@@ -26,7 +26,7 @@ class Judged(TaskCompiler):
     def __init__(
         self, smallest_t: Callable[[CompilePlan, set[str], bool], int | None], is_busy: bool = False
     ) -> None:
-        super().__init__(Session(Task("silu", (GRAPH,)), Evaluator(brief_settings(0.05))))
+        super().__init__(Session(Task("silu", (GRAPH,)), JudgeDesk(brief_settings(0.05))))
         self.smallest_t, self.is_busy = smallest_t, is_busy
         self.tried: list[tuple[CompilePlan, frozenset[str], bool]] = []
 

@@ -11,7 +11,7 @@ from passnet.agent.prompt import EXAMPLES, PROMPTS, system_prompt, task_prompt
 from passnet.agent.rule_examples import RULE_EXAMPLES, RuleExample
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
-from passnet.judge.desk.evaluator import UNDECIDED, Evaluator
+from passnet.judge.desk.desk import UNDECIDED, JudgeDesk
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
 from passnet.judge.score.tolerance import CORRECT_AT
@@ -29,10 +29,10 @@ pytestmark = pytest.mark.xdist_group("prompt")
 
 
 @pytest.fixture(scope="module")
-def benches() -> Iterator[dict[str, Evaluator]]:
+def benches() -> Iterator[dict[str, JudgeDesk]]:
     with (
-        Evaluator(brief_settings(rules="strict"), "direct") as strict,
-        Evaluator(brief_settings(rules="open")) as opened,
+        JudgeDesk(brief_settings(rules="strict"), "direct") as strict,
+        JudgeDesk(brief_settings(rules="open")) as opened,
     ):
         yield {"strict": strict, "open": opened}
 
@@ -56,7 +56,7 @@ def example_task(kind: str = "cpu") -> Task:
 
 @pytest.mark.slow
 def test_the_worked_example_passes_the_judge_under_strict_rules(
-    benches: dict[str, Evaluator],
+    benches: dict[str, JudgeDesk],
 ) -> None:
     trials = benches["strict"].judge(example_task(), read_files(PROMPTS / EXAMPLES["cpu"]))
     assert [
@@ -96,7 +96,7 @@ def test_the_worked_example_for_cuda_compiles_for_a_gpu(capability: int, tmp_pat
     "claim", RULE_EXAMPLES, ids=[claim.finding + claim.text[:20] for claim in RULE_EXAMPLES]
 )
 def test_what_the_prompt_forbids_is_found(
-    claim: RuleExample, rules: RulesName, benches: dict[str, Evaluator], tmp_path: Path
+    claim: RuleExample, rules: RulesName, benches: dict[str, JudgeDesk], tmp_path: Path
 ) -> None:
     if rules not in claim.rules:
         pytest.skip("holds under other rules")
@@ -119,7 +119,7 @@ def test_what_the_prompt_forbids_is_found(
 
 
 @pytest.mark.slow
-def test_what_the_rules_allow_is_accepted(benches: dict[str, Evaluator]) -> None:
+def test_what_the_rules_allow_is_accepted(benches: dict[str, JudgeDesk]) -> None:
     files = read_files(PROMPTS / EXAMPLES["cpu"])
     files["FuseAddRelu.py"] = files["FuseAddRelu.py"].replace(
         "    out = torch.empty_like(x)",

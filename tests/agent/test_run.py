@@ -14,11 +14,12 @@ from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt
 from passnet.agent.attempts.session import Session
 from passnet.agent.run import run_agent
 from passnet.agent.settings import AgentSettings, LlmSettings
+from passnet.core.jobs.executors import run_ray
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import decode, read_lines
 from passnet.errors import InputError
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.worker_parent import WorkerParent
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import load_suite
 from tests.bench.runs import command, write_small_suite
 from tests.judge.folders import GOOD, PATTERN
@@ -229,7 +230,7 @@ def test_who_writes_must_be_said(tmp_path: Path, suite: Path) -> None:
 def test_an_llm_does_not_work_on_ray(tmp_path: Path, suite: Path) -> None:
     settings = AgentSettings("llm", LlmSettings("scripted"))
     with pytest.raises(InputError, match="--executor ray is for authors that are programs"):
-        run_agent(load_suite(str(suite)), settings, tmp_path / "out", on_ray=True)
+        run_agent(load_suite(str(suite)), settings, tmp_path / "out", RunPlan(executor=run_ray))
 
 
 def test_all_attempts_of_a_program_are_judged_by_the_same_processes(

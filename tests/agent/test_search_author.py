@@ -15,7 +15,7 @@ from passnet.agent.authors.search import OPTIONS, _Search, search_author
 from passnet.agent.settings import SEARCH_TURNS
 from passnet.cli.options import attempt_limits
 from passnet.core.records.serialise import read_lines
-from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.task import Task, TaskGraph
 from passnet.passes.codegen.lowered_ranges import GraphLowering, Span
 from tests.agent.brief import brief_settings
@@ -37,7 +37,7 @@ TASK = Task(
 
 
 def test_a_search_stays_within_its_budget_and_submits_its_best() -> None:
-    with Evaluator(brief_settings(0.05, rules="strict"), "direct") as bench:
+    with JudgeDesk(brief_settings(0.05, rules="strict"), "direct") as bench:
         session = Session(TASK, bench)
         search_author(session, seed=1, budget=4)
     assert session.is_submitted and len(session.evaluations) <= 4

@@ -11,7 +11,7 @@ from passnet.agent.attempts.observations import evaluation_text, variant_result
 from passnet.agent.attempts.session import Session, task_score
 from passnet.agent.attempts.tools import Compare, Evaluate, parse_action
 from passnet.errors import ActionError
-from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.findings import Finding
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
@@ -28,8 +28,8 @@ LIST = "sorted_output_pass_rule_names.json"
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Evaluator]:
-    with Evaluator(brief_settings(), "direct") as evaluator:
+def bench() -> Iterator[JudgeDesk]:
+    with JudgeDesk(brief_settings(), "direct") as evaluator:
         yield evaluator
 
 
@@ -38,7 +38,7 @@ def written(session: Session, body: str) -> None:
     session.files = {**session.files, "Fuse.py": PATTERN + body}
 
 
-def test_a_session_goes_from_a_miss_to_a_submission(bench: Evaluator) -> None:
+def test_a_session_goes_from_a_miss_to_a_submission(bench: JudgeDesk) -> None:
     session = Session(TASK, bench)
     assert session.call("evaluate", "").startswith("error: ")
     written(session, GOOD)
@@ -66,7 +66,7 @@ def test_a_session_goes_from_a_miss_to_a_submission(bench: Evaluator) -> None:
     assert [evaluation.turn for evaluation in session.evaluations] == [1, 2]
 
 
-def test_what_is_written_wrongly_is_told_without_names_of_folders(bench: Evaluator) -> None:
+def test_what_is_written_wrongly_is_told_without_names_of_folders(bench: JudgeDesk) -> None:
     session = Session(TASK, bench)
     written(session, "def replacement(x, y):\n    return nothing(x)\n")
     text = session.call("evaluate", "")
@@ -79,7 +79,7 @@ def test_what_is_written_wrongly_is_told_without_names_of_folders(bench: Evaluat
     assert bench.root not in text and "/tmp" not in text and not re.search(r"/[\w.]+/[\w.]+/", text)
 
 
-def test_code_that_is_only_marked_elsewhere_is_refused_here(bench: Evaluator) -> None:
+def test_code_that_is_only_marked_elsewhere_is_refused_here(bench: JudgeDesk) -> None:
     session = Session(TASK, bench)
     written(session, "import socket\n" + GOOD)
     text = session.call("evaluate", "")
@@ -99,7 +99,7 @@ def test_a_correct_state_that_could_not_be_timed_is_kept_and_says_so() -> None:
     fast = Evaluation(1, {}, (variant_result(right, "/root"),), task_score([right]), 1.0, 0.1)
     assert busy.score is None and busy.is_passing and failed.score is not None
     for guarded in (False, True):
-        session = Session(TASK, Evaluator(brief_settings()), is_guarded=guarded)
+        session = Session(TASK, JudgeDesk(brief_settings()), is_guarded=guarded)
         session.evaluations = [failed, busy, failed]
         assert session.best == 1
         assert session.call("submit", "") == (
@@ -117,7 +117,7 @@ def test_a_state_that_was_timed_on_some_graphs_alone_has_won_if_all_are_correct(
     right = Trial("add_relu", "add_relu-1", "passes", "ok", smallest_t=-5, speedup=1.5)
     trials = [right, unstable(replace(right, graph="add_relu-2"))]
     variants = tuple(variant_result(trial, "/root") for trial in trials)
-    session = Session(TASK, Evaluator(brief_settings()), is_guarded=True)
+    session = Session(TASK, JudgeDesk(brief_settings()), is_guarded=True)
     session.evaluations = [Evaluation(1, {}, variants, task_score(trials), 1.0, 0.1)]
     assert session.best == 0 and task_score(trials) == task_score(trials[:1])
     off = replace(trials[1], smallest_t=1)
@@ -126,7 +126,7 @@ def test_a_state_that_was_timed_on_some_graphs_alone_has_won_if_all_are_correct(
     assert session.best is None
 
 
-def test_a_guarded_session_submits_nothing_where_nothing_won(bench: Evaluator) -> None:
+def test_a_guarded_session_submits_nothing_where_nothing_won(bench: JudgeDesk) -> None:
     slow = GOOD.replace(
         "    return", "    for _ in range(200):\n        torch.clamp(x + y, min=0)\n    return"
     )
@@ -138,7 +138,7 @@ def test_a_guarded_session_submits_nothing_where_nothing_won(bench: Evaluator) -
     assert Session(TASK, bench, is_guarded=True).call("submit", "").startswith("submitted: nothing")
 
 
-def test_what_is_only_compared_has_no_time_and_is_not_submitted(bench: Evaluator) -> None:
+def test_what_is_only_compared_has_no_time_and_is_not_submitted(bench: JudgeDesk) -> None:
     session = Session(TASK, bench)
     with pytest.raises(ActionError, match="no tool 'compare'"):  # it is for programs
         parse_action("compare", "")
@@ -153,7 +153,7 @@ def test_what_is_only_compared_has_no_time_and_is_not_submitted(bench: Evaluator
     assert [each.tool for each in session.tool_times] == ["compare", "evaluate"]
 
 
-def test_held_out_shapes_are_judged_and_not_told(bench: Evaluator) -> None:
+def test_held_out_shapes_are_judged_and_not_told(bench: JudgeDesk) -> None:
     unseen = replace(small_graph((7, 48)), name="secret-7x48")
     session = Session(TASK, bench, unseen=[unseen])
     body = """

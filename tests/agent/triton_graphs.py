@@ -3,9 +3,8 @@
 from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import CompilePlan, TaskCompiler, range_source
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.desk.settings import RunSettings
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.desk.desk import JudgeDesk
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.task import Task, TaskGraph
 from passnet.passes.codegen.folder_text import pass_folder
 from passnet.passes.codegen.lowered_ranges import GraphLowering, Options
@@ -99,4 +98,4 @@ def compiler_for(*graphs: Graph) -> TaskCompiler:
         TaskGraph("task", f"task-{number}", graph) for number, graph in enumerate(graphs)
     )
     settings = RunSettings(JudgeSettings(device="cuda", rules="strict"), 1, "none")
-    return TaskCompiler(Session(Task("task", tuple(suite_graphs)), Evaluator(settings, "direct")))
+    return TaskCompiler(Session(Task("task", tuple(suite_graphs)), JudgeDesk(settings, "direct")))

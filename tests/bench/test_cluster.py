@@ -16,8 +16,7 @@ from passnet.bench.run import JudgeOrder
 from passnet.core.jobs.actors import this_machine
 from passnet.errors import InputError
 from passnet.judge.desk.candidates import parse_candidate
-from passnet.judge.desk.settings import RunSettings
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.suite.suite import Suite, load_suite
 from tests.bench.ray_actors import judges_of
 from tests.bench.runs import QUICK, command, lines, passnet, write_small_suite

@@ -14,7 +14,7 @@ from passnet.bench.scores import Row
 from passnet.cli.bench import bench_score
 from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import load_suite
 from tests.bench.runs import passnet, write_small_suite
 

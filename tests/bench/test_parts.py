@@ -15,11 +15,10 @@ from passnet.agent.settings import AgentSettings
 from passnet.bench.environment import describe_environment
 from passnet.bench.run import JudgeOrder, Judges, Recorder, run_suite, tasks_of_part
 from passnet.bench.run_record import run_folder
-from passnet.core.jobs.shards import RunShard
+from passnet.core.jobs.run_plan import RunPlan, RunShard
 from passnet.errors import AuthorError, InputError
 from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
-from passnet.judge.desk.settings import RunSettings
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import Suite, load_suite
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
@@ -65,7 +64,9 @@ def test_parts_of_a_run_are_put_together(tmp_path: Path, suite: Suite) -> None:
     for shard in PARTS:
         out = tmp_path / str(shard.number)
         names = {graph.name for task in tasks_of_part(suite, shard) for graph in task.graphs}
-        trials = run_suite(suite, entries(suite), SETTINGS, out, judges=judges.judges, shard=shard)
+        trials = run_suite(
+            suite, entries(suite), SETTINGS, out, RunPlan(shard=shard), judges=judges.judges
+        )
         assert {trial.graph for trial in trials} == names
         folders.append(out)
     wanted = {(graph.name, name) for task in suite.tasks for graph in task.graphs
@@ -73,16 +74,18 @@ def test_parts_of_a_run_are_put_together(tmp_path: Path, suite: Suite) -> None:
     assert sorted(judges.asked) == sorted(wanted)
     judges.asked.clear()
     whole = run_suite(
-        suite, entries(suite), SETTINGS, tmp_path / "all", judges=judges.judges, taken=folders
+        suite,
+        entries(suite),
+        SETTINGS,
+        tmp_path / "all",
+        RunPlan(parts=folders),
+        judges=judges.judges,
     )
     assert {(trial.graph, trial.candidate) for trial in whole} == wanted
     assert set(run_folder(tmp_path / "all").records()) == wanted
     assert not judges.asked
     # with a candidate more, and a part less, only what is missing is judged
-    run_suite(
-        suite, entries(suite, "eager", "inductor"), SETTINGS, tmp_path / "more",
-        judges=judges.judges, taken=folders[:1],
-    )  # fmt: skip
+    run_suite(suite, entries(suite, "eager", "inductor"), SETTINGS, tmp_path / "more", RunPlan(parts=folders[:1]), judges=judges.judges)  # fmt: skip
     first = {graph.name for task in tasks_of_part(suite, PARTS[0]) for graph in task.graphs}
     assert not {(name, "eager") for name in first} & set(judges.asked)
     assert {name for _, name in judges.asked} == {"eager", "inductor"}
@@ -91,14 +94,11 @@ def test_parts_of_a_run_are_put_together(tmp_path: Path, suite: Suite) -> None:
 def test_an_unstable_trial_gives_way_to_a_measured_one(tmp_path: Path, suite: Suite) -> None:
     judges, busy = ToldJudges(), ToldJudges("unstable")
     mine, other = tmp_path / "mine", tmp_path / "other"
-    run_suite(suite, entries(suite), SETTINGS, mine, judges=busy.judges, shard=PARTS[0])
-    run_suite(suite, entries(suite), SETTINGS, other, judges=judges.judges, shard=PARTS[0])
+    run_suite(suite, entries(suite), SETTINGS, mine, RunPlan(shard=PARTS[0]), judges=busy.judges)
+    run_suite(suite, entries(suite), SETTINGS, other, RunPlan(shard=PARTS[0]), judges=judges.judges)
     judges.asked.clear()
     for out, part in ((mine, other), (other, mine)):
-        trials = run_suite(
-            suite, entries(suite), SETTINGS, out, True, judges=judges.judges, shard=PARTS[0],
-            taken=[part],
-        )  # fmt: skip
+        trials = run_suite(suite, entries(suite), SETTINGS, out, RunPlan(resume=True, shard=PARTS[0], parts=[part]), judges=judges.judges)  # fmt: skip
         assert {trial.status for trial in trials} == {"ok"} and not judges.asked
 
 
@@ -109,13 +109,15 @@ def test_what_is_no_part_of_a_run_is_refused(tmp_path: Path, suite: Suite) -> No
     run_suite(suite, entries(suite, "eager"), settings, other, judges=judges)
     out = tmp_path / "out"
     with pytest.raises(InputError, match="other settings.* no part of this run"):
-        run_suite(suite, entries(suite), SETTINGS, out, judges=judges, taken=[other])
+        run_suite(suite, entries(suite), SETTINGS, out, RunPlan(parts=[other]), judges=judges)
     with pytest.raises(InputError, match="none of the candidates of this run"):
-        run_suite(suite, entries(suite, "null"), settings, out, judges=judges, taken=[other])
+        run_suite(
+            suite, entries(suite, "null"), settings, out, RunPlan(parts=[other]), judges=judges
+        )
     with pytest.raises(InputError, match=r"run\.json"):
-        run_suite(suite, entries(suite), SETTINGS, out, judges=judges, taken=[tmp_path])
+        run_suite(suite, entries(suite), SETTINGS, out, RunPlan(parts=[tmp_path]), judges=judges)
     with pytest.raises(InputError, match="has no task of demo; take fewer parts"):
-        run_suite(suite, entries(suite), SETTINGS, out, judges=judges, shard=_empty(suite))
+        run_suite(suite, entries(suite), SETTINGS, out, RunPlan(shard=_empty(suite)), judges=judges)
     assert not out.exists(), "nothing is begun"
 
 
@@ -138,17 +140,17 @@ def test_parts_of_a_run_of_an_author_are_put_together(tmp_path: Path, suite: Sui
     folders = [tmp_path / str(shard.number) for shard in PARTS]
     made: list[Attempt] = []
     for shard, out in zip(PARTS, folders, strict=True):
-        run_agent(suite, settings, out, program=author, shard=shard, progress=made.append)
+        run_agent(suite, settings, out, RunPlan(shard=shard, progress=made.append), program=author)
     names = [task.name for task in suite.tasks]
     assert sorted(asked) == sorted(names) == sorted(attempt.task for attempt in made)
     asked.clear()
-    whole = run_agent(suite, settings, tmp_path / "all", program=author, taken=folders)
+    whole = run_agent(suite, settings, tmp_path / "all", RunPlan(parts=folders), program=author)
     assert asked == names[:1], "what ended in an error is made again"
     assert [attempt.task for attempt in whole] == sorted(names)
     asked.clear()
-    run_agent(suite, settings, tmp_path / "all", resume=True, program=author)
+    run_agent(suite, settings, tmp_path / "all", RunPlan(resume=True), program=author)
     assert not asked
     other = replace(settings, seed=1)
     with pytest.raises(InputError, match="no part of this run"):
-        run_agent(suite, other, tmp_path / "no", program=author, taken=folders)
+        run_agent(suite, other, tmp_path / "no", RunPlan(parts=folders), program=author)
     assert not (tmp_path / "no").exists()

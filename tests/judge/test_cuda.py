@@ -10,12 +10,11 @@ import torch
 from passnet.bench.run import run_suite
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import parse_candidate
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.messages import WorkerLimits
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.suite.suite import load_suite, only_tasks
 from passnet.judge.trial import Trial
 from tests.judge.folders import GOOD, small_graph, write_passes

@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from passnet.bench.run import run_suite
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.errors import GraphError
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import Candidate
@@ -22,7 +23,6 @@ from passnet.judge.check import Expected
 from passnet.judge.compare import compare_forms
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.judge_task import judge_task
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
@@ -39,7 +39,7 @@ from passnet.judge.protocol.messages import (
     Reply,
     WorkerLimits,
 )
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.suite.suite import load_suite
 from passnet.judge.trial import Trial
 from passnet.pages.tables.tables import Table, failure_lines, markdown, print_table
@@ -276,7 +276,9 @@ def test_an_uncaught_error_ends_a_run_and_does_not_hang_it(tmp_path: Path) -> No
 
     def run() -> None:
         try:
-            run_suite(suite, [entry], RunSettings(QUICK), tmp_path / "run", progress=broken)
+            run_suite(
+                suite, [entry], RunSettings(QUICK), tmp_path / "run", RunPlan(progress=broken)
+            )
         except IndexError as cause:
             caught.append(cause)
 

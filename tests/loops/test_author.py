@@ -8,7 +8,7 @@ import pytest
 from passnet.agent.attempts.session import Session
 from passnet.errors import AuthorError, InputError
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.task import Task, TaskGraph
 from passnet_loops import author
 from passnet_loops.author import program_of_name, trained_author
@@ -36,12 +36,12 @@ class KnownAnswers:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Evaluator]:
-    with Evaluator(brief_settings(0.05, rules="strict"), "direct") as evaluator:
+def bench() -> Iterator[JudgeDesk]:
+    with JudgeDesk(brief_settings(0.05, rules="strict"), "direct") as evaluator:
         yield evaluator
 
 
-def session(bench: Evaluator, *shapes: tuple[int, int]) -> Session:
+def session(bench: JudgeDesk, *shapes: tuple[int, int]) -> Session:
     graphs = tuple(
         TaskGraph("scaled", f"scaled-{n}",
                    Graph(SCALED, tuple(TensorSpec(name, shape, "float32") for name in "ab")))
@@ -51,7 +51,7 @@ def session(bench: Evaluator, *shapes: tuple[int, int]) -> Session:
 
 
 def test_what_is_shown_wrong_is_not_evaluated(
-    bench: Evaluator, monkeypatch: pytest.MonkeyPatch
+    bench: JudgeDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(author, "_policy", lambda _: KnownAnswers(WRONG, NONSENSE, RIGHT))
     made = session(bench, (12, 40), (9, 70))
@@ -62,7 +62,7 @@ def test_what_is_shown_wrong_is_not_evaluated(
 
 
 def test_where_all_are_shown_wrong_the_judge_says_it(
-    bench: Evaluator, monkeypatch: pytest.MonkeyPatch
+    bench: JudgeDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(author, "_policy", lambda _: KnownAnswers(NONSENSE, WRONG))
     made = session(bench, (12, 40))
@@ -71,7 +71,7 @@ def test_where_all_are_shown_wrong_the_judge_says_it(
 
 
 def test_no_answer_that_can_be_expanded_is_an_error_that_says_why(
-    bench: Evaluator, monkeypatch: pytest.MonkeyPatch
+    bench: JudgeDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(author, "_policy", lambda _: KnownAnswers(NONSENSE))
     with pytest.raises(AuthorError, match="nothing is put into it"):

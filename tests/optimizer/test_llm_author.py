@@ -14,10 +14,9 @@ from passnet.agent.attempts.attempt import Attempt, read_attempts
 from passnet.agent.settings import LlmSettings
 from passnet.data.capture.capture import CapturedGraph, capture_values
 from passnet.errors import AuthorError, InputError
-from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.optimizer.choose.judging import range_evaluator
 from passnet.optimizer.choose.pass_choice import PassChoice, choose_passes
 from passnet.optimizer.optimize import optimize_calls
@@ -70,7 +69,7 @@ def graphs() -> list[CapturedGraph]:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Evaluator]:
+def bench() -> Iterator[JudgeDesk]:
     judge = JudgeSettings(timing=TimingPlan(seconds=0.05), self_tolerance=1e9)
     with range_evaluator(RunSettings(judge, 1, find_sandbox("auto").name)) as evaluator:
         yield evaluator
@@ -87,7 +86,7 @@ def written(tmp_path: Path, guards: str = GUARDS) -> str:
 
 
 def ask(
-    tmp_path: Path, graphs: list[CapturedGraph], bench: Evaluator, **options: Any
+    tmp_path: Path, graphs: list[CapturedGraph], bench: JudgeDesk, **options: Any
 ) -> tuple[PassChoice, list[Attempt]]:
     """What comes of asking an llm, and its attempts."""
     folder = tmp_path / "llm"
@@ -100,7 +99,7 @@ def ask(
 
 @pytest.mark.slow
 def test_what_an_llm_writes_is_judged_and_all_it_said_is_kept(
-    tmp_path: Path, graphs: list[CapturedGraph], bench: Evaluator
+    tmp_path: Path, graphs: list[CapturedGraph], bench: JudgeDesk
 ) -> None:
     llm = LlmSettings(written(tmp_path))
     choice, attempts = ask(tmp_path, graphs[:1], bench, llm=llm)
@@ -118,7 +117,7 @@ def test_what_an_llm_writes_is_judged_and_all_it_said_is_kept(
 
 @pytest.mark.slow
 def test_a_pass_without_guards_is_not_used(
-    tmp_path: Path, graphs: list[CapturedGraph], bench: Evaluator
+    tmp_path: Path, graphs: list[CapturedGraph], bench: JudgeDesk
 ) -> None:
     choice, _ = ask(tmp_path, graphs[:1], bench, llm=LlmSettings(written(tmp_path, guards="")))
     [result] = choice.results
@@ -135,7 +134,7 @@ def test_a_pass_without_guards_is_not_used(
     ],
 )
 def test_an_llm_that_does_not_answer_is_a_sentence_and_not_asked_again(
-    answer: str | None, said: str, tmp_path: Path, graphs: list[CapturedGraph], bench: Evaluator
+    answer: str | None, said: str, tmp_path: Path, graphs: list[CapturedGraph], bench: JudgeDesk
 ) -> None:
     with endpoint(answer or "page") as (address, requests):
         if answer is None:

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from passnet.core.hardware import this_hardware
 from passnet.data.capture.capture import CapturedGraph, capture_values
 from passnet.errors import InputError
-from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings, TimingPlan
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.optimizer.choose.judging import range_evaluator
 from passnet.optimizer.choose.pass_choice import RangeResult, choose, choose_passes
 from passnet.optimizer.choose.ranges import Place
@@ -104,14 +103,14 @@ def graphs() -> list[CapturedGraph]:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Evaluator]:
+def bench() -> Iterator[JudgeDesk]:
     judge = JudgeSettings(timing=TimingPlan(seconds=0.05), self_tolerance=1e9)
     with range_evaluator(RunSettings(judge, 1, find_sandbox("auto").name)) as evaluator:
         yield evaluator
 
 
 def test_what_is_judged_is_kept_and_not_judged_again(
-    tmp_path: Path, graphs: list[CapturedGraph], bench: Evaluator
+    tmp_path: Path, graphs: list[CapturedGraph], bench: JudgeDesk
 ) -> None:
     library = PassLibrary(tmp_path / "library")
     told: list[RangeResult] = []
@@ -147,7 +146,7 @@ def test_an_author_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         choose_passes([], PassLibrary(tmp_path), ["library", "compilr"])
 
 
-def test_a_pass_that_turns_out_wrong_is_used_no_more(tmp_path: Path, bench: Evaluator) -> None:
+def test_a_pass_that_turns_out_wrong_is_used_no_more(tmp_path: Path, bench: JudgeDesk) -> None:
     library = PassLibrary(tmp_path)
     hardware = this_hardware(1)
     entry = library.add(tanh_mul(), "compiler", hardware, folder("a.tanh() + b"), trial())

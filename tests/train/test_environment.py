@@ -9,15 +9,14 @@ import pytest
 from passnet.agent.trajectories.training_data import folder_text
 from passnet.core.records.serialise import read_lines
 from passnet.errors import InputError
-from passnet.judge.desk.settings import RunSettings
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import make_suite
 from passnet.train.rewards.batch_rewards import BatchReward, service_judge
 from passnet.train.rewards.environment import TrlReward, chat_rows, environment_factory
 from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
 from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
-from passnet.train.rewards.service_evaluator import ServiceEvaluator
+from passnet.train.rewards.service_evaluator import ServiceDesk
 from recipes.gpu.train import GpuRecipe, train
 from tests.agent.byte_tokenizer import byte_tokenizer
 from tests.judge.folders import small_graph
@@ -28,7 +27,7 @@ SETTINGS = RunSettings(JudgeSettings(rules="open"))
 
 
 def environment(address=None):
-    made = environment_factory(TASKS, ServiceEvaluator(address, SETTINGS, is_timed=False))()
+    made = environment_factory(TASKS, ServiceDesk(address, SETTINGS, is_timed=False))()
     made.reset(task="add_relu", prompt="ignored")
     return made
 
@@ -54,14 +53,14 @@ def test_what_an_asynchronous_trainer_sends_to_its_worker_can_be_pickled(tmp_pat
     with SampleLog(tmp_path) as log:
         batch = BatchReward(TASKS, service_judge(None), log)
         asyncio.run(batch.rewards(["add_relu"], [None], 0, 0.0))
-        judge = ServiceEvaluator(None, SETTINGS)
+        judge = ServiceDesk(None, SETTINGS)
         for each in (TrlReward(batch), environment_factory(TASKS, judge, batch)):
             pickle.loads(pickle.dumps(each))
 
 
 @pytest.mark.slow
 def test_rows_have_the_task_and_what_the_llm_is_told():
-    [row] = chat_rows(TASKS, ServiceEvaluator(None, SETTINGS), 3)
+    [row] = chat_rows(TASKS, ServiceDesk(None, SETTINGS), 3)
     assert row["task"] == "add_relu"
     assert [message["role"] for message in row["prompt"]] == ["system", "user"]
     assert "in_0 + in_1" in row["prompt"][1]["content"]
@@ -108,7 +107,7 @@ def test_a_tiny_llm_takes_three_steps_through_the_real_trainer_and_the_real_judg
     )
     weights = [each.detach().clone() for each in llm.parameters()]
     with serving(tmp_path / "judge") as (_, address):
-        judge = ServiceEvaluator(address, SETTINGS, is_timed=False)
+        judge = ServiceDesk(address, SETTINGS, is_timed=False)
         assert_tools_reach_the_judge(address)
         ask = service_judge(replace(address, timeout_s=120))
         with SampleLog(tmp_path / "run", MonitorLimits(min_samples=100)) as log:

@@ -11,9 +11,8 @@ from passnet.core.records.serialise import read_json, read_lines
 from passnet.errors import InputError, TrainingStoppedError
 from passnet.graph.text.files import read_sample
 from passnet.judge.audit import CASE_FILE, GRAPH_FOLDER, Case
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import make_suite
 from passnet.judge.task import TaskGraph
 from passnet.passes.files import read_files

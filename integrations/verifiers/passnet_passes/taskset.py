@@ -10,8 +10,7 @@ import verifiers.v1 as vf
 
 from passnet.agent.prompt import instruction
 from passnet.agent.trajectories.training_data import ANSWER_FORM
-from passnet.judge.desk.settings import RunSettings
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import load_suite
 from passnet.train.rewards.answers import answer_files
 from passnet.train.rewards.reward import is_correct, task_reward

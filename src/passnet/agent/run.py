@@ -6,8 +6,8 @@ import errno
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -23,10 +23,10 @@ from passnet.bench.cluster import device_of
 from passnet.bench.run import tasks_of_part
 from passnet.core.jobs.actors import run_actors
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.core.jobs.shards import WHOLE, RunShard
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import AuthorError, InputError, boundary
-from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.protocol.device import find_device
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import Task
@@ -57,7 +57,7 @@ def program_author(name: str, most_evaluations: int) -> Author:
 
 @dataclass(frozen=True)
 class AgentRun:
-    """What a run was begun with."""
+    """Record of what a run was begun with."""
 
     schema_version: int
     suite: str
@@ -65,124 +65,182 @@ class AgentRun:
     settings: AgentSettings
 
 
+AgentFolder: TypeAlias = RunFolder[AgentRun, Attempt, tuple[str, int]]
+"""Folder of a run of attempts, by task and number."""
+
+
 def run_agent(
     suite: Suite,
     settings: AgentSettings,
     out: Path,
-    resume: bool = False,
-    num_workers: int = 1,
+    plan: RunPlan = RunPlan(),
     held_out: Suite | None = None,
-    progress: Callable[[Attempt], None] | None = None,
-    on_ray: bool = False,
     program: Author | None = None,
-    shard: RunShard = WHOLE,
-    taken: Sequence[Path] = (),
 ) -> list[Attempt]:
-    """All attempts of an author at the tasks of a suite, made or found finished in `out`.
+    """Make all attempts of an author at the tasks of a suite, or read them from `out`.
 
-    The folder gets the attempts, the best pass folder of each task under `passes`, and for an llm
-    Inspect's logs under `logs`. With `resume` a run goes on with what `out` holds; attempts that
-    ended in an error are made again. An llm makes `num_workers` attempts at a time, but nothing
-    else runs while one is timed. `held_out` are shapes of the same tasks that no author sees;
-    `progress` is told about every attempt, first about those found finished. With `on_ray` a
-    program makes its attempts on a Ray cluster, `num_workers` at a time, each with processors or a
-    GPU of its own. `program` is the author where it is none of `AUTHORS`. `shard` is the part of
-    the tasks to work on; what the folders of other parts, `taken`, hold is taken over.
+    The folder gets the attempts, the best pass folder of each task under `passes`, and for an LLM
+    Inspect's logs under `logs`. A resumed run repeats attempts that ended in an error. Several
+    workers make an LLM's attempts at a time, but nothing else runs while one is timed; a program
+    has several workers only on a Ray cluster, each with its own processors or GPU.
+
+    Args:
+        suite: the tasks.
+        settings: the author, its limits, and how it is judged.
+        out: the run folder.
+        plan: how the run is worked off; its items are tasks, and `progress` gets every attempt.
+        held_out: shapes of the same tasks that no author sees.
+        program: the author, where it is none of `AUTHORS`.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off; it or one of `taken` holds another run;
-            the part has no task; this machine lacks the device that is judged on; an llm is to work
-            on Ray.
-        AuthorError: the llm cannot be asked at all (no key, no such provider).
+        InputError: `out` holds a run and `plan.resume` is off; it or one of `plan.parts` holds
+            another run; the part has no task; this machine lacks the device that is judged on; an
+            LLM is to work on Ray.
+        AuthorError: the LLM cannot be asked at all (no key, no such provider).
     """
-    if on_ray and settings.author == "llm":
+    if plan.is_on_ray and settings.author == "llm":
         raise InputError(
-            "--executor ray is for authors that are programs; an llm's attempts run beside each "
-            "other on this machine with --jobs"
+            "--executor ray is for authors that are programs; an LLM makes several attempts at a "
+            "time on this machine with --jobs"
         )
-    if not on_ray:
+    if not plan.is_on_ray:
         find_device(settings.run.judge.device)
     llm = open_author(settings.llm, settings.limits.cost) if settings.author == "llm" else None
     content_hash = held_out.content_hash if held_out else None
     settings = replace(settings, run=replace(settings.run, held_out=content_hash))
-    key = attrgetter("task", "number")
-    run = RunFolder(out, "agent.json", AgentRun, ATTEMPTS_FILE, Attempt, key, "attempts")
-    complaint = f"{out}: was made with another suite or other settings; choose another --out"
+    tasks = tasks_of_part(suite, plan.shard)
+    run = RunFolder(
+        out,
+        "agent.json",
+        AgentRun,
+        ATTEMPTS_FILE,
+        Attempt,
+        attrgetter("task", "number"),
+        "attempts",
+    )
     info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
-    tasks = tasks_of_part(suite, shard)
-    others: list[Attempt] = []
-    for folder in taken:
+    others = _attempts_of_parts(run, info, plan.parts)
+    complaint = f"{out}: was made with another suite or other settings; choose another --out"
+    with ExitStack() as stack:
+        stack.enter_context(run.begin(info, plan.resume, unchanged(complaint)))
+        log = stack.enter_context(_opened_log(run, info, suite, plan, others))
+        numbers = range(settings.num_attempts)
+        missing = [
+            (task, number)
+            for number in numbers
+            for task in tasks
+            if (task.name, number) not in log.attempts
+        ]
+        if llm is None:
+            made: Iterable[Attempt] = ()
+            if plan.is_on_ray:
+                opener = partial(_open_program, suite, settings, held_out, program)
+                made = run_actors(missing, opener, plan.num_workers, device_of(settings.run))
+            elif missing:
+                author = _ProgramAuthor(suite, settings, held_out, program)
+                made = map(stack.enter_context(author).attempt, missing)
+            for attempt in made:
+                log.keep(attempt)
+        elif missing:
+            from passnet.agent.authors.inspect_task import make_task
+
+            elsewhere = {task.name for task in suite.tasks} - {task.name for task in tasks}
+            finished = {
+                *log.attempts,
+                *((name, number) for name in elsewhere for number in numbers),
+            }
+            inspect_task = make_task(suite, settings, held_out, finished, log.keep, log.check)
+            try:
+                _ask_llm(llm, inspect_task, out, plan.num_workers)
+            finally:
+                log.check()
+    return [log.attempts[key] for key in sorted(log.attempts)]
+
+
+def _attempts_of_parts(run: AgentFolder, info: AgentRun, folders: Sequence[Path]) -> list[Attempt]:
+    """Return the attempts of other parts of a run that did not end in an error.
+
+    Raises:
+        InputError: a folder holds no part of this run.
+    """
+    attempts: list[Attempt] = []
+    for folder in folders:
         part = replace(run, out=folder)
         if part.read_info() != info:
             raise InputError(
                 f"{folder}: was made with another suite or other settings; it is no part of this "
                 "run"
             )
-        others += part.records().values()
-    names = {task.name for task in suite.tasks}
-    lock = threading.Lock()
-    with ExitStack() as stack:
-        stack.enter_context(run.begin(info, resume, unchanged(complaint)))
-        attempts = {
-            key: attempt
-            for key, attempt in run.records().items()
-            if attempt.ending != "error" and attempt.task in names
-        }
-        run.take(
-            [attempt for attempt in others if attempt.ending != "error"], attempts, lambda _: True
-        )
-        numbers = range(settings.num_attempts)
-        elsewhere = [name for name in names if not shard.has(name)]
-        finished = {*attempts, *((name, number) for name in elsewhere for number in numbers)}
-        record = stack.enter_context(run.recorder(len(attempts)))
-        for attempt in attempts.values():  # a full disk may have kept them out
-            _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
-            if progress is not None and shard.has(attempt.task):
-                progress(attempt)
-        refusals: list[OSError | InputError] = []
+        attempts += part.records().values()
+    return [attempt for attempt in attempts if attempt.ending != "error"]
 
-        def keep(attempt: Attempt) -> None:
-            with lock:
-                try:
-                    record(attempt)
-                    attempts[attempt.task, attempt.number] = attempt
-                    if attempt.last_score is not None or not settings.is_guarded:
-                        _keep_passes(out / PASSES_FOLDER, attempt, list(attempts.values()))
-                except (OSError, InputError) as cause:
-                    refusals.append(cause)
-                    raise
-                if progress is not None:
-                    progress(attempt)
 
-        def check() -> None:
-            if refusals:
-                raise refusals[0]
+class _AttemptLog:
+    """The attempts of a run by task and number; it stores them as they end, from any thread."""
 
-        if llm is None:
-            missing = [
-                (task, number)
-                for number in numbers
-                for task in tasks
-                if (task.name, number) not in finished
-            ]
-            made: Iterable[Attempt] = ()
-            if on_ray:
-                opener = partial(_open_program, suite, settings, held_out, program)
-                made = run_actors(missing, opener, num_workers, device_of(settings.run))
-            elif missing:
-                author = _ProgramAuthor(suite, settings, held_out, program)
-                made = map(stack.enter_context(author).attempt, missing)
-            for attempt in made:
-                keep(attempt)
-        elif len(finished) < len(suite.tasks) * settings.num_attempts:
-            from passnet.agent.authors.inspect_task import make_task
+    def __init__(
+        self,
+        info: AgentRun,
+        folder: Path,
+        attempts: dict[tuple[str, int], Attempt],
+        record: Callable[[Attempt], None],
+        progress: Callable[[Attempt], None],
+    ) -> None:
+        self.attempts = attempts
+        self._is_guarded = info.settings.is_guarded
+        self._folder = folder
+        self._record = record
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._refusals: list[OSError | InputError] = []
 
-            task_of_inspect = make_task(suite, settings, held_out, finished, keep, check)
+    def keep_passes(self, attempt: Attempt) -> None:
+        """Write the pass folder of an attempt if it is the best of its task."""
+        _keep_passes(self._folder, attempt, list(self.attempts.values()))
+
+    def keep(self, attempt: Attempt) -> None:
+        """Store an attempt that has ended, and its passes if they are the best.
+
+        Raises:
+            OSError: the disk refuses.
+            InputError: the folder refuses.
+        """
+        with self._lock:
             try:
-                _ask_llm(llm, task_of_inspect, out, num_workers)
-            finally:
-                check()
-    return [attempts[key] for key in sorted(attempts)]
+                self._record(attempt)
+                self.attempts[attempt.task, attempt.number] = attempt
+                if attempt.last_score is not None or not self._is_guarded:
+                    self.keep_passes(attempt)
+            except (OSError, InputError) as cause:
+                self._refusals.append(cause)
+                raise
+            self._progress(attempt)
+
+    def check(self) -> None:
+        """Raise the first error of `keep`, which Inspect keeps to itself."""
+        if self._refusals:
+            raise self._refusals[0]
+
+
+@contextmanager
+def _opened_log(
+    run: AgentFolder, info: AgentRun, suite: Suite, plan: RunPlan, others: list[Attempt]
+) -> Iterator[_AttemptLog]:
+    """Open the attempts that a run folder holds and the `others` that it takes over."""
+    names = {task.name for task in suite.tasks}
+    attempts = {
+        key: attempt
+        for key, attempt in run.records().items()
+        if attempt.ending != "error" and attempt.task in names
+    }
+    run.take(others, attempts, lambda _: True)
+    with run.recorder(len(attempts)) as record:
+        log = _AttemptLog(info, run.out / PASSES_FOLDER, attempts, record, plan.progress)
+        for attempt in attempts.values():
+            log.keep_passes(attempt)  # a full disk may have kept them out
+            if plan.shard.has(attempt.task):
+                plan.progress(attempt)
+        yield log
 
 
 def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> None:
@@ -263,7 +321,7 @@ class _ProgramAuthor:
         self._settings = settings
         self._held_out = held_out
         self._author = program or program_author(settings.author, settings.limits.turns)
-        self._evaluator = Evaluator(settings.run, settings.call)
+        self._evaluator = JudgeDesk(settings.run, settings.call)
 
     def __enter__(self) -> _ProgramAuthor:
         self._evaluator.__enter__()

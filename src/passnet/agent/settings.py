@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from passnet.judge.candidate import CallMode
-from passnet.judge.desk.settings import RunSettings
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 
 SEARCH_TURNS = 12
 """Evaluations of a search that is given no other number."""

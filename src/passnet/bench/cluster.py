@@ -9,12 +9,13 @@ from passnet.bench.run_record import environment_difference
 from passnet.core.jobs.actors import ActorDevice, run_actors, this_machine
 from passnet.errors import InputError
 from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
-from passnet.judge.desk.judge_task import held_out_graphs, judge_task
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.desk.judge_task import judge_task
+from passnet.judge.held_out import held_out_graphs
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import kind_of
+from passnet.judge.settings import RunSettings
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 

@@ -13,15 +13,16 @@ from typing import TypeAlias
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.run_record import continued, run_folder, run_info, trials_of_part
 from passnet.core.jobs.process import JobRunner
-from passnet.core.jobs.shards import WHOLE, RunShard
+from passnet.core.jobs.run_plan import RunPlan, RunShard
 from passnet.errors import InputError
 from passnet.judge.desk.candidates import CandidateEntry
-from passnet.judge.desk.judge_task import held_out_graphs, judge_task
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.desk.judge_task import judge_task
+from passnet.judge.held_out import held_out_graphs
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import find_device, kind_of
+from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
@@ -112,14 +113,9 @@ def run_suite(
     entries: Sequence[CandidateEntry],
     settings: RunSettings,
     out: Path,
-    resume: bool = False,
-    progress: Callable[[str], None] | None = None,
+    plan: RunPlan = RunPlan(),
     held_out: Suite | None = None,
-    num_workers: int = 1,
-    retry: bool = False,
     judges: Judges = HERE,
-    shard: RunShard = WHOLE,
-    taken: Sequence[Path] = (),
 ) -> list[Trial]:
     """All trials of a suite under some candidates, measured or read from `out`.
 
@@ -131,29 +127,25 @@ def run_suite(
         entries: the candidates.
         settings: how to measure.
         out: the run folder.
-        resume: go on with what `out` holds; candidates may have been added.
-        progress: called with the name of every graph that is done.
+        plan: how the run is worked off: its items are tasks, and `progress` gets the name of every
+            graph that is done. Nothing else runs while a task is timed.
         held_out: shapes of the same tasks that no author has seen; see `judge.held_out`.
-        num_workers: how many tasks are worked on at a time; nothing else runs while one is timed.
-        retry: measure the trials of `out` again that were unstable.
-        judges: where tasks are judged: here, or on a Ray cluster, see `bench.cluster`.
-        shard: the part of the tasks to work on.
-        taken: folders of other parts of the same run, whose trials are taken over.
+        judges: the machine or Ray cluster that judges; see `bench.cluster`.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off; it or one of `taken` holds another run
+        InputError: `out` holds a run and `resume` is off; it or one of `plan.parts` holds another run
             than this one; or the part has no task.
         MeasureError: our own machinery fails again and again.
     """
     settings = replace(settings, held_out=held_out.content_hash if held_out else None)
-    tasks = tasks_of_part(suite, shard)
+    tasks = tasks_of_part(suite, plan.shard)
     run = run_folder(out)
     recording = threading.Lock()
     with ExitStack() as stack:
         info = run_info(suite, entries, settings, judges.environment(settings))
-        others = [trial for folder in taken for trial in trials_of_part(folder, info)]
-        stack.enter_context(run.begin(info, resume, partial(continued, out)))
-        if retry:
+        others = [trial for folder in plan.parts for trial in trials_of_part(folder, info)]
+        stack.enter_context(run.begin(info, plan.resume, partial(continued, out)))
+        if plan.retry:
             run.forget(lambda trial: trial.status == "unstable")
         graphs = {graph.name for task in suite.tasks for graph in task.graphs}
         trials = {key: trial for key, trial in run.records().items() if trial.graph in graphs}
@@ -167,10 +159,9 @@ def run_suite(
                 for trial in new_trials:
                     record(trial)
                     trials[trial.graph, trial.candidate] = trial
-                if progress is not None:
-                    progress(graph)
+                plan.progress(graph)
 
-        judges.judge(order, tasks, num_workers, done)
+        judges.judge(order, tasks, plan.num_workers, done)
     return list(trials.values())
 
 

@@ -12,9 +12,9 @@ from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import InputError
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.limitations import NOT_COVERED
 from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite, load_suite, shipped_suites
 from passnet.judge.trial import Trial
 

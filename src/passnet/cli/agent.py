@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from passnet.agent.attempts.attempt import Attempt
     from passnet.agent.settings import AgentSettings, AuthorName
     from passnet.agent.trajectories.selection import TrainingForm
-    from passnet.core.jobs.shards import RunShard
-    from passnet.judge.inspection.rules import RulesName
+    from passnet.core.jobs.run_plan import RunShard
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.judge.suite.suite import Suite
 
@@ -61,6 +60,8 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, checkpoi
     """
     from passnet.agent.attempts.attempt import ATTEMPTS_FILE
     from passnet.agent.run import run_agent
+    from passnet.core.jobs.executors import run_local, run_ray
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.terminal.progress import progress
 
     settings = _settings(llm, author, sandbox, options)
@@ -79,14 +80,16 @@ def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, checkpoi
             suite,
             settings,
             out,
-            resume,
-            jobs,
-            held_out,
-            lambda attempt: step(f"{attempt.task}: {attempt.ending}"),
-            on_ray=executor == "ray",
+            RunPlan(
+                resume=resume,
+                num_workers=jobs,
+                progress=lambda attempt: step(f"{attempt.task}: {attempt.ending}"),
+                executor=run_ray if executor == "ray" else run_local,
+                shard=shard,
+                parts=taken,
+            ),
+            held_out=held_out,
             program=program,
-            shard=shard,
-            taken=taken,
         )
     for attempt in attempts:
         for text in (attempt.error, attempt.untimed):
@@ -200,36 +203,3 @@ def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
         info = write_pairs(out, selection, lambda task: instruction(task, settings))
     print_tables([training_table(info)])
     click.echo(f"written: {out}")
-
-
-@agent.command("harbor")
-@opt.suite
-@opt.out("The folder of the dataset")
-@opt.path("--wheel", "The wheel of passnet that the verifier installs; `pip wheel --no-deps .` "
-          "makes one.")  # fmt: skip
-@opt.option("--requirement", "What pip installs as passnet instead, where an index has it.",
-            metavar="NAME")  # fmt: skip
-@opt.path("--solutions", "A pass folder for all tasks, or a folder with one for each task.")
-@opt.held_out
-@opt.rules("strict")
-@opt.threads
-@opt.option("--base-image",
-            "The container image that tasks and verifier start from; it needs Python and g++.",
-            default="python:3.12-bookworm", metavar="IMAGE")  # fmt: skip
-def agent_harbor(suite: Suite, out: Path, wheel: Path | None, requirement: str | None,
-                 solutions: Path | None, held_out: Suite | None, rules: RulesName, threads: int,
-                 base_image: str) -> None:  # fmt: skip
-    """Write the tasks of a suite as a Harbor dataset, judged by a separate verifier."""
-    from passnet.agent.harbor import HarborPlan, export_harbor
-    from passnet.judge.desk.settings import RunSettings
-    from passnet.judge.settings import JudgeSettings
-
-    settings = RunSettings(
-        JudgeSettings(rules=rules), threads, held_out=held_out.content_hash if held_out else None
-    )
-    plan = HarborPlan(settings, base_image=base_image, wheel=wheel, passnet=requirement)
-    export = export_harbor(suite, out, plan, held_out, solutions)
-    click.echo(
-        f"written to {out}: {export.num_tasks} tasks, {export.num_held_out} with held-out shapes, "
-        f"{export.num_solutions} with a solution"
-    )

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from passnet.agent.settings import AgentSettings
     from passnet.judge.audit import Audited, AuditTotals, Case
     from passnet.judge.candidate import CallMode
-    from passnet.judge.desk.settings import RunSettings
     from passnet.judge.processes.sandbox import Sandbox
+    from passnet.judge.settings import RunSettings
     from passnet.judge.suite.suite import Suite
     from passnet.pages.tables.tables import Table
 
@@ -216,13 +216,19 @@ def _let_llm(
     """The attacks of an llm: of each the state that gained, or else the one that came nearest."""
     from passnet.agent.attack import attacked_graphs, file_finds
     from passnet.agent.run import run_agent
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.terminal.progress import progress
     from passnet.judge.processes.parent_pool import ParentPool
 
     suite = attacked_graphs(cases, graphs)
     total = len(suite.tasks) * settings.num_attempts
     with progress("attacking", total) as step:
-        attempts = run_agent(suite, settings, out, resume, jobs, progress=lambda a: step(a.task))
+        attempts = run_agent(
+            suite,
+            settings,
+            out,
+            RunPlan(resume=resume, num_workers=jobs, progress=lambda a: step(a.task)),
+        )
     rows = []
     with (
         ParentPool(settings.run.num_threads, sandbox, settings.run.judge.device) as parents,

@@ -16,9 +16,9 @@ import click
 
 if TYPE_CHECKING:
     from passnet.agent.settings import AgentLimits, AuthorName, LlmSettings
-    from passnet.core.jobs.shards import RunShard
-    from passnet.judge.desk.settings import RunSettings
+    from passnet.core.jobs.run_plan import RunShard
     from passnet.judge.processes.sandbox import Sandbox
+    from passnet.judge.settings import RunSettings
     from passnet.judge.suite.suite import Suite
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -115,7 +115,7 @@ def shard_callback(_: click.Context, __: click.Parameter, text: str) -> RunShard
     Raises:
         InputError: it names none.
     """
-    from passnet.core.jobs.shards import shard_of
+    from passnet.core.jobs.run_plan import shard_of
 
     return shard_of(text)
 
@@ -240,8 +240,7 @@ def judging(rules_default: str, seed: str) -> Decorator:
 
 def run_settings(sandbox: Sandbox, options: dict[str, Any], **judge: Any) -> RunSettings:
     """The settings of a run from the options of `judging`, and more of its judge."""
-    from passnet.judge.desk.settings import RunSettings
-    from passnet.judge.settings import JudgeSettings, TimingPlan
+    from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 
     judge |= picked(options, ("device", "seed", "self_tolerance", "rules", "strides"))
     settings = JudgeSettings(timing=TimingPlan(seconds=options["seconds"]), **judge)

@@ -11,6 +11,7 @@ from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings
+from passnet.judge.suite.suite import Suite
 from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
 
@@ -20,6 +21,12 @@ that it cannot, is not."""
 
 LEVEL = 0
 """From this level of tolerance on an output is taken for wrong and not for less accurate."""
+
+
+def held_out_graphs(held_out: Suite | None, task: str) -> list[TaskGraph]:
+    """Return the graphs of a task in a suite of held-out shapes."""
+    tasks = held_out.tasks if held_out else ()
+    return [graph for unseen in tasks if unseen.name == task for graph in unseen.graphs]
 
 
 def held_out_findings(

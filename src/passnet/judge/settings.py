@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from passnet.judge.inspection.rules import RulesName
+from passnet.judge.processes.sandbox import SandboxName
 from passnet.judge.protocol.messages import WorkerLimits
 
 StridesName: TypeAlias = Literal["same", "any"]
@@ -80,3 +81,20 @@ class JudgeSettings:
 
     strides: StridesName = "same"
     """The memory order of outputs: "same" as the reference's, or "any"."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Settings of a run; two runs with equal settings can become one."""
+
+    judge: JudgeSettings = field(default_factory=JudgeSettings)
+    """Settings of the judge."""
+
+    num_threads: int = 1
+    """Threads of every worker."""
+
+    sandbox: SandboxName = "none"
+    """Sandbox of candidate code; see `find_sandbox`."""
+
+    held_out: str | None = None
+    """Content hash of the suite of held-out shapes, if any."""

@@ -11,9 +11,8 @@ from passnet.bench.run_record import BenchRunInfo
 from passnet.core.records.serialise import SCHEMA_VERSION, LineWriter, write_json
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import parse_candidate
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.findings import Finding
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.task import TaskGraph
 from passnet.judge.timing.estimate import low_mean, self_ratio, speedup

@@ -7,9 +7,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.train.service.dispatch import Dispatcher
 from passnet.train.service.judges import RayJudge
 from passnet.train.service.queue import SubmissionQueue

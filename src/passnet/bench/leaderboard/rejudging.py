@@ -18,11 +18,12 @@ from passnet.bench.leaderboard.entry import (
 )
 from passnet.bench.run import run_suite
 from passnet.bench.run_record import environment_difference, run_folder
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.atomic_folder import atomic_folder
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.errors import InputError
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
 
@@ -91,7 +92,9 @@ def rejudge(
             f"entry {entry.name} was judged with held-out shapes; name their suite with --held-out"
         )
     entries = [candidate_entry(folder, each, suite) for each in entry.info.candidates]
-    found = run_suite(suite, entries, settings, work, True, progress, held_out)
+    found = run_suite(
+        suite, entries, settings, work, RunPlan(resume=True, progress=progress), held_out=held_out
+    )
     info = run_folder(work).read_info()
     is_same = environment_difference(entry.info.environment, info.environment) is None
     is_same = is_same and entry.info.environment.num_cpus == info.environment.num_cpus

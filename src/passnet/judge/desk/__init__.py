@@ -1,6 +1,6 @@
-"""The door of the judge: pass folders or baselines in, trials out.
+"""The front desk of the judge: pass folders in, trials out.
 
-evaluator             pass folders judged one after another, with warm processes
-judge_task            a task under several candidates, retried after faults of ours
-candidates, settings  candidates by name, and how a run measures
+desk        one door, `judge_files`, and the processes behind it, held open by `JudgeDesk`
+candidates  candidates as the command line names them
+judge_task  a task under several candidates, retried after failures of the judge itself
 """

@@ -9,15 +9,13 @@ from passnet.core.jobs.actors import this_machine
 from passnet.errors import MeasureError, WorkerError, boundary
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.desk.candidates import CandidateEntry
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.findings import Finding, finding
 from passnet.judge.held_out import held_out_findings
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.score.status import Status
-from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import Suite
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
@@ -26,12 +24,6 @@ T = TypeVar("T")
 
 MAX_ATTEMPTS = 3
 """How often something is measured, each time with new processes, before the run is given up."""
-
-
-def held_out_graphs(held_out: Suite | None, task: str) -> list[TaskGraph]:
-    """The graphs of a task in a suite of held-out shapes."""
-    tasks = held_out.tasks if held_out else ()
-    return [graph for unseen in tasks if unseen.name == task for graph in unseen.graphs]
 
 
 def judge_task(

@@ -11,10 +11,9 @@ from passnet.agent.attempts.session import Session
 from passnet.agent.run import AUTHORS, program_author
 from passnet.agent.settings import SEARCH_TURNS
 from passnet.errors import AuthorError, GraphError, InputError, MeasureError, did_you_mean
-from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
@@ -45,9 +44,9 @@ def judging_settings(num_threads: int = 1, device: str = "cpu") -> RunSettings:
     return RunSettings(JudgeSettings(device=device), num_threads, find_sandbox("auto").name)
 
 
-def range_evaluator(settings: RunSettings) -> Evaluator:
+def range_evaluator(settings: RunSettings) -> JudgeDesk:
     """The processes in which ranges are judged, one after another; to be entered."""
-    return Evaluator(settings, "direct")
+    return JudgeDesk(settings, "direct")
 
 
 def check_authors(names: tuple[str, ...]) -> None:
@@ -65,7 +64,7 @@ def check_authors(names: tuple[str, ...]) -> None:
             )
 
 
-def judge_files(evaluator: Evaluator, key: RangeKey, files: Mapping[str, str]) -> JudgedPass:
+def judge_files(evaluator: JudgeDesk, key: RangeKey, files: Mapping[str, str]) -> JudgedPass:
     """A pass folder judged on a range, here and now."""
     try:
         [trial] = evaluator.judge(range_task(key), dict(files))
@@ -75,7 +74,7 @@ def judge_files(evaluator: Evaluator, key: RangeKey, files: Mapping[str, str]) -
 
 
 def let_author_write(
-    evaluator: Evaluator, key: RangeKey, author: str, most_evaluations: int = SEARCH_TURNS
+    evaluator: JudgeDesk, key: RangeKey, author: str, most_evaluations: int = SEARCH_TURNS
 ) -> JudgedPass:
     """What an author, a program, writes for a range, judged.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from passnet.agent.run import run_agent
 from passnet.agent.settings import AgentLimits, AgentSettings, LlmSettings
 from passnet.errors import AuthorError, PassnetError, boundary
-from passnet.judge.desk.evaluator import Evaluator
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.suite.suite import make_suite
 from passnet.optimizer.choose.judging import JudgedPass, judge_files, range_task
 from passnet.passes.files import Files
@@ -21,7 +21,7 @@ GUARDS = ("guards", "guard")
 
 
 def let_llm_write(
-    evaluator: Evaluator, key: RangeKey, llm: LlmSettings, seconds: float, folder: Path
+    evaluator: JudgeDesk, key: RangeKey, llm: LlmSettings, seconds: float, folder: Path
 ) -> JudgedPass:
     """What an llm writes for a range in so many seconds, judged.
 

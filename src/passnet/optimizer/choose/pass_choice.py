@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from passnet.agent.settings import SEARCH_TURNS, LlmSettings
 from passnet.core.hardware import Hardware, this_hardware
 from passnet.data.capture.capture import CapturedGraph
-from passnet.judge.desk.evaluator import Evaluator
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.desk.desk import JudgeDesk
+from passnet.judge.settings import RunSettings
 from passnet.optimizer.choose.judging import (
     LEAST_EVALUATIONS,
     JudgedPass,
@@ -130,7 +130,7 @@ def choose_passes(
     budget_s: float = 600.0,
     threads: int = 1,
     progress: RangeProgress | None = None,
-    evaluator: Evaluator | None = None,
+    evaluator: JudgeDesk | None = None,
     llm: LlmSettings | None = None,
     trajectories: Path = Path(TRAJECTORIES),
     shipped: Path | None = None,
@@ -231,7 +231,7 @@ class _Choosing:
     deadline: float
     progress: RangeProgress | None
     stack: ExitStack
-    evaluator: Evaluator | None
+    evaluator: JudgeDesk | None
     results: list[RangeResult] = field(default_factory=list)
     tried: set[tuple[str, str]] = field(default_factory=set)
     untried: set[str] = field(default_factory=set)
@@ -303,7 +303,7 @@ class _Choosing:
         }
         return sorted(ranges, key=lambda each: -eager_ms.get(each.key.fingerprint, each.guess_ms))
 
-    def _judge(self) -> Evaluator:
+    def _judge(self) -> JudgeDesk:
         if self.evaluator is None:
             self.evaluator = self.stack.enter_context(range_evaluator(self.settings))
         return self.evaluator

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passnet.bench.environment import Environment
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
 from passnet.pages.site.measured import MeasuredRun, Standing

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from passnet.passes.files import Files
-from passnet.judge.desk.settings import RunSettings
+from passnet.core.records.serialise import read_json
+from passnet.judge.settings import RunSettings
 from passnet.judge.trial import Trial
-from passnet.passes.library.store import PassLibrary
+from passnet.passes.files import Files
 from passnet.passes.library.entries import (
     ENTRIES,
     SETTINGS_FILE,
@@ -18,7 +18,7 @@ from passnet.passes.library.entries import (
     PassEntry,
     all_entries,
 )
-from passnet.core.records.serialise import read_json
+from passnet.passes.library.store import PassLibrary
 
 KEPT_FOLDER = "judged-passes"
 

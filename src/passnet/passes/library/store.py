@@ -14,17 +14,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from passnet.version import __version__
-from passnet.passes.files import Files, read_files, write_files
-from passnet.judge.desk.settings import RunSettings
+from passnet.core.hardware import Hardware
+from passnet.core.records.serialise import SCHEMA_VERSION, encode, make_folder, write_json
 from passnet.errors import InputError, naming, os_error_sentence
 from passnet.graph.canonical import canonical_lines, fingerprints, op_sequence
+from passnet.graph.spec import Graph
 from passnet.graph.text.files import graph_from_row
 from passnet.graph.text.render import render_program
-from passnet.graph.spec import Graph
+from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.judge.settings import RunSettings
 from passnet.judge.trial import Trial
+from passnet.passes.files import Files, read_files, write_files
 from passnet.passes.folder import hash_folders
-from passnet.core.hardware import Hardware
 from passnet.passes.library.entries import (
     ENTRIES,
     INDEX,
@@ -41,8 +42,7 @@ from passnet.passes.library.entries import (
     sealed,
     winning,
 )
-from passnet.core.records.serialise import SCHEMA_VERSION, encode, make_folder, write_json
-from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.version import __version__
 
 _PARTIAL = ".partial-"
 _STALE_S = 3600.0

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from passnet.judge.desk.evaluator import Evaluator
-from passnet.optimizer.choose.judging import judge_files
-from passnet.passes.library.store import PassLibrary, entry_range, trial_status
 from passnet.core.hardware import this_hardware
+from passnet.judge.desk.desk import JudgeDesk
+from passnet.optimizer.choose.judging import judge_files
 from passnet.passes.library.entries import EntryStatus, PassEntry
+from passnet.passes.library.store import PassLibrary, entry_range, trial_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class VerifiedPass:
 def verify_library(
     library: PassLibrary,
     entries: Sequence[PassEntry],
-    evaluator: Evaluator,
+    evaluator: JudgeDesk,
     progress: Callable[[VerifiedPass], None] | None = None,
 ) -> list[VerifiedPass]:
     """Judge the passes of some entries of a library again, and keep what comes of it.

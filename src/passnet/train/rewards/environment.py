@@ -29,7 +29,7 @@ from passnet.agent.attempts.tools import (
 )
 from passnet.agent.prompt import system_prompt, task_prompt
 from passnet.errors import ActionError, InputError
-from passnet.judge.desk.evaluator import StateJudge
+from passnet.judge.desk.desk import StateJudge
 from passnet.judge.task import Task
 from passnet.passes.files import Files
 from passnet.train.rewards.answers import answer_files

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passnet.errors import MeasureError
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.match_check import GraphMatches
 from passnet.judge.protocol.messages import MissText
+from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import row_of_graph
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
@@ -16,7 +16,7 @@ from passnet.train.service.client import ServiceAddress, judge_all_now
 from passnet.train.service.submission import Submission
 
 
-class ServiceEvaluator:
+class ServiceDesk:
     """Judges states of a pass folder by a service; an `agent.evaluator.StateJudge`.
 
     Args:
@@ -35,7 +35,7 @@ class ServiceEvaluator:
         self._address = address
         self._is_timed = is_timed
 
-    def __enter__(self) -> ServiceEvaluator:
+    def __enter__(self) -> ServiceDesk:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from passnet.agent.attempts.observations import plain
 from passnet.errors import InputError, PassFolderError, PassnetError
-from passnet.judge.desk.evaluator import NAME, Evaluator
+from passnet.judge.desk.desk import NAME, JudgeDesk
 from passnet.judge.score.status import Status
 from passnet.judge.suite.suite import graph_of_row, make_suite
 from passnet.judge.verdict import Evidence, decide
@@ -18,11 +18,11 @@ from passnet.train.service.submission import Judged, JudgeItem
 @contextmanager
 def open_judging(settings: ServiceSettings) -> Iterator[Callable[[JudgeItem], Judged]]:
     """What judges items as long as the block runs, in processes of its own."""
-    with Evaluator(settings.run, settings.call) as evaluator:
+    with JudgeDesk(settings.run, settings.call) as evaluator:
         yield lambda item: judge_one(evaluator, item)
 
 
-def judge_one(evaluator: Evaluator, item: JudgeItem) -> Judged:
+def judge_one(evaluator: JudgeDesk, item: JudgeItem) -> Judged:
     """What a judge makes of an item; a pass folder that cannot be used at all does not compile."""
     graphs = [graph_of_row(row, row.name) for row in item.graphs]
     unseen = [graph_of_row(row, row.name) for row in item.unseen]

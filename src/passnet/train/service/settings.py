@@ -8,7 +8,7 @@ from passnet.bench.environment import Environment
 from passnet.core.records.serialise import SCHEMA_VERSION, encode
 from passnet.errors import InputError
 from passnet.judge.candidate import CallMode
-from passnet.judge.desk.settings import RunSettings
+from passnet.judge.settings import RunSettings
 
 _DEVICE = re.compile(r"(cpu|cuda):(\d+)")
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from passnet.core.records.serialise import encode
 from passnet.errors import InputError, did_you_mean
-from passnet.judge.desk.judge_task import held_out_graphs
+from passnet.judge.held_out import held_out_graphs
 from passnet.judge.suite.suite import Suite, SuiteRow, graph_of_row, make_suite, row_of_graph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created

@@ -14,7 +14,6 @@ from passnet.errors import GraphError
 from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.judge_task import judge_task
-from passnet.judge.desk.settings import RunSettings
 from passnet.judge.findings import Finding
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.inspection.rules import METHOD
@@ -23,6 +22,7 @@ from passnet.judge.match_check import GraphMatches, check_matches
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.settings import RunSettings
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
@@ -40,7 +40,7 @@ CACHED_INPUT_BYTES = 1 << 30
 
 
 class StateJudge(Protocol):
-    """What judges states of a pass folder for a session: an `Evaluator`, or one that is elsewhere.
+    """What judges states of a pass folder for a session: an `JudgeDesk`, or one that is elsewhere.
 
     It is entered before it is used; `root` is a folder that may appear in its messages.
     """
@@ -61,17 +61,17 @@ class StateJudge(Protocol):
         ...
 
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
-        """Where the passes of a state match; see `Evaluator.check_matches`."""
+        """Where the passes of a state match; see `JudgeDesk.check_matches`."""
         ...
 
     def judge(
         self, task: Task, files: Files, unseen: Sequence[TaskGraph] = (), is_timed: bool = True
     ) -> list[Trial]:
-        """The trials of a state; see `Evaluator.judge`."""
+        """The trials of a state; see `JudgeDesk.judge`."""
         ...
 
 
-class Evaluator:
+class JudgeDesk:
     """Processes in which one state of a pass folder after another is judged.
 
     Candidate code sees the folder of the state that is judged and nothing else of the attempt; all
@@ -89,7 +89,7 @@ class Evaluator:
         self._call: CallMode = call
         self._stack = ExitStack()
 
-    def __enter__(self) -> Evaluator:
+    def __enter__(self) -> JudgeDesk:
         root = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="passnet-agent-"))
         self.root = str(Path(root).resolve())
         sandbox = find_sandbox(self.settings.sandbox)
