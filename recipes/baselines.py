@@ -30,7 +30,7 @@ from benchmarks.search_start import main as write_starts
 from passnet.bench.files import RUN_FILE
 from passnet.bench.run_record import BenchRunInfo
 from passnet.bench.scores import Row, read_rows, score_rows
-from passnet.core.jobs.shards import RunShard
+from passnet.core.jobs.run_plan import RunShard
 from passnet.core.records.serialise import encode, read_json, write_json, write_text
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.suite.suite import load_suite

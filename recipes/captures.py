@@ -14,10 +14,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import make_folder
 from passnet.core.terminal.progress import progress
-from passnet.data.capture.catalog import LIBRARIES
-from passnet.data.capture.entry_selection import HUB, resolve
+from passnet.data.capture.catalog.selection import HUB, resolve
 from passnet.data.capture.record import CaptureSettings, NetRecord
 from passnet.data.capture.run import graph_files, read_records, run_extract
 from passnet.data.capture.store import merged_rows, write_set
@@ -34,7 +34,7 @@ TRAINING = "training"
 
 def main(runs: Path, out: Path, libraries: Sequence[str] = (), num_workers: int = 2) -> None:
     """Make the sets `out` and `out/training` from the runs in a folder, after making these."""
-    chosen = libraries or [name for name in LIBRARIES if name != HUB]
+    chosen = libraries or [name for name in libraries() if name != HUB]
     for library in chosen:
         _run(resolve([], [library]), IN_USE, runs / library, num_workers)
     for library in chosen:
@@ -63,9 +63,7 @@ def _run(entries: Sequence[str], settings: CaptureSettings, folder: Path, num_wo
             entries,
             settings,
             folder,
-            num_workers,
-            resume=True,
-            progress=lambda net: step(net.entry),
+            RunPlan(num_workers=num_workers, resume=True, progress=lambda net: step(net.entry)),
         )
 
 

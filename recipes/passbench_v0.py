@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.terminal.progress import progress
 from passnet.judge.suite.assembly import AssemblyPlan, assemble
 from passnet.judge.suite.selection import SelectionPlan
@@ -35,8 +36,7 @@ def main(dataset: Path, folder: Path, num_workers: int = 2) -> None:
             plan,
             folder / f"{name}.parquet",
             folder / "work" / name,
-            num_workers,
-            resume=True,
+            RunPlan(num_workers=num_workers, resume=True),
             announce=lambda count: progress("admitting subgraphs", count),
         )
         num_graphs = sum(len(task.graphs) for task in made.suite.tasks)

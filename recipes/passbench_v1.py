@@ -24,9 +24,10 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import make_folder
 from passnet.core.terminal.progress import late_progress, progress
-from passnet.data.capture.domain import DOMAINS, Domain
+from passnet.data.capture.record import DOMAINS, Domain, library_of
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set, write_set
 from passnet.data.dataset.build import BuildSettings, build_dataset
 from passnet.data.dataset.crossing import crossed_rows
@@ -143,7 +144,7 @@ def balanced_sample(
     groups: dict[Domain, dict[str, list[GraphRow]]] = defaultdict(lambda: defaultdict(list))
     for row in sorted(corpus, key=lambda row: row.full):
         if len(row.op_sequence) <= max_ops:
-            library = row.sources[0].entry.partition("/")[0]
+            library = library_of(row.sources[0].entry)
             groups[row.domain][library].append(row)
     chosen = [
         row
@@ -169,11 +170,22 @@ def _dataset(work: Path, plans: Sequence[AssemblyPlan], num_workers: int) -> Pat
     is_sized = (out / "sizes.jsonl").exists()
     with late_progress() as start:
         if not is_sized:
-            build_dataset([work / "graphs"], out, settings, num_workers, True, announce=start)
+            build_dataset(
+                [work / "graphs"],
+                out,
+                settings,
+                RunPlan(num_workers=num_workers, resume=True),
+                announce=start,
+            )
         graphs = graphs_to_resize([task for plan in plans for task in _first_selection(out, plan)])
         settings = replace(settings, num_sizes=NUM_SIZES)
         build_dataset(
-            [work / "graphs"], out, settings, num_workers, True, announce=start, resized=graphs
+            [work / "graphs"],
+            out,
+            settings,
+            RunPlan(num_workers=num_workers, resume=True),
+            announce=start,
+            resized=graphs,
         )
     return _crossed(out, crossed)
 
@@ -237,13 +249,15 @@ def _suite(name: str, plan: AssemblyPlan, data: Path, folder: Path, num_workers:
 
     work = folder / "work" / name
     made = assemble(
-        data, plan, folder / f"{name}.parquet", work, num_workers, resume=True, announce=announce
+        data,
+        plan,
+        folder / f"{name}.parquet",
+        work,
+        RunPlan(num_workers=num_workers, resume=True),
+        announce=announce,
     )
     _describe(name, made.tasks)
-    held_out = assemble_held_out(
-        data, plan, made.tasks, folder / f"{name}-held-out.parquet", work,
-        num_workers=num_workers, announce=announce,
-    )  # fmt: skip
+    held_out = assemble_held_out(data, plan, made.tasks, folder / f"{name}-held-out.parquet", work, run=RunPlan(num_workers=num_workers), announce=announce)  # fmt: skip
     _describe(f"{name}-held-out", held_out.tasks)
 
 

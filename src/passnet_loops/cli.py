@@ -11,7 +11,7 @@ from passnet.cli import options as opt
 from passnet.cli.output import print_json, print_tables
 
 if TYPE_CHECKING:
-    from passnet.core.jobs.shards import RunShard
+    from passnet.core.jobs.run_plan import RunShard
 
 
 @click.group("train")

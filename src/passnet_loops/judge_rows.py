@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from passnet.core.jobs.actors import results_of
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.core.jobs.shards import WHOLE, RunShard
+from passnet.core.jobs.run_plan import WHOLE, RunShard
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.core.terminal.progress import progress
 from passnet.errors import InputError

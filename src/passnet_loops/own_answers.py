@@ -15,7 +15,7 @@ from pathlib import Path
 
 from passnet.agent.trajectories.training_data import folder_text
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.core.jobs.shards import WHOLE, RunShard
+from passnet.core.jobs.run_plan import WHOLE, RunShard
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json
 from passnet.core.terminal.progress import progress
 from passnet.errors import GraphError, InputError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.core.jobs.shards import RunShard
+from passnet.core.jobs.run_plan import RunShard
 from passnet.errors import InputError
 from passnet_loops.build import VERDICTS_FILE, read_training, row_key, write_rows
 from passnet_loops.judge_rows import judge_training, judging_run

@@ -9,7 +9,7 @@ from weakref import ref
 
 import pytest
 
-from passnet.core.jobs.shards import RunShard
+from passnet.core.jobs.run_plan import RunShard
 from passnet.core.records.serialise import SCHEMA_VERSION, write_json
 from passnet.errors import InputError
 from passnet.judge.task import TaskGraph

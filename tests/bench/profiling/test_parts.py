@@ -10,6 +10,7 @@ import torch
 
 from passnet.bench.profiling.draw import draw_items, shares
 from passnet.bench.profiling.record import RESIDUE_SHARE, ProfileSettings
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.inductor.moves import is_move, loop_nests, moves_only, moving_part
 from passnet.inductor.timed_program import COUNT, kernels_of, timed_program
 
@@ -129,10 +130,7 @@ def test_the_parts_of_a_real_call_add_up_and_a_second_run_goes_on(tmp_path: Path
             assert record.compiled_ms is not None
             assert record.parts.total == pytest.approx(record.compiled_ms, rel=RESIDUE_SHARE)
     seen: list[str] = []
-    again = profile_items(
-        items[:2], settings, tmp_path / "run", resume=True,
-        progress=lambda record: seen.append(record.name),
-    )  # fmt: skip
+    again = profile_items(items[:2], settings, tmp_path / "run", RunPlan(resume=True, progress=lambda record: seen.append(record.name)))  # fmt: skip
     assert {record.name for record in again} == set(seen) == {item.name for item in items[:2]}
 
 

@@ -10,7 +10,7 @@ from passnet.bench.profiling.slow_suite import slow_suite
 from passnet.bench.profiling.study import study
 from passnet.cli.commands import main
 from passnet.core.jobs.process import JobOutcome
-from passnet.core.jobs.shards import RunShard
+from passnet.core.jobs.run_plan import RunPlan, RunShard
 from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
 from passnet.judge.suite.suite import load_suite
@@ -114,18 +114,23 @@ def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) ->
 
     parts = [tmp_path / "one", tmp_path / "two"]
     for number, part in enumerate(parts, 1):
-        profile_items(items, ProfileSettings(), part, executor=told, shard=RunShard(number, 2))
+        profile_items(
+            items, ProfileSettings(), part, RunPlan(executor=told, shard=RunShard(number, 2))
+        )
     assert sorted(asked) == sorted(known)
     asked.clear()
-    whole = profile_items(items, ProfileSettings(), tmp_path / "all", executor=told, taken=parts)
+    whole = profile_items(
+        items, ProfileSettings(), tmp_path / "all", RunPlan(executor=told, parts=parts)
+    )
     assert {record.name: record for record in whole} == known
     assert profile_folder(tmp_path / "all").records() == known
     assert not asked
-    profile_items(items, ProfileSettings(), tmp_path / "all", executor=told, resume=True,
-                  retry=True, taken=parts)  # fmt: skip
+    profile_items(items, ProfileSettings(), tmp_path / "all", RunPlan(executor=told, resume=True, retry=True, parts=parts))  # fmt: skip
     assert asked == ["unstable"]
     with pytest.raises(InputError, match="no part of this run"):
-        profile_items(items, ProfileSettings(seed=1), tmp_path / "b", executor=told, taken=parts)
+        profile_items(
+            items, ProfileSettings(seed=1), tmp_path / "b", RunPlan(executor=told, parts=parts)
+        )
 
 
 @pytest.mark.parametrize(

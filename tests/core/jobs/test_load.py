@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from passnet.core.jobs.busy_cores import spinning
+from passnet.core.jobs.children import spinning
 from tests.processes import runs, wait_until
 
 
@@ -18,7 +18,7 @@ def test_spinning_processes_end_with_their_block() -> None:
 
 def test_spinning_processes_end_with_a_process_that_is_killed() -> None:
     code = (
-        "import time; from passnet.core.jobs.busy_cores import spinning\n"
+        "import time; from passnet.core.jobs.children import spinning\n"
         "with spinning(1) as pids:\n    print(*pids, flush=True)\n    time.sleep(60)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

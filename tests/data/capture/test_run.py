@@ -12,6 +12,7 @@ import pytest
 
 from passnet.core.jobs.executors import executor, run_ray
 from passnet.core.jobs.process import JobLimits
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, LineWriter, write_json
 from passnet.data.capture.record import CaptureSettings, NetRecord
 from passnet.data.capture.run import ExtractRunInfo, merge_runs, read_records, run_extract
@@ -28,7 +29,9 @@ SETTINGS = CaptureSettings(limits=JobLimits(60.0, 4096))
 @pytest.mark.slow
 def test_a_run_has_a_record_for_each_net_and_each_graph_once(tmp_path):
     reported = []
-    records, manifest = run_extract(ENTRIES, SETTINGS, tmp_path, 2, progress=reported.append)
+    records, manifest = run_extract(
+        ENTRIES, SETTINGS, tmp_path, RunPlan(num_workers=2, progress=reported.append)
+    )
     assert {record.entry for record in reported} == set(ENTRIES)
     assert [record.status for record in records].count("captured") == 4
     rows = list(GRAPHS.read(tmp_path / "graphs-000.parquet"))
@@ -38,8 +41,8 @@ def test_a_run_has_a_record_for_each_net_and_each_graph_once(tmp_path):
 
 @pytest.mark.slow
 def test_runs_of_the_same_nets_give_the_same_bytes(tmp_path):
-    first = run_extract(ENTRIES, SETTINGS, tmp_path / "one", 2)[1]
-    second = run_extract(ENTRIES[::-1], SETTINGS, tmp_path / "two", 1)[1]
+    first = run_extract(ENTRIES, SETTINGS, tmp_path / "one", RunPlan(num_workers=2))[1]
+    second = run_extract(ENTRIES[::-1], SETTINGS, tmp_path / "two", RunPlan(num_workers=1))[1]
     assert first == second
     merged = merge_runs([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
     assert merged.shards == first.shards
@@ -52,13 +55,17 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
     with pytest.raises(InputError, match="--resume"):
         run_extract(ENTRIES, SETTINGS, tmp_path)
     with pytest.raises(InputError, match="other settings"):
-        run_extract(ENTRIES, CaptureSettings(train=True), tmp_path, resume=True)
+        run_extract(ENTRIES, CaptureSettings(train=True), tmp_path, RunPlan(resume=True))
     reported = []
-    records, _ = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True, progress=reported.append)
+    records, _ = run_extract(
+        ENTRIES, SETTINGS, tmp_path, RunPlan(resume=True, progress=reported.append)
+    )
     assert [record.entry for record in reported] == ENTRIES[2:]
     assert len(records) == len(ENTRIES)
     again = []
-    run_extract(ENTRIES, SETTINGS, tmp_path, resume=True, retry=True, progress=again.append)
+    run_extract(
+        ENTRIES, SETTINGS, tmp_path, RunPlan(resume=True, retry=True, progress=again.append)
+    )
     assert [record.entry for record in again] == ENTRIES[-1:]
 
 
@@ -78,7 +85,7 @@ def test_a_kill_loses_at_most_the_net_in_flight(tmp_path):
         stream.write(b'{"entry": "torn')
     before = read_records(tmp_path)
     assert len(before) >= 2
-    _, manifest = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True)
+    _, manifest = run_extract(ENTRIES, SETTINGS, tmp_path, RunPlan(resume=True))
     after = read_records(tmp_path)
     assert {name: after[name] for name in before} == before
     assert manifest.shards == run_extract(ENTRIES, SETTINGS, tmp_path / "whole")[1].shards
@@ -95,7 +102,7 @@ def test_a_changed_file_is_refused_before_anything_is_captured(tmp_path):
     with LineWriter(tmp_path / "nets.jsonl") as writer:
         writer.write(NetRecord(ENTRIES[0], "captured", file_hash="0" * 64))
     with pytest.raises(InputError, match=r"own.py: has changed since .*; add --retry"):
-        run_extract(ENTRIES[:2], SETTINGS, tmp_path, resume=True)
+        run_extract(ENTRIES[:2], SETTINGS, tmp_path, RunPlan(resume=True))
 
 
 @pytest.mark.slow
@@ -107,10 +114,10 @@ def test_a_net_of_ones_own_whose_file_has_changed_is_not_taken_for_captured(tmp_
     [before], _ = run_extract(entries, SETTINGS, out)
     file.write_text(text.format("Tanh"))
     with pytest.raises(InputError, match=r"net.py: has changed since .*; add --retry"):
-        run_extract(entries, SETTINGS, out, resume=True)
-    [after], _ = run_extract(entries, SETTINGS, out, resume=True, retry=True)
+        run_extract(entries, SETTINGS, out, RunPlan(resume=True))
+    [after], _ = run_extract(entries, SETTINGS, out, RunPlan(resume=True, retry=True))
     assert before.graphs[0].structure != after.graphs[0].structure
-    assert run_extract(entries, SETTINGS, out, resume=True)[0] == [after]
+    assert run_extract(entries, SETTINGS, out, RunPlan(resume=True))[0] == [after]
 
 
 @pytest.mark.slow
@@ -129,7 +136,7 @@ def test_a_disk_that_takes_no_more_is_an_error_that_loses_nothing(tmp_path):
     assert completed.returncode == 2
     assert "nets.jsonl: File too large" in completed.stderr and "--resume" in completed.stderr
     assert "1 captured nets are safe" in completed.stderr
-    records, _ = run_extract(ENTRIES, SETTINGS, tmp_path, resume=True)
+    records, _ = run_extract(ENTRIES, SETTINGS, tmp_path, RunPlan(resume=True))
     assert len(records) == len(ENTRIES)
 
 
@@ -162,7 +169,9 @@ def test_ray_gives_the_same_and_survives_a_worker_that_dies(tmp_path):
     ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, runtime_env=environment)
     try:
         entries = [f"{dying}:net", *ENTRIES]
-        records, _ = run_extract(entries, SETTINGS, tmp_path / "ray", 2, executor=run_ray)
+        records, _ = run_extract(
+            entries, SETTINGS, tmp_path / "ray", RunPlan(num_workers=2, executor=run_ray)
+        )
     finally:
         ray.shutdown()
     assert victim.exists()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import encode
 from passnet.data.capture.store import GraphRow, GraphSource, write_set
 from passnet.data.dataset.build import (
@@ -143,18 +144,18 @@ def test_a_graph_that_cannot_be_mined_is_a_record():
 @pytest.mark.slow
 def test_a_build_gives_the_same_bytes_whatever_happened_on_the_way(tmp_path):
     source = captured(tmp_path / "in")
-    records, _, whole = build_dataset([source], tmp_path / "one", SETTINGS, 2)
+    records, _, whole = build_dataset([source], tmp_path / "one", SETTINGS, RunPlan(num_workers=2))
     assert [record.error for record in records] == [None, None]
     assert whole.kinds.keys() == {"classical", "fusible", "single"}
     assert whole.num_op_sequences >= 4
     with pytest.raises(InputError, match="--resume"):
         build_dataset([source], tmp_path / "one", SETTINGS)
     with pytest.raises(InputError, match="other settings"):
-        build_dataset([source], tmp_path / "one", BuildSettings(), resume=True)
+        build_dataset([source], tmp_path / "one", BuildSettings(), RunPlan(resume=True))
     lines = (tmp_path / "one" / "graphs.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "one" / "graphs.jsonl").write_bytes(lines[0] + lines[1][:20])
     assert len(read_mined_records(tmp_path / "one")) == 1
-    _, _, again = build_dataset([source], tmp_path / "one", SETTINGS, resume=True)
+    _, _, again = build_dataset([source], tmp_path / "one", SETTINGS, RunPlan(resume=True))
     assert again == whole
     manifest, files = read_dataset(tmp_path / "one")
     assert manifest == whole

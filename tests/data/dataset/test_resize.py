@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from passnet.cli import main
 from passnet.core.jobs.process import JobLimits, JobOutcome
 from passnet.core.jobs.run_folder import RunFolder
-from passnet.core.jobs.shards import RunShard
+from passnet.core.jobs.run_plan import RunPlan, RunShard
 from passnet.core.records.serialise import decode
 from passnet.data.capture.recapture import recapture
 from passnet.data.capture.store import GraphRow
@@ -163,24 +163,24 @@ def test_a_build_has_sizes_in_parts_after_kills_and_later_with_the_same_bytes(tm
     # sizes are added to a dataset that was built without, and a kill loses the last record alone
     build_dataset([source], tmp_path / "two", SETTINGS)
     path = tmp_path / "two" / "sizes.jsonl"
-    build_dataset([source], tmp_path / "two", sized_too, resume=True)
+    build_dataset([source], tmp_path / "two", sized_too, RunPlan(resume=True))
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-2]) + lines[-2][:30])
     assert len(read_sized_records(tmp_path / "two")) == 4
-    assert build_dataset([source], tmp_path / "two", sized_too, resume=True)[2] == whole
+    assert build_dataset([source], tmp_path / "two", sized_too, RunPlan(resume=True))[2] == whole
     with pytest.raises(InputError, match="--num-sizes 2"):
-        build_dataset([source], tmp_path / "two", SETTINGS, resume=True)
+        build_dataset([source], tmp_path / "two", SETTINGS, RunPlan(resume=True))
 
     # parts are put together
     folders = [tmp_path / f"part-{number}" for number in (1, 2)]
     for number, folder in enumerate(folders, start=1):
-        build_dataset([source], folder, sized_too, shard=RunShard(number, 2))
+        build_dataset([source], folder, sized_too, RunPlan(shard=RunShard(number, 2)))
     num_mined = [len((folder / "graphs.jsonl").read_bytes().splitlines()) for folder in folders]
     assert sum(num_mined) == 3
-    assert build_dataset([source], tmp_path / "all", sized_too, others=folders)[2] == whole
+    assert build_dataset([source], tmp_path / "all", sized_too, RunPlan(parts=folders))[2] == whole
     with pytest.raises(InputError, match="other settings"):
         other = replace(sized_too, kinds=("classical",))
-        build_dataset([source], tmp_path / "no", other, others=folders)
+        build_dataset([source], tmp_path / "no", other, RunPlan(parts=folders))
     assert not (tmp_path / "no").exists()
     for file in read_dataset(tmp_path / "all")[1]:
         assert file.read_bytes() == (tmp_path / "one" / file.name).read_bytes()

@@ -4,6 +4,7 @@ import pytest
 
 import passnet.judge.suite.assembly as assemble_module
 from passnet.core.jobs.process import JobLimits
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.data.dataset.store import (
     Occurrence,
     Provenance,
@@ -93,7 +94,11 @@ def test_admissions_are_not_made_again(dataset, tmp_path):
     with pytest.raises(InputError, match="--resume"):
         assemble(dataset, plan(2), tmp_path / "two.parquet", tmp_path / "work")
     again = assemble(
-        dataset, plan(2), tmp_path / "two.parquet", tmp_path / "work", resume=True, executor=none
+        dataset,
+        plan(2),
+        tmp_path / "two.parquet",
+        tmp_path / "work",
+        RunPlan(resume=True, executor=none),
     )
     assert again.suite.content_hash == first.suite.content_hash
     assert (tmp_path / "work" / RECORDS_FILE).read_text().splitlines() == lines

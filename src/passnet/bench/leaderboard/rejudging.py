@@ -18,8 +18,8 @@ from passnet.bench.leaderboard.entry import (
 )
 from passnet.bench.run import run_suite
 from passnet.bench.run_record import environment_difference, run_folder
-from passnet.core.jobs.run_plan import RunPlan
-from passnet.core.records.atomic_folder import atomic_folder
+from passnet.core.jobs.run_plan import RunPlan, silent
+from passnet.core.records.folders import atomic_folder
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.errors import InputError
 from passnet.judge.score.tolerance import CORRECT_AT
@@ -78,7 +78,7 @@ def rejudge(
     settings: RunSettings,
     work: Path,
     held_out: Suite | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = silent,
 ) -> tuple[EntryVerification, list[Trial]]:
     """Judge an entry again on this machine, from its files; goes on with what `work` holds.
 

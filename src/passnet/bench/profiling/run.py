@@ -1,7 +1,7 @@
 """A run of profiles: a record of each item as soon as it is known, resumable and in parts."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -9,9 +9,8 @@ from pathlib import Path
 from passnet.bench.environment import describe_environment
 from passnet.bench.profiling.job import profile_isolated
 from passnet.bench.profiling.record import ProfileInfo, ProfileItem, ProfileRecord, ProfileSettings
-from passnet.core.jobs.executors import Executor, run_local
 from passnet.core.jobs.run_folder import RunFolder
-from passnet.core.jobs.shards import WHOLE, RunShard
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import InputError
 
@@ -23,23 +22,14 @@ def profile_items(
     items: Sequence[ProfileItem],
     settings: ProfileSettings,
     out: Path,
-    num_workers: int = 1,
-    resume: bool = False,
-    retry: bool = False,
-    executor: Executor = run_local,
-    shard: RunShard = WHOLE,
-    progress: Callable[[ProfileRecord], None] | None = None,
-    taken: Sequence[Path] = (),
+    plan: RunPlan = RunPlan(),
 ) -> list[ProfileRecord]:
-    """Profile items into a folder, and give the records that it then has.
+    """Profile items into a folder and return the records that it then has.
 
-    With `resume` it goes on with what `out` holds, and with `retry` does those again that failed or
-    are unstable. `shard` is the part to work on; `progress` is called with
-    each of its records. `num_workers` are worked on at a time, and may disturb each other. What the
-    folders of other parts, `taken`, have measured is taken over.
+    Items that are profiled at the same time may disturb each other.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off; it or one of `taken` has other items or
+        InputError: `out` holds a run and `resume` is off; it or one of `plan.parts` has other items or
             settings; another process works in `out`; or it cannot be written to.
     """
     run = profile_folder(out)
@@ -61,7 +51,7 @@ def profile_items(
         return begun
 
     others: list[ProfileRecord] = []
-    for folder in taken:
+    for folder in plan.parts:
         other = profile_folder(folder)
         if not _is_same_run(other.read_info(), info):
             raise InputError(
@@ -69,21 +59,21 @@ def profile_items(
                 "this run"
             )
         others += other.records().values()
-    with run.begin(info, resume, continued):
+    with run.begin(info, plan.resume, continued):
         records = run.records()
         run.take(others, records, lambda record: record.status == "ok")
-        done = {name for name, record in records.items() if record.status == "ok" or not retry}
+        done = {name for name, record in records.items() if record.status == "ok" or not plan.retry}
         by_name = {item.name: item for item in items}
-        here = [name for name in by_name if shard.has(name)]
+        here = [name for name in by_name if plan.shard.has(name)]
         missing = [name for name in here if name not in done]
         for name in here:
-            if name in done and progress is not None:
-                progress(records[name])
+            if name in done:
+                plan.progress(records[name])
         work = partial(profile_isolated, items=by_name, settings=settings)
-        for record in run.keep(executor(missing, work, num_workers), len(records)):
+        outcomes = plan.executor(missing, work, plan.num_workers)
+        for record in run.keep(outcomes, len(records)):
             records[record.name] = record
-            if progress is not None:
-                progress(record)
+            plan.progress(record)
         return list(records.values())
 
 

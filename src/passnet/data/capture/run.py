@@ -2,17 +2,17 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
-from passnet.core.jobs.executors import Executor, run_local
 from passnet.core.jobs.run_folder import RunFolder, unchanged
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, make_folder
 from passnet.data.capture.capture_job import capture_isolated, file_hash
-from passnet.data.capture.record import CaptureSettings, NetRecord
+from passnet.data.capture.record import CaptureSettings, NetRecord, entry_file
 from passnet.data.capture.store import MANIFEST_FILE, Manifest, merge, read_set
 from passnet.errors import InputError
 
@@ -33,38 +33,32 @@ def run_extract(
     entries: Sequence[str],
     settings: CaptureSettings,
     out: Path,
-    num_workers: int = 1,
-    resume: bool = False,
-    retry: bool = False,
-    executor: Executor = run_local,
-    progress: Callable[[NetRecord], None] | None = None,
+    plan: RunPlan = RunPlan(),
 ) -> tuple[list[NetRecord], Manifest]:
     """Capture entries into a folder, and merge their graphs without duplicates.
 
-    `out/nets.jsonl` has a line for each net, `out/nets/` its graphs, both written when the net is
-    done. `out/graphs-*.parquet` and `out/manifest.json` are made at the end. With `resume` it goes
-    on with what `out` holds, with `retry` capturing again what failed before, and nets of one's own
-    whose file has changed. `num_workers` nets are captured at a time, and `progress` is called with
-    the record of each.
+    `out/nets.jsonl` gets a line for each net and `out/nets/` its graphs, both when the net is done;
+    `out/graphs-*.parquet` and `out/manifest.json` follow at the end. With `plan.retry`, nets of
+    one's own whose file has changed are captured again too.
 
     Returns:
         The records of all nets in `out`, and what its shards hold.
 
     Raises:
         InputError: `out` holds a run and `resume` is off, or one with other settings; another
-            process works in it; a net's file has changed and `retry` is off; or `out` cannot be
+            process works in it; a net's file has changed and `plan.retry` is off; or `out` cannot be
             written to, as when the disk is full.
     """
     run = _run_folder(out)
     complaint = f"{out}: was captured with other settings; choose another --out, or give those"
-    with run.begin(ExtractRunInfo(SCHEMA_VERSION, settings), resume, unchanged(complaint)):
+    with run.begin(ExtractRunInfo(SCHEMA_VERSION, settings), plan.resume, unchanged(complaint)):
         records = run.records()
-        missing = _missing(entries, records, out, retry)
-        outcomes = executor(missing, partial(capture_isolated, settings=settings), num_workers)
+        missing = _missing(entries, records, out, plan.retry)
+        work = partial(capture_isolated, settings=settings)
+        outcomes = plan.executor(missing, work, plan.num_workers)
         for record in run.keep(outcomes, len(records), lambda net: graphs_path(out, net.entry)):
             records[record.entry] = record
-            if progress is not None:
-                progress(record)
+            plan.progress(record)
         return [records[entry] for entry in sorted(records)], merge_runs([out], out)
 
 
@@ -78,10 +72,9 @@ def _missing(
     """
     changed = {entry for entry in entries if entry in records and _has_changed(records[entry])}
     if changed and not retry:
-        path, _, _ = min(changed).rpartition(":")
         raise InputError(
-            f"{path}: has changed since {out} captured nets of it; add --retry to capture them "
-            "again, or choose another --out"
+            f"{entry_file(min(changed))}: has changed since {out} captured nets of it; add --retry "
+            "to capture them again, or choose another --out"
         )
     finished = {entry for entry, net in records.items() if net.status == "captured" or not retry}
     return [entry for entry in dict.fromkeys(entries) if entry not in finished - changed]

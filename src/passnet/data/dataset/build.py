@@ -14,10 +14,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
-from passnet.core.jobs.executors import Executor, run_local
 from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder
-from passnet.core.jobs.shards import WHOLE, RunShard
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 from passnet.data.dataset.build_records import RECORDS_FILE, SIZES_FILE, MinedRecord, SizedRecord
@@ -88,12 +87,8 @@ def build_dataset(
     folders: Sequence[Path],
     out: Path,
     settings: BuildSettings,
-    num_workers: int = 1,
-    resume: bool = False,
-    executor: Executor = run_local,
+    plan: RunPlan = RunPlan(),
     announce: Callable[[str, int], ProgressStep] = silent,
-    shard: RunShard = WHOLE,
-    others: Sequence[Path] = (),
     resized: Collection[str] | None = None,
 ) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:
     """Make a dataset, in the folder `out`, of the subgraphs of sets of captured graphs.
@@ -102,13 +97,9 @@ def build_dataset(
         folders: the sets of captured graphs.
         out: the folder of the build, and of the dataset.
         settings: how it is made.
-        num_workers: how many graphs, or nets, are worked on at a time.
-        resume: go on with the build that `out` holds.
-        executor: where that is done.
+        plan: how the build is worked off: its parts are of nets, its workers mine a graph or resize
+            a net at a time.
         announce: told what is done and how often; what it gives is called after each.
-        shard: the part of the nets to work on; the dataset has all that `out` holds.
-        others: folders of builds of the same graphs with the same settings, of other parts for
-            instance; what they have done is taken over.
         resized: the captured graphs, by their full fingerprints, that are made at other sizes; all
             without it.
 
@@ -116,15 +107,15 @@ def build_dataset(
         What came of every graph that is done, of every net at another size, and the dataset.
 
     Raises:
-        InputError: there are no graphs; `out` holds a build and `resume` is off, or another one;
-            or one of `others` is another one.
+        InputError: there are no graphs; `out` holds a build and `plan.resume` is off, or another
+            one; or one of `plan.parts` is another one.
     """
     sets = [read_set(folder) for folder in folders]
     rows = {row.full: row for _, files in sets for file in files for row in GRAPHS.read(file)}
     if not rows:
         raise InputError(f"{folders[0]}: holds no graph to mine")
     info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows)))
-    for other in others:
+    for other in plan.parts:
         _same_build(other, _mined_run(other).read_info(), info)
     versions: dict[str, set[str]] = defaultdict(set)
     for manifest, _ in sets:
@@ -132,17 +123,17 @@ def build_dataset(
             versions[package].update(numbers)
     mined, sized = _mined_run(out), _sized_run(out)
     part_of, sized_part_of = partial(_part, out), partial(sized_part, out)
-    with mined.begin(info, resume, partial(_same_build, out)):
-        for other in others:
+    with mined.begin(info, plan.resume, partial(_same_build, out)):
+        for other in plan.parts:
             _take_over(mined, _mined_run(other), part_of, partial(_part, other))
             _take_over(sized, _sized_run(other), sized_part_of, partial(sized_part, other))
-        chosen = {name: row for name, row in sorted(rows.items()) if shard.has(_entry(row))}
+        chosen = {name: row for name, row in sorted(rows.items()) if plan.shard.has(_entry(row))}
         records = mined.records()
         missing = [name for name in chosen if name not in records]
         step = announce("mining graphs", len(missing))
         jobs = _jobs(rows, settings) if missing else {}
         work = partial(mine_isolated, jobs=jobs, limits=settings.limits)
-        outcomes = executor(missing, work, num_workers)
+        outcomes = plan.executor(missing, work, plan.num_workers)
         for record in mined.keep(outcomes, len(records), lambda record: part_of(record.graph)):
             records[record.graph] = record
             step(record.graph[:12])
@@ -150,7 +141,7 @@ def build_dataset(
             to_resize = [row for name, row in chosen.items() if resized is None or name in resized]
             add_sizes(
                 sized, to_resize, settings.num_sizes, part_of, settings.limits,
-                num_workers, executor, announce,
+                plan, announce,
             )  # fmt: skip
         sized_records = sized.records()
         parts = [*map(part_of, records), *map(sized_part_of, sized_records)]
@@ -249,15 +240,14 @@ def mine_isolated(
 
 def ready(_: str) -> None:
     """Import what mining needs, so that a fork of this process is quick."""
-    import torch
-
     import passnet.graph.values.fake_limits  # noqa: F401
+    from passnet.inductor.compiler import reset_dynamo
     from passnet.inductor.fusion import fusion_plan
 
     text = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x):\n"
     program = parse_program(text + "        y = torch.relu(x)\n        return (y,)\n")
     fusion_plan(Graph(program, (TensorSpec("x", (4,), "float32"),)))
-    torch._dynamo.reset()
+    reset_dynamo()
 
 
 def mine_to(payload: str, folder: Path) -> None:

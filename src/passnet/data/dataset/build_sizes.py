@@ -8,9 +8,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from passnet.core.jobs.executors import Executor
 from passnet.core.jobs.process import JobLimits
 from passnet.core.jobs.run_folder import RunFolder
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.data.capture.store import GraphRow, GraphSource
 from passnet.data.dataset.build_records import SizedRecord
 from passnet.data.dataset.progress import ProgressStep
@@ -41,8 +41,7 @@ def add_sizes(
     num_sizes: int,
     part_of: Callable[[str], Path],
     limits: JobLimits,
-    num_workers: int,
-    executor: Executor,
+    plan: RunPlan,
     announce: Callable[[str, int], ProgressStep],
 ) -> None:
     """Make the rows of the nets of some captured graphs, which are mined, at up to `num_sizes`
@@ -54,7 +53,8 @@ def add_sizes(
     done = {key for key, record in records.items() if not _lacks_library(record)}
     jobs = size_jobs(rows, num_sizes, part_of, done)
     step = announce("making other sizes", len(jobs))
-    outcomes = executor(list(jobs), partial(resize_isolated, jobs=jobs, limits=limits), num_workers)
+    work = partial(resize_isolated, jobs=jobs, limits=limits)
+    outcomes = plan.executor(list(jobs), work, plan.num_workers)
     for record in run.keep(outcomes, len(records), lambda record: sized_part(run.out, record.key)):
         step(f"{record.entry} {record.size}")
 

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from passnet.core.jobs.executors import Executor, run_local
 from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder, unchanged
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.data.capture.catalog import packages_of
 from passnet.data.capture.record import library_of
@@ -112,16 +112,14 @@ def assemble(
     plan: AssemblyPlan,
     path: Path,
     work: Path,
-    num_workers: int = 1,
-    resume: bool = False,
-    executor: Executor = run_local,
+    run: RunPlan = RunPlan(),
     announce: Announce = lambda _: nullcontext(lambda _: None),
 ) -> Assembled:
     """Make a suite of the dataset in a folder, and store it in the Parquet file `path`, whose stem
     is its name.
 
-    Admissions are kept in the folder `work`; with `resume`, an assembly goes on with those that it
-    holds. `num_workers` subgraphs are tried at a time, where the executor says.
+    Admissions are kept in the folder `work`; with `run.resume`, an assembly goes on with those that
+    it holds.
 
     Raises:
         InputError: the dataset has too few tasks; or `work` holds admissions of another plan.
@@ -131,8 +129,8 @@ def assemble(
     def select(admissions: Mapping[str, AdmissionRecord]) -> list[TaskRows]:
         return _selected(rows, plan, admissions)
 
-    begun = _begin(work, plan, resume)
-    tasks, admissions = _until_admitted(begun, plan, select, num_workers, executor, announce)
+    begun = _begin(work, plan, run.resume)
+    tasks, admissions = _until_admitted(begun, plan, select, run, announce)
     suite = _stored(path, tasks, manifest)
     return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
 
@@ -144,8 +142,7 @@ def assemble_held_out(
     path: Path,
     work: Path,
     max_graphs: int = 3,
-    num_workers: int = 1,
-    executor: Executor = run_local,
+    run: RunPlan = RunPlan(),
     announce: Announce = lambda _: nullcontext(lambda _: None),
 ) -> Assembled:
     """Make the suite of what is held out of another, whose tasks are `shown`, of the same dataset.
@@ -163,7 +160,7 @@ def assemble_held_out(
         return unseen_tasks(rows, shown, max_graphs, refused)
 
     begun = _begin(work, plan, True)
-    tasks, admissions = _until_admitted(begun, plan, select, num_workers, executor, announce)
+    tasks, admissions = _until_admitted(begun, plan, select, run, announce)
     if not tasks:
         raise InputError(f"{folder}: has no subgraph of these tasks beside those of the suite")
     suite = _stored(path, tasks, manifest)
@@ -193,14 +190,13 @@ def _until_admitted(
     begun: _Begun,
     plan: AssemblyPlan,
     select: Callable[[Mapping[str, AdmissionRecord]], list[TaskRows]],
-    num_workers: int,
-    executor: Executor,
+    run: RunPlan,
     announce: Announce,
 ) -> tuple[list[TaskRows], dict[str, AdmissionRecord]]:
     """What is selected once all of it is admitted, and the admissions of all that was tried."""
-    run, held = begun
+    folder, held = begun
     with held:
-        admissions = run.records()
+        admissions = folder.records()
         while True:
             tasks = select(admissions)
             missing = {
@@ -209,9 +205,9 @@ def _until_admitted(
             if not missing:
                 return tasks, admissions
             admit_one = partial(_admit_isolated, rows=missing, plan=plan)
-            outcomes = executor(sorted(missing), admit_one, num_workers)
+            outcomes = run.executor(sorted(missing), admit_one, run.num_workers)
             with announce(len(missing)) as step:
-                for record in run.keep(outcomes, len(admissions)):
+                for record in folder.keep(outcomes, len(admissions)):
                     admissions[record.full] = record
                     step(record.full[:12])
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from passnet.core.jobs.shards import WHOLE, RunShard, shard_of
+from passnet.core.jobs.run_plan import WHOLE, RunShard, shard_of
 from passnet.errors import InputError
 
 

@@ -9,7 +9,7 @@ from tests.processes import runs, wait_until
 
 FAMILY = """
 import subprocess, sys, time
-from passnet.core.jobs.lifetime import end_descendants
+from passnet.core.jobs.children import end_descendants
 grandchild = "import time; print('there', flush=True); time.sleep(60)"
 child = "import os, subprocess, sys; os.setsid(); "
 child += f"subprocess.run([sys.executable, '-c', {grandchild!r}])"
