@@ -15,7 +15,7 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.bench.scores import CandidateScore
-    from passnet.core.jobs.shards import RunShard
+    from passnet.core.jobs.run_plan import RunShard
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.judge.suite.suite import Suite
     from passnet.judge.trial import Trial
@@ -69,6 +69,7 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
     from passnet.bench.run import run_suite
     from passnet.bench.scores import ALL_UNSTABLE, read_rows, untimed_candidates
     from passnet.bench.scores import as_json as to_json
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.terminal.progress import progress
     from passnet.judge.desk.candidates import parse_candidate
     from passnet.judge.protocol.messages import WorkerLimits
@@ -87,10 +88,7 @@ def bench_run(suite: Suite, candidates: tuple[str, ...], held_out: Suite | None,
     start = time.monotonic()
     num_graphs = sum(len(task.graphs) for task in suite.tasks if shard.has(task.name))
     with progress(f"judging {suite.name}", num_graphs) as step:
-        trials = run_suite(
-            suite, entries, settings, out, resume, step, held_out, jobs, retry, JUDGES[executor],
-            shard, taken,
-        )  # fmt: skip
+        trials = run_suite(suite, entries, settings, out, RunPlan(resume=resume, progress=step, num_workers=jobs, retry=retry, shard=shard, parts=taken), held_out=held_out, judges=JUDGES[executor])  # fmt: skip
     wall_s = time.monotonic() - start
     scores = write_results(out)
     untimed = untimed_candidates(read_rows(out))

@@ -17,7 +17,7 @@ from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.core.jobs.executors import Executor
-    from passnet.core.jobs.shards import RunShard
+    from passnet.core.jobs.run_plan import RunShard
 
 FAILURES_SHOWN = 20
 
@@ -73,6 +73,7 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
     captured again at other sizes, and cut at the same ops; --resume adds them to a dataset that was
     built without.
     """
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.terminal.progress import late_progress
     from passnet.data.dataset.build import BuildSettings, build_dataset
     from passnet.data.dataset.build_records import count_sized
@@ -88,7 +89,11 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
     )
     with late_progress() as start:
         records, sized, manifest = build_dataset(
-            folders, out, settings, jobs, resume, executor, start, shard, taken
+            folders,
+            out,
+            settings,
+            RunPlan(num_workers=jobs, resume=resume, executor=executor, shard=shard, parts=taken),
+            announce=start,
         )
     failed = [record for record in records if record.error]
     refused = sum(sum(record.refused.values()) for record in records)

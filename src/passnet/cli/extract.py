@@ -24,8 +24,8 @@ MAX_ERROR_CHARACTERS = 200
 
 @click.command()
 @click.argument("entries", nargs=-1)
-@opt.option("--all", "Capture all nets of this library of the catalog (repeatable).", "libraries",
-            multiple=True, metavar="LIBRARY")  # fmt: skip
+@opt.option("--all", "Capture all nets of this library or catalog file (repeatable).",
+            "libraries", multiple=True, metavar="LIBRARY")  # fmt: skip
 @opt.flag("--list", "Only print the entries, or the libraries if no entry is given.", "only_list")
 @opt.path("--out", "The folder of the graphs to write.")
 @opt.jobs("Nets")
@@ -47,15 +47,17 @@ def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: boo
             timeout: float, memory: int, as_json: bool) -> None:  # fmt: skip
     """Capture the computation graphs of ENTRIES.
 
-    An entry is LIBRARY/NET of the catalog (`--list` shows them; wildcards are allowed), a function
-    of your own that returns a net and its inputs (path/to/file.py:function), or a repository of the
-    Hugging Face hub (hub/owner/name, or hub/list.txt), of which only config.json is read. Nets are
-    built with random weights, each in a process of its own. Exits with 1 if none was captured.
+    An entry is LIBRARY/NET of the catalog (`--list` shows them; wildcards are allowed), a net of a
+    catalog file (path/to/catalog.py/NET), a function that returns a net and its inputs
+    (path/to/file.py:function), or a repository of the Hugging Face hub (hub/owner/name, or
+    hub/list.txt), of which only config.json is read. Nets are built with random weights, each in
+    its own process. Exits with 1 if none was captured.
     """
     from passnet.core.jobs.process import JobLimits
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.records.serialise import write_text
     from passnet.core.terminal.progress import progress
-    from passnet.data.capture.entry_selection import resolve
+    from passnet.data.capture.catalog.selection import resolve
     from passnet.data.capture.record import CaptureSettings
     from passnet.data.capture.run import run_extract
     from passnet.pages.tables.catalog import summary
@@ -78,7 +80,16 @@ def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: boo
     )
     with progress("capturing nets", len(selected)) as step:
         records, manifest = run_extract(
-            selected, settings, out, jobs, resume, retry, executor, lambda net: step(net.entry)
+            selected,
+            settings,
+            out,
+            RunPlan(
+                num_workers=jobs,
+                resume=resume,
+                retry=retry,
+                executor=executor,
+                progress=lambda net: step(net.entry),
+            ),
         )
     write_text(out / SUMMARY_FILE, summary(records))
     named = [record for record in records if record.entry in set(selected)]
@@ -108,10 +119,10 @@ def _lines(named: Sequence[NetRecord], num_records: int, out: Path) -> Iterator[
 
 
 def _list_libraries(as_json: bool) -> None:
-    from passnet.data.capture.catalog import LIBRARIES, library, names_of
+    from passnet.data.capture.catalog import libraries, library, names_of
 
     rows = []
-    for name in LIBRARIES:
+    for name in libraries():
         try:
             number: int | None = len(names_of(name))
             adds = library(name).ADDS

@@ -45,7 +45,7 @@ def judge_audit(paths: tuple[Path, ...], loads: tuple[int, ...], as_json: bool, 
     or was caught under a wrong name, or if an honest pass was rejected, flagged or found wrong.
     Cases that the machine was too busy to measure are counted apart.
     """
-    from passnet.core.jobs.busy_cores import spinning
+    from passnet.core.jobs.children import spinning
     from passnet.core.terminal.progress import progress
     from passnet.judge.audit import audit, count, find_cases
     from passnet.judge.processes.parent_pool import ParentPool

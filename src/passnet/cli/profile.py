@@ -15,7 +15,7 @@ from passnet.errors import InputError
 if TYPE_CHECKING:
     from passnet.bench.profiling.record import ProfileRecord
     from passnet.core.jobs.executors import Executor
-    from passnet.core.jobs.shards import RunShard
+    from passnet.core.jobs.run_plan import RunShard
 
 MAX_LEFT_OUT = 0.05
 
@@ -61,6 +61,7 @@ def profile(words: tuple[str, ...], out: Path | None, limit: int | None, seed: i
     from passnet.bench.profiling.draw import draw_items
     from passnet.bench.profiling.record import ProfileSettings
     from passnet.bench.profiling.run import profile_items, read_profiles
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.terminal.progress import progress
 
     if out is None:
@@ -72,10 +73,7 @@ def profile(words: tuple[str, ...], out: Path | None, limit: int | None, seed: i
     settings = ProfileSettings(threads, seconds, attempts, timeout, memory, seed)
     total = sum(shard.has(item.name) for item in items)
     with progress("profiling", total) as step:
-        records = profile_items(
-            items, settings, out, jobs, resume, retry, executor, shard,
-            lambda record: step(f"{record.name}: {record.cause or record.status}"), taken,
-        )  # fmt: skip
+        records = profile_items(items, settings, out, RunPlan(num_workers=jobs, resume=resume, retry=retry, executor=executor, shard=shard, progress=lambda record: step(f"{record.name}: {record.cause or record.status}"), parts=taken))  # fmt: skip
     _report(records, [out], page, as_json)
     if suite_path is not None:
         _make_suite(records, {item.name: item for item in items}, suite_path, tasks)

@@ -164,6 +164,7 @@ def make_command(folder: Path, out: Path, work: Path | None, max_gflops: float, 
     """
     from collections import Counter
 
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.terminal.progress import progress
     from passnet.judge.suite.assembly import AssemblyPlan, assemble
     from passnet.judge.suite.selection import SelectionPlan, domains_of, nets_of
@@ -175,7 +176,14 @@ def make_command(folder: Path, out: Path, work: Path | None, max_gflops: float, 
     plan = AssemblyPlan(SelectionPlan(**selection), max_gflops)
     work = work or out.with_suffix(".work")
     announce = partial(progress, "admitting subgraphs")
-    assembled = assemble(folder, plan, out, work, jobs, resume, executor, announce)
+    assembled = assemble(
+        folder,
+        plan,
+        out,
+        work,
+        RunPlan(num_workers=jobs, resume=resume, executor=executor),
+        announce=announce,
+    )
     refused = [record for record in assembled.admissions if not record.is_admitted]
     degenerate = sum(bool(record.wrong) for record in refused)
     dtypes = Counter(sorted(row.dtype for task in assembled.tasks for row in task.rows))
