@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
-from passnet.core.jobs.cache import cache_folder
+from passnet.core.records.folders import cache_folder
 from passnet.core.records.serialise import make_folder, read_json, write_json
 from passnet.errors import EngineError, PassnetError, boundary
+from passnet.judge.timing.rounds import RoundTimes, time_calls
 from passnet.optimizer.backends.engines import (
     ENGINES,
     build_entry_of,
@@ -24,7 +25,6 @@ from passnet.optimizer.call.entry import Entry, leaf_in_words
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.compare.agreement import EagerComparison
-from passnet.optimizer.compare.interleaved import CallTimes, time_calls
 from passnet.optimizer.record import EngineRecord, FormRecord, RangesRecord
 from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
 
@@ -70,7 +70,7 @@ def optimize_form(
     times = _time(call, entries, settings.seconds)
     for name in entries:
         records[name] = _timed(records[name], times)
-    usable = {name: times.ms[name if name != "eager" else _plain(name)] for name in entries}
+    usable = {name: times.ms(name if name != "eager" else _plain(name)) for name in entries}
     chosen = min(usable, key=usable.__getitem__)
     instead = _instead(chosen, entries, usable)
     timed = chosen if chosen != "eager" else _plain(chosen)
@@ -79,8 +79,8 @@ def optimize_form(
         tuple(map(leaf_in_words, call.leaves)),
         chosen,
         tuple(records.values()),
-        times.ms[timed],
-        times.ms[_plain("eager")],
+        times.ms(timed),
+        times.ms(_plain("eager")),
         gained.value,
         gained.low,
         gained.high,
@@ -165,7 +165,7 @@ def _eager(call: NetCall, folder: Path, comparison: EagerComparison) -> tuple[En
     return record, build_entry_of("eager", call, folder, False)
 
 
-def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTimes:
+def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> RoundTimes:
     """Time all ways as the returned net calls them, and those that torch has as torch does."""
 
     def run(net: Callable[..., Any]) -> Any:
@@ -185,15 +185,16 @@ def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> CallTi
         return time_calls(calls, seconds, always=(_plain("eager"),))
 
 
-def _timed(record: EngineRecord, times: CallTimes) -> EngineRecord:
+def _timed(record: EngineRecord, times: RoundTimes) -> EngineRecord:
     """A record with the times of its way, and its speedup as the returned net calls it."""
     name, plain = record.engine, _plain(record.engine)
-    gained = times.speedup(name if name in times.ms else plain, over=_plain("eager"))
+    all_ms = {call: times.ms(call) for call in times.turns}
+    gained = times.speedup(name if name in all_ms else plain, over=_plain("eager"))
     return replace(
         record,
-        ms=times.ms.get(name),
-        plain_ms=times.ms.get(plain),
-        compared_ms=times.ms.get(_compared(name)),
+        ms=all_ms.get(name),
+        plain_ms=all_ms.get(plain),
+        compared_ms=all_ms.get(_compared(name)),
         speedup=gained.value,
         speedup_low=gained.low,
         speedup_high=gained.high,

@@ -2,7 +2,7 @@
 
 draw                        the sample to profile
 job, run, record            items profiled in child processes, resumable
-measure, rounds, eager_ops  the parts of a compiled call beside eager torch
+measure, eager_ops          the parts of a compiled call beside eager torch
 move_kernels                loops that only move values, as kernels of their own
 study, slow_suite           conclusions from many profiles, and the worst op sequences
 """

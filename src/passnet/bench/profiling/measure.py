@@ -1,6 +1,6 @@
 """The parts of a compiled call, measured beside eager torch."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -10,7 +10,6 @@ import torch
 
 from passnet.bench.profiling.move_kernels import MovingKernels, moving_kernels
 from passnet.bench.profiling.record import RESIDUE_SHARE, CallParts
-from passnet.bench.profiling.rounds import PRECISE, RoundTimes, Way, run_rounds
 from passnet.errors import MeasureError, boundary
 from passnet.inductor.clocks import (
     OWN,
@@ -31,6 +30,7 @@ from passnet.inductor.compiled_call import (
 )
 from passnet.inductor.timed_program import COUNT, KINDS, TimedProgram, timed_program
 from passnet.judge.timing.estimate import Speedup
+from passnet.judge.timing.rounds import RoundLimits, RoundTimes, TimedCall, all_calls, run_rounds
 
 WARM_CALLS, MAX_WARM_CALLS = 3, 12
 """Calls before anything is measured, and how many there are at most until no more is compiled."""
@@ -42,6 +42,10 @@ GRAPHS_NS, PROGRAMS_NS, NUM_GRAPHS, NUM_PROGRAMS = range(COUNT + 1, COUNT + 5)
 NUM_SLOTS = COUNT + 5
 """What is spent: nanoseconds by the kind of a kernel, the number of their clocks, nanoseconds
 within what Dynamo calls and within generated programs, and the numbers of these calls."""
+
+ROUNDS = RoundLimits(12, 80, ((20.0, 4), (500.0, 2)), max, num_tries=5)
+PRECISE = 0.02
+"""Rounds end early once the interval of the speedup is within this share of its value."""
 
 STEADY = 0.1
 """How far eager torch may be from itself, and the bounds of a speedup from their middle."""
@@ -147,18 +151,23 @@ def measure(call: ProfiledCall, seconds: float, cost: ClockCost) -> MeasuredCall
     `cost` is that of the clocks.
     """
     ways = {
-        "eager": Way(call.eager),
-        "compiled": Way(call.compiled),
+        "eager": TimedCall(call.eager),
+        "compiled": TimedCall(call.compiled),
         "clocked": _clocked_way(call),
     }
     called = [graph for graph in call.layers.called() if graph.num_calls]
     if len(called) == 1 and called[0].num_calls == 1 and called[0].arguments is not None:
         ways["direct"] = _direct_way(called[0])
     if call.moving is not None:
-        ways["moves"] = Way(call.moving.run)
+        ways["moves"] = TimedCall(call.moving.run)
     if call.clock is OWN:
         cost = _cost_of_own_clock()
-    times = run_rounds(ways, seconds, lambda times: _is_precise(times, cost), call.clock)
+
+    def go_on(times: RoundTimes) -> Collection[str]:
+        return () if _is_precise(times, cost) else all_calls(times)
+
+    limits = replace(ROUNDS, num_tries=1) if call.clock is OWN else ROUNDS
+    times = run_rounds(ways, seconds, limits, call.clock, go_on)
     parts = _parts(times, cost, "moves" in ways)
     compiled_ms, gain = times.ms("compiled"), times.speedup("compiled", "eager")
     found = MeasuredCall(
@@ -183,10 +192,10 @@ def _is_precise(times: RoundTimes, cost: ClockCost) -> bool:
     return is_close and abs(residue) <= RESIDUE_SHARE / 2
 
 
-def _direct_way(graph: GraphLayers) -> Way:
+def _direct_way(graph: GraphLayers) -> TimedCall:
     arguments, compiled = graph.arguments, graph.compiled
     assert arguments is not None, "it was called"
-    return Way(lambda: compiled(*arguments))
+    return TimedCall(lambda: compiled(*arguments))
 
 
 def calibrate(seconds: float = 2.0) -> ClockCost:
@@ -198,12 +207,13 @@ def calibrate(seconds: float = 2.0) -> ClockCost:
     with profiled_call(torch.add, (torch.ones(16), torch.ones(16)), {}) as call:
         times = run_rounds(
             {
-                "none": Way(call.compiled),
+                "none": TimedCall(call.compiled),
                 "graph": _clocked_way(call, "graph"),
                 "program": _clocked_way(call, "program"),
                 "all": _clocked_way(call),
             },
             seconds,
+            ROUNDS,
         )
         clocks = len(call.programs[0].kinds)
     none, graph, program, all_ = (
@@ -228,7 +238,7 @@ def _cost_of_own_clock() -> ClockCost:
 
 def _clocked_way(
     call: ProfiledCall, until: Literal["graph", "program", "kernels"] = "kernels"
-) -> Way:
+) -> TimedCall:
     """The compiled call with a clock at every layer, until one."""
     graphs, spent = call.layers.called(), call.spent
     programs = iter(call.programs)
@@ -250,7 +260,7 @@ def _clocked_way(
             for (holder, name, _), value in zip(swaps, before, strict=True):
                 _swap(holder, name, value)
 
-    return Way(call.compiled, clocked, lambda: tuple(spent))
+    return TimedCall(call.compiled, clocked, lambda: tuple(spent))
 
 
 def _swap(holder: Any, name: str, value: Any) -> Any:

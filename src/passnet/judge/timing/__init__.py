@@ -5,8 +5,8 @@ timed_worker           one worker as the clock has it: let run, stopped, and rea
 fresh_inputs           values of its own for every timed call
 probes                 reads of a worker's memory: random places of its outputs, or all of them
 outputs                how outputs are read: in the worker's memory, or as a device delivers them
-estimate               from rounds of times to a speedup with its interval
-roofline               the least time that is physically possible
+rounds                 calls of this process timed in rounds
+estimate, roofline     speedups with their intervals, and the least possible time
 wrong_answers          why timed calls came out wrong
 measurement            what is measured of several workers: times, and what was seen beside them
 measurement_findings   what a measurement shows of a candidate's honesty
