@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from passnet.core.records.serialise import write_json
-from passnet.data.capture.torchvision_ops import import_torchvision
+from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.errors import InputError
 
 MODEL_FOLDER = "model"

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from passnet.data.capture.torchvision_ops import import_torchvision
+from passnet.data.capture.mismatched_wheels import import_torchvision
 
 HEAD = "<|im_start|>user\nturn "
 TAIL = "<|im_end|>\n<|im_start|>assistant"
@@ -119,7 +119,7 @@ def served(folder: Path) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     ready = (
-        "from passnet.data.capture.torchvision_ops import import_torchvision; import_torchvision()"
+        "from passnet.data.capture.mismatched_wheels import import_torchvision; import_torchvision()"
     )
     code = f"{ready}; from transformers.cli.transformers import main; main()"
     words = ["serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]

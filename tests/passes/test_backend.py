@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.data.capture.torchvision_ops import import_torchvision
+from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.errors import InputError, PassError, PassFolderError
 from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.backend import compile_graph

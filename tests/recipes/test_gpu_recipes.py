@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.data.capture.torchvision_ops import import_torchvision
+from passnet.data.capture.mismatched_wheels import import_torchvision
 from recipes.gpu.train import CLASSES, read_recipe, trainer_classes
 
 FOLDER = Path(__file__).parents[2] / "recipes" / "gpu"

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from passnet.data.capture.capture import CapturedGraph, capture, capture_values
-from passnet.data.capture.torchvision_ops import import_torchvision
+from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.errors import CaptureError
 from passnet.graph.fx.build import build
 from passnet.graph.fx.from_tensor import spec_from_tensor

@@ -1,77 +1,47 @@
 """The catalog: what may be asked for, what is near, and that each library is captured."""
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 import torch
 from click.testing import CliRunner
 
+import passnet
 from passnet.cli import main
-from passnet.data.capture.catalog import LIBRARIES, library, names_of
+from passnet.data.capture.catalog import (
+    LIBRARIES,
+    RECIPE_FOLDER,
+    RECIPES,
+    canonical_name,
+    library,
+    names_of,
+)
+from passnet.data.capture.catalog.selection import resolve
 from passnet.data.capture.entry_capture import capture_entry
-from passnet.data.capture.entry_selection import resolve
 from passnet.data.capture.record import CaptureSettings
 from passnet.errors import InputError
 from tests.data.capture import own
+from tests.data.capture.catalogs import assert_captured
 
-SMALL = {
-    "timm": "test_vit",
-    "transformers": "DistilBertModel",
-    "torchvision": "squeezenet1_1",
-    "diffusers": "vae-tiny",
-    "smp": "fpn-resnet18",
-    "x_transformers": "",
-    "vit_pytorch": "",
-    "monai": "basic-unet-2d",
-    "torch_geometric": "gcn",
-    "ultralytics": "yolov8n-cls",
-    "open_clip": "RN50",
-    "neuralforecast": "DLinear",
-    "kornia": "HardNet",
-    "torch_rechub": "DeepFM",
-    "braindecode": "EEGNet",
-    "pypots": "imputation-SAITS",
-    "torchaudio": "wav2letter-mfcc",
-    "speechbrain": "xvector",
-    "torchrl": "mlp",
-    "torchani": "ani",
-    "fair_esm": "esm2-8m",
-    "litgpt": "pythia-14m",
-    "zuko": "nice",
-    "neuraloperator": "fno-1d",
-}
-"""A small entry of each library; the first one where none is named."""
-
-
-def installed(name):
-    try:
-        return bool(names_of(name))
-    except InputError:
-        return False
+SMALL = {"timm": "test_vit", "transformers": "DistilBertModel", "torchvision": "squeezenet1_1"}
+"""A small entry of each library of the package."""
 
 
 def test_every_library_says_what_it_adds_and_needs():
     for name in LIBRARIES:
         module = library(name)
         assert len(module.ADDS) > 20 and module.PACKAGES
-        assert name == "hub" or name in SMALL
+    assert {"hub", *SMALL} == set(LIBRARIES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_an_entry_of_each_library_is_captured_and_computes_what_its_net_does(name):
-    if not installed(name):
-        pytest.skip(f"{name} is not installed")
-    names = names_of(name)
-    assert len(names) == len(set(names)) and names == names_of(name)
-    entry = f"{name}/{SMALL[name]}" if f"{name}/{SMALL[name]}" in names else names[0]
-    record = capture_entry(entry, CaptureSettings()).record
-    assert record.status == "captured", record.error
-    assert record.constraints is not None and record.constraints.error is None
-    assert record.constraints.runnable
-    assert record.task and record.versions
+    assert_captured(name, SMALL[name])
 
 
 timm_only = pytest.mark.skipif(find_spec("timm") is None, reason="timm is not installed")
@@ -112,8 +82,8 @@ def test_what_cannot_be_meant_says_what_to_do(patterns, libraries, text):
         resolve(patterns, libraries)
 
 
-def test_a_library_that_is_missing_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "passnet.data.capture.catalog.x_transformers", None)
+def test_a_library_that_is_missing_says_what_to_install(broken):
+    broken("x_transformers", "ModuleNotFoundError('no x_transformers')")
     with pytest.raises(InputError, match=r"pip install 'passnet\[x-transformers\]'"):
         names_of("x_transformers")
 
@@ -161,3 +131,62 @@ def test_a_file_that_imports_torchvision_is_captured_beside_any_build_of_torch(t
 def test_a_function_of_ones_own_is_an_entry():
     [entry] = resolve([f"{own.__file__}:small"])
     assert entry == f"{own.__file__}:small"
+
+
+CATALOG = """
+import torch
+from passnet.data.capture.net import Net, NetInput
+
+def names():
+    return ["small", "Large"]
+
+def build(name):
+    width = {"small": 2, "Large": 9}[name]
+    return Net(torch.nn.Linear(4, width), (NetInput(torch.ones(1, 4)),))
+"""
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    path = tmp_path / "nets.py"
+    path.write_text(CATALOG)
+    return path
+
+
+def test_a_file_with_names_and_build_is_a_catalog(catalog):
+    entries = [f"{catalog}/small", f"{catalog}/Large"]
+    assert resolve([], [str(catalog)]) == entries
+    assert resolve([f"{catalog}/large"]) == resolve([f"{catalog}/L*"]) == entries[1:]
+    result = capture_entry(entries[1], CaptureSettings())
+    assert result.record.status == "captured" and result.record.library == "nets"
+    assert "9, 4" in result.rows[0].tensors or "[9,4]" in result.rows[0].tensors
+    with pytest.raises(InputError, match="did you mean .*nets.py/small"):
+        resolve([f"{catalog}/smal"])
+    with pytest.raises(InputError, match="no such file"):
+        resolve([f"{catalog.parent}/nothing.py/small"])
+
+
+def test_a_file_without_names_is_no_catalog(tmp_path):
+    path = tmp_path / "one.py"
+    path.write_text("def build(name): ...")
+    with pytest.raises(InputError, match=r"one.py: is no catalog; define names in it"):
+        resolve([], [str(path)])
+
+
+def test_a_recipe_is_recorded_under_the_name_of_its_library():
+    assert canonical_name(str(RECIPE_FOLDER / "monai.py")) == "monai"
+    assert {path.stem for path in RECIPE_FOLDER.glob("*.py")} == set(RECIPES)
+
+
+def test_a_package_without_recipes_says_where_a_recorded_entry_can_be_built(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "passnet").symlink_to(Path(passnet.__file__).parent)
+    script = "from passnet.data.capture.catalog import build_entry; build_entry('monai/unet')"
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "a checkout of its source, which has recipes/catalog/monai.py" in ran.stderr

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from passnet.data.capture.catalog import hub
-from passnet.data.capture.torchvision_ops import import_torchvision
+from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.data.capture.weights import FakeWeights
 from passnet.errors import InputError
 

@@ -8,8 +8,14 @@ from typing import Any
 
 from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobOutcome, JobResult, JobRunner
 from passnet.core.records.serialise import decode, encode, write_json
-from passnet.data.capture.catalog import is_file
-from passnet.data.capture.record import CaptureFailure, CaptureSettings, NetRecord
+from passnet.data.capture.record import (
+    CaptureFailure,
+    CaptureSettings,
+    NetRecord,
+    entry_file,
+    is_file,
+    split_entry,
+)
 
 MAX_LOG_CHARACTERS = 400
 OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
@@ -38,7 +44,7 @@ def capture_isolated(
         encode(CaptureRequest(entry, settings)).decode(),
         settings.limits,
         "passnet.data.capture.entry_capture:preload_library",
-        entry if is_file(entry) else entry.split("/", 1)[0],
+        entry if is_file(entry) else split_entry(entry)[0],
     )
     digest = file_hash(entry)
     result = worker.run(job)
@@ -54,10 +60,9 @@ def capture_isolated(
 
 
 def file_hash(entry: str) -> str | None:
-    """The SHA-256 of the file of a net of one's own; None for one of the catalog."""
-    if not is_file(entry):
-        return None
-    return hashlib.sha256(Path(entry.rpartition(":")[0]).read_bytes()).hexdigest()
+    """Return the SHA-256 of the Python file that an entry names; None for LIBRARY/NET."""
+    file = entry_file(entry)
+    return None if file is None else hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def capture_to(payload: str, folder: Path) -> None:

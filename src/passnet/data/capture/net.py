@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from passnet.data.capture.domain import Domain
+from passnet.data.capture.record import Domain
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,15 @@
-"""The record of one net of the catalog: what came of capturing it."""
+"""The capture record of one net, its settings, and the name of its entry."""
 
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from passnet.core.jobs.process import JobLimits
-from passnet.data.capture.domain import Domain
+
+Domain: TypeAlias = Literal["nlp", "cv", "multimodal", "audio", "other"]
+DOMAINS: tuple[Domain, ...] = ("nlp", "cv", "multimodal", "audio", "other")
+"""The domains of nets by which the published dataset is described (PassNet paper, Section 3)."""
 
 Mode: TypeAlias = Literal["fake", "real"]
 """fake: weights without memory. real: weights as they are initialised."""
@@ -134,5 +139,40 @@ class NetRecord:
 
     @property
     def library(self) -> str:
-        """The library of the entry; "file" for a net of the user's own."""
-        return "file" if ".py:" in self.entry else self.entry.split("/")[0]
+        """The library of the entry, as `library_of` has it."""
+        return library_of(self.entry)
+
+
+def is_file(entry: str) -> bool:
+    """Return whether an entry is a function in a file: `path/to/file.py:function`."""
+    return ".py:" in entry
+
+
+def entry_file(entry: str) -> Path | None:
+    """Return the Python file that an entry names; None for LIBRARY/NET."""
+    match = re.match(r"(.+?\.py)[:/]", entry)
+    return Path(match[1]) if match else None
+
+
+def split_entry(entry: str) -> tuple[str, str]:
+    """Return the library of an entry, a name or the path of a catalog file, and the net's name.
+
+    Examples:
+        >>> split_entry("timm/resnet18"), split_entry("nets/own.py/small")
+        (('timm', 'resnet18'), ('nets/own.py', 'small'))
+    """
+    path, ending, name = entry.partition(".py/")
+    if ending:
+        return f"{path}.py", name
+    library, _, name = entry.partition("/")
+    return library, name
+
+
+def library_of(entry: str) -> str:
+    """Return the library of an entry: "file" for a function, the stem of a catalog file's name.
+
+    Examples:
+        >>> library_of("timm/resnet18"), library_of("nets/own.py/small"), library_of("own.py:small")
+        ('timm', 'own', 'file')
+    """
+    return "file" if is_file(entry) else Path(split_entry(entry)[0]).stem

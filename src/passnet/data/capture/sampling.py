@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from passnet.core.records.serialise import decode
+from passnet.data.capture.record import library_of
 from passnet.data.capture.store import GraphRow, text_bytes
 from passnet.graph.spec import TensorSpec
 
@@ -29,7 +30,7 @@ def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[Gra
     """
     strata: dict[tuple[str, str, int], list[GraphRow]] = {}
     for row in rows:
-        library = row.sources[0].entry.split("/")[0]
+        library = library_of(row.sources[0].entry)
         magnitude = len(row.op_sequence).bit_length() // 2
         strata.setdefault((library, row.task, magnitude), []).append(row)
     for stratum in strata.values():
@@ -74,7 +75,7 @@ def draw_nets(rows: Iterable[GraphRow], known: Collection[str], count: int, seed
     for entry in random.permutation(sorted(ops)).tolist():
         size = next((number for number, most in enumerate(SIZES) if ops[entry] <= most), None)
         if size is not None and elements[entry] <= MAX_ELEMENTS:
-            strata[size, entry.split("/")[0]][domains[entry]].append(entry)
+            strata[size, library_of(entry)][domains[entry]].append(entry)
     chosen: list[str] = []
     while len(chosen) < count and any(map(any, (each.values() for each in strata.values()))):
         for stratum in sorted(strata):

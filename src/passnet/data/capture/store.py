@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from passnet.core.records.parquet import Format, Shard, check_shards, write_shards
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
-from passnet.data.capture.domain import Domain
+from passnet.data.capture.record import Domain
 
 MANIFEST_FILE = "manifest.json"
 SHARD_NAME = "graphs"

@@ -174,7 +174,7 @@ def count_sized(records: Iterable[SizedRecord]) -> SizedCounts | None:
     libraries: dict[str, list[SizedRecord]] = {}
     by_axes: dict[str, list[SizedRecord]] = {}
     for record in records:
-        libraries.setdefault(record.entry.partition("/")[0], []).append(record)
+        libraries.setdefault(record.library, []).append(record)
         names = ", ".join(sorted(axes.get(record.entry, {}))) or "none"
         by_axes.setdefault(names, []).append(record)
     failed = [graph for record in records for graph in record.graphs if graph.cause is not None]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from passnet.core.records.serialise import SCHEMA_VERSION
-from passnet.data.capture.domain import DOMAINS, Domain
+from passnet.data.capture.record import DOMAINS, Domain, library_of, split_entry
 from passnet.data.dataset.store import Occurrence, Provenance, SubgraphRow, graph_of, row_of_graph
 from passnet.errors import InputError
 from passnet.graph.text.files import GraphSample
@@ -66,14 +66,14 @@ def sample_of(row: SubgraphRow) -> GraphSample:
 
 def name_of(row: SubgraphRow) -> str:
     """The name of a row's directory: net, range, and the first of its fingerprint."""
-    net = plain_name(row.nets[0].partition("/")[2] if row.nets else "") or "graph"
+    net = plain_name(split_entry(row.nets[0])[1] if row.nets else "") or "graph"
     ops = f"_start{row.places[0].start}_end{row.places[0].stop}" if row.places else ""
     return f"{net[:80]}{ops}_{row.full[:16]}"
 
 
-def library_of(row: SubgraphRow) -> str:
-    """The library that a row comes from first, as the name of a folder."""
-    return plain_name(row.nets[0].partition("/")[0] if row.nets else "") or "unknown"
+def library_folder(row: SubgraphRow) -> str:
+    """Return the library of a row's first net, as the name of a folder."""
+    return plain_name(library_of(row.nets[0]) if row.nets else "") or "unknown"
 
 
 def plain_name(name: str) -> str:
@@ -94,7 +94,7 @@ def type_folders(row: SubgraphRow) -> list[str]:
 
 def graph_folder(row: SubgraphRow) -> PurePosixPath:
     """Where a row stands in a folder of the GraphNet layout."""
-    return PurePosixPath(library_of(row), name_of(row))
+    return PurePosixPath(library_folder(row), name_of(row))
 
 
 def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPath:
@@ -103,7 +103,7 @@ def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPa
     The bucket is 0 for what was captured, and one of 1 to 9 for variants.
     """
     bucket = 0 if not row.variant else 1 + int(row.full[:8], 16) % 9
-    library, folder = library_of(row), name_of(row)
+    library, folder = library_folder(row), name_of(row)
     net = folder.split("_start")[0]
     return PurePosixPath(
         "graphs", name, type_folder, plain_name(row.dtype), str(bucket), "samples", library, net,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from passnet.data.capture.domain import Domain
+from passnet.data.capture.record import Domain
 from passnet.data.dataset.store import MAX_PLACES, Occurrence, Provenance, SubgraphRow, row_of_graph
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
 from passnet.core.records.serialise import decode, encode, write_json
-from passnet.data.capture.catalog import is_file
-from passnet.data.capture.domain import Domain
 from passnet.data.capture.recapture import axis_sizes, fresh_net, recapture_net
+from passnet.data.capture.record import Domain, is_file, split_entry
 from passnet.data.dataset.build_records import SizedGraph, SizedRecord, SizeFailure
 from passnet.data.dataset.mined import Mined, mined_as, mined_rows
 from passnet.data.dataset.store import SUBGRAPHS, SubgraphRow
@@ -83,7 +82,7 @@ def resize_isolated(
             encode(job).decode(),
             limits,
             "passnet.data.capture.entry_capture:preload_library",
-            job.entry if is_file(job.entry) else job.entry.split("/", 1)[0],
+            job.entry if is_file(job.entry) else split_entry(job.entry)[0],
         )
     )
     if outcome := result.outcome(SizedRecord):

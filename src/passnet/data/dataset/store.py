@@ -10,7 +10,7 @@ from pathlib import Path
 
 from passnet.core.records.parquet import Format, Shard, check_shards, write_shards
 from passnet.core.records.serialise import SCHEMA_VERSION, encode, read_json, write_json
-from passnet.data.capture.domain import Domain
+from passnet.data.capture.record import Domain
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.spec import Graph, TensorSpec, main_float

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import TypeVar
 
 from passnet.core.records.serialise import decode
-from passnet.data.capture.domain import Domain
+from passnet.data.capture.record import Domain, library_of
 from passnet.data.dataset.store import SubgraphRow
 from passnet.data.dataset.variant_sizes import names_dtype
 from passnet.errors import InputError
@@ -129,7 +129,7 @@ def _by_turns(rows: Iterable[SubgraphRow]) -> list[SubgraphRow]:
     for row in ranked:
         is_resized = bool(row.variant) and not names_dtype(row.variant)
         libraries = ways.setdefault((is_resized, "" if is_resized else row.variant), {})
-        libraries.setdefault(row.nets[0].partition("/")[0], []).append(row)
+        libraries.setdefault(library_of(row.nets[0]), []).append(row)
     return turns([turns(list(ways[way].values())) for way in sorted(ways)])
 
 

@@ -4,8 +4,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from passnet.data.capture.domain import DOMAINS
-from passnet.data.capture.record import NetRecord
+from passnet.data.capture.record import DOMAINS, NetRecord
 
 PUBLISHED_DOMAINS = {"nlp": 63.6, "cv": 27.0, "multimodal": 1.7, "audio": 1.2, "other": 6.5}
 """Per cent of the nets of the published dataset (PassNet paper, Section 3)."""

@@ -1,68 +1,57 @@
-"""The catalog: for every library that it knows, the entries, and a net for each.
+"""The catalog: nets that can be captured by name, LIBRARY/NET.
 
-    file                                          nets of the user's own, from a function in a file
-    hub                                           repositories of the Hugging Face hub
-    timm, torchvision, vit_pytorch                images and video
-    transformers, x_transformers, litgpt          language and multimodal nets
-    diffusers, open_clip, kornia, ultralytics     images made, matched and searched
-    smp, monai                                    segmentation and medical images
-    speechbrain, torchaudio, braindecode          speech and brain signals
-    neuralforecast, pypots, torch_rechub          time series and recommendation
-    torch_geometric, torchani, fair_esm           graphs, molecules and proteins
-    torchrl, zuko, neuraloperator                 control, flows and differential equations
+    timm, torchvision  nets for images and video
+    transformers       language and multimodal nets
+    hub                repositories of the Hugging Face hub
+    file               functions and catalogs in Python files
+    selection          entries by name, pattern, file and library
 
-A library is one module, with `ADDS` (what its nets add to the dataset, in a sentence), `PACKAGES`
-(what to install, by the names of PyPI), `names()` and `build(name)`. Nets are built from their
-architecture alone, with weights as their library initialises them; nothing is downloaded.
+A library is one module with `ADDS` (a sentence about its nets), `PACKAGES` (names on PyPI),
+`names()` and `build(name)`. A Python file that offers the last two is a catalog as well: its nets
+are PATH.py/NET. `recipes/catalog/` holds such files for 21 more libraries. Nets are built from
+their architecture alone with their library's initial weights; nothing is downloaded.
 """
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 import torch
 
+from passnet.data.capture.catalog.file import build_function, load_catalog
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net
-from passnet.data.capture.torchvision_ops import import_with_torchvision
+from passnet.data.capture.record import is_file, split_entry
 from passnet.errors import InputError, did_you_mean
 
 T = TypeVar("T")
 
 MAX_REASON_CHARACTERS = 300
-"""Of what a library says that cannot be imported."""
+"""The length of an import error's text in an error of ours."""
 
-LIBRARIES = (
-    "timm", "transformers", "torchvision", "diffusers", "smp", "x_transformers", "vit_pytorch",
-    "monai", "torch_geometric", "ultralytics", "open_clip", "neuralforecast", "kornia",
-    "torch_rechub", "braindecode", "pypots", "torchaudio", "speechbrain", "torchrl", "torchani",
-    "fair_esm", "litgpt", "zuko", "neuraloperator", "hub",
+LIBRARIES = ("timm", "transformers", "torchvision", "hub")
+"""The modules of this folder that build the nets of a library, imported on use."""
+
+RECIPES = (
+    "diffusers", "smp", "x_transformers", "vit_pytorch", "monai", "torch_geometric", "ultralytics",
+    "open_clip", "neuralforecast", "kornia", "torch_rechub", "braindecode", "pypots", "torchaudio",
+    "speechbrain", "torchrl", "torchani", "fair_esm", "litgpt", "zuko", "neuraloperator",
 )  # fmt: skip
-"""The modules of this folder that know the nets of a library, imported on use."""
+"""The libraries whose catalog is a file of `RECIPE_FOLDER`, which a checkout has."""
 
-LICENCES: dict[str, str] = {
-    **dict.fromkeys(
-        ("timm", "transformers", "diffusers", "monai", "neuralforecast", "kornia", "speechbrain",
-         "litgpt"), "Apache-2.0"),
-    **dict.fromkeys(
-        ("segmentation-models-pytorch", "x-transformers", "vit-pytorch", "torch_geometric",
-         "open_clip_torch", "torch-rechub", "torchrl", "torchani", "fair-esm", "zuko",
-         "neuraloperator"), "MIT"),
-    **dict.fromkeys(("torch", "torchvision", "braindecode", "pypots"), "BSD-3-Clause"),
-    "torchaudio": "BSD-2-Clause",
-    "ultralytics": "AGPL-3.0",
-}  # fmt: skip
-"""Package -> the licence of its code, as its metadata, or the file in its source, has it."""
+RECIPE_FOLDER = Path(__file__).parents[5] / "recipes" / "catalog"
 
 
 class Library(Protocol):
-    """What the module of a library offers."""
+    """The interface of a library's module."""
 
     ADDS: str
     PACKAGES: tuple[str, ...]
 
     def names(self) -> Sequence[str]:
-        """Its entries, in an order that is the same every time.
+        """Return its entries, always in the same order.
 
         Raises:
             ImportError: the library is not installed.
@@ -70,7 +59,7 @@ class Library(Protocol):
         ...
 
     def build(self, name: str) -> Net:
-        """The net of an entry, with its inputs.
+        """Build the net of an entry, with its inputs.
 
         Raises:
             Exception: whatever the library raises.
@@ -78,44 +67,77 @@ class Library(Protocol):
         ...
 
 
+def libraries() -> list[str]:
+    """Return the names of all libraries: the package's, and the recipes of a checkout."""
+    return [*LIBRARIES, *(name for name in RECIPES if _recipe(name).is_file())]
+
+
+def canonical_name(name: str) -> str:
+    """Return the name under which entries of a library are recorded.
+
+    A recipe is recorded under its library's name, another catalog file under its absolute path.
+    """
+    if not name.endswith(".py"):
+        return name
+    path = Path(name).resolve()
+    return path.stem if path == _recipe(path.stem) else str(path)
+
+
+def _recipe(name: str) -> Path:
+    return RECIPE_FOLDER / f"{name}.py"
+
+
 def library(name: str) -> Library:
-    """The library of that name, which need not be installed.
+    """Return the module of a library, which need not be installed, or of a catalog file.
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or the file is no catalog.
     """
-    if name not in LIBRARIES:
+    if name in LIBRARIES:
+        return cast(Library, importlib.import_module(f"{__name__}.{name}"))
+    if name.endswith(".py"):
+        return cast(Library, load_catalog(Path(name)))
+    if name not in RECIPES:
         raise InputError(
-            f"no library {name!r} in the catalog; it has {', '.join(LIBRARIES)}, "
-            f"or give path/to/file.py:function, or hub/owner/name{did_you_mean(name, LIBRARIES)}"
+            f"no library {name!r} in the catalog; give one of {', '.join(libraries())}, "
+            "hub/owner/name, path/to/file.py:function or path/to/catalog.py/name"
+            f"{did_you_mean(name, libraries())}"
         )
-    return cast(Library, importlib.import_module(f"{__name__}.{name}"))
+    if not _recipe(name).is_file():
+        raise InputError(
+            f"the catalog of {name} is not part of the installed package; use passnet from a "
+            f"checkout of its source, which has recipes/catalog/{name}.py"
+        )
+    return cast(Library, load_catalog(_recipe(name)))
 
 
 def names_of(name: str) -> list[str]:
-    """The entries of a library, each as `library/entry`.
+    """Return the entries of a library, each as `library/entry`.
 
     Raises:
-        InputError: there is no such library, or what it needs is not installed, or broken.
+        InputError: there is no such library, or its packages are missing or broken.
     """
     try:
         return [f"{name}/{entry}" for entry in library(name).names()]
     except ModuleNotFoundError as cause:
+        is_ours = name in LIBRARIES or name in RECIPES
+        extra = f"'passnet[{name.replace('_', '-')}]'" if is_ours else " ".join(packages_of(name))
         raise InputError(
-            f"the nets of {name} cannot be imported ({cause}); "
-            f"install them with: pip install 'passnet[{name.replace('_', '-')}]'"
+            f"the nets of {name} cannot be imported ({cause}); install them with: "
+            f"pip install {extra or cause.name}"
         ) from cause
     except InputError:
         raise
     except Exception as cause:  # boundary: a library raises anything while it is imported
+        packages = " and ".join(packages_of(name)) or "its packages"
         raise InputError(
             f"the nets of {name} cannot be imported ({_import_failure(cause)}); install builds of "
-            f"{' and '.join(packages_of(name))} that fit torch {torch.__version__}"
+            f"{packages} that fit torch {torch.__version__}"
         ) from cause
 
 
 def _import_failure(cause: Exception) -> str:
-    """Why a library cannot be imported, on one line."""
+    """Return the reason for a failed import, on one line."""
     kind = "" if isinstance(cause, ImportError) else f"{type(cause).__name__}: "
     return f"{kind}{' '.join(str(cause).split())[:MAX_REASON_CHARACTERS]}"
 
@@ -123,7 +145,7 @@ def _import_failure(cause: Exception) -> str:
 def listed(
     package: str, entries: Iterable[str], load: Callable[[str], Any] = import_with_torchvision
 ) -> Callable[[], list[str]]:
-    """The `names` of a library whose entries stand in a table: these, if `load` can import it."""
+    """Return a library's `names` function: the given entries, if `load` can import the package."""
 
     def names() -> list[str]:
         load(package)
@@ -133,13 +155,13 @@ def listed(
 
 
 def unknown_entry(entry: str, entries: Iterable[str]) -> str:
-    """That there is no such entry, with those whose names are near."""
+    """Return the text of an error about an unknown entry, with similar names."""
     hint = did_you_mean(entry, entries) or "; see `passnet extract --list`"
     return f"no entry {entry!r} in the catalog{hint}"
 
 
 def row_of(table: Mapping[str, T], name: str) -> T:
-    """What a table of entries holds for one.
+    """Return the row of an entry in a table.
 
     Raises:
         ValueError: the table has no such entry.
@@ -150,9 +172,9 @@ def row_of(table: Mapping[str, T], name: str) -> T:
 
 
 def packages_of(entry: str) -> tuple[str, ...]:
-    """The packages whose versions decide what an entry gives; none for a net of the user's own."""
+    """Return the packages whose versions decide an entry's graphs; none for a user's own net."""
     try:
-        return () if is_file(entry) else library(entry.split("/", 1)[0]).PACKAGES
+        return () if is_file(entry) else library(split_entry(entry)[0]).PACKAGES
     except InputError:
         return ()
 
@@ -160,10 +182,12 @@ def packages_of(entry: str) -> tuple[str, ...]:
 def build_entry(
     entry: str, train: bool = False, weights: AbstractContextManager[Any] | None = None
 ) -> Net:
-    """The net of an entry of the catalog or of a file, with its inputs; the same every time.
+    """Build the net of an entry, with its inputs; the same every time.
 
-    `train` puts it into the mode of training, not of evaluation; `weights` is the context to build
-    it in, such as one that makes fake weights.
+    Args:
+        entry: LIBRARY/NET, PATH.py/NET or PATH.py:FUNCTION.
+        train: put the net into training mode instead of evaluation mode.
+        weights: the context to build it in, such as one that makes fake weights.
 
     Raises:
         InputError: there is no such entry.
@@ -172,17 +196,10 @@ def build_entry(
     torch.manual_seed(0)
     with weights or nullcontext():
         if is_file(entry):
-            from passnet.data.capture.catalog.file import build_function
-
             net = build_function(entry)
         else:
-            library_name, _, name = entry.partition("/")
+            library_name, name = split_entry(entry)
             net = library(library_name).build(name)
         if isinstance(net.module, torch.nn.Module):
             net.module.train(train)
     return net
-
-
-def is_file(entry: str) -> bool:
-    """Whether an entry is a function in a file: `path/to/file.py:function`."""
-    return ".py:" in entry

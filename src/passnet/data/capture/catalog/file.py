@@ -1,4 +1,4 @@
-"""Nets of the user's own: a function in a Python file that returns a net and its inputs."""
+"""Python files of the user: functions that return a net, and catalogs of nets."""
 
 import importlib.util
 import sys
@@ -8,26 +8,26 @@ from typing import Any
 
 import torch
 
+from passnet.data.capture.mismatched_wheels import MISSING_OP, import_torchvision
 from passnet.data.capture.net import Net, NetInput
-from passnet.data.capture.torchvision_ops import MISSING_OP, import_torchvision
 from passnet.errors import InputError, boundary
 
 
 def build_function(entry: str) -> Net:
-    """The net that `path/to/file.py:function` gives.
+    """Build the net that `path/to/file.py:function` returns.
 
-    The function takes nothing. It returns a `Net`, or a module with the positional inputs, or with
-    positional and named ones: `(module, x)`, `(module, (x, y))`, `(module, (x,), {"mask": m})`.
+    The function takes no arguments. It returns a `Net`, or a module with its positional and named
+    inputs: `(module, x)`, `(module, (x, y))`, `(module, (x,), {"mask": m})`.
 
     Raises:
-        InputError: no such file or function, or it returns something else.
+        InputError: no such file or function, or its result is not a net with inputs.
     """
     try:
         return _built(entry)
     except (InputError, RuntimeError) as cause:
         if MISSING_OP not in str(cause):
             raise
-    import_torchvision()  # it does not fit this torch: once more, with its ops declared
+    import_torchvision()  # declares the ops that the file's own import of it misses
     return _built(entry)
 
 
@@ -40,10 +40,10 @@ def _built(entry: str) -> Net:
 
 
 def as_net(returned: Any, entry: str) -> Net:
-    """What a function of the user's returned, as a `Net`.
+    """Return the result of a user's function as a `Net`.
 
     Raises:
-        InputError: it is nothing that can be captured.
+        InputError: it is not a net with inputs.
     """
     if isinstance(returned, Net):
         return returned
@@ -64,12 +64,38 @@ def as_net(returned: Any, entry: str) -> Net:
 
 
 def _load(path: Path) -> ModuleType:
+    sys.path.insert(0, str(path.parent.resolve()))  # it may import its neighbours
+    return _execute(path, path.stem)
+
+
+def load_catalog(path: Path) -> ModuleType:
+    """Return the module of a catalog file, which has `names()` and `build(name)`.
+
+    It is registered in `sys.modules`, where Dynamo looks up the globals of its nets. Its folder is
+    not searched for imports, as catalogs are named after the packages they import.
+
+    Raises:
+        InputError: there is no such file, it cannot be imported, or a function is missing.
+    """
+    name = f"passnet_catalog_{path.stem}"
+    loaded = sys.modules.get(name)
+    if loaded is not None and loaded.__file__ == str(path):
+        return loaded
+    module = _execute(path, name)
+    missing = [word for word in ("names", "build") if not callable(getattr(module, word, None))]
+    if missing:
+        raise InputError(f"{path}: is no catalog; define {' and '.join(missing)} in it")
+    vars(module).setdefault("PACKAGES", ())
+    sys.modules[name] = module
+    return module
+
+
+def _execute(path: Path, name: str) -> ModuleType:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None, "the name ends in .py"
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent.resolve()))  # it may import its neighbours
     with boundary(InputError, f"{path} cannot be imported"):
         spec.loader.exec_module(module)
     return module

@@ -12,8 +12,8 @@ import msgspec
 
 from passnet.data.capture.catalog import timm, transformers
 from passnet.data.capture.catalog.transformers import reduced_configs
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net
-from passnet.data.capture.torchvision_ops import import_with_torchvision
 from passnet.errors import InputError
 
 ADDS = "any repository of the Hugging Face hub whose class transformers or timm knows"

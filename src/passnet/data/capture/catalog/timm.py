@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net, image
-from passnet.data.capture.torchvision_ops import import_with_torchvision
 
 ADDS = "convolutional and transformer image nets of some 1,300 architectures"
 PACKAGES = ("timm", "torchvision")

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from passnet.data.capture.catalog import unknown_entry
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net, NetInput, floats, image
-from passnet.data.capture.torchvision_ops import import_with_torchvision
 
 ADDS = "the reference nets of PyTorch for images, with video, optical flow and dense detection"
 PACKAGES = ("torchvision",)

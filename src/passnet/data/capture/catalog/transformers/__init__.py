@@ -18,8 +18,8 @@ from typing import Any
 from passnet.data.capture.catalog.transformers import reduced_configs
 from passnet.data.capture.catalog.transformers.config_defaults import WHOLE, required_settings
 from passnet.data.capture.catalog.transformers.inputs import inputs, omitted_inputs
+from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.data.capture.net import Domain, Net
-from passnet.data.capture.torchvision_ops import import_torchvision
 
 ADDS = "language, vision, speech and multimodal nets, each with all its task heads"
 PACKAGES = ("transformers", "torchvision")

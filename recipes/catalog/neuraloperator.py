@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from passnet.data.capture.catalog import listed, row_of
+from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.data.capture.net import Net, floats
-from passnet.data.capture.torchvision_ops import import_torchvision
 
 ADDS = (
     "operators between functions: transforms to frequency and back, products of complex weights, "

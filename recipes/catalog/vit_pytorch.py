@@ -3,8 +3,8 @@
 from typing import Any
 
 from passnet.data.capture.catalog import listed, row_of
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net, NetInput, floats, image
-from passnet.data.capture.torchvision_ops import import_with_torchvision
 
 ADDS = "attention for images as papers rewrote it: windows, pooling, memories, convolutions, 1D-3D"
 PACKAGES = ("vit-pytorch", "x-transformers", "torchvision")

@@ -5,8 +5,8 @@ import importlib
 import io
 from typing import Any
 
+from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.data.capture.net import Net, tokens
-from passnet.data.capture.torchvision_ops import import_torchvision
 
 ADDS = "language models: forty families of decoders written as one, each in its published shape"
 PACKAGES = ("litgpt",)

@@ -3,8 +3,8 @@
 import tempfile
 from typing import Any
 
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net, image, tokens
-from passnet.data.capture.torchvision_ops import import_with_torchvision
 
 ADDS = "CLIP, SigLIP and CoCa: an image and a text encoder whose normalised features are compared"
 PACKAGES = ("open_clip_torch", "timm", "transformers", "torchvision")

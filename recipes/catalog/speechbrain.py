@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from passnet.data.capture.catalog import listed, row_of
+from passnet.data.capture.mismatched_wheels import import_with_torchaudio
 from passnet.data.capture.net import Net, NetInput, floats, integers, tokens
-from passnet.data.capture.torchaudio_library import import_with_torchaudio
 
 ADDS = (
     "speech: nets of convolutions, recurrence and attention by turns, statistics over time that "

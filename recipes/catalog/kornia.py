@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from passnet.data.capture.catalog import listed, row_of
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net, image
-from passnet.data.capture.torchvision_ops import import_with_torchvision
 
 ADDS = (
     "patch descriptors with local response norms, hand-made descriptors (SIFT, kernels), linear "

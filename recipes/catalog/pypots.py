@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from passnet.data.capture.catalog import listed
+from passnet.data.capture.mismatched_wheels import import_with_torchaudio
 from passnet.data.capture.net import Net, NetInput, floats
-from passnet.data.capture.torchaudio_library import import_with_torchaudio
 
 ADDS = (
     "time series with gaps: decay by the time since a value was seen, states kept in both "

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from passnet.data.capture.catalog import listed
+from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.data.capture.net import Net, NetInput, floats, ones
-from passnet.data.capture.torchvision_ops import import_torchvision
 
 ADDS = (
     "forecasters: decomposition into trend and season, basis expansion, attention by frequency, "

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from passnet.data.capture.catalog import listed, row_of
+from passnet.data.capture.mismatched_wheels import import_with_torchaudio
 from passnet.data.capture.net import Net, NetInput, floats, integers, tokens
-from passnet.data.capture.torchaudio_library import import_with_torchaudio
 
 ADDS = (
     "speech: recognition from samples and spectrograms, attention in segments with a memory, "

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from passnet.data.capture.catalog import listed, row_of
+from passnet.data.capture.mismatched_wheels import import_with_torchaudio
 from passnet.data.capture.net import Net, NetInput, floats
-from passnet.data.capture.torchaudio_library import import_with_torchaudio
 
 ADDS = (
     "reinforcement learning: policies and values from pixels and states, duelling heads, noisy "

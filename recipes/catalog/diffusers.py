@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from passnet.data.capture.catalog import listed, row_of
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Domain, Net, NetInput, floats, integers, ones
-from passnet.data.capture.torchvision_ops import import_with_torchvision
 
 ADDS = "UNets, diffusion transformers with modulation and joint attention, image and video VAEs"
 PACKAGES = ("diffusers", "transformers", "torchvision")

@@ -1,7 +1,7 @@
 """segmentation_models_pytorch: every decoder on encoders of each family."""
 
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net, image
-from passnet.data.capture.torchvision_ops import import_with_torchvision
 
 ADDS = "decoders for segmentation: skips, upsampling, pyramids, dilated and attention heads"
 PACKAGES = ("segmentation-models-pytorch", "timm", "torchvision")

@@ -4,8 +4,8 @@ import contextlib
 import io
 from typing import Any
 
+from passnet.data.capture.mismatched_wheels import import_with_torchaudio
 from passnet.data.capture.net import Net, floats
-from passnet.data.capture.torchaudio_library import import_with_torchaudio
 
 ADDS = (
     "decoders of EEG and of muscles: convolutions over time and over electrodes, banks of filters, "

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net, floats, image
-from passnet.data.capture.torchvision_ops import import_with_torchvision
 
 ADDS = (
     "YOLO v3 to 26 and RT-DETR (detection, segmentation, pose, oriented boxes, depth, classes): "

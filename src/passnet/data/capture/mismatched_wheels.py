@@ -1,0 +1,87 @@
+"""Imports of torchvision and torchaudio beside a torch that their compiled code does not fit.
+
+Wheels on PyPI are built for CUDA; next to a CPU build of torch their libraries do not load.
+"""
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+import torch
+
+MISSING_OP = "operator torchvision::"
+"""The text of the error when the compiled library of torchvision does not load."""
+
+AUDIO_EXTENSION = "torchaudio._extension"
+
+_libraries: list[torch.library.Library] = []
+
+
+def import_torchvision() -> None:
+    """Import torchvision; where its compiled ops are missing, declare their schemas first.
+
+    Without them the import stops at the first op it cannot find. With the schemas declared the rest
+    of torchvision works; the ops have no kernels and fail when called. Image classifiers of timm
+    and torchvision do not call them.
+
+    Raises:
+        ImportError: torchvision is not installed, or broken in another way.
+    """
+    try:
+        import torchvision  # noqa: F401
+    except ImportError:
+        raise
+    except Exception as cause:  # boundary: a library raises anything
+        if not (MISSING_OP in str(cause) and "does not exist" in str(cause)):
+            text = f"torchvision cannot be imported: {type(cause).__name__}: {cause}"
+            raise ImportError(text, name="torchvision") from cause
+        for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        library = torch.library.Library("torchvision", "DEF")
+        for op in ("nms", "qnms"):  # it registers shape functions for them while it is imported
+            library.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _libraries.append(library)  # the declarations live as long as the library object
+        import torchvision  # noqa: F401
+
+
+def import_with_torchvision(package: str) -> Any:
+    """Import torchvision, then a package or a module of it that needs it.
+
+    Raises:
+        ImportError: it, or torchvision, is not installed.
+    """
+    import_torchvision()
+    return importlib.import_module(package)
+
+
+def import_torchaudio() -> None:
+    """Import torchaudio; where its compiled library does not load, without that.
+
+    Only CTC alignment and some filters are compiled; nets do not call them.
+
+    Raises:
+        ImportError: torchaudio is not installed.
+    """
+    try:
+        import torchaudio  # noqa: F401
+    except OSError:
+        for name in [name for name in sys.modules if name.split(".")[0] == "torchaudio"]:
+            del sys.modules[name]
+        absent: Any = ModuleType(AUDIO_EXTENSION)
+        absent._IS_TORCHAUDIO_EXT_AVAILABLE = absent._IS_ALIGN_AVAILABLE = False
+        absent.fail_if_no_align = lambda function: function
+        absent._load_lib = lambda _: False
+        sys.modules[AUDIO_EXTENSION] = absent
+        import torchaudio  # noqa: F401
+
+
+def import_with_torchaudio(package: str) -> Any:
+    """Import torchvision and torchaudio, then a package or a module of it that needs them.
+
+    Raises:
+        ImportError: it, or one of the two, is not installed.
+    """
+    import_torchvision()
+    import_torchaudio()
+    return importlib.import_module(package)
