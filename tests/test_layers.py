@@ -39,7 +39,6 @@ FOR_PASS_FOLDERS = ("prompts", "include")
 """Folders of code that is copied into pass folders: no part of the package."""
 
 PENDING = {
-    ("agent/harbor_verifier.py", "pages"),
     ("optimizer/optimize.py", "pages"),
     ("passes/library/kept.py", "judge"),
     ("passes/library/store.py", "judge"),

@@ -60,9 +60,6 @@ COMMANDS = {
     "agent export": (
         "agent", "export", "{in}/run", "--suite", "{in}/train.parquet",
         "--out", "{out}/chats.jsonl"),
-    "agent harbor": (
-        "agent", "harbor", "--suite", "{in}/train.parquet", "--requirement", "passnet",
-        "--out", "{out}"),
 }  # fmt: skip
 """Every command that writes, with where it reads and where it writes."""
 

@@ -6,6 +6,5 @@ attempts                           one attempt: session, tools, observations, re
 prompt, graph_text, rule_examples  the prompt of an LLM author
 attack                             LLMs that attack the judge
 trajectories                       statistics and training data from attempts
-harbor, harbor_verifier            tasks as a Harbor dataset
 prompts                            prompt texts
 """

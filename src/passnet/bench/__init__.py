@@ -2,7 +2,7 @@
 
 run, run_record, files  every candidate on every graph, recorded trial by trial
 cluster, environment    Ray clusters, and the hardware and versions of a run
-scores, score_runs      scores of run folders and of trials from several runs
+scores                  scores of run folders
 groups                  graphs on which a candidate wins or loses
 leaderboard             runs as entries, checked and judged again
 profiling               the parts of a compiled call's time

@@ -4,7 +4,7 @@
     options, output                      shared options, and how commands print
     extract, graph, profile              captures, graphs, profiles
     dataset, dataset_rows, dataset_files, dataset_split  datasets
-    suite, bench, score, leaderboard     suites, runs, scores, entries
+    suite, bench, leaderboard            suites, runs, entries
     passes, judge, library               pass folders, the judge, judged passes
     agent                                authors
     optimize                             whole nets

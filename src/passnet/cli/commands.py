@@ -29,7 +29,6 @@ COMMANDS = {
     "pass": "passnet.cli.passes:pass_group",
     "profile": "passnet.cli.profile:profile",
     "report": "passnet.cli.report:report",
-    "score": "passnet.cli.score:score_group",
     "suite": "passnet.cli.suite:suite_group",
 }
 """Commands by name, imported on use."""

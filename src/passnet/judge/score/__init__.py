@@ -2,5 +2,5 @@
 
 tolerance, status      the smallest t at which tensors agree, and how a trial can end
 es, suite_score        ES_t and AS of trials, and of a suite
-interval, sensitivity  bootstrap intervals, and the score under other rules
+interval               bootstrap intervals
 """

@@ -3,5 +3,4 @@
 suite, suite_keys              tasks, content hashes, and keys to keep training data apart
 selection, balance, assembly   a suite made of a dataset
 admission, wrong_programs      graphs on which wrong programs fail
-publication, publication_card  a release for Hugging Face
 """

@@ -1,7 +1,6 @@
-"""`passnet score`: what the score depends on."""
+"""Score runs under other rules of the metric: `python -m recipes.sensitivity --help`."""
 
-from __future__ import annotations
-
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,15 +8,13 @@ import click
 
 from passnet.cli import options as opt
 from passnet.cli.output import print_json, print_tables
-from passnet.errors import InputError
+from passnet.errors import InputError, PassnetError
+from recipes.sensitivity import sensitivity
+from recipes.sensitivity.tables import draw_sensitivity, sensitivity_table, write_sensitivity
+from recipes.sensitivity.trials import candidates_of
 
 
-@click.group("score")
-def score_group() -> None:
-    """See what the score depends on; `passnet bench score` computes it."""
-
-
-@score_group.command("sensitivity")
+@click.command("sensitivity")
 @opt.paths
 @opt.option("--candidate", "Only this candidate (repeatable); all by default.", "names",
             multiple=True, metavar="NAME")  # fmt: skip
@@ -33,14 +30,6 @@ def sensitivity_command(paths: tuple[Path, ...], names: tuple[str, ...], seed: i
     is near to (eager torch, or float64), whether tasks or trials are averaged, and whether strides
     are demanded. Candidates of several runs are compared on the tasks that all have.
     """
-    from passnet.bench.score_runs import candidates_of
-    from passnet.judge.score.sensitivity import sensitivity
-    from passnet.pages.tables.sensitivity import (
-        draw_sensitivity,
-        sensitivity_table,
-        write_sensitivity,
-    )
-
     candidates = candidates_of(paths)
     unknown = [name for name in names if name not in candidates]
     if unknown:
@@ -57,3 +46,10 @@ def sensitivity_command(paths: tuple[Path, ...], names: tuple[str, ...], seed: i
     if study is not None:
         write_sensitivity(outcomes, study)
         click.echo(f"written: {study}", err=as_json)
+
+
+if __name__ == "__main__":
+    try:
+        sensitivity_command()
+    except PassnetError as cause:
+        sys.exit(f"passnet: {cause}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from passnet.bench.scores import Row, measured, read_rows
 from passnet.errors import InputError
-from passnet.judge.score.sensitivity import ScoredTrial
+from recipes.sensitivity import ScoredTrial
 
 STRIDES_TEXT = " has strides ["
 """What the error of a trial says that failed for the order of its strides."""

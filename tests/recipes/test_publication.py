@@ -8,7 +8,7 @@ import yaml
 from passnet.data.capture.store import GraphRow, GraphSource, write_set
 from passnet.data.dataset.store import Occurrence, Provenance, row_of_graph, write_dataset
 from passnet.errors import InputError
-from passnet.judge.suite.publication import PublicationPlan, publish
+from recipes.publication import PublicationPlan, publish
 from tests.data.mine.test_fusion import graph
 
 

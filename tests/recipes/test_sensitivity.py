@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from passnet.errors import InputError
 from passnet.judge.score.es import Score
-from passnet.judge.score.sensitivity import (
+from passnet.judge.score.suite_score import score_suite
+from recipes.sensitivity import (
     PUBLISHED_RULE,
     RULES,
     ScoredTrial,
@@ -18,7 +19,6 @@ from passnet.judge.score.sensitivity import (
     log_as,
     sensitivity,
 )
-from passnet.judge.score.suite_score import score_suite
 
 FAST, NEAR, LOST = Score("ok", -5, 2.0), Score("ok", -2, 1.5, is_near=True), Score("no_match")
 STRIDES = Score("wrong_shape")

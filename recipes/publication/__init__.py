@@ -1,7 +1,7 @@
-"""All that belongs to a release of the corpus as one repository for Hugging Face.
+"""A release of the corpus as one Hugging Face repository: `python -m recipes.publication --help`.
 
-Each part is a configuration that `datasets.load_dataset` reads by its name: `graphs`, with the
-kinds of captured graphs as splits; `subgraphs`; every suite under its own; and `trajectories`.
+Each part is a configuration that `datasets.load_dataset` reads by name: `graphs`, with the kinds of
+captured graphs as splits; `subgraphs`; every suite under its own name; and `trajectories`.
 """
 
 from collections import Counter
@@ -13,17 +13,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from passnet.core.records.atomic_folder import atomic_folder
+from passnet.core.records.folders import atomic_folder
 from passnet.core.records.parquet import split_rows
 from passnet.core.records.serialise import decode, encode, replace_file
-from passnet.data.capture.catalog import LICENCES
 from passnet.data.capture.store import GRAPH_KINDS, GRAPHS, GraphRow, read_set, text_bytes
 from passnet.data.dataset.progress import ProgressStep, silent
 from passnet.data.dataset.query import Dataset
 from passnet.data.dataset.splits import Side
 from passnet.data.dataset.store import SUBGRAPHS
 from passnet.errors import InputError
-from passnet.judge.suite.publication_card import (
+from passnet.judge.suite.suite import SUITES, load_suite, shipped_suites
+from recipes.publication.card import (
     CARD_FILE,
     CITATION_FILE,
     ConfigFacts,
@@ -31,10 +31,23 @@ from passnet.judge.suite.publication_card import (
     citation,
     publication_card,
 )
-from passnet.judge.suite.suite import SUITES, load_suite, shipped_suites
 
 TRAJECTORIES = "trajectories"
 TEST = "test"
+
+LICENCES: dict[str, str] = {
+    **dict.fromkeys(
+        ("timm", "transformers", "diffusers", "monai", "neuralforecast", "kornia", "speechbrain",
+         "litgpt"), "Apache-2.0"),
+    **dict.fromkeys(
+        ("segmentation-models-pytorch", "x-transformers", "vit-pytorch", "torch_geometric",
+         "open_clip_torch", "torch-rechub", "torchrl", "torchani", "fair-esm", "zuko",
+         "neuraloperator"), "MIT"),
+    **dict.fromkeys(("torch", "torchvision", "braindecode", "pypots"), "BSD-3-Clause"),
+    "torchaudio": "BSD-2-Clause",
+    "ultralytics": "AGPL-3.0",
+}  # fmt: skip
+"""Package -> the licence of its code, from its metadata or its source."""
 
 
 @dataclass(frozen=True, slots=True)

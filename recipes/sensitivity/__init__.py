@@ -1,4 +1,6 @@
-"""How AS, and the order of candidates by it, change with what the metric leaves open.
+"""The sensitivity of AS, and of the order of candidates, to the choices of the metric.
+
+`python -m recipes.sensitivity --help` runs it.
 
 The AS of a task is the geometric mean of what its trials give, and what a trial gives follows from
 it alone: so a rule is a function of one trial, and everything else is means of logarithms.

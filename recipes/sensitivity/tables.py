@@ -6,10 +6,10 @@ from pathlib import Path
 from passnet.core.records.serialise import make_folder
 from passnet.errors import naming
 from passnet.judge.score.interval import Interval
-from passnet.judge.score.sensitivity import RuleOutcome
 from passnet.pages.figures.study_page import StudyFigure, StudyPage, write_study_page
 from passnet.pages.figures.styles import line_style, plain_log_axis
 from passnet.pages.tables.tables import Table
+from recipes.sensitivity import RuleOutcome
 
 ROW_INCHES = 0.3
 FIGURE = "sensitivity.svg"
