@@ -14,45 +14,51 @@ AuthorName: TypeAlias = Literal["llm", "compiler", "search", "trained"]
 
 @dataclass(frozen=True)
 class AgentLimits:
-    """What an attempt may take; None is no limit.
-
-    Args:
-        turns: times that the llm speaks (50 as published), or evaluations of the search.
-        tokens: of input and output together.
-        seconds: of the attempt as a whole.
-        cost: in dollars, where the provider's prices are known.
-    """
+    """Limits of an attempt; None is no limit."""
 
     turns: int = 50
+    """End an attempt after this many answers of the LLM, or evaluations of the search.
+
+    The paper's authors have 50.
+    """
+
     tokens: int | None = None
-    seconds: int | None = None
+    """End an attempt after this many tokens, in and out; no limit by default."""
+
+    seconds: int | None = field(default=None, metadata={"option": "timeout"})
+    """End an attempt after this many seconds; no limit by default."""
+
     cost: float | None = None
+    """End an attempt after this many US dollars; no limit by default."""
 
 
 @dataclass(frozen=True)
 class LlmSettings:
-    """Which llm, where, and how it is asked.
-
-    Args:
-        name: as Inspect names it, `provider/name`; `scripted`, or `scripted/FILE`, plays a script.
-        base_url: of an OpenAI-compatible endpoint, if it is not the provider's own.
-        temperature: None leaves it to the provider.
-        max_output_tokens: of one answer; None leaves it to the provider.
-        num_retries: how often a request that failed is made again.
-        timeout_s: for the answer to one request, which then has failed.
-        price: dollars for a million tokens of input and of output, for limits of cost; None where
-            Inspect knows them, or nobody asks.
-        emulates_tools: describe tools in the text, for endpoints that know none.
-    """
+    """An LLM and how it is asked."""
 
     name: str
-    base_url: str | None = None
-    temperature: float | None = None
+    """Name for Inspect, `provider/name`; `scripted` or `scripted/FILE` plays a script."""
+
+    base_url: str | None = field(default=None, metadata={"metavar": "URL"})
+    """Ask this OpenAI-compatible endpoint instead of the provider's own."""
+
+    temperature: float | None = field(default=None, metadata={"least": 0})
+    """Sample at this temperature; the provider's default if not given."""
+
     max_output_tokens: int | None = None
-    num_retries: int = 3
-    timeout_s: int = 600
-    price: tuple[float, float] | None = None
-    emulates_tools: bool = False
+    """Limit an answer to this many tokens; the provider's default if not given."""
+
+    num_retries: int = field(default=3, metadata={"least": 0})
+    """Repeat a failed request to the LLM this often."""
+
+    timeout_s: int = field(default=600, metadata={"option": "answer-timeout"})
+    """Count a request to the LLM as failed after this many seconds."""
+
+    price: tuple[float, float] | None = field(default=None, metadata={"least": 0})
+    """Take these US dollars for a million tokens in and out, where Inspect knows no price."""
+
+    emulates_tools: bool = field(default=False, metadata={"option": "emulate-tools"})
+    """Describe the tools in the text, for endpoints without tool calls."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +68,6 @@ class AgentSettings:
     Args:
         llm: which one, for the author "llm".
         run: how states are judged.
-        call: how the rewritten graph is called.
-        seed: of the first attempt at a task; the others have the numbers after it.
-        num_attempts: how many at each task.
-        is_guarded: submit nothing that scores no better than leaving the graph alone.
         is_judged_anew: measure what is submitted once more at the end, so that its score is not
             the luckiest of several.
         kernels: for attacks on the judge, the folder with an honest pass folder for each task, from
@@ -79,10 +81,18 @@ class AgentSettings:
     llm: LlmSettings | None = None
     run: RunSettings = field(default_factory=lambda: RunSettings(JudgeSettings(rules="strict")))
     call: CallMode = "compiled"
+    """Call rewritten graphs through torch.compile, directly, or behind passnet's own checks."""
+
     limits: AgentLimits = AgentLimits()
     seed: int = 0
+    """Seed the first attempt at a task with this number, and later ones with those after it."""
+
     num_attempts: int = 1
+    """Make this many attempts at each task."""
+
     is_guarded: bool = False
+    """Submit only passes that score better than leaving the graph alone."""
+
     is_judged_anew: bool = True
     kernels: str | None = None
     num_layouts: int | None = None

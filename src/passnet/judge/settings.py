@@ -15,7 +15,6 @@ class TimingPlan:
     """How long to measure.
 
     Args:
-        seconds: time to spend on rounds, with all that is written and looked at, for each worker.
         min_rounds: rounds to make in any case.
         max_rounds: rounds after which the measurement ends.
         precision: half the width of a speedup's interval, as a share of it, at which a measurement
@@ -32,6 +31,8 @@ class TimingPlan:
     """
 
     seconds: float = 0.8
+    """Measure each candidate on each graph for this many seconds."""
+
     min_rounds: int = 6
     max_rounds: int = 80
     precision: float = 0.01
@@ -47,11 +48,14 @@ class TimingPlan:
 class JudgeSettings:
     """How graphs are judged."""
 
-    device: str = "cpu"
-    """"cpu", "cuda", or for tests `protocol.device.STAGED`."""
+    device: str = field(default="cpu", metadata={"choices": ("cpu", "cuda")})
+    """Run graphs on this device.
+
+    Tests also take `protocol.device.STAGED`.
+    """
 
     seed: int = 0
-    """Seed of the inputs."""
+    """Draw inputs with this seed."""
 
     timing: TimingPlan | None = field(default_factory=TimingPlan)
     """How long to measure; None compares only, and gives no speedup."""
@@ -60,10 +64,10 @@ class JudgeSettings:
     """What a worker may use."""
 
     compile_timeout_s: float = 180.0
-    """Seconds for loading, and for the first call."""
+    """Give a candidate this many seconds to load and for its first call."""
 
     call_timeout_s: float = 30.0
-    """Seconds for every later call."""
+    """Give a candidate this many seconds for each later call."""
 
     trial_timeout_s: float = 300.0
     """Seconds that one worker is waited for in all, after its first call: a call may take five of
@@ -71,16 +75,16 @@ class JudgeSettings:
     """
 
     self_tolerance: float = 0.1
-    """How far the reference may be from itself before a measurement is repeated."""
+    """Repeat a measurement if timings of the reference differ by more than this share."""
 
     max_repeats: int = 3
     """How often a measurement is repeated before its trials are `unstable`."""
 
     rules: RulesName = "open"
-    """What code outside patterns may use: "strict", own kernels only, or "open"."""
+    """Let replacements call any torch op (open), or only their own kernels (strict)."""
 
     strides: StridesName = "same"
-    """The memory order of outputs: "same" as the reference's, or "any"."""
+    """Require the memory order of eager torch's outputs (same), or accept any, as published."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,8 @@ class RunSettings:
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     """Settings of the judge."""
 
-    num_threads: int = 1
-    """Threads of every worker."""
+    num_threads: int = field(default=1, metadata={"most": 1024})
+    """Run the reference and each candidate with this many threads."""
 
     sandbox: SandboxName = "none"
     """Sandbox of candidate code; see `find_sandbox`."""

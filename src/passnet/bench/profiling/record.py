@@ -141,23 +141,25 @@ class ProfileRecord:
 
 @dataclass(frozen=True, slots=True)
 class ProfileSettings:
-    """How items are measured.
+    """Settings of the measurement of an item."""
 
-    Args:
-        threads: of torch.
-        seconds: for the rounds of one measurement, about.
-        attempts: how often an item is measured at most, until it is stable.
-        timeout_s: for an item, with its compilation.
-        memory_mib: for an item.
-        seed: of the inputs, and of what is drawn.
-    """
+    threads: int = field(default=1, metadata={"most": 1024})
+    """Run torch with this many threads."""
 
-    threads: int = 1
     seconds: float = 1.0
-    attempts: int = 3
+    """Measure each item for about this many seconds; longer where it is unstable."""
+
+    attempts: int = field(default=3, metadata={"option": "repeats"})
+    """Measure an item at most this often, until it is stable."""
+
     timeout_s: float = 180.0
+    """Give up on an item after this many seconds, compilation included."""
+
     memory_mib: int = 8192
+    """Limit the memory of a process to this many MiB."""
+
     seed: int = 0
+    """Draw items and inputs with this seed."""
 
 
 @dataclass(frozen=True, slots=True)

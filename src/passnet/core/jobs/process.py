@@ -19,12 +19,11 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from passnet.core.jobs.lifetime import end_with_parent
-from passnet.core.jobs.python import python_command, python_environment
+from passnet.core.jobs.children import end_with_parent, python_command, python_environment
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import WorkerError
 
@@ -41,8 +40,11 @@ MAX_LOG_BYTES = 1 << 20
 class JobLimits:
     """What a job may use: wall time in seconds, memory in MiB."""
 
-    seconds: float = 180.0
+    seconds: float = field(default=180.0, metadata={"option": "timeout"})
+    """Give up on an item after this many seconds."""
+
     memory_mib: int = 8192
+    """Limit the memory of a process to this many MiB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,6 +310,8 @@ class WorkerLimits(msgspec.Struct, frozen=True):
     """
 
     memory_mib: int
+    """Limit the memory of a process to this many MiB."""
+
     cpu_s: int = 3600
     file_mib: int = 1024
     num_processes: int = 512

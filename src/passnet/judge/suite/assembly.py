@@ -59,6 +59,8 @@ class AssemblyPlan:
 
     selection: SelectionPlan = SelectionPlan()
     max_gflops: float = 2.0
+    """Skip graphs that take more GFLOP than this in one call."""
+
     limits: JobLimits = JobLimits(180.0, 4096)
     shares: Shares | None = None
 

@@ -41,12 +41,22 @@ class SelectionPlan:
     """
 
     kind: SubgraphKind = "fusible"
+    """Make tasks of this kind of subgraph."""
+
     num_tasks: int = 200
+    """Select this many tasks."""
+
     min_graphs: int = 1
+    """Skip tasks with fewer graphs than this."""
+
     max_graphs: int = 396
+    """Take at most this many graphs of a task: those found in most places."""
+
     min_ops: int = 1
     max_ops: int = 64
     max_mib: float = 64.0
+    """Skip graphs whose inputs take more MiB than this."""
+
     levels_a_bucket: int = LEVELS_A_BUCKET
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from passnet.bench.environment import Environment
 from passnet.core.records.serialise import SCHEMA_VERSION, encode
@@ -33,11 +33,11 @@ class ServiceSettings:
 
     Args:
         run: how graphs are judged; its device is that of all judges.
-        call: how candidates are called.
     """
 
     run: RunSettings
     call: CallMode = "compiled"
+    """Call rewritten graphs through torch.compile, directly, or behind passnet's own checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,6 @@ class ServiceLimits:
     """What a service takes, and how long it waits.
 
     Args:
-        max_waiting: submissions that wait at most; more are told to come back.
-        item_timeout_s: for one submission with a judge, after which the judge is ended. That is a
-            fault of ours: what a candidate may take is said by the judge's own limits.
         body_bytes: of one request.
         body_timeout_s: for a client to send it.
         wait_s: how long a client may wait for an answer in one request.
@@ -55,7 +52,14 @@ class ServiceLimits:
     """
 
     max_waiting: int = 4096
-    item_timeout_s: float = 300.0
+    """Let at most this many submissions wait; ask clients to come back later."""
+
+    item_timeout_s: float = field(default=300.0, metadata={"option": "timeout"})
+    """Restart a judge that takes more than this many seconds for one submission.
+
+    That is a fault of the service: the judge's own limits bound a candidate.
+    """
+
     body_bytes: int = 4 * 2**20
     body_timeout_s: float = 30.0
     wait_s: float = 30.0
