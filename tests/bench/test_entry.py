@@ -231,4 +231,4 @@ def test_a_run_is_added_checked_and_judged_again(tmp_path: Path) -> None:
     record = read_json(tmp_path / "board/verified/mine/verification.json", EntryVerification)
     assert {each.num_compared for each in record.candidates} <= {2, 3}
     twice = passnet("leaderboard", "add", tmp_path / "run", "--name", "mine", "--by", "me", *board)
-    assert twice.returncode == 2 and "is there already" in twice.stderr
+    assert twice.returncode == 2 and "already exists" in twice.stderr

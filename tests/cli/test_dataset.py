@@ -99,7 +99,7 @@ def test_export_and_import_say_what_they_did(folder: Path, tmp_path: Path):
     done = run("import", tmp_path / "out", "--out", tmp_path / "back")
     assert "7 graphs read, 0 left out; 6 rows, in" in done.stdout
     again = run("export", folder, "--out", tmp_path / "out", "--layout", "hf")
-    assert again.exit_code == 2 and "is there already" in again.stderr
+    assert again.exit_code == 2 and "already exists" in again.stderr
     path = next((tmp_path / "out").rglob("model.py"))
     path.write_text("(")
     done = run("import", tmp_path / "out", "--out", tmp_path / "less")

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from passnet.core.jobs.python import python_environment
+from passnet.core.jobs.children import python_environment
 
 PROGRAM = """
 import torch

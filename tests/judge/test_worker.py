@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passnet.core.jobs.python import python_environment
+from passnet.core.jobs.children import python_environment
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.core.jobs.cache import CACHE_VARIABLE
+from passnet.core.records.folders import CACHE_VARIABLE
 
 
 @pytest.fixture

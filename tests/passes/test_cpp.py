@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from passnet.core.jobs.cache import CACHE_VARIABLE
+from passnet.core.records.folders import CACHE_VARIABLE
 from passnet.errors import PassError
 from passnet.passes import cpp
 from passnet.passes.folder import inspect_folder

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from passnet.core.jobs.cache import CACHE_VARIABLE
+from passnet.core.records.folders import CACHE_VARIABLE
 from passnet.passes import cpp
 
 SOURCE = """\

@@ -35,7 +35,7 @@ def split_command(
     The side of a row follows from its op sequence, the share and the seed alone, so that a variant
     is on the side of its original; op sequences of the suites are always on the side of eval.
     """
-    from passnet.core.records.atomic_folder import atomic_folder
+    from passnet.core.records.folders import atomic_folder
     from passnet.data.dataset.splits import split, write_split
     from passnet.judge.suite.suite_keys import read_suite_keys
 

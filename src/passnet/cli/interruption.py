@@ -16,7 +16,7 @@ from typing import NoReturn
 import click
 
 from passnet.cli.exits import SIGNALLED
-from passnet.core.jobs.lifetime import adopt_orphans, end_descendants
+from passnet.core.jobs.children import adopt_orphans, end_descendants
 from passnet.core.jobs.run_folder import used_runs
 
 GRACE_S = 1.0

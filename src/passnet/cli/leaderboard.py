@@ -50,7 +50,7 @@ def add_command(folder: Path, name: str, by: str, candidates: tuple[str, ...], l
     from passnet.bench.leaderboard.entry import check_name, write_entry
     from passnet.bench.leaderboard.entry_checks import check_run, failed
     from passnet.bench.run_record import run_folder
-    from passnet.core.records.atomic_folder import atomic_folder
+    from passnet.core.records.folders import atomic_folder
     from passnet.pages.site.measured import KnownSuites
 
     check_name(name)

@@ -137,7 +137,7 @@ def load_package(path: Path) -> Any:
     return torch._inductor.aoti_load_package(str(path), run_single_threaded=True)
 
 
-def cache_folder() -> Path:
+def inductor_cache() -> Path:
     """Return the folder of Inductor's compilation cache."""
     from torch._inductor.codecache import cache_dir
 
@@ -161,7 +161,7 @@ def keep_headers() -> None:
     """
     import torch._inductor.codecache
 
-    folder = cache_folder() / "precompiled_headers"
+    folder = inductor_cache() / "precompiled_headers"
     paths = {"_HEADER_DIR": str(folder), "_HEADER_LOCK_DIR": str(folder / "locks")}
     vars(torch._inductor.codecache).update(paths)
     # Of a judge that was ended while it compiled: compilers pass over half a header in silence.

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from passnet.core.hardware import processor_instructions, processor_name
-from passnet.core.jobs.cache import cache_folder
+from passnet.core.records.folders import cache_folder
 from passnet.errors import PassError
 
 INCLUDE = Path(__file__).parent / "include"

@@ -246,7 +246,7 @@ def test_an_empty_folder_is_refused(tmp_path: Path):
 def test_a_folder_that_is_not_empty_is_not_written_to(tmp_path: Path):
     folder = write(tmp_path / "data")
     before = files_of(tmp_path)
-    with pytest.raises(InputError, match="data: is there already; choose another --out"):
+    with pytest.raises(InputError, match="data: already exists; remove it"):
         export(folder, folder, ExportPlan("graphnet"))
     with pytest.raises(InputError, match="/x: Not a directory; a file stands"):
         export(folder, folder / "dataset.json" / "x", ExportPlan("graphnet"))

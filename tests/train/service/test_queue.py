@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from passnet.core.jobs.python import python_environment
+from passnet.core.jobs.children import python_environment
 from passnet.core.records.serialise import decode
 from passnet.errors import InputError
 from passnet.train.service.queue import QUEUE_FILE, QueueCounts, QueueFullError, SubmissionQueue

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from passnet.core.records.atomic_folder import atomic_folder
+from passnet.core.records.folders import atomic_folder
 from passnet.core.records.parquet import split_rows
 from passnet.data.dataset import layout
 from passnet.data.dataset.card import CARD_FILE, CardFacts, card

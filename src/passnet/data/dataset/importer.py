@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from passnet.core.records.atomic_folder import atomic_folder
+from passnet.core.records.folders import atomic_folder
 from passnet.data.dataset.layout import FACTS_KEY, row_of
 from passnet.data.dataset.origins import Origin, origin_of, shortened, write_origins
 from passnet.data.dataset.progress import ProgressStep, silent

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from passnet.core.jobs.cache import cache_folder
+from passnet.core.records.folders import cache_folder
 from passnet.errors import MeasureError
 from passnet.judge.candidate import Candidate
 from passnet.judge.processes.loaded_worker import PreparedGraphs

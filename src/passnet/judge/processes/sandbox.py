@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from passnet.core.jobs.python import python_command, python_environment
+from passnet.core.jobs.children import python_command, python_environment
 from passnet.errors import InputError
 from passnet.judge.processes.confine import OF_THE_KERNEL
 

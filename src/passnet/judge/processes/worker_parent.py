@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from passnet.core.jobs.lifetime import end_with_descendants
-from passnet.core.jobs.python import python_command
+from passnet.core.jobs.children import end_with_descendants, python_command
 from passnet.errors import WorkerError
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox, inductor_cache
 from passnet.judge.processes.worker_process import Worker, open_memory

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from passnet.core.jobs.python import python_command, python_environment
+from passnet.core.jobs.children import python_command, python_environment
 from passnet.errors import InputError
 
 STAGED = "staged"

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from passnet.errors import EngineError, boundary
-from passnet.inductor.compiler import build_package, cache_folder, load_package, write_cached
+from passnet.inductor.compiler import build_package, inductor_cache, load_package, write_cached
 
 
 def packaged(
@@ -74,7 +74,7 @@ def _kept_path(program: str, arguments: Sequence[Any]) -> Path:
     ]
     here = (torch.__version__, torch.backends.cpu.get_cpu_capability(), torch.get_num_threads())
     digest = hashlib.sha256(repr((program, forms, here)).encode()).hexdigest()
-    return cache_folder() / "aoti_packages" / f"{digest}.pt2"
+    return inductor_cache() / "aoti_packages" / f"{digest}.pt2"
 
 
 def _is_on_gpu(arguments: Sequence[Any]) -> bool:

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from passnet.core.jobs.lifetime import end_with_parent
+from passnet.core.jobs.children import end_with_parent
 from passnet.judge.processes.restrict import restrict_calls, restrict_proc
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.device import kind_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, read_attempts
 from passnet.bench.profiling.run import RECORDS_FILE
-from passnet.core.records.atomic_folder import atomic_folder
+from passnet.core.records.folders import atomic_folder
 from passnet.core.records.serialise import SCHEMA_VERSION, has_lines, write_json
 from passnet.data.dataset.stats import Stats
 from passnet.errors import InputError

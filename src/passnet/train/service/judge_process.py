@@ -7,7 +7,7 @@ standard output. It ends when its input does, or when the process that started i
 import os
 import sys
 
-from passnet.core.jobs.lifetime import end_with_parent
+from passnet.core.jobs.children import end_with_parent
 from passnet.core.records.serialise import decode, encode
 from passnet.train.service.judging import open_judging
 from passnet.train.service.settings import ServiceSettings

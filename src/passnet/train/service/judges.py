@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from passnet.bench.cluster import device_of
 from passnet.core.jobs.actors import OpenActor
-from passnet.core.jobs.python import python_command, python_environment
+from passnet.core.jobs.children import python_command, python_environment
 from passnet.core.records.serialise import decode, encode
 from passnet.train.service.judge_process import READY
 from passnet.train.service.judging import open_judging
