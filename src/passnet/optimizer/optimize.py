@@ -6,8 +6,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from passnet.errors import InputError
 from passnet.optimizer.call.entry import Entry
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall, name_of
+from passnet.optimizer.call.net_copy import copied, fast_net, process_state_kept
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
 from passnet.optimizer.record import (
     RECORD_FILE,
@@ -130,13 +130,14 @@ def _optimize_in(
     deadline = time.monotonic() + settings.budget_s
     entries: list[Entry] = []
     forms = []
-    with _threads(settings.threads):
-        for number, (args, kwargs) in enumerate(calls):
-            call = NetCall(net, args, kwargs)
+    with process_state_kept(settings.threads):
+        net_copy, calls_copy = copied(net, calls)
+        for number, (args, kwargs) in enumerate(calls_copy):
             home = form_folder(folder, number)
             make_folder(home)
             if keeps_examples:
-                save_example(home, call.args, call.kwargs)
+                save_example(home, tuple(args), kwargs)
+            call = NetCall(net_copy, args, kwargs)
             form, entry = optimize_form(call, home, tried, settings, deadline, progress)
             forms.append(form)
             if entry is not None:
@@ -152,7 +153,7 @@ def _optimize_in(
             tuple(forms),
             __version__,
         )
-    return Optimized(FastNet(net, entries, warns=len(entries) == len(forms)), record)
+    return Optimized(fast_net(net, entries, warns=len(entries) == len(forms)), record)
 
 
 def _arguments(example: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -161,14 +162,3 @@ def _arguments(example: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     if isinstance(example, (tuple, list)):
         return example, {}
     return (example,), {}
-
-
-@contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    """Torch with so many threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -16,6 +16,7 @@ from passnet.optimizer.backends.engines import ENGINES, checked_as_asked, load_e
 from passnet.optimizer.call.entry import Entry
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall, as_module, name_of, weights_of
+from passnet.optimizer.call.net_copy import copied, fast_net, process_state_kept
 from passnet.optimizer.compare.agreement import compare_outputs
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 
@@ -58,25 +59,27 @@ def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
     record = read_json(folder / RECORD_FILE, OptimizedRecord)
     has_values = _check_fit(record, net, folder)
     entries: list[Entry] = []
-    for number, form in enumerate(record.forms):
-        home = form_folder(folder, number)
-        with boundary(InputError, f"{home / EXAMPLE_FILE}: cannot be read; optimise again"):
-            args, kwargs = torch.load(home / EXAMPLE_FILE, weights_only=True)
-        if form.chosen == "eager":
-            continue
-        call = NetCall(net, args, kwargs)
-        names = [name for name in (form.chosen, form.instead) if name]
-        if not has_values:
-            names = [name for name in names if not ENGINES[name].is_frozen]
-        records = {engine.engine: engine for engine in form.engines}
-        loaded: Entry | None = None
-        for name in reversed(names):
-            entry = _loaded(name, call, home / name, folder)
-            entry = checked_as_asked(entry, record.freeze, records[name])
-            loaded = replace(entry, instead=loaded)
-        if loaded is not None:
-            entries.append(loaded)
-    return FastNet(net, entries, warns=len(entries) == len(record.forms))
+    with process_state_kept():
+        net_copy, _ = copied(net, ())
+        for number, form in enumerate(record.forms):
+            home = form_folder(folder, number)
+            with boundary(InputError, f"{home / EXAMPLE_FILE}: cannot be read; optimise again"):
+                args, kwargs = torch.load(home / EXAMPLE_FILE, weights_only=True)
+            if form.chosen == "eager":
+                continue
+            call = NetCall(net_copy, args, kwargs)
+            names = [name for name in (form.chosen, form.instead) if name]
+            if not has_values:
+                names = [name for name in names if not ENGINES[name].is_frozen]
+            records = {engine.engine: engine for engine in form.engines}
+            loaded: Entry | None = None
+            for name in reversed(names):
+                entry = _loaded(name, call, home / name, folder)
+                entry = checked_as_asked(entry, record.freeze, records[name])
+                loaded = replace(entry, instead=loaded)
+            if loaded is not None:
+                entries.append(loaded)
+    return fast_net(net, entries, warns=len(entries) == len(record.forms))
 
 
 def _loaded(name: str, call: NetCall, home: Path, folder: Path) -> Entry:

@@ -134,7 +134,7 @@ def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
         names,
         ignored_keys,
         torch.get_default_dtype(),
-        net_state.remember_net(net),
+        net_state.remember_net(net, entry.attributes),
         weights,
         entry.is_frozen and not entry.compares,
         net_state.remember_storages(weights) if entry.compares else (),

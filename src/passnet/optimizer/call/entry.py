@@ -1,7 +1,7 @@
 """One way to run a net on inputs of one form."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -31,6 +31,9 @@ class Entry:
         instead: the way for calls that fit but for the values of weights or arguments.
         says: what it is, where that is not what its engine is for other nets.
         ends_process: whether it may end the process where eager torch raises an error.
+        bind: lets it read other weights, by name, where it does not follow those it was built with.
+        net: the copy of the net that it was built from.
+        attributes: by module, attributes that the copy has after its calls.
     """
 
     engine: str
@@ -47,6 +50,9 @@ class Entry:
     instead: "Entry | None" = None
     says: str = ""
     ends_process: bool = False
+    bind: Callable[[Mapping[str, torch.Tensor]], None] | None = None
+    net: torch.nn.Module | None = None
+    attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def is_bounded(self) -> bool:

@@ -100,6 +100,7 @@ class NetCall:
             self.weights,
             is_frozen,
             plain,
+            net=self.net,
         )
 
     @cached_property

@@ -9,7 +9,7 @@ Objects that are changed in place (a config, a list) are not looked into.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
@@ -34,13 +34,14 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class RememberedDict:
-    """One dict of a module and the names and values that it had."""
+    """One dict of a module, the names and values that it had, and values that it may get later."""
 
     module: str
     kind: str
     held: dict[str, Any]
     names: tuple[str, ...]
     values: tuple[Any, ...]
+    later: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +91,31 @@ def is_same(first: Any, second: Any) -> bool:
     return is_plain(first) and repr(first) == repr(second)
 
 
-def remember_net(net: torch.nn.Module) -> tuple[RememberedDict, ...]:
-    """The dicts of each module of a net; of weights and submodules the filled ones."""
+def attributes_of(net: torch.nn.Module | None) -> dict[str, dict[str, Any]]:
+    """Return the attributes of each module of a net, without weights, submodules and hooks."""
+    modules = {} if net is None else dict(net.named_modules())
+    return {
+        path: {name: value for name, value in vars(module).items() if name not in _DICTS}
+        for path, module in modules.items()
+    }
+
+
+def remember_net(
+    net: torch.nn.Module, later: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[RememberedDict, ...]:
+    """Remember the dicts of each module of a net; of weights and submodules the filled ones.
+
+    `later` has by module what calls make of attributes, as a table that a first call keeps.
+    """
     remembered = []
     for path, module in net.named_modules():
         for kind in ("__dict__", *_DICTS):
             held = vars(module) if kind == "__dict__" else vars(module).get(kind)
             if isinstance(held, dict) and (held or kind in _HOOKS):
-                remembered.append(RememberedDict(path, kind, held, (*held,), (*held.values(),)))
+                values = (later or {}).get(path, {}) if kind == "__dict__" else {}
+                remembered.append(
+                    RememberedDict(path, kind, held, (*held,), (*held.values(),), values)
+                )
     for kind in ("_global_forward_hooks", "_global_forward_pre_hooks"):
         held = getattr(torch.nn.modules.module, kind)
         remembered.append(RememberedDict("all modules", kind, held, (*held,), (*held.values(),)))
@@ -113,9 +131,10 @@ def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
         before = dict(zip(names, each.values, strict=True))
         now = dict(held)
         for name in {**before, **now}:
-            is_there = name in before and name in now
             same = is_same if each.kind == "__dict__" and name not in _DICTS else is_
-            if name not in _OF_TORCH and not (is_there and same(before[name], now[name])):
+            states = [state[name] for state in (before, each.later) if name in state]
+            is_known = name in now and any(same(state, now[name]) for state in states)
+            if name not in _OF_TORCH and not is_known:
                 return _change_in_words(each, str(name), now.get(name))
     return None
 

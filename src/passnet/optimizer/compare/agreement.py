@@ -81,7 +81,7 @@ class EagerComparison:
             if not self._keep(fresh_tensors(call, seed + number)):
                 self._keep(fresh_tensors(call, seed + number, floats_only=True))
         floats = [each for each in call.tensors() if each.is_floating_point() and each.numel()]
-        finite_only = [torch.where(each.isfinite(), each, 0.0) for each in floats]
+        finite_only = [torch.where(each.isfinite(), each, 0.0).detach() for each in floats]
         self._bound = LARGE * max([1.0, *(float(each.abs().max()) for each in finite_only)])
         self._can_be_bounded = all(map(can_be_bounded, call.tensors()))
         self._hostile = [
@@ -291,10 +291,8 @@ def _other_values(weights: Iterable[torch.Tensor], seed: int = 0) -> Iterator[bo
 
 
 def _may_be_changed(weight: torch.Tensor) -> bool:
-    """Whether a weight holds floats, each in a place of its own that no other process reads."""
-    is_alone = weight.device.type != "cpu" or not weight.is_shared()
-    is_own = is_alone and not weight.is_inference() and is_dense_in_memory(weight)
-    return is_own and weight.is_floating_point() and bool(weight.numel())
+    """Whether a weight holds floats, each in a place of its own."""
+    return is_dense_in_memory(weight) and weight.is_floating_point() and bool(weight.numel())
 
 
 def compare_outputs(
