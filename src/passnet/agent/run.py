@@ -23,7 +23,7 @@ from passnet.bench.cluster import device_of
 from passnet.bench.run import tasks_of_part
 from passnet.core.jobs.actors import run_actors
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.core.jobs.run_plan import RunPlan
+from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import AuthorError, InputError, boundary
 from passnet.judge.desk.desk import JudgeDesk
@@ -73,7 +73,7 @@ def run_agent(
     suite: Suite,
     settings: AgentSettings,
     out: Path,
-    plan: RunPlan = RunPlan(),
+    plan: RunPlan = DEFAULT_PLAN,
     held_out: Suite | None = None,
     program: Author | None = None,
 ) -> list[Attempt]:

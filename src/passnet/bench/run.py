@@ -12,15 +12,11 @@ from typing import TypeAlias
 
 from passnet.bench.environment import Environment, describe_environment
 from passnet.bench.run_record import continued, run_folder, run_info, trials_of_part
-from passnet.core.jobs.process import JobRunner
-from passnet.core.jobs.run_plan import RunPlan, RunShard
+from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan, RunShard
 from passnet.errors import InputError
 from passnet.judge.desk.candidates import CandidateEntry
-from passnet.judge.desk.judge_task import judge_task
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.held_out import held_out_graphs
-from passnet.judge.inspection.inspected_folders import InspectedFolders
-from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import find_device, kind_of
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
@@ -72,36 +68,29 @@ def environment_here(settings: RunSettings) -> Environment:
 
 def judge_here(order: JudgeOrder, tasks: Sequence[Task], num_workers: int, done: Recorder) -> None:
     """Judge tasks in processes of this machine; nothing else runs while one is timed."""
-    settings, sandbox = order.settings, find_sandbox(order.settings.sandbox)
-    idle_parents: SimpleQueue[ParentPool] = SimpleQueue()
+    idle_desks: SimpleQueue[JudgeDesk] = SimpleQueue()
 
     def work_on(task: Task) -> None:
-        parents = idle_parents.get()
+        desk = idle_desks.get()
         unseen = held_out_graphs(order.held_out, task.name)
         try:
-            for graph, trials in judge_task(
-                parents, task, order.entries, settings, unseen, order.finished, inspected
-            ):
+            for graph, trials in desk.judge_entries(task, order.entries, unseen, order.finished):
                 done(graph.name, trials)
-        finally:  # other tasks wait for them, even those that are about to be given up
-            idle_parents.put(parents)
+        finally:  # other tasks wait for a desk, even those that are about to be given up
+            idle_desks.put(desk)
 
     with ExitStack() as stack:
-        inspected = InspectedFolders(settings.judge.rules, stack.enter_context(JobRunner()))
-        pools = [
-            stack.enter_context(ParentPool(settings.num_threads, sandbox, settings.judge.device))
-            for _ in range(num_workers)
-        ]
-        for pool in pools:
-            idle_parents.put(pool)
+        desks = [stack.enter_context(JudgeDesk(order.settings, None)) for _ in range(num_workers)]
+        for desk in desks:
+            idle_desks.put(desk)
         threads = stack.enter_context(ThreadPoolExecutor(num_workers))
         try:
             for future in as_completed(threads.submit(work_on, task) for task in tasks):
                 future.result()
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
-            for pool in pools:
-                pool.close()
+            for desk in desks:
+                desk.close()
             raise
 
 
@@ -113,7 +102,7 @@ def run_suite(
     entries: Sequence[CandidateEntry],
     settings: RunSettings,
     out: Path,
-    plan: RunPlan = RunPlan(),
+    plan: RunPlan = DEFAULT_PLAN,
     held_out: Suite | None = None,
     judges: Judges = HERE,
 ) -> list[Trial]:
@@ -133,8 +122,8 @@ def run_suite(
         judges: the machine or Ray cluster that judges; see `bench.cluster`.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off; it or one of `plan.parts` holds another run
-            than this one; or the part has no task.
+        InputError: `out` holds a run and `plan.resume` is off; it or one of `plan.parts` holds
+            another run than this one; or the part has no task.
         MeasureError: our own machinery fails again and again.
     """
     settings = replace(settings, held_out=held_out.content_hash if held_out else None)

@@ -4,51 +4,63 @@ from dataclasses import dataclass
 
 from passnet.agent.settings import LlmSettings
 from passnet.errors import InputError
-from passnet.optimizer.backends.engines import ENGINES
-from passnet.optimizer.backends.other_runtimes import RUNTIMES, is_installed
 
 USUAL = ("eager", "compile", "graph", "aot")
 WITH_PASSES = ("passes", "passes_compiled", "aot_passes", "aot_passes_frozen")
-FOLDING = ("aot_frozen", "script_frozen", "aot_autotune_frozen", *RUNTIMES)
+FOLDING = ("aot_frozen", "script_frozen", "aot_autotune_frozen")
 FROZEN = ("compile_frozen",)
 """Ways that are tried in any case, those where authors of passes are named, those that fold weights
-in, which are compared at each call if they may change (other runtimes only where they are
+in, which are compared at each call if they may change (further runtimes are too, where they are
 installed), and what is tried only if they may not."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizeSettings:
-    """How a net is optimised.
-
-    Args:
-        freeze: whether weights will not change, so that those that were folded in need not be
-            compared at each call.
-        finite: whether arguments may be taken as finite, and indices among them as within what
-            they index. NaN and infinities need then not be looked for at each call of a way that
-            does not treat them as eager torch does (a ReLU that is fused into a product by oneDNN
-            makes 0 of NaN), and ways may be used that raise no error for such an index.
-        budget_s: seconds after which no further way is begun.
-        threads: torch's threads while ways are built and timed; None for as many as it has.
-        seconds: seconds that each way is timed.
-        engines: the ways that are tried; None for `USUAL`, `FOLDING` as far as it is installed,
-            `FROZEN` where weights will not change, and `WITH_PASSES` where there are authors.
-        authors: who gives passes for the ranges of the net: "library" for what was judged before,
-            and programs that write passes, "compiler" and "search". They have what is left of the
-            budget when torch's own ways are built.
-        library: the folder of the library of passes; None for the user's own.
-        llm: an llm that writes passes too, "provider/name" or how it is asked; what it says is kept
-            with the net.
-    """
+    """Settings of an optimisation."""
 
     freeze: bool = False
+    """Take weights as constant: do not check folded ones at each call."""
+
     finite: bool = False
+    """Take arguments as finite and indices as in range: do not check them at each call.
+
+    NaN and infinity then need no check where a backend treats them unlike eager torch (a ReLU that
+    oneDNN fuses into a product makes 0 of NaN), and backends may serve that raise no error for an
+    index out of range.
+    """
+
     budget_s: float = 600.0
+    """Start no further backend after this time, such as 90s, 10m or 1h."""
+
     threads: int | None = None
+    """Run torch with this many threads.
+
+    None takes as many as it has.
+    """
+
     seconds: float = 2.0
+    """Time each backend for this many seconds."""
+
     engines: tuple[str, ...] | None = None
+    """Try this backend; all that fit by default.
+
+    None takes `USUAL`, the backends that fold weights as far as they are installed, `FROZEN` where
+    weights are constant, and `WITH_PASSES` where there are authors.
+    """
+
     authors: tuple[str, ...] = ()
+    """Let this author give passes for ranges of the net: library, compiler, search, trained:FOLDER.
+
+    They have what torch's own backends leave of the budget.
+    """
+
     library: str | None = None
+    """Use this library of passes instead of the user's own."""
+
     llm: str | LlmSettings | None = None
+    """An LLM that writes passes too, `provider/name` or how it is asked; the net's folder keeps its
+    answers.
+    """
 
     @property
     def asked(self) -> LlmSettings | None:
@@ -62,9 +74,12 @@ class OptimizeSettings:
             InputError: one of them, or an author, is not known; llms cannot be asked here.
             AuthorError: this llm cannot be asked at all (no key, no such provider).
         """
+        from passnet.optimizer.backends.engines import ENGINES  # with torch, which takes a second
+        from passnet.optimizer.backends.other_runtimes import RUNTIMES, is_installed
+
         frozen = FROZEN if self.freeze else ()
         passes = WITH_PASSES if self.authors or self.llm else ()
-        folding = tuple(name for name in FOLDING if is_installed(name))
+        folding = tuple(name for name in (*FOLDING, *RUNTIMES) if is_installed(name))
         usual = USUAL + folding + frozen + passes
         names = self.engines or usual
         unknown = [name for name in names if name not in ENGINES]

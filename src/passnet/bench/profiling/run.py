@@ -10,7 +10,7 @@ from passnet.bench.environment import describe_environment
 from passnet.bench.profiling.job import profile_isolated
 from passnet.bench.profiling.record import ProfileInfo, ProfileItem, ProfileRecord, ProfileSettings
 from passnet.core.jobs.run_folder import RunFolder
-from passnet.core.jobs.run_plan import RunPlan
+from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import InputError
 
@@ -22,15 +22,15 @@ def profile_items(
     items: Sequence[ProfileItem],
     settings: ProfileSettings,
     out: Path,
-    plan: RunPlan = RunPlan(),
+    plan: RunPlan = DEFAULT_PLAN,
 ) -> list[ProfileRecord]:
     """Profile items into a folder and return the records that it then has.
 
     Items that are profiled at the same time may disturb each other.
 
     Raises:
-        InputError: `out` holds a run and `resume` is off; it or one of `plan.parts` has other items or
-            settings; another process works in `out`; or it cannot be written to.
+        InputError: `out` holds a run and `plan.resume` is off; it or one of `plan.parts` has other
+            items or settings; another process works in `out`; or it cannot be written to.
     """
     run = profile_folder(out)
     names = "\n".join(sorted(item.name for item in items))

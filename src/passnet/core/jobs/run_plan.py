@@ -105,3 +105,7 @@ class RunPlan:
     def is_on_ray(self) -> bool:
         """Return whether the items go to a Ray cluster."""
         return self.executor is run_ray
+
+
+DEFAULT_PLAN = RunPlan()
+"""A new, undivided run by one worker of this machine."""

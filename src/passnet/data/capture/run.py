@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.core.jobs.run_plan import RunPlan
+from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, make_folder
 from passnet.data.capture.capture_job import capture_isolated, file_hash
 from passnet.data.capture.record import CaptureSettings, NetRecord, entry_file
@@ -33,7 +33,7 @@ def run_extract(
     entries: Sequence[str],
     settings: CaptureSettings,
     out: Path,
-    plan: RunPlan = RunPlan(),
+    plan: RunPlan = DEFAULT_PLAN,
 ) -> tuple[list[NetRecord], Manifest]:
     """Capture entries into a folder, and merge their graphs without duplicates.
 
@@ -46,8 +46,8 @@ def run_extract(
 
     Raises:
         InputError: `out` holds a run and `resume` is off, or one with other settings; another
-            process works in it; a net's file has changed and `plan.retry` is off; or `out` cannot be
-            written to, as when the disk is full.
+            process works in it; a net's file has changed and `plan.retry` is off; or `out` cannot
+            be written to, as when the disk is full.
     """
     run = _run_folder(out)
     complaint = f"{out}: was captured with other settings; choose another --out, or give those"

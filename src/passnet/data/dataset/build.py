@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder
-from passnet.core.jobs.run_plan import RunPlan
+from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 from passnet.data.dataset.build_records import RECORDS_FILE, SIZES_FILE, MinedRecord, SizedRecord
@@ -87,7 +87,7 @@ def build_dataset(
     folders: Sequence[Path],
     out: Path,
     settings: BuildSettings,
-    plan: RunPlan = RunPlan(),
+    plan: RunPlan = DEFAULT_PLAN,
     announce: Callable[[str, int], ProgressStep] = silent,
     resized: Collection[str] | None = None,
 ) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:

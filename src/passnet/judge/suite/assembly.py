@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.core.jobs.run_plan import RunPlan
+from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.data.capture.catalog import packages_of
 from passnet.data.capture.record import library_of
@@ -114,7 +114,7 @@ def assemble(
     plan: AssemblyPlan,
     path: Path,
     work: Path,
-    run: RunPlan = RunPlan(),
+    run: RunPlan = DEFAULT_PLAN,
     announce: Announce = lambda _: nullcontext(lambda _: None),
 ) -> Assembled:
     """Make a suite of the dataset in a folder, and store it in the Parquet file `path`, whose stem
@@ -144,7 +144,7 @@ def assemble_held_out(
     path: Path,
     work: Path,
     max_graphs: int = 3,
-    run: RunPlan = RunPlan(),
+    run: RunPlan = DEFAULT_PLAN,
     announce: Announce = lambda _: nullcontext(lambda _: None),
 ) -> Assembled:
     """Make the suite of what is held out of another, whose tasks are `shown`, of the same dataset.
