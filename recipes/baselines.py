@@ -31,7 +31,7 @@ from passnet.bench.files import RUN_FILE
 from passnet.bench.run_record import BenchRunInfo
 from passnet.bench.scores import Row, read_rows, score_rows
 from passnet.core.jobs.run_plan import RunShard
-from passnet.core.records.serialise import encode, read_json, write_json, write_text
+from passnet.core.records.serialise import encode, has_lines, read_json, write_json, write_text
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.suite.suite import load_suite
 
@@ -86,7 +86,7 @@ def main(suite: str, folder: Path, num_cores: int, num_parts: int) -> None:
 def rows_with_choice(run: Path) -> list[Row]:
     """The trials of a run, and behind them those of what a library would choose, if there are."""
     choice = run / CHOICE_FILE
-    return [*read_rows(run), *(read_rows(choice) if choice.exists() else [])]
+    return [*read_rows(run), *(read_rows(choice) if has_lines(choice) else [])]
 
 
 def table_rows(rows: Sequence[Row]) -> Iterator[str]:
