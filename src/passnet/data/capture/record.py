@@ -30,25 +30,30 @@ out_of_memory: a limit was reached. crash: its process ended.
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """How nets are captured.
+    """Settings of a capture."""
 
-    Args:
-        mode: "auto" tries fake weights, and real ones where that fails.
-        train: capture the forward pass of training instead of evaluation.
-        backward: capture the graphs that compute the gradients, too.
-        check: run every graph and compare it with its net, where the net fits.
-        check_seconds: how long the two runs of a check may take together.
-        check_parameters: largest number of parameters of a net that is run.
-        limits: of a worker.
+    mode: Literal["auto", "fake", "real"] = field(default="auto", metadata={"option": "weights"})
+    """Build nets with weights without memory (fake), with values (real), or real where fake fails
+    (auto).
     """
 
-    mode: Literal["auto", "fake", "real"] = "auto"
     train: bool = False
+    """Capture the forward pass of training instead of evaluation."""
+
     backward: bool = False
+    """With --train, also capture the graphs of gradients."""
+
     check: bool = True
+    """Run every graph and compare it with its net, where the net fits."""
+
     check_seconds: float = 20.0
+    """Most seconds for the two runs of a check together."""
+
     check_parameters: int = 100_000_000
+    """Most parameters of a net that is run."""
+
     limits: JobLimits = JobLimits()
+    """Limits of a worker."""
 
 
 @dataclass(frozen=True, slots=True)

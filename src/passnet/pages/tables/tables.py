@@ -17,6 +17,10 @@ from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.trial import MAX_TEXT, Trial
 
 
+SHORT_CELL = 30
+"""Most letters of a cell that a terminal shows on one line: no number is broken in two."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table as text: a title, column heads, rows, and a note below."""
@@ -191,7 +195,9 @@ def print_table(console: Console, table: Table) -> None:
     printed = RichTable(title=_cell_text(table.title), title_justify="left",
                         caption=_cell_text(table.note) or None, caption_justify="left")  # fmt: skip
     for index, head in enumerate(map(_cell_text, table.heads)):
-        printed.add_column(head, justify="left" if index == 0 else "right", overflow="fold")
+        side = "left" if index == 0 else "right"
+        is_short = all(len(row[index]) <= SHORT_CELL for row in table.rows)
+        printed.add_column(head, justify=side, overflow="fold", no_wrap=is_short)
     for row in table.rows:
         printed.add_row(*map(_cell_text, row))
     console.print(printed)
