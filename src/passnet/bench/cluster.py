@@ -9,11 +9,8 @@ from passnet.bench.run_record import environment_difference
 from passnet.core.jobs.actors import ActorDevice, run_actors, this_machine
 from passnet.errors import InputError
 from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
-from passnet.judge.desk.judge_task import judge_task
+from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.held_out import held_out_graphs
-from passnet.judge.inspection.inspected_folders import InspectedFolders
-from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.settings import RunSettings
 from passnet.judge.task import Task
@@ -94,15 +91,12 @@ def _open_judge(
         )
     for entry in order.entries:
         _check_folder(entry, tasks)
-    parents = ParentPool(
-        settings.num_threads, find_sandbox(settings.sandbox), settings.judge.device
-    )
-    inspected = InspectedFolders(settings.judge.rules)
+    desk = JudgeDesk(settings, None).__enter__()  # its processes end with the actor
 
     def judge(task: Task) -> list[tuple[str, list[Trial]]]:
         finished = order.finished if _machines(task, order) <= {machine} else {}
         unseen = held_out_graphs(order.held_out, task.name)
-        judged = judge_task(parents, task, order.entries, settings, unseen, finished, inspected)
+        judged = desk.judge_entries(task, order.entries, unseen, finished)
         return [(graph.name, trials) for graph, trials in judged]
 
     return judge

@@ -1,9 +1,12 @@
-"""Judges states of a pass folder, in processes of its own and a folder for their files."""
+"""The one door of the judge: a pass folder and a task in, a trial for each graph out.
+
+`judge_files` judges one folder. `JudgeDesk` holds the judge's processes open for many.
+"""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,19 +33,48 @@ from passnet.passes.files import Files, write_files
 from passnet.passes.folder import inspect_folder
 
 UNDECIDED = METHOD[1]
-"""The name of findings that text alone cannot decide."""
+"""Name of the findings that text alone cannot decide."""
 
 NAME = "passes"
-"""The name of the candidate in the trials of an attempt."""
+"""Name of the candidate in the trials of a judged folder."""
 
 CACHED_INPUT_BYTES = 1 << 30
-"""Of inputs that stay for the next evaluation: drawing them takes longer than all else of ours."""
+"""Most bytes of inputs that a desk keeps: to draw them takes longer than all other work of ours."""
+
+
+def judge_files(
+    task: Task,
+    files: Files,
+    settings: RunSettings | None = None,
+    call: CallMode = "compiled",
+    unseen: Sequence[TaskGraph] = (),
+    is_timed: bool = True,
+) -> list[Trial]:
+    """Judge one pass folder on a task and return a trial for each graph.
+
+    Starts the judge's processes and ends them; to judge many folders, hold a `JudgeDesk`.
+
+    Args:
+        task: from a suite, or of any graphs by `task_of`.
+        files: texts of the folder by file name, as `passes.files.read_files` reads them.
+        settings: by default those of `RunSettings` in the best sandbox of this machine.
+        call: "compiled" (through torch.compile), "direct" or "guarded".
+        unseen: graphs of the task in other shapes; wrong results on them count.
+        is_timed: False only compares, and gives no speedup.
+
+    Raises:
+        PassFolderError: the folder cannot be used at all.
+        MeasureError: the judge itself failed several times.
+    """
+    settings = settings or RunSettings(sandbox=find_sandbox("auto").name)
+    with JudgeDesk(settings, call) as desk:
+        return desk.judge(task, files, unseen, is_timed)
 
 
 class StateJudge(Protocol):
-    """What judges states of a pass folder for a session: an `JudgeDesk`, or one that is elsewhere.
+    """A judge of pass folders: a `JudgeDesk`, or one behind a reward service.
 
-    It is entered before it is used; `root` is a folder that may appear in its messages.
+    It is entered before use. Its messages may contain the folder `root`.
     """
 
     settings: RunSettings
@@ -53,64 +85,66 @@ class StateJudge(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def close(self) -> None:
-        """End what is being judged, from any thread."""
+        """End the work of the judge at once; any thread may call this."""
         ...
 
     def prepare(self, task: Task) -> None:
-        """Get ready for a task, so that evaluations need not wait for that."""
+        """Make ready for a task, so that judging need not wait for it."""
         ...
 
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
-        """Where the passes of a state match; see `JudgeDesk.check_matches`."""
+        """See `JudgeDesk.check_matches`."""
         ...
 
     def judge(
         self, task: Task, files: Files, unseen: Sequence[TaskGraph] = (), is_timed: bool = True
     ) -> list[Trial]:
-        """The trials of a state; see `JudgeDesk.judge`."""
+        """See `JudgeDesk.judge`."""
         ...
 
 
 class JudgeDesk:
-    """Processes in which one state of a pass folder after another is judged.
+    """The judge's processes, held open while one pass folder or task after another is judged.
 
-    Candidate code sees the folder of the state that is judged and nothing else of the attempt; all
-    of it runs in the judge's sandbox. One attempt at a time uses an evaluator. States are written
-    under the folder `root`, which may appear in messages.
+    Candidate code runs in the judge's sandbox and sees the folder under judgement and no other.
+    One thread at a time uses a desk. Folders are written under `root`, which messages may contain.
 
     Args:
-        settings: how to judge; `sandbox` names what confines candidate code.
-        call: how candidates are called: "compiled", through torch.compile, "direct" or
-            "guarded".
+        settings: how to judge; `sandbox` names the sandbox of candidate code.
+        call: how files are called: "compiled" (through torch.compile), "direct" or "guarded"; None
+            for a desk that only judges entries, which starts processes when they are first needed.
     """
 
-    def __init__(self, settings: RunSettings, call: CallMode = "compiled") -> None:
+    def __init__(self, settings: RunSettings, call: CallMode | None = "compiled") -> None:
         self.settings = settings
-        self._call: CallMode = call
+        self._call = call
         self._stack = ExitStack()
 
     def __enter__(self) -> JudgeDesk:
-        root = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="passnet-agent-"))
+        settings = self.settings
+        root = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="passnet-judge-"))
         self.root = str(Path(root).resolve())
-        sandbox = find_sandbox(self.settings.sandbox)
-        device = self.settings.judge.device
-        pool = ParentPool(self.settings.num_threads, sandbox, device, CACHED_INPUT_BYTES)
+        kept_bytes = 0 if self._call is None else CACHED_INPUT_BYTES
+        sandbox, device = find_sandbox(settings.sandbox), settings.judge.device
+        pool = ParentPool(settings.num_threads, sandbox, device, kept_bytes)
         self._parents = self._stack.enter_context(pool)
         self._inspector = self._stack.enter_context(JobRunner())
-        self._parents.start([self._candidate(None)])
+        self._inspected = InspectedFolders(settings.judge.rules, self._inspector)
+        if self._call is not None:
+            self._parents.start([self._candidate(None)])
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def close(self) -> None:
-        """End all processes at once, from any thread; what is being judged fails."""
+        """End all processes at once, from any thread; the trial under way fails."""
         self._parents.close()
 
     def prepare(self, task: Task) -> None:
-        """Make the inputs of a task's graphs, which evaluations then need not wait for.
+        """Make the inputs of a task's graphs, so that judging need not wait for them.
 
-        A graph whose inputs cannot be made is left to its evaluation, which says so.
+        Judging itself reports a graph whose inputs cannot be made.
         """
         judge = self.settings.judge
         for graph in task.graphs:
@@ -118,11 +152,11 @@ class JudgeDesk:
                 prepared_graph(self._parents, graph, judge)
 
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
-        """Where the passes of a state match in the graphs of a task.
+        """Return where the passes of a folder match in the graphs of a task.
 
         Raises:
             PassFolderError: the folder cannot be used at all.
-            WorkerError: our own machinery failed.
+            WorkerError: the judge itself failed.
         """
         with self._written(files) as folder:
             candidate = self._candidate(folder)
@@ -131,35 +165,50 @@ class JudgeDesk:
     def judge(
         self, task: Task, files: Files, unseen: Sequence[TaskGraph] = (), is_timed: bool = True
     ) -> list[Trial]:
-        """The trials of a state on the graphs of a task.
+        """Judge a pass folder on a task and return a trial for each graph.
 
-        `unseen` are graphs of the same task in other shapes; see `judge.held_out`. Without
-        `is_timed` it is only compared, however the settings would measure.
+        Code that a run over a suite would only flag is rejected here: its author can do without.
+
+        Args:
+            task: the graphs.
+            files: texts of the folder by file name.
+            unseen: graphs of the task in other shapes; see `judge.held_out`.
+            is_timed: False only compares, whatever the settings say.
 
         Raises:
             PassFolderError: the folder cannot be used at all.
-            MeasureError: our own machinery fails again and again.
+            MeasureError: the judge itself failed several times.
         """
         settings = self.settings
         if not is_timed:
             settings = replace(settings, judge=replace(settings.judge, timing=None))
-        judge = settings.judge
         with self._written(files) as folder:
-            inspected = InspectedFolders(judge.rules, self._inspector)
+            inspected = InspectedFolders(settings.judge.rules, self._inspector)
             if refused := self._refused(inspected, folder):
-                return [
-                    decide(Evidence(task.name, graph.name, NAME, findings=refused), judge)
-                    for graph in task.graphs
+                evidence = [
+                    Evidence(task.name, graph.name, NAME, findings=refused) for graph in task.graphs
                 ]
+                return [decide(refusal, settings.judge) for refusal in evidence]
             entry = CandidateEntry(self._candidate(None), folder, inspect_folder(folder).code_hash)
             judged = judge_task(self._parents, task, [entry], settings, unseen, (), inspected)
             return [trial for _, trials in judged for trial in trials]
 
-    def _refused(self, inspected: InspectedFolders, folder: Path) -> tuple[Finding, ...]:
-        """What the code of a state may not use.
+    def judge_entries(
+        self,
+        task: Task,
+        entries: Sequence[CandidateEntry],
+        unseen: Sequence[TaskGraph],
+        finished: Collection[tuple[str, str]],
+    ) -> Iterator[tuple[TaskGraph, list[Trial]]]:
+        """Judge several candidates on a task, timed together; see `judge_task`."""
+        return judge_task(
+            self._parents, task, entries, self.settings, unseen, finished, self._inspected
+        )
 
-        What the judge only marks, for a person to read, is refused here: an author is told, and
-        can do without. Only of tensor methods text cannot tell; the judge sees these when they run.
+    def _refused(self, inspected: InspectedFolders, folder: Path) -> tuple[Finding, ...]:
+        """Return the findings for which a folder is not run.
+
+        Text cannot decide about methods of tensors; the judge sees those when they run.
         """
         return tuple(
             replace(finding, weight="reject")
@@ -169,6 +218,7 @@ class JudgeDesk:
         )
 
     def _candidate(self, folder: Path | None) -> Candidate:
+        assert self._call is not None, "a desk for entries is given no files"
         passes = None if folder is None else str(folder)
         return Candidate(NAME, "passes", passes, self._call, root=self.root)
 
