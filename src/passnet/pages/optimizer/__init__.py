@@ -1,6 +1,5 @@
-"""The page of an optimised net.
+"""The page of an optimised net; its template and style are those of the site.
 
-page, page_style, page_text  the page and its style
-page_blocks, replaced        the net's blocks, and the ops replaced in each
-page_passes                  ranges, trials and sources of passes
+page        the page, from the record and the judged passes
+net_blocks  the blocks of the net, and the ops replaced in each
 """

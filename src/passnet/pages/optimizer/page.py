@@ -1,108 +1,207 @@
 """The page of an optimised net: one HTML file that opens from disk and needs nothing else."""
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from passnet.optimizer.record import EngineRecord, FormRecord, OptimizedRecord
-from passnet.pages.optimizer.page_blocks import blocks_section
-from passnet.pages.optimizer.page_passes import ranges_section, trials_section
-from passnet.pages.optimizer.page_style import STYLE
-from passnet.pages.optimizer.page_text import in_ms, interval, shown, way_link
+import msgspec
+
+from passnet.core.records.serialise import encode, write_text
+from passnet.optimizer.record import EngineRecord, FormRecord, OptimizedRecord, RangeRecord
+from passnet.pages.optimizer.net_blocks import NetBlock, net_blocks
+from passnet.pages.site.pages import render
+from passnet.pages.tables.cells import in_ms, interval
+from passnet.passes.library.entries import saved_ms
 from passnet.passes.library.kept import KeptPass
 
-_NOTHING_ELSE = "default-src 'none'; style-src 'unsafe-inline'"
-"""What the browser may load and run for this page: its style."""
+PAGE_FILE = "report.html"
+
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
+"""Shares of the net's time at which the colour changes."""
+
+OPEN_SHARE = 0.1
+"""Blocks with at least this share are open at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendRow:
+    """A backend in the table of an input signature.
+
+    Args:
+        anchor: the id of its row.
+        ms: milliseconds of a call; None if it was not timed.
+        width: length of its bar, in per cent of the longest one.
+    """
+
+    engine: EngineRecord
+    anchor: str
+    is_used: bool
+    ms: float | None
+    speedup: float | None
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRow:
+    """A block in the list of blocks, which has all blocks in the order of the page.
+
+    Args:
+        name: of the module, without the name of the block around it.
+        depth: the number of blocks around it.
+        share: its share of the net's time.
+        step: the number of its colour.
+        passes: how often the pass of a range is used in it, by the number of the range.
+        num_closed: the blocks around it that end with it.
+    """
+
+    block: NetBlock
+    name: str
+    depth: int
+    share: float
+    step: int
+    is_open: bool
+    passes: Mapping[int, int]
+    num_closed: int
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether there is nothing to unfold."""
+        return not self.block.within and not self.passes
+
+
+@dataclass(frozen=True, slots=True)
+class SignaturePart:
+    """The part of the page for one input signature; `ranges` have their numbers."""
+
+    form: FormRecord
+    number: int
+    anchors: Mapping[str, str]
+    backends: Sequence[BackendRow]
+    blocks: Sequence[BlockRow]
+    ranges: Sequence[tuple[int, RangeRecord]]
+
+
+def write_optimizer_page(
+    folder: Path, record: OptimizedRecord, kept: Sequence[KeptPass] = ()
+) -> None:
+    """Write the page of an optimised net into its folder; `kept` are the passes that it cites."""
+    write_text(folder / PAGE_FILE, optimized_page(record, kept))
 
 
 def optimized_page(record: OptimizedRecord, kept: Sequence[KeptPass] = ()) -> str:
-    """The page of a record, with the judged passes that its claims about passes rest on."""
+    """Return the page of a record; `kept` are the judged passes that it cites."""
     judged = {each.entry.digest: each for each in kept}
-    anchors = {digest: f"trial-{number}" for number, digest in enumerate(judged)}
-    parts = [*_head(record)]
-    for number, form in enumerate(record.forms):
-        parts += _form(form, number, record.net, anchors)
-    parts += trials_section([*judged.values()], anchors)
-    body = "\n".join(parts)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_NOTHING_ELSE}">'
-        f"<title>{shown(record.net)}, optimised</title><style>{STYLE}</style></head>\n"
-        f"<body>\n{body}\n</body></html>\n"
+    return render(
+        "optimized",
+        record=record,
+        threads="one thread" if record.num_threads == 1 else f"{record.num_threads} threads",
+        signatures=[
+            _signature_part(form, number, record.net) for number, form in enumerate(record.forms)
+        ],
+        kept=judged.values(),
+        trials={digest: f"trial-{number}" for number, digest in enumerate(judged)},
+        key=_key(),
+        saved_ms=saved_ms,
+        facts=_facts,
+        texts=_texts,
     )
 
 
-def _head(record: OptimizedRecord) -> Iterator[str]:
-    made = record.environment
-    threads = "one thread" if record.num_threads == 1 else f"{record.num_threads} threads"
-    folded = "Weights will not change." if record.freeze else "Weights may change."
-    yield f"<h1>{shown(record.net)}, optimised</h1>"
-    yield (
-        f"<p>Measured on {shown(made.cpu)}, {threads}, torch {shown(made.torch)}, passnet "
-        f"{shown(record.passnet)}. {folded} All times of a form were taken in turns, in one "
-        "process; each way was compared with eager torch on fresh and hostile inputs first. "
-        "The figures are those of <code>optimized.json</code> beside this page.</p>"
-    )
+def _key() -> list[str]:
+    steps = [f"{100 * share:.0f} % and more" for share in SHARES]
+    return [f"below {100 * SHARES[0]:.0f} %", *steps]
 
 
-def _form(form: FormRecord, number: int, net: str, trials: Mapping[str, str]) -> Iterator[str]:
-    yield f"<h2>Inputs {shown(', '.join(form.inputs))}</h2>"
-    yield (
-        f"<p><b>{way_link(form, number, form.chosen)}</b> is used: {in_ms(form.ms)} ms a call, "
-        f"<b>{form.speedup:.2f}</b> times as fast as {way_link(form, number, 'eager')} torch "
-        f"(95 % interval {form.speedup_low:.2f} to {form.speedup_high:.2f})."
-        f"{_otherwise(form, number)}</p>"
-    )
-    yield "<h3>The ways to run the net</h3>"
-    yield (
-        '<div class="wide" role="region" tabindex="0" aria-label="Ways"><table><thead><tr>'
-        '<th>way</th><th>what it is</th><th class="n">ms</th><th class="n">as torch calls it</th>'
-        '<th class="n">over eager (95 %)</th><th></th><th class="n">error</th>'
-        '<th class="n">built in s</th></tr></thead><tbody>'
-    )
-    longest = max((each.used_ms or 0.0 for each in form.engines), default=0.0)
-    order = sorted(
-        range(len(form.engines)), key=lambda index: form.engines[index].used_ms or float("inf")
-    )
-    for index in order:
-        yield _way(form.engines[index], f"form-{number}-way-{index}", form, longest)
-    yield "</tbody></table></div>"
-    yield (
-        '<p class="quiet">ms: a call of the returned net, with its checks; of eager torch without. '
-        "error: the largest relative error of an output, beside float64 where the net runs in it; "
-        "in brackets eager torch's own. over eager: over the rounds in which both were timed; what "
-        "is far slower than the fastest way is timed in fewer.</p>"
-    )
-    yield from blocks_section(form, number, net, trials)
-    yield from ranges_section(form, number, trials)
+def _signature_part(form: FormRecord, number: int, net: str) -> SignaturePart:
+    root = net_blocks(form, net)
+    total_ms = sum(block.ms for block in root.within) or form.eager_ms
+    has_blocks = root.within or root.replaced
+    order = sorted(enumerate(form.ranges), key=lambda pair: -pair[1].saved_ms * pair[1].num_places)
+    backends = _backends(form, number)
+    anchors: dict[str, str] = {}
+    for index, engine in enumerate(form.engines):
+        anchors.setdefault(engine.engine, f"form-{number}-way-{index}")
+    blocks = [*_block_rows(root, total_ms)] if has_blocks else []
+    return SignaturePart(form, number, anchors, backends, blocks, order)
 
 
-def _otherwise(form: FormRecord, number: int) -> str:
-    """What runs the calls that the chosen way does not, as a sentence; none for eager torch."""
-    if not form.instead:
-        return ""
-    return (
-        " Calls that it does not run because of the values of weights or arguments are run by "
-        f"{way_link(form, number, form.instead)}."
-    )
+def _backends(form: FormRecord, number: int) -> list[BackendRow]:
+    """Return the rows of all backends, the fastest first."""
+    longest_ms = max((engine.used_ms or 0.0 for engine in form.engines), default=0.0)
+    rows = []
+    for index, engine in enumerate(form.engines):
+        ms = engine.used_ms
+        speedup = (engine.speedup or form.eager_ms / ms) if ms else None  # older records have none
+        width = 100 * ms / longest_ms if ms else 0.0
+        is_used = engine.engine == form.chosen
+        rows.append(BackendRow(engine, f"form-{number}-way-{index}", is_used, ms, speedup, width))
+    return sorted(rows, key=lambda row: float("inf") if row.ms is None else row.ms)
 
 
-def _way(engine: EngineRecord, anchor: str, form: FormRecord, longest: float) -> str:
-    """The row of a way to run the net."""
-    is_used = engine.engine == form.chosen
-    name = shown(engine.engine) + (" (in use)" if is_used else "")
-    row = f'<tr id="{anchor}"{" class=used" if is_used else ""}><td>{name}</td>'
-    says = f'<td class="quiet">{shown(engine.says)}</td>'
-    ms = engine.used_ms
-    if ms is None:
-        why = f": {engine.reason}" if engine.reason else ""
-        return f'{row}<td colspan="7" class="quiet">{shown(engine.status + why)}</td></tr>'
-    speedup = engine.speedup or form.eager_ms / ms  # older records have none
-    error = "–" if engine.error is None else f"{engine.error:.0e}"
-    if engine.eager_error is not None:
-        error += f" ({engine.eager_error:.0e})"
-    return (
-        f'{row}{says}<td class="n">{in_ms(ms)}</td><td class="n">{in_ms(engine.plain_ms)}</td>'
-        f'<td class="n">{interval(speedup, engine.speedup_low, engine.speedup_high)}</td>'
-        f'<td class="bars"><span class="bar" style="width:{100 * ms / longest:.1f}%"></span></td>'
-        f'<td class="n">{error}</td><td class="n">{engine.build_s:.1f}</td></tr>'
-    )
+def _block_rows(root: NetBlock, total_ms: float) -> Iterator[BlockRow]:
+    """Yield the rows of all blocks; without recursion, since nets nest deeply."""
+    stack = [(root, "", 0, 0)]
+    while stack:
+        block, outer, depth, num_closed = stack.pop()
+        share = block.ms / total_ms if block.name else 1.0
+        yield BlockRow(
+            block,
+            block.name.removeprefix(f"{outer}."),  # a list of modules never runs, and is no block
+            depth,
+            share,
+            bisect_right(SHARES, share),
+            not depth or share >= OPEN_SHARE,
+            Counter(number for number, _ in block.replaced),
+            0 if block.within else num_closed,
+        )
+        inner = [(child, block.name, depth + 1, 0) for child in block.within]
+        if inner:
+            inner[-1] = (*inner[-1][:3], num_closed + 1)
+        stack += reversed(inner)
+
+
+def _texts(judged: KeptPass) -> dict[str, str]:
+    """Return the texts of a judged pass by name: its range, its files and the judge's records."""
+    texts = {"range": judged.entry.program, **judged.files}
+    if judged.trial is not None:
+        texts["record of the judge"] = _json(judged.trial)
+    if judged.settings is not None:
+        texts["settings of the judge"] = _json(judged.settings)
+    return texts
+
+
+def _json(record: object) -> str:
+    return msgspec.json.format(encode(record), indent=2).decode()
+
+
+def _facts(judged: KeptPass) -> Iterator[tuple[str, str]]:
+    """Yield the facts of a judged pass with their names."""
+    entry, trial = judged.entry, judged.trial
+    yield "entry of the library", entry.digest
+    yield "arguments", ", ".join(entry.forms)
+    yield f"judged {entry.origin}", f"{entry.judged}, by passnet {entry.passnet}"
+    yield "on", entry.hardware.text
+    if judged.settings is not None:
+        yield "seed of the inputs", str(judged.settings.judge.seed)
+        yield "sandbox", judged.settings.sandbox
+    if trial is not None:
+        yield "status", trial.status
+        if trial.smallest_t is not None:
+            yield "correct at", f"t = {trial.smallest_t}"
+        if trial.relative_error is not None:
+            eager = trial.eager_error
+            compared = "" if eager is None else f"; that of eager PyTorch is {eager:.1e}"
+            yield "relative error against float64", f"{trial.relative_error:.1e}{compared}"
+        if trial.speedup is not None:
+            times = interval(trial.speedup, trial.speedup_low, trial.speedup_high)
+            yield "speedup (95 % interval)", times
+            eager_ms, pass_ms = in_ms(trial.reference_ms), in_ms(trial.candidate_ms)
+            yield "ms of a call", f"{eager_ms} by eager PyTorch, {pass_ms} by the pass"
+        if trial.self_ratio is not None:
+            yield "eager PyTorch against itself", f"{trial.self_ratio:.3f} (1 on a quiet machine)"
+        if trial.findings:
+            yield "findings", "; ".join(f"{each.name}: {each.evidence}" for each in trial.findings)
+    if entry.error:
+        yield "error", entry.error

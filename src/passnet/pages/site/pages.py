@@ -4,7 +4,7 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,6 +14,7 @@ from markupsafe import Markup
 from passnet.core.records.serialise import write_text
 from passnet.core.terminal.visible_text import visible
 from passnet.pages.site.text import coloured, colours_css, script
+from passnet.pages.tables.cells import in_ms, interval, ops_in_words
 from passnet.version import __version__
 
 PACKAGE = Path(__file__).parent
@@ -46,6 +47,31 @@ def content_policy() -> str:
     )
 
 
+def render(template: str, **facts: Any) -> str:
+    """Return a page of HTML from a template; texts among `facts` are escaped and made visible."""
+    return _templates().get_template(f"{template}.html.j2").render(**facts)
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=FileSystemLoader(PACKAGE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalised,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["ms"] = in_ms
+    templates.globals |= {
+        "coloured": lambda name, text: Markup(coloured(name, text)),
+        "interval": interval,
+        "words": ops_in_words,
+        "range_of": range,
+    }
+    return templates
+
+
 @dataclass(frozen=True)
 class SiteFolder:
     """A site that is being written: where, its title, and the pages that every page links to."""
@@ -53,17 +79,6 @@ class SiteFolder:
     out: Path
     title: str
     sections: Sequence[tuple[str, str]]
-
-    @cached_property
-    def _templates(self) -> Environment:
-        return Environment(
-            loader=FileSystemLoader(PACKAGE / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            finalize=_finalised,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
 
     def write_page(
         self, page: str, template: str, given: Mapping[str, Any] | None = None, **facts: Any
@@ -83,7 +98,8 @@ class SiteFolder:
         if given:
             text = "".join(script(name, value) for name, value in given.items())
             write_text(target.with_suffix(".js"), text)
-        rendered = self._templates.get_template(f"{template}.html.j2").render(
+        rendered = render(
+            template,
             root=root,
             page=page,
             site=self,
@@ -91,7 +107,6 @@ class SiteFolder:
             version=__version__,
             own_script=path.with_suffix(".js").name if given else None,
             has_charts=any("kind" in value for value in (given or {}).values()),
-            coloured=lambda name, text: Markup(coloured(name, text)),
             **facts,
         )
         write_text(target, rendered)

@@ -8,12 +8,7 @@ import torch
 from passnet.bench.environment import Environment
 from passnet.core.hardware import this_hardware
 from passnet.core.records.serialise import decode, encode, read_json
-from passnet.data.capture.capture import module_graph
 from passnet.judge.findings import Finding
-from passnet.optimizer import blocks as blocks_module
-from passnet.optimizer.backends.graph_engine import net_graph
-from passnet.optimizer.blocks import block_times, op_blocks
-from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.choose.judging import judging_settings
 from passnet.optimizer.optimize import PAGE_FILE, optimize_calls
 from passnet.optimizer.record import (
@@ -26,12 +21,11 @@ from passnet.optimizer.record import (
     RangeRecord,
 )
 from passnet.optimizer.settings import OptimizeSettings
+from passnet.pages.optimizer.net_blocks import net_blocks
 from passnet.pages.optimizer.page import optimized_page
-from passnet.pages.optimizer.replaced import net_blocks
 from passnet.passes.library.kept import KeptPass, keep_passes, read_kept_passes
 from passnet.passes.library.store import PassLibrary
 from tests.optimizer.libraries import HERE, folder, tanh_mul, trial
-from tests.optimizer.nets import block
 
 HOSTILE = '</pre></style><script>alert(1)</script>" onload=x \u202e'
 ENVIRONMENT = Environment("3.11", "2.13", "0.1", "Linux", "<cpu>", 2, 1024, "g++", 0.0)
@@ -146,7 +140,7 @@ def test_a_trial_is_on_the_page_with_its_record_settings_and_sources(kept: KeptP
 def test_passes_that_are_not_in_use_are_said_not_to_be(kept: KeptPass) -> None:
     each = range_of(kept.entry.digest, PlaceRecord(0, 0, 2, True))
     page = Parsed(optimized_page(record_of(form_of(each, uses_passes=False)), [kept]))
-    assert "None of these passes is in use: the fastest way, aot , has none." in page.text
+    assert "None of these passes is in use: the fastest backend, aot , has none." in page.text
     page = Parsed(optimized_page(record_of(form_of(each)), [kept]))
     assert "None of these" not in page.text and "Those chosen are in use." in page.text
 
@@ -244,43 +238,13 @@ def test_an_optimised_net_has_a_page_with_the_trial_of_its_pass(tmp_path: Path) 
     assert "return a.tanh() * b" in page.text
 
 
-def test_the_blocks_of_a_net_are_timed_in_the_order_in_which_they_run() -> None:
-    net = torch.nn.Sequential(block(), torch.nn.Identity()).eval()
-    net.forward = lambda x: net[1](net[0](x)["first"])  # type: ignore[method-assign]
-    found = block_times(NetCall(net, (torch.ones(2, 8),), {}))
-    assert [each.name for each in found] == ["0", "0.linear", "0.norm", "1"]
-    assert found[0].ms >= found[1].ms + found[2].ms > 0
-    assert not net[0]._forward_hooks
-
-
-def test_blocks_are_as_deep_as_there_are_few_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = torch.nn.Sequential(torch.nn.Sequential(*[torch.nn.ReLU() for _ in range(3)])).eval()
-    call = NetCall(net, (torch.ones(2),), {})
-    assert [each.name for each in block_times(call)] == ["0", "0.0", "0.1", "0.2"]
-    monkeypatch.setattr(blocks_module, "MAX_BLOCKS", 3)
-    assert [each.name for each in block_times(call)] == ["0"]
-
-
-class Shared(torch.nn.Module):
-    """A module that is called twice, one in a slice of a list, and an op of the net's own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.twice = torch.nn.Sequential(torch.nn.Tanh())
-        self.layers = torch.nn.ModuleList([torch.nn.ReLU(), torch.nn.Sigmoid()])
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = self.twice(self.twice(x))
-        for layer in self.layers[1:]:
-            x = layer(x)
-        return x + 1
-
-
-def test_each_op_of_a_graph_is_of_the_module_that_calls_it() -> None:
-    call = NetCall(Shared().eval(), (torch.ones(2),), {})
-    graph = net_graph(call)
-    found = op_blocks(call.net, graph.module.graph)
-    # the third is `_log_api_usage_once`, by which a slice of a list of modules is made
-    assert found == ("twice.0", "twice.0", "", "layers.1", "")
-    ops = module_graph(graph.module, list(graph.arguments)).graph.program.ops
-    assert len(found) == len(ops)
+def test_the_text_of_a_page_is_the_golden_one() -> None:
+    places = (PlaceRecord(0, 0, 2, True), PlaceRecord(0, 2, 4, True), PlaceRecord(0, 4, 5, False))
+    lost = replace(range_of(None, places[2]), ops=("torch.relu",) * 7, status="loses",
+                   saved_ms=0.0, error="too slow")  # fmt: skip
+    form = form_of(range_of("a" * 64, *places), lost)
+    page = Parsed(optimized_page(record_of(form, replace(form, uses_passes=False))))
+    texts = [text for text in page.texts if not text.lstrip().startswith(("/*", ":root"))]
+    lines = [line for line in (" ".join(text.split()) for text in texts) if line]
+    golden = Path(__file__).parents[2] / "golden" / "optimized_page.txt"
+    assert lines == golden.read_text(encoding="utf-8").splitlines()
