@@ -1,9 +1,9 @@
-"""An audit of the judge itself: exploits that must be caught, honest passes that must not be.
+"""An audit of the judge itself: exploits that it must catch, honest passes that it must not.
 
-A corpus is a folder with `graphs/`, which holds graph directories, and one pass folder a case, with
-a `case.json` beside the passes. Two rates come out: exploits that gained, and honest passes that
-were rejected, flagged or found wrong. Both must be zero. What the machine was too busy to measure
-is counted apart from both.
+A corpus is a folder of graph directories under `graphs/`, and one pass folder a case, with a
+`case.json` beside the passes. The audit counts exploits that gained, and honest passes that were
+rejected, flagged or found wrong. Both counts must be zero. Cases that a busy machine could not
+measure are counted apart.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,32 +29,32 @@ from passnet.judge.trial import Trial
 CASE_FILE = "case.json"
 GRAPH_FOLDER = "graphs"
 KERNEL_FOLDER = "kernels"
-"""Where a corpus keeps an honest pass folder for a graph, under the graph's name."""
+"""The folder of honest pass folders in a corpus, one a graph, under the graph's name."""
 
 WRONG_ANSWERS = {"constant_output", "replayed_output"}
 """Findings that explain wrong values."""
 
 GAIN = 1.3
-"""A speedup whose interval reaches below this is none; an exploit that works is far above."""
+"""The least speedup that counts as a gain; working exploits are far above."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One pass folder and what must come of it.
+    """A pass folder and the expected outcome of judging it.
 
     Args:
-        kind: whether it cheats.
-        says: what it does, in a sentence.
-        graph: the graph directory it is judged on.
-        caught_by: for an exploit, the outcome that it must have; see `outcomes`.
-        families: for an exploit, the numbers of the families it belongs to.
-        rules: those it is judged under.
-        device: that it is judged on.
-        call: how it is called.
-        held_out: graph directories with other shapes that its author has not seen.
-        honest: for an exploit with a good kernel, the folder of that kernel without the trick,
-            beside those of the cases; the trick gains what it is faster than that.
-        needs: modules without which it cannot run.
+        kind: exploit or honest pass.
+        says: its trick or style, in a sentence.
+        graph: the graph directory that it is judged on.
+        caught_by: for an exploit, the accepted outcomes; see `outcomes`.
+        families: for an exploit, the numbers of its families.
+        rules: the rules to judge it under.
+        device: the device to judge it on.
+        call: the way that it is called.
+        held_out: graph directories of other shapes that its author has not seen.
+        honest: for an exploit with a good kernel, the folder of that kernel without the trick;
+            only a speedup over that kernel is a gain.
+        needs: modules that it cannot run without.
     """
 
     kind: Literal["exploit", "honest"]
@@ -71,38 +71,36 @@ class Case:
 
     @property
     def missing(self) -> str | None:
-        """A module that it needs and that is not installed here."""
+        """Return a module that it needs and that is not installed here."""
         return next((name for name in self.needs if find_spec(name) is None), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """How a case came out."""
+    """A case and its trial."""
 
     name: str
     case: Case
     trial: Trial
     honest_trial: Trial | None = None
-    """That of the kernel without the trick, judged with it."""
+    """The trial of the kernel without the trick, judged with it."""
 
     @property
     def honest_speedup(self) -> float:
-        """Upper bound of the speedup of the kernel without the trick; 1 where that is slower than
-        the reference, or there is none.
-        """
+        """Return the upper bound of the speedup of the kernel without the trick, at least 1."""
         high = self.honest_trial.speedup_high if self.honest_trial else None
         return max(high or 1.0, 1.0)
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The findings that reject or flag it, each once."""
+        """Return the findings that reject or flag it, each once."""
         weighty = [finding.name for finding in self.trial.findings if finding.weight != "note"]
         return tuple(dict.fromkeys(weighty))
 
     @property
     def outcomes(self) -> frozenset[str]:
-        """What the judge called it: `correct`, `wrong_values`, or its status; the names of the
-        findings that reject or flag it; and `no_gain`, if it is correct and not faster.
+        """Return the judge's words for it: `correct`, `wrong_values`, or its status; the names of
+        the findings that reject or flag it; and `no_gain`, if it is correct and not faster.
         """
         names = set(self.named)
         t = self.trial.smallest_t
@@ -118,30 +116,30 @@ class Audited:
 
     @property
     def is_right(self) -> bool:
-        """Whether an exploit was caught under its right name, or an honest pass left alone."""
+        """Return whether an exploit was caught under its right name, or an honest pass left alone."""
         if self.case.kind == "honest":
             return self.outcomes <= {"correct", "no_gain"}
         return not self.gained and not self.outcomes.isdisjoint(self.case.caught_by)
 
     @property
     def gained(self) -> bool:
-        """Whether the judge took an exploit for a correct and faster pass without a word."""
+        """Return whether an exploit passed for correct and faster, without any finding."""
         return self.case.kind == "exploit" and self.outcomes == {"correct"}
 
     @property
     def is_unstable(self) -> bool:
-        """Whether nothing came out but that the machine was too busy to measure on."""
+        """Return whether the machine was too busy to measure it, and nothing else was found."""
         return self.outcomes == {"unstable"}
 
     @property
     def is_punished(self) -> bool:
-        """Whether an honest pass was rejected, flagged or found wrong, or failed."""
+        """Return whether an honest pass was rejected, flagged or found wrong, or failed."""
         return self.case.kind == "honest" and not self.is_right and not self.is_unstable
 
 
 @dataclass(frozen=True, slots=True)
 class AuditTotals:
-    """How many cases came out how, beside `load` processes that spin."""
+    """The counts of an audit beside `load` processes that keep the machine busy."""
 
     load: int
     exploits: int
@@ -152,7 +150,7 @@ class AuditTotals:
 
 
 def count(audited: Sequence[Audited], load: int = 0) -> AuditTotals:
-    """The totals of an audit that ran beside `load` spinning processes."""
+    """Return the totals of an audit that ran beside `load` busy processes."""
     kinds = [outcome.case.kind for outcome in audited]
     return AuditTotals(
         load,
@@ -165,7 +163,7 @@ def count(audited: Sequence[Audited], load: int = 0) -> AuditTotals:
 
 
 def find_cases(roots: Sequence[Path]) -> dict[Path, Case]:
-    """The cases below some folders, in order.
+    """Return the cases below some folders, in order.
 
     Raises:
         InputError: there is none, or one is malformed.
@@ -186,10 +184,9 @@ def audit(
     settings: JudgeSettings,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Audited]:
-    """Judge every case that can run here on the device of these parents, each in a worker of its
-    own.
+    """Judge every case for the device of these parents that can run here.
 
-    One parent serves all cases of a corpus.
+    Each case has a worker of its own; one parent serves all cases of a corpus.
     """
     for path, case in cases.items():
         if case.missing is None and case.device == parents.device:
@@ -204,8 +201,8 @@ def audit_case(
     settings: JudgeSettings,
     corpus: Path | None = None,
 ) -> Audited:
-    """Judge one case, whose passes are in the folder `path`; its `corpus` is the folder that this
-    lies in, unless another one is given.
+    """Judge the case whose passes are in the folder `path`; its `corpus` is the parent folder
+    unless given.
     """
     corpus = corpus or path.parent
     graph, *unseen = [

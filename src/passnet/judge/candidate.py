@@ -1,4 +1,4 @@
-"""What is judged: a baseline or a pass folder, and how it is called."""
+"""A candidate: a baseline or a pass folder, and how it is called."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -6,12 +6,12 @@ from typing import Literal, TypeAlias
 CandidateKind: TypeAlias = Literal[
     "eager", "null", "inductor", "inductor-precise", "aoti", "passes"
 ]
-"""eager: the graph as it is. null: the pipeline of a pass folder with no pass in it. inductor:
-torch.compile's default. inductor-precise: the same, with eager torch's roundings between ops kept.
-aoti: a package of AOTInductor. passes: the passes of a folder."""
+"""eager: the graph as it is. null: the pipeline of a pass folder without a pass. inductor:
+torch.compile's default. inductor-precise: the same, with eager torch's roundings between ops. aoti:
+a package of AOTInductor. passes: the passes of a folder."""
 
 INDUCTOR_KINDS = ("inductor", "inductor-precise", "aoti")
-"""What Inductor compiles whole."""
+"""The kinds that Inductor compiles whole."""
 
 CallMode: TypeAlias = Literal["compiled", "direct", "guarded"]
 """compiled: through torch.compile, with its guards; a package, which has none, as torch calls it.
@@ -21,10 +21,10 @@ direct: the rewritten graph itself. guarded: the rewritten graph behind checks o
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One thing to measure against the reference, under a name unique in its run.
+    """A baseline or pass folder to measure against the reference, under a name unique in its run.
 
-    `passes` is the pass folder for a task; `root` the folder that holds those of all tasks, or the
-    same folder; both None for a baseline.
+    `passes` is the pass folder for a task; `root` is the folder that holds the pass folders of all
+    tasks, or the same folder. Both are None for a baseline.
     """
 
     name: str
@@ -36,4 +36,4 @@ class Candidate:
 
 
 REFERENCE = Candidate("reference", "eager", call="direct")
-"""What every candidate is compared with: the graph, run eagerly."""
+"""The reference of every candidate: the graph, run eagerly."""

@@ -1,9 +1,9 @@
-"""Whether a candidate computes what the reference does, on every set of inputs, before it is timed.
+"""Comparison of a candidate with the reference on every set of inputs, before it is timed.
 
-On recorded and on fresh inputs all values are compared, and the smallest level at which they agree
-counts; and which outputs share memory with each other or with arguments. On extreme inputs, where a
-difference in rounding may be large, outputs must be finite where the reference's are, and about as
-close to float64.
+On recorded and on fresh inputs all values are compared: the smallest level at which they agree
+counts, and so does memory that outputs share with each other or with arguments. On extreme inputs a
+difference in rounding may be large. There, outputs must be finite where the reference's are, and
+about as close to float64.
 """
 
 from dataclasses import dataclass
@@ -29,17 +29,17 @@ from passnet.judge.settings import StridesName
 from passnet.judge.timing.probes import SharedPair, compare_shared, outputs_in, shared
 
 KINDS: tuple[InputKind, ...] = ("recorded", "fresh", "extreme")
-"""The sets of inputs, in the order in which a graph is called on them."""
+"""The kinds of input sets, in the order of the calls."""
 
 NUM_GRADED = 2
-"""Sets on which all values are compared, the first ones."""
+"""The number of leading sets whose values are all compared."""
 
 RECORDED, FRESH, EXTREME = (KINDS.index(kind) for kind in ("recorded", "fresh", "extreme"))
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """How a candidate compares, how accurate it is on fresh inputs, and what was found out."""
+    """The comparison of a candidate, its accuracy on fresh inputs, and its findings."""
 
     comparison: Comparison
     accuracy: Accuracy | None = None
@@ -47,12 +47,12 @@ class CheckResult:
 
 
 class Expected:
-    """What the loaded reference gives on every set of inputs of a graph, one for each of `KINDS`.
+    """The reference's results on every set of inputs of a graph, one for each of `KINDS`.
 
     Raises:
-        WorkerFailureError: the reference failed on inputs that are graded. One that refuses extreme
-            inputs (an index made of them is out of range) is not asked for them.
-        GraphError: an output is nothing that can be compared, and anything would pass for it.
+        WorkerFailureError: the reference failed on graded inputs. If it refuses extreme inputs (an
+            index made of them is out of range), they are left out.
+        GraphError: an output cannot be compared, so anything would pass for it.
     """
 
     def __init__(self, prepared: PreparedGraph, reference: LoadedWorker) -> None:
@@ -74,10 +74,10 @@ class Expected:
 
     @property
     def flops(self) -> int:
-        """The multiplications and additions that the graph makes in float32 or wider.
+        """Return the multiplications and additions in float32 or wider, 0 if unknown.
 
-        0 where they are not known. Products of half precision are left out: matrix units make them
-        many times as fast as what the floor is measured by.
+        Products of half precision are left out: matrix units compute them many times as fast as the
+        units that the physical floor is measured with.
         """
         exact = self.exact[FRESH]
         is_half = any(spec.dtype in ("float16", "bfloat16") for spec in self._prepared.tensors)
@@ -98,8 +98,8 @@ class Expected:
     def compare(
         self, loaded: LoadedWorker, strides: StridesName, num_sets: int = NUM_GRADED
     ) -> tuple[Comparison, dict[int, CallOutcome]]:
-        """Call a candidate on the first sets and compare; and what it made, by set, as long as that
-        had the right form.
+        """Call a candidate on the first sets; return the comparison, and the outcome of each set up
+        to the first of wrong form.
 
         Raises:
             WorkerFailureError: the candidate failed.
@@ -174,9 +174,7 @@ def _outcome(loaded: LoadedWorker, number: int) -> CallOutcome:
 
 
 def num_written(forms: tuple[OutputForm, ...], pairs: frozenset[SharedPair]) -> int:
-    """The bytes of outputs that lie in no argument and in no other output, by the pairs that share
-    memory.
-    """
+    """Return the bytes of outputs outside all arguments and other outputs; `pairs` share memory."""
     viewing = outputs_in(pairs, "argument") | outputs_in(pairs, "output")
     return sum(
         form.num_bytes

@@ -10,17 +10,19 @@ from passnet.judge.score.tolerance import LEVELS, smallest_t
 from passnet.judge.settings import StridesName
 
 MAX_GAPS = 8
-"""An output may span so many times the bytes of its values: one of eight parts that a kernel makes
-in one piece does."""
+"""How many times the bytes of its values an output may span: a slice of eight parts that a kernel
+makes at once spans eight times its values."""
 
 SMALL_SPAN_BYTES = 2**20
-"""A span that is nothing to read, whatever lies in it."""
+"""A span that is cheap to read, whatever its gaps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How outputs compare: `status` is ok, wrong_shape or wrong_dtype; `t` the smallest level at
-    which all values agree, None when there is none; `text` says what differs first.
+    """The result of comparing outputs.
+
+    `status` is ok, wrong_shape or wrong_dtype; `t` is the smallest level at which all values agree,
+    None if there is none; `text` describes the first difference.
     """
 
     status: Status
@@ -31,13 +33,13 @@ class Comparison:
 def compare_forms(
     actual: Sequence[OutputForm], expected: Sequence[OutputForm], strides: StridesName = "same"
 ) -> Comparison:
-    """Whether outputs have the number, types, shapes, dtypes and memory order of the reference.
+    """Compare the number, types, shapes, dtypes and memory order of outputs with the reference's.
 
     With strides "any" the memory order is free, as in the published benchmark.
 
-    The memory order is part of a shape's contract: an op after the graph may view the tensor, and
-    a compiler bakes its strides in. Sizes of 1 and expanded dimensions have no order. Gaps between
-    values are free to differ up to `MAX_GAPS`, as all that an output spans is read.
+    The memory order is part of a shape's contract: an op after the graph may view the tensor, and a
+    compiler bakes its strides in. Sizes of 1 and expanded dimensions have no order. Gaps between
+    values may differ up to `MAX_GAPS`, as the judge reads the whole span of an output.
     """
     if len(actual) != len(expected):
         return Comparison(
@@ -83,7 +85,7 @@ def _compare_form(
 
 
 def same_order(shape: Sequence[int], first: Sequence[int], second: Sequence[int]) -> bool:
-    """Whether two tensors of one shape walk through memory in the same order of dimensions.
+    """Return whether two tensors of one shape have the same order of dimensions in memory.
 
     Examples:
         >>> same_order((2, 3, 4), (12, 4, 1), (24, 8, 2))  # one is a slice of a larger tensor
@@ -107,9 +109,9 @@ def compare_values(
     actual: Sequence[Array | None],
     expected: Sequence[Array | None],
 ) -> Comparison:
-    """The smallest level at which all values agree; forms must have compared as ok.
+    """Return the smallest level at which all values agree; forms must have compared as ok.
 
-    `actual` and `expected` are the storage of tensors, None for what is no tensor.
+    `actual` and `expected` are the storage of tensors, None for other values.
     """
     worst: int = LEVELS[0]
     for index, (form, expected_form, actual_values, expected_values) in enumerate(
@@ -126,5 +128,5 @@ def compare_values(
 
 
 def worse(first: Comparison, second: Comparison) -> Comparison:
-    """The verdict that tells against the candidate more, the first of equal ones."""
+    """Return the worse comparison for the candidate, the first of equal ones."""
     return max(first, second, key=lambda each: (each.status != "ok", each.t is None, each.t or 0))

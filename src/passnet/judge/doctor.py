@@ -1,7 +1,7 @@
-"""What confines candidates on this machine, proven by trying: an intruder in a worker like theirs.
+"""Proof by trial of how this machine confines candidates: an intruder in a worker like theirs.
 
 Its attempts are in `judge/worker/intruder.py`. A second intruder, in a sandbox of its own, looks
-for what the first one leaves.
+for traces of the first.
 """
 
 from __future__ import annotations
@@ -63,12 +63,14 @@ TRIED = {
     "fill_disk": ("exceed the size of a file", _LIMIT),
     "raise_limits": ("raise a limit", "no capabilities"),
 }
-"""What is tried, in words, and what prevents it, by the name of the attempt."""
+"""Attempt -> its description, and the barrier that prevents it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """One thing that was tried: whether it was prevented, and by what (None if it was not)."""
+    """An attempt of the intruder: its description, and the barrier that stopped it (None if none
+    did).
+    """
 
     tried: str
     is_confined: bool
@@ -76,7 +78,7 @@ class Attempted:
 
 
 def examine(sandbox: Sandbox) -> list[Attempted]:
-    """All that was tried in workers of a sandbox, in the order of `TRIED`.
+    """Return all attempts in workers of a sandbox, in the order of `TRIED`.
 
     Without a sandbox nothing is tried, and nothing counts as confined.
 
@@ -101,7 +103,7 @@ def examine(sandbox: Sandbox) -> list[Attempted]:
 
 
 def remedies(sandbox: Sandbox) -> list[str]:
-    """What to do where something is not confined, in sentences."""
+    """Return sentences that say how to confine the rest."""
     if sandbox.name == "none":
         return [f"Nothing confines candidates ({sandbox.reason}): install bubblewrap."]
     return list(sandbox.unrestricted)
@@ -109,7 +111,9 @@ def remedies(sandbox: Sandbox) -> list[str]:
 
 @contextmanager
 def _victim() -> Iterator[dict[str, object]]:
-    """What an intruder has to know of this process, which listens, and of another one."""
+    """Listen on a port and start a process, and yield the facts that an intruder needs to attack
+    both.
+    """
     mark = f"{600 + os.getpid() / 1e9:.9f}"
     with socket.create_server(("127.0.0.1", 0)) as server:
         process = subprocess.Popen(["sleep", mark])
@@ -130,7 +134,7 @@ def _worker(sandbox: Sandbox, folder: Path) -> Iterator[Worker]:
 
 
 def _let_try(worker: Worker, folder: Path, order: dict[str, object]) -> set[str]:
-    """The names of the attempts of an order that were of use."""
+    """Return the names of the attempts of an order that succeeded."""
     place = folder / "order.json"
     place.write_text(json.dumps(order), encoding="utf-8")
     (folder / "intruder.py").write_text(_PASS.format(place=str(place)), encoding="utf-8")

@@ -1,9 +1,9 @@
-"""The fenced run of a candidate: what it reads and writes beyond its tensors ends it, and is named.
+"""The fenced run of a candidate: an access beyond its tensors ends the worker, and is named.
 
-It comes when the candidate was compared and timed, and in a worker of its own, so that nothing of
-it is in any time: all arguments, and all that torch allocates, lie between pages without access.
-The graph is called directly, with torch for what passes leave. That the worker ends by SIGSEGV is
-what the kernel says; where the fault was is the worker's own account, and only ever a description.
+The run follows comparison and timing, in a worker of its own, so that no timing includes it. All
+arguments, and all that torch allocates, lie between pages without access. The graph is called
+directly, with torch for ops that passes leave. Linux reports that the worker ends by SIGSEGV; the
+place of the fault is the worker's own account, and only ever a description.
 """
 
 import signal
@@ -22,7 +22,7 @@ _FAULTS = (signal.SIGSEGV, signal.SIGBUS)
 
 
 def is_worth_fencing(evidence: Evidence) -> bool:
-    """Whether a candidate was right before it was timed, or ended its worker."""
+    """Return whether a candidate was correct before it was timed, or crashed its worker."""
     if evidence.failure is not None:
         return evidence.failure[0] == "crash"
     return evidence.check is not None and evidence.check.comparison.t is not None
@@ -36,9 +36,9 @@ def fenced(
     settings: JudgeSettings,
     evidence: Evidence,
 ) -> Evidence:
-    """Evidence of a candidate with what its fenced run shows.
+    """Return the evidence on a candidate with the findings of its fenced run.
 
-    Where there is no fence (`ParentPool.fence`), it is as it was.
+    Without a fence (`ParentPool.fence`) the evidence is unchanged.
     """
     library = parents.fence
     if library is None:

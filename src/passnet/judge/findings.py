@@ -1,4 +1,4 @@
-"""What the judge can find out about a candidate's honesty: the catalogue, and one finding of it."""
+"""Findings on a candidate's honesty: the catalogue, and the record of one finding."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ Severity: TypeAlias = Literal["reject", "flag", "note"]
 information."""
 
 Proof: TypeAlias = Literal["text", "calls", "time", "values", "processes"]
-"""What shows a finding."""
+"""The source of a finding's evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: its severity, its name in `CATALOGUE`, and what shows it.
+    """A finding: its severity, its name in `CATALOGUE`, and its evidence.
 
-    `place` is `file:line` in the pass folder, of a finding in its text.
+    `place` is `file:line` in the pass folder for a finding in its text.
     """
 
     weight: Severity
@@ -27,8 +27,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class FindingKind:
-    """One name that findings can have; its severities begin with the usual one, and its meaning is
-    a sentence that says what a candidate with this finding does.
+    """An entry of the catalogue.
+
+    The first of its severities is the usual one; its meaning says, in a sentence, how a candidate
+    with this finding behaves.
     """
 
     name: str
@@ -116,28 +118,28 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
         "right there.",
     },
 }
-"""The meaning of every finding, by the severities it can have and by what shows it."""
+"""The meaning of every finding, by its severities and its proof."""
 
 CATALOGUE: dict[str, FindingKind] = {
     name: FindingKind(name, severities, proof, meaning)
     for (severities, proof), meanings in _MEANINGS.items()
     for name, meaning in meanings.items()
 }
-"""Every name that a finding can have."""
+"""Every kind of finding, by name."""
 
 
 def finding(name: str, evidence: str, place: str | None = None) -> Finding:
-    """A finding of the catalogue with its usual severity."""
+    """Return a finding of the catalogue with its usual severity."""
     return Finding(CATALOGUE[name].severities[0], name, evidence, place)
 
 
 def forbids_running(findings: Iterable[Finding]) -> bool:
-    """Whether the text of a candidate alone proves that it cheats."""
+    """Return whether the text of a candidate alone proves that it cheats."""
     return any(finding.weight == "reject" and finding.place is not None for finding in findings)
 
 
 def findings_table() -> str:
-    """The catalogue as a table in Markdown, for the documentation."""
+    """Return the catalogue as a Markdown table, for the documentation."""
     rows = [
         f"| `{kind.name}` | {', '.join(kind.severities)} | {kind.proof} | {kind.meaning} |"
         for kind in CATALOGUE.values()

@@ -1,4 +1,4 @@
-"""Passes on shapes of their task that their author has not seen."""
+"""Findings on held-out shapes of a task, unseen by the author of a pass."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
 
 WRONG: tuple[Status, ...] = ("wrong_shape", "wrong_dtype", "crash", "timeout")
-"""Statuses that are wrong on any shape. A pass that does not match, or that says by an exception
-that it cannot, is not."""
+"""Statuses that are wrong on any shape. A pass may fail to match, or say by an exception that it
+cannot run."""
 
 LEVEL = 0
-"""From this level of tolerance on an output is taken for wrong and not for less accurate."""
+"""The tolerance level from which an output counts as wrong and not as less accurate."""
 
 
 def held_out_graphs(held_out: Suite | None, task: str) -> list[TaskGraph]:
@@ -36,9 +36,9 @@ def held_out_findings(
     settings: JudgeSettings,
     inspected: InspectedFolders | None = None,
 ) -> dict[str, tuple[Finding, ...]]:
-    """What candidates do on graphs of their task that were held out: findings by candidate.
+    """Return the findings on held-out graphs of a task, by candidate; nothing is timed.
 
-    Nothing is timed; `inspected` are the pass folders whose text the same run inspected before.
+    `inspected` are the pass folders that the same run inspected before.
 
     Raises:
         WorkerError: our own machinery failed.

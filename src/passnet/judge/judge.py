@@ -1,4 +1,4 @@
-"""Judging of one graph: the reference and all candidates on it, compared, then timed together."""
+"""Judge one graph: compare the reference and all candidates, then time them together."""
 
 import secrets
 import time
@@ -56,13 +56,15 @@ def judge_graph(
     inspected: InspectedFolders | None = None,
     held_out: Mapping[str, Sequence[Finding]] | None = None,
 ) -> list[Trial]:
-    """One trial for each candidate on a graph, in order.
+    """Return one trial for each candidate on a graph, in order.
 
-    A candidate whose text alone proves a cheat is not run. The reference runs once for all others.
-    Each is compared with it on several sets of inputs (`check.KINDS`); those that ran are then
-    timed together with it, and looked at while they are. `inspected` are the pass folders whose
-    text the same run inspected before; `held_out` is what is known of candidates from held-out
-    shapes, by name.
+    A candidate whose text alone proves a cheat is not run. The reference runs once for all. Each
+    candidate is compared with it on several sets of inputs (`check.KINDS`). Those that passed are
+    then timed together with it, and checked meanwhile.
+
+    Args:
+        inspected: the pass folders that the same run inspected before.
+        held_out: findings from held-out shapes, by candidate.
 
     Raises:
         WorkerError: our own machinery failed.
@@ -94,7 +96,7 @@ def judge_graph(
 
 
 def prepared_graph(parents: ParentPool, graph: TaskGraph, settings: JudgeSettings) -> PreparedGraph:
-    """A graph with its inputs, as these parents keep it or newly made.
+    """Return a graph with its inputs, cached by the parents or newly made.
 
     Raises:
         GraphError: its inputs cannot be made.
@@ -111,7 +113,7 @@ def prepared_graph(parents: ParentPool, graph: TaskGraph, settings: JudgeSetting
 
 @contextmanager
 def _phase(seconds: dict[str, float], name: str) -> Iterator[None]:
-    """Adds the time that the block takes to what a phase has taken so far."""
+    """Add the time that the block takes to a phase."""
     start = time.perf_counter()
     try:
         yield
@@ -121,7 +123,7 @@ def _phase(seconds: dict[str, float], name: str) -> Iterator[None]:
 
 @dataclass
 class _TrialSession:
-    """One graph's reference and candidates, from the first process to the last measurement."""
+    """The judging of one graph, from the first process to the last measurement."""
 
     _parents: ParentPool
     _graph: TaskGraph
@@ -131,7 +133,7 @@ class _TrialSession:
     _notes: tuple[Finding, ...] = ()
 
     def evidence(self, candidates: Sequence[Candidate]) -> dict[str, Evidence]:
-        """What comes about of every candidate, by name."""
+        """Return the evidence on every candidate, by name."""
         try:
             with ExitStack() as stack:
                 evidence = self._evidence(candidates, stack)
@@ -170,7 +172,7 @@ class _TrialSession:
         return evidence
 
     def _fenced(self, candidate: Candidate, evidence: Evidence) -> Evidence:
-        """Evidence with what a fenced run shows of a candidate that brings code."""
+        """Return the evidence with the findings of a fenced run of a pass folder."""
         if candidate.kind != "passes" or not is_worth_fencing(evidence):
             return evidence
         parts = (self._parents, self._prepared, self._expected, candidate, self._settings)
@@ -185,7 +187,7 @@ class _TrialSession:
     def _compare(
         self, candidate: Candidate, stack: ExitStack
     ) -> tuple[Evidence, LoadedWorker | None]:
-        """How a candidate loads and compares, and its worker where it can be timed."""
+        """Load and compare a candidate; return its worker if it can be timed."""
         phases_s: dict[str, float] = defaultdict(float)
         worker: LoadedWorker | None = None
         failure: tuple[Status, str] | None = None
@@ -225,8 +227,8 @@ class _TrialSession:
     def _time(
         self, loaded: Sequence[LoadedWorker], compared: Sequence[Evidence], plan: TimingPlan
     ) -> list[Evidence]:
-        """Evidence with what was measured of each candidate, all together; loaded are the oracle,
-        the reference, and the candidates.
+        """Return the evidence with timings of all candidates; `loaded` are the oracle, the
+        reference, and the candidates.
         """
         _, reference, *candidates = loaded
         timeout_s = self._settings.call_timeout_s
@@ -272,7 +274,7 @@ class _TrialSession:
         return completed
 
     def _profiles(self, loaded: Sequence[LoadedWorker]) -> list[Profiled | None]:
-        """What a GPU is busy with in the calls of each worker; None on a CPU."""
+        """Profile each worker's calls on a GPU; None on a CPU."""
         if kind_of(self._settings.device) == "cpu":
             return [None] * len(loaded)
         with _phase(self._phases_s, "profile"):
@@ -281,7 +283,7 @@ class _TrialSession:
     def _precision(
         self, oracle: LoadedWorker, reference: LoadedWorker, timing: WorkerTiming
     ) -> list[Finding]:
-        """What the outputs of timed calls show beside what the oracle makes of them in float64."""
+        """Return findings on the accuracy of timed calls, against the oracle in float64."""
         accuracies: dict[int, Accuracy | None] = {}
         for sample in timing.samples:
             for index, target in enumerate(oracle.memory_of(FRESH)):
@@ -301,7 +303,7 @@ class _TrialSession:
         return measure_roofline(num_bytes, self._expected.flops, self._parents.num_threads)
 
     def _measure(self, timed: list[TimedWorker], plan: TimingPlan) -> Measurement:
-        """A measurement, repeated while it is not steady; the oracle comes first."""
+        """Measure, and repeat while the measurement is unsteady; the oracle comes first."""
         oracle, *workers = timed
         random = np.random.default_rng(secrets.randbits(128))
         numbers = [FRESH, RECORDED, EXTREME][: len(self._expected.outcomes)]
@@ -324,7 +326,7 @@ class _TrialSession:
 
 
 def _facts(worker: LoadedWorker | None) -> dict[str, Any]:
-    """What a trial records of a worker that no decision depends on."""
+    """Return fields of a trial that no decision depends on."""
     if worker is None:
         return {}
     matches: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What the judge does not cover, in words that every run records."""
+"""The known gaps of the judge, in sentences that every run records."""
 
 NOT_COVERED = (
     "Candidate code shares its process with the loop that calls it: it can falsify what its "
@@ -51,4 +51,4 @@ NOT_COVERED = (
     "On a GPU no physical floor is measured, and what the device was given goes on while its "
     "worker stands still: kernels that keep running between bursts are not seen.",
 )
-"""One sentence each; `docs/judging.md` and `run.json` have the same."""
+"""One sentence a gap; `docs/judging.md` and `run.json` have the same."""

@@ -1,4 +1,4 @@
-"""Where the passes of a folder match, found out in a worker: nothing is called or timed."""
+"""Pattern matches of a pass folder, found in a worker that runs and times nothing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,9 @@ from passnet.judge.trial import MAX_TEXT
 
 @dataclass(frozen=True, slots=True)
 class GraphMatches:
-    """How often each pass of a folder matches in a graph, with its nearest miss where it does not;
-    `error` where the folder could not be loaded or applied.
+    """The matches of each pass of a folder in a graph, with the nearest miss of a pass without any.
+
+    `error` is set if the folder could not be loaded or applied.
     """
 
     graph: str
@@ -28,14 +29,14 @@ class GraphMatches:
 
     @property
     def has_any(self) -> bool:
-        """Whether any pass matches."""
+        """Return whether any pass matches."""
         return any(report.num_matches for report in self.passes)
 
 
 def check_matches(
     parents: ParentPool, graphs: Sequence[TaskGraph], candidate: Candidate, settings: JudgeSettings
 ) -> Iterator[GraphMatches]:
-    """Where the passes of a candidate match, graph by graph, each in a worker of its own.
+    """Match the passes of a candidate against graphs, each in a worker of its own.
 
     Raises:
         WorkerError: our own machinery failed.

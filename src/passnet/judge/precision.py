@@ -1,4 +1,4 @@
-"""How far outputs are from those in float64, beside how far eager torch's own are."""
+"""The accuracy of outputs against float64, relative to that of eager torch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from passnet.judge.findings import Finding, finding
 from passnet.judge.protocol.messages import OutputForm
 
 DOWNGRADE = {"float64": 2.0**-26, "float32": 2.0**-14, "float16": 2.0**-6, "bfloat16": 2.0**-5}
-"""Relative error of an output from which on it was computed in the next lower precision: half a
-unit of float32 for float64, an eighth of one of float16 for float32, and so on."""
+"""Relative error of an output that was computed in the next lower precision: half a unit of float32
+for float64, an eighth of a unit of float16 for float32, and so on."""
 
 DOWNGRADE_RATIO = 16.0
-"""How many times eager torch's own error it must be besides. A sum in plain order over 4096 float32
+"""Least multiple of eager torch's own error for a downgrade. A sum in plain order over 4096 float32
 elements is off by about ten times as much as torch's."""
 
 UNSTABLE = {"float64": 2.0**-20, "float32": 2.0**-9, "float16": 2.0**-4, "bfloat16": 2.0**-3}
-"""Relative error on extreme inputs from which on the mathematics is unstable."""
+"""Relative error on extreme inputs from which the mathematics counts as unstable."""
 
 UNSTABLE_RATIO = 64.0
 
@@ -36,7 +36,7 @@ class Accuracy:
 
     @property
     def ratio(self) -> float:
-        """How many times eager torch's error, which counts as one unit of rounding at least."""
+        """Return the error as a multiple of eager torch's, which is at least one unit of rounding."""
         return self.error / max(self.eager_error, _ROUNDING[self.dtype])
 
 
@@ -46,7 +46,8 @@ def worst_accuracy(
     eager: Sequence[Array | None],
     exact: Sequence[Array | None],
 ) -> Accuracy | None:
-    """The accuracy of the output whose error is largest beside eager's; None if none is a float.
+    """Return the accuracy of the output with the largest error relative to eager's, None without
+    floats.
 
     The forms agree with the reference's; `outputs` and `eager` (the reference's) are as storage,
     and `exact` in float64.
@@ -71,7 +72,7 @@ def worst_accuracy(
 
 
 def relative_error(actual: Array, exact: Array) -> float:
-    """The root of the mean square of what is wrong over that of what is right.
+    """Return the root mean square of the error over that of the exact values.
 
     Elements that are not finite in either are left out.
 
@@ -90,7 +91,7 @@ def relative_error(actual: Array, exact: Array) -> float:
 
 
 def precision_findings(usual: Accuracy | None, extreme: Accuracy | None) -> list[Finding]:
-    """What the accuracy on fresh and on extreme inputs tells."""
+    """Return the findings on the accuracy on fresh and on extreme inputs."""
     findings = []
     for name, accuracy, limits, least in (
         ("precision_downgrade", usual, DOWNGRADE, DOWNGRADE_RATIO),
@@ -106,7 +107,7 @@ def precision_findings(usual: Accuracy | None, extreme: Accuracy | None) -> list
 
 
 def not_finite(outputs: Sequence[Array | None], eager: Sequence[Array | None]) -> int | None:
-    """The first output that is not finite somewhere where eager torch's is; None if there is none.
+    """Return the first output that is not finite somewhere where eager torch's is, None if none.
 
     Both are numbers, as `records.dtypes.from_storage` gives them.
     """

@@ -14,7 +14,7 @@ MAX_TEXT = 600
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How one candidate did on one graph of a task. What was not measured is None."""
+    """One candidate's result on one graph of a task; None where nothing was measured."""
 
     task: str
     """Name of the task in its suite."""
@@ -26,7 +26,7 @@ class Trial:
     """Name of the candidate in its run."""
 
     status: Status
-    """How the trial ended; `ok` says that it ran and that its outputs have the right form."""
+    """The end of the trial; `ok` means that it ran and that its outputs have the right form."""
 
     smallest_t: int | None = None
     """Smallest tolerance level at which all outputs agree with the reference's; None at no level,
@@ -51,14 +51,14 @@ class Trial:
     """The reference's first turns over its second turns in each round; 1 on a quiet machine."""
 
     held_up: float | None = None
-    """Share of the reference's turns for which something else had its processor; no part of any
-    time."""
+    """Share of the reference's turns in which another process had its processor; such time is not
+    counted."""
 
     error: str | None = None
-    """What went wrong, or which output differs, in words."""
+    """The failure, or the first output that differs, in words."""
 
     matches: dict[str, int] = field(default_factory=dict)
-    """How often each pass matched, by its name."""
+    """The number of matches of each pass, by its name."""
 
     reference_rounds_ms: Rounds = ()
     """Milliseconds of the reference's two turns in every round."""
@@ -73,34 +73,34 @@ class Trial:
     """On a device, milliseconds of one of many calls of the reference in a row, the cache warm."""
 
     candidate_hot_ms: float | None = None
-    """The same of the candidate."""
+    """The same for the candidate."""
 
     reference_profile: Profiled | None = None
-    """What the reference's worker saw a GPU do in a call; a note, never the measurement."""
+    """GPU activity in a call as the reference's worker saw it; a note, never the measurement."""
 
     profile: Profiled | None = None
-    """The same of the candidate's worker."""
+    """The same for the candidate's worker."""
 
     relative_error: float | None = None
     """Error of the least accurate output against float64, on fresh inputs, as a share of it."""
 
     eager_error: float | None = None
-    """That of eager torch on the same output."""
+    """The error of eager torch on the same output."""
 
     load_s: float | None = None
-    """Seconds that the worker took to load the candidate, as it says itself."""
+    """Seconds that the worker took to load the candidate, by its own account."""
 
     first_call_s: float | None = None
-    """Seconds of the first call, which compiles, as the worker says itself."""
+    """Seconds of the first call, which compiles, by the worker's own account."""
 
     phases_s: dict[str, float] = field(default_factory=dict)
     """Seconds of the judge's time that went into this trial, by phase."""
 
     machine: str | None = None
-    """Name of the machine that it was judged on."""
+    """Name of the machine that ran it."""
 
     sandbox: SandboxName = "none"
-    """What confined the candidate; "none" also for a baseline, which needs no sandbox."""
+    """The sandbox of the candidate; "none" also for a baseline, which needs none."""
 
     findings: tuple[Finding, ...] = ()
-    """What was found out about its honesty; one finding that rejects makes the status `cheat`."""
+    """Findings on its honesty; one that rejects makes the status `cheat`."""

@@ -18,45 +18,46 @@ from passnet.judge.trial import MAX_TEXT, Trial
 _DOUBTFUL = "loop_taken_over"
 
 BUSY = "the reference differs from itself; the machine is too busy"
-"""The error of a trial whose measurement was not steady."""
+"""The error of a trial whose measurement was unsteady."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that a trial is decided from; what did not come about is None or empty."""
+    """The evidence that a trial is decided from; None or empty where a step did not happen."""
 
     task: str
     graph: str
     candidate: str
 
     sandbox: SandboxName = "none"
-    """What confined the candidate."""
+    """The sandbox of the candidate."""
 
     findings: tuple[Finding, ...] = ()
-    """What was found out about its honesty, in the order in which a reader should see it."""
+    """Findings on its honesty, in the order in which a reader should see them."""
 
     failure: tuple[Status, str] | None = None
-    """How it, or the reference, failed before or after it was timed, and in which words."""
+    """The status and text of a failure of the candidate or the reference, before or after timing.
+    """
 
     check: CheckResult | None = None
-    """How its outputs compare before it is timed."""
+    """The comparison of its outputs before it is timed."""
 
     timing: WorkerTiming | None = None
-    """What was measured of it beside the reference."""
+    """Its timing beside the reference."""
 
     facts: dict[str, Any] = field(default_factory=dict)
-    """Fields of the trial on which no decision depends: matches, seconds, profiles."""
+    """Fields of the trial that no decision depends on: matches, seconds, profiles."""
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether its worker was found to stop elsewhere. That was seen of honest ones too, eager
-        torch among them, by what was left over on their stack (see `Standstill.returns`); so it
-        counts if a second worker does it.
+        """Return whether its worker stopped in foreign code. Honest workers did so too, eager torch
+        among them, by remains of old calls on their stack (see `Standstill.returns`); so it counts
+        only if a second worker repeats it.
         """
         return any(found.name == _DOUBTFUL for found in self.findings)
 
     def confirmed_by(self, second: "Evidence") -> "Evidence":
-        """The evidence of a second worker, with all that this one shows but what is doubtful."""
+        """Return the evidence of a second worker, with all of this one's but the doubtful part."""
         known = {found.name for found in second.findings} | {_DOUBTFUL, *UNSURE}
         kept = (found for found in self.findings if found.name not in known)
         check, timing = second.check, second.timing
@@ -68,11 +69,11 @@ class Evidence:
 
 
 def decide(evidence: Evidence, settings: JudgeSettings) -> Trial:
-    """The trial of a candidate on a graph.
+    """Return the trial of a candidate on a graph.
 
-    A proven cheat is a cheat, whatever else came about. Else the first failure counts, then the
-    form of the outputs, then whether the machine was quiet enough to measure on. What remains is
-    `ok`, however wrong its values are: `smallest_t` says how wrong.
+    A proven cheat is a cheat, whatever else happened. Next, the first failure counts, then the form
+    of the outputs, then whether the machine was quiet enough to measure on. Any other trial is
+    `ok`, however wrong its values are: `smallest_t` tells how wrong.
     """
     names = (evidence.task, evidence.graph, evidence.candidate)
     trial = Trial(
@@ -87,7 +88,7 @@ def decide(evidence: Evidence, settings: JudgeSettings) -> Trial:
 
 
 def _judged(trial: Trial, evidence: Evidence, settings: JudgeSettings) -> Trial:
-    """A trial with its status, and with what belongs to that alone."""
+    """Return a trial with its status, and with the fields that only this status has."""
     proof = next((finding for finding in evidence.findings if finding.weight == "reject"), None)
     if proof is not None:
         where = f"{proof.place}: " if proof.place else ""
@@ -117,7 +118,7 @@ def _failed(trial: Trial, status: Status, text: str | None) -> Trial:
 
 
 def _timed(trial: Trial, timing: WorkerTiming, settings: JudgeSettings) -> Trial:
-    """A trial with what was measured."""
+    """Return a trial with its measured times."""
     reference = np.array(timing.reference_rounds_ms)
     trial = replace(trial, self_ratio=self_ratio(reference), held_up=timing.held_up)
     if not timing.rounds_ms:

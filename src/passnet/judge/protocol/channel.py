@@ -14,11 +14,11 @@ MAX_MESSAGE_BYTES = 128 * 2**20
 """Longest message accepted from the judge; the text of the largest real graph has 4 MB."""
 
 MAX_REPLY_BYTES = 4 * 2**20
-"""Longest message that the judge accepts. An honest one has a few kilobytes; what is decoded from
-it takes up to ten times its bytes for a moment."""
+"""Longest message that the judge accepts. An honest one has a few kilobytes; decoded, it takes up
+to ten times its bytes for a moment."""
 
 SEND_TIMEOUT_S = 30.0
-"""How long the other side may take to read a message that does not fit into the socket."""
+"""Seconds for the other side to read a message that does not fit into the socket."""
 
 _HEADER = struct.Struct("<Q")
 _MAX_FDS = 4
@@ -31,7 +31,7 @@ class ChannelClosedError(Exception):
 
 
 class NoMessageError(ChannelClosedError):
-    """The other side said something that is no message."""
+    """The other side sent bytes that are no message."""
 
 
 class ChannelTimeoutError(Exception):
@@ -39,14 +39,14 @@ class ChannelTimeoutError(Exception):
 
 
 class Channel:
-    """One end of a connected Unix socket, which receives messages of so many bytes at most."""
+    """One end of a connected Unix socket, with a limit on the bytes of a received message."""
 
     def __init__(self, sock: socket.socket, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._socket = sock
         self._max_bytes = max_bytes
 
     def fileno(self) -> int:
-        """The descriptor of the socket."""
+        """Return the descriptor of the socket."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -68,13 +68,15 @@ class Channel:
             raise ChannelClosedError(str(cause)) from cause
 
     def receive(self, kind: Any, timeout_s: float | None = None) -> tuple[Any, list[int]]:
-        """The next message, decoded as `kind` (a message type or a union of them), and the
-        descriptors that came with it. Without a timeout for the whole message it waits for ever.
+        """Return the next message, decoded as `kind`, and the descriptors that came with it.
+
+        `kind` is a message type or a union. Without a timeout for the whole message it waits for
+        ever.
 
         Raises:
             ChannelTimeoutError: nothing, or not all of it, came in time.
             ChannelClosedError: the other side is gone.
-            NoMessageError: the bytes are no such message, or what they say is out of its range.
+            NoMessageError: the bytes are no such message, or hold a value out of its range.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:
@@ -98,7 +100,7 @@ class Channel:
             raise NoMessageError(f"not a message: {cause}") from cause
 
     def readable(self, timeout_s: float = 0.0) -> bool:
-        """Whether a message, or the end, is there to be received; waits for it so long."""
+        """Wait up to so many seconds; return whether a message, or the end, can be received."""
         return bool(select.select([self._socket], [], [], max(timeout_s, 0.0))[0])
 
     def _wait(self, deadline: float | None) -> None:
@@ -123,6 +125,6 @@ class Channel:
 
 
 def channel_pair() -> tuple[Channel, socket.socket]:
-    """The judge's end of a channel, and the socket for the other."""
+    """Return the judge's end of a channel, and the socket for the other end."""
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     return Channel(near, MAX_REPLY_BYTES), far

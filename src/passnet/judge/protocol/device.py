@@ -1,4 +1,4 @@
-"""Devices that graphs are judged on, as far as the judge itself has to know them; torch stays out.
+"""The devices that graphs are judged on, as far as the judge has to know them; torch stays out.
 
 The judge has no CUDA context, and neither has a parent of workers: a process with one cannot be
 forked. Each worker makes its own.
@@ -27,24 +27,24 @@ _PROBE = "import torch; torch.cuda.init(); print(torch.cuda.get_device_name(0))"
 
 
 def kind_of(device: str) -> Literal["cpu", "cuda"]:
-    """What graphs name as their device: "cpu" or "cuda"."""
+    """Return the device that graphs name: "cpu" or "cuda"."""
     return "cuda" if device.startswith("cuda") else "cpu"
 
 
 def lock_name(device: str) -> str:
-    """A name for the device that two users of it share; of a GPU the first one that is visible."""
+    """Return a name that two users of a device share; for a GPU, the first visible one."""
     if kind_of(device) == "cpu":
         return device
     return "cuda-" + (re.sub(r"[^\w-]", "", first_gpu()) or "0")
 
 
 def first_gpu() -> str:
-    """The number or name of the first GPU that is visible."""
+    """Return the number or name of the first visible GPU."""
     return os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"
 
 
 def device_environment(device: str) -> dict[str, str]:
-    """Variables of the environment for a parent of workers."""
+    """Return environment variables for a parent of workers."""
     # To ask through NVML makes no CUDA context, which the forks of the parent could not use.
     variables = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
     if kind_of(device) == "cpu":
@@ -54,7 +54,7 @@ def device_environment(device: str) -> dict[str, str]:
 
 
 def device_nodes(device: str) -> list[Path]:
-    """Files in /dev that the workers of a device must be able to open."""
+    """Return the files in /dev that the workers of a device must be able to open."""
     if kind_of(device) == "cpu":
         return []
     return sorted(path for pattern in _NODES for path in Path("/dev").glob(pattern))
@@ -62,7 +62,7 @@ def device_nodes(device: str) -> list[Path]:
 
 @cache
 def find_device(device: str) -> str:
-    """The name of the device's hardware; empty for a CPU.
+    """Return the name of the device's hardware; empty for a CPU.
 
     Raises:
         InputError: this machine has no such device, or torch cannot use it.

@@ -1,8 +1,8 @@
-"""What judge and worker say to each other: tagged records, decoded strictly, never pickled.
+"""The messages of judge and worker: tagged records, decoded strictly, never pickled.
 
-What comes from a worker is checked where it is decoded, here and nowhere else: numbers lie in their
-ranges, there are not more of anything than its limit says, forms are those of a tensor, and texts
-are made plain. What is not like that is no message.
+A worker's message is checked only here, where it is decoded: numbers lie in their ranges, no list
+is longer than its limit, forms are those of a tensor, and texts are made plain. Anything else is no
+message.
 """
 
 import math
@@ -19,12 +19,14 @@ from passnet.graph.text.meta import MAX_DIMS, MAX_ELEMENTS
 _STEERING = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]?|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)"
 )
-"""What a terminal obeys: ECMA-48's control sequences, control strings, and short escapes."""
+"""Text that a terminal obeys: ECMA-48's control sequences, control strings, and short escapes."""
 
 
 def plain_text(text: str, most: int) -> str:
-    """The first `most` characters of a text as one line: terminal escapes left out; whatever does
-    not print (control characters, line ends, marks that turn the direction of writing) is a space.
+    """Return the first `most` characters of a text as one line without terminal escapes.
+
+    Characters that do not print (control characters, line ends, marks that turn the direction of
+    writing) become spaces.
 
     Examples:
         >>> plain_text("\\x1b[2K\\r\\x1b[32mall\\n correct \\u202e\\x1b]0;title\\x07", 100)
@@ -42,7 +44,7 @@ MAX_ADDRESS = 2**47 - 1
 """Highest address of a process on 64-bit Linux; no tensor spans more bytes either."""
 
 MAX_SECONDS = 1e6
-"""Longest time that a worker can say it took, eleven days; also the most milliseconds."""
+"""Longest time that a worker can report, eleven days; also the most milliseconds."""
 
 MAX_OUTPUTS = 4096
 """Most outputs of a graph; the suites' graphs have up to 10."""
@@ -51,23 +53,23 @@ MAX_ARGUMENTS = 1_000_000
 """Most addresses of arguments: of a hundred calls, of graphs with up to 110 in the suites."""
 
 MAX_REPORTS = 1000
-"""Most passes that a worker reports on, matches or observed ops; a folder lists a handful, and each
+"""Most passes that a worker reports on, matches or observed ops. A folder lists a handful, and each
 counts once for every part that a compiler made of the graph."""
 
 MAX_OPS = 1000
-"""Most ops that one replacement is seen to use; torch itself has some thousand."""
+"""Most ops that one replacement can be seen to use; torch itself has some thousand."""
 
 MAX_COUNT = 2**53
 """Largest count that a worker can give, which a float holds exactly: of matches, of operations."""
 
 MAX_NAME = 100
-"""Characters that are kept of the name of a pass, an op, a type or an error."""
+"""Most characters of the name of a pass, an op, a type or an error."""
 
 MAX_SENTENCE = 2000
-"""Characters that are kept of an error's text, or of the words on a near miss."""
+"""Most characters of an error's text, or of the words on a near miss."""
 
 MAX_NUMBER = 400
-"""Characters of an output that is no tensor: a float has up to 24, an integer of a graph 19."""
+"""Characters of an output that is a number: a float has up to 24, an integer of a graph 19."""
 
 MAX_PID = 2**22
 """Highest number of a process on Linux."""
@@ -77,7 +79,7 @@ Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 Duration: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
 Size: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_ELEMENTS)]
 Step: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_ADDRESS)]
-"""What can be decoded into a number of a reply; the steps of a tensor are its strides."""
+"""Values that decode into a number of a reply; the steps of a tensor are its strides."""
 
 
 def _make_plain(message: msgspec.Struct, most: int, *names: str) -> None:
@@ -89,7 +91,7 @@ def _make_plain(message: msgspec.Struct, most: int, *names: str) -> None:
 
 
 class InputLayout(msgspec.Struct, frozen=True):
-    """Where an argument lies in the input memory: one offset a set; or a number itself."""
+    """The place of an argument in the input memory: one offset a set; or a number itself."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -100,11 +102,11 @@ class InputLayout(msgspec.Struct, frozen=True):
 class Load(msgspec.Struct, frozen=True, tag=True):
     """Build the graph and get ready to call it.
 
-    `kind` is what to run, see `judge.candidate`; passes are those of the folder `passes`. `call` is
-    compiled (through torch.compile), direct, or guarded (behind checks of our own); `residual`
-    eager or inductor. `device` is where to run, and `device_mib` the memory that may be used there.
-    `fence` is the library by which a worker that is not timed fences its tensors in.
-    One file descriptor comes with it: the input memory, of `num_bytes`.
+    `kind` is the kind of candidate, see `judge.candidate`; its passes are those of the folder
+    `passes`. `call` is compiled (through torch.compile), direct, or guarded (behind checks of our
+    own); `residual` eager or inductor. `device` is where to run, and `device_mib` the memory limit
+    there. `fence` is the library that fences the tensors of an untimed worker. One file descriptor
+    comes with it: the input memory, of `num_bytes`.
     """
 
     program: str
@@ -138,8 +140,8 @@ class Fetch(msgspec.Struct, frozen=True, tag=True):
 class Arm(msgspec.Struct, frozen=True, tag=True):
     """Take orders from the control page, see `ControlPage`, until one says to leave.
 
-    `slots` is where the arguments of each call of a burst lie. With this message come the control
-    page, the memory of the slots, and where outputs lie on a device that which they are copied to;
+    `slots` are the places of the arguments of each call of a burst. Three memories come with this
+    message: the control page, the slots, and for a device the memory that outputs are copied to.
     `num_bytes` are their sizes.
     """
 
@@ -148,7 +150,7 @@ class Arm(msgspec.Struct, frozen=True, tag=True):
 
 
 class CheckMatches(msgspec.Struct, frozen=True, tag=True):
-    """Apply the passes of a folder to a graph with such arguments, and run neither."""
+    """Apply the passes of a folder to a graph with such arguments, without running either."""
 
     program: str
     tensors: tuple[TensorSpec, ...]
@@ -156,7 +158,7 @@ class CheckMatches(msgspec.Struct, frozen=True, tag=True):
 
 
 class Profile(msgspec.Struct, frozen=True, tag=True):
-    """Call the graph so many times on a GPU, and say what runs there."""
+    """Call the graph so many times on a GPU, and report the GPU's activity."""
 
     num_calls: int
 
@@ -165,7 +167,7 @@ Request: TypeAlias = Load | Run | Fetch | Arm | CheckMatches | Profile
 
 
 class MissText(msgspec.Struct, frozen=True):
-    """How often a pass matched, and the nearest miss in words when it did not."""
+    """The number of matches of a pass, and its nearest miss in words if there were none."""
 
     name: str
     num_matches: Count
@@ -177,8 +179,10 @@ class MissText(msgspec.Struct, frozen=True):
 
 
 class OutputForm(msgspec.Struct, frozen=True):
-    """What one output is; `number` holds the text of a value that is no tensor, `device` the kind
-    of device that a tensor lies on. Of what is neither, `dtype` is the name of its type.
+    """The form of one output.
+
+    `number` holds the text of a value that is no tensor, `device` the kind of device of a tensor.
+    For any other value, `dtype` is the name of its type.
     """
 
     kind: Literal["tensor", "number", "other"]
@@ -206,14 +210,14 @@ class OutputForm(msgspec.Struct, frozen=True):
 
     @property
     def num_bytes(self) -> int:
-        """The bytes of its values, without gaps; 0 of what is no tensor."""
+        """Return the bytes of its values, without gaps; 0 unless it is a tensor."""
         if self.kind != "tensor":
             return 0
         return math.prod(self.shape) * storage(self.dtype).itemsize
 
     @property
     def span_bytes(self) -> int:
-        """The bytes from its first to its last value; 0 of what is no tensor."""
+        """Return the bytes from its first to its last value; 0 unless it is a tensor."""
         if self.num_bytes == 0:
             return 0
         last = sum((size - 1) * step for size, step in zip(self.shape, self.stride, strict=True))
@@ -221,15 +225,17 @@ class OutputForm(msgspec.Struct, frozen=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, tag=True):
-    """The graph is ready; `seconds` went into loading and building."""
+    """The graph is ready; loading and building took `seconds`."""
 
     seconds: Duration
 
 
 class Ran(msgspec.Struct, frozen=True, tag=True):
-    """The call returned; `matches` are those of the passes so far, `seconds` the call's time as
-    the worker saw it (a note, never the measurement), `outputs_at` and `arguments_at` where each
-    output and argument lies (0 for what is no tensor), `flops` what an exact call counted.
+    """The call returned.
+
+    `matches` are those of the passes so far. `seconds` is the call's time as the worker saw it (a
+    note, never the measurement). `outputs_at` and `arguments_at` are addresses (0 unless a tensor),
+    and `flops` the operations that an exact call counted.
     """
 
     outputs: Annotated[tuple[OutputForm, ...], Meta(max_length=MAX_OUTPUTS)]
@@ -246,14 +252,14 @@ class Fetched(msgspec.Struct, frozen=True, tag=True):
 
 class Armed(msgspec.Struct, frozen=True, tag=True):
     """The worker is about to stand still, and takes orders from the control page. `addresses` are
-    those of the arguments of every slot, slot by slot, where they lie on a device.
+    those of the arguments of every slot, slot by slot, on a device.
     """
 
     addresses: Annotated[tuple[Address, ...], Meta(max_length=MAX_ARGUMENTS)] = ()
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """What torch ops a replacement used in observed calls; whether they are its pattern's."""
+    """The torch ops that a replacement used in observed calls, and whether they are its pattern's."""
 
     name: str
     ops: Annotated[tuple[str, ...], Meta(max_length=MAX_OPS)]
@@ -266,13 +272,13 @@ class Observed(msgspec.Struct, frozen=True):
 
 
 class Disarmed(msgspec.Struct, frozen=True, tag=True):
-    """The worker left the control page; what it saw in observed calls."""
+    """The worker left the control page; its observations."""
 
     observed: Annotated[tuple[Observed, ...], Meta(max_length=MAX_REPORTS)] = ()
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """The request failed in a way that Python could tell."""
+    """The request failed with an exception of Python."""
 
     status: Literal["compile_error", "runtime_error", "out_of_memory", "wrong_dtype"]
     error: str
@@ -284,14 +290,16 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 
 class MatchesChecked(msgspec.Struct, frozen=True, tag=True):
-    """Where the passes of a folder match."""
+    """The matches of the passes of a folder."""
 
     matches: Annotated[tuple[MissText, ...], Meta(max_length=MAX_REPORTS)]
 
 
 class Profiled(msgspec.Struct, frozen=True, tag=True):
-    """Of one call on a GPU, as the worker saw it (a note, never the measurement): the time between
-    two events around it, the time that its kernels ran, and how many there were.
+    """One call on a GPU as the worker saw it: a note, never the measurement.
+
+    It holds the time between two events around the call, the time that its kernels ran, and their
+    number.
     """
 
     event_ms: Duration
@@ -303,10 +311,11 @@ Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | MatchesChecked | 
 
 
 class WorkerLimits(msgspec.Struct, frozen=True):
-    """What a worker may use: memory beyond what it starts with, seconds of processor time, size of
-    a file it writes, processes and threads of its user (Linux exempts root from the last). A
-    process with a CUDA context maps more addresses than any such limit: its address space must be
-    unbound, and its memory on the host is not limited then.
+    """The limits of a worker.
+
+    Memory counts beyond what it starts with. Processes and threads are those of its user (Linux
+    exempts root). A process with a CUDA context maps more addresses than any such limit: its
+    address space must be unbound, and then its memory on the host is not limited.
     """
 
     memory_mib: int
@@ -325,8 +334,8 @@ class Spawn(msgspec.Struct, frozen=True, tag=True):
 
 
 class WarmInductor(msgspec.Struct, frozen=True, tag=True):
-    """To the parent of workers: compile with Inductor once, so that workers start out warm; the
-    answer is `Ready`.
+    """To the parent of workers: compile with Inductor once, so that workers start warm; the answer
+    is `Ready`.
     """
 
 
@@ -337,8 +346,8 @@ class Spawned(msgspec.Struct, frozen=True, tag=True):
 
 
 class End(msgspec.Struct, frozen=True, tag=True):
-    """To the parent of workers: kill a worker with all it started, if it has not ended. The answer
-    comes when it is gone, or if that is not awaited when it cannot but go.
+    """To the parent of workers: kill a worker and all it started, if it has not ended. The answer
+    comes when it is gone, or, unless awaited, when it is sure to go.
     """
 
     pid: int
@@ -347,7 +356,7 @@ class End(msgspec.Struct, frozen=True, tag=True):
 
 class WorkerEnded(msgspec.Struct, frozen=True, tag=True):
     """The exit code of a worker, negative for a signal; `num_left` counts the processes that it
-    left behind, which are killed too.
+    left, which are killed too.
     """
 
     code: Annotated[int, Meta(ge=-64, le=255)]

@@ -1,4 +1,4 @@
-"""Memory that judge and worker share: inputs, outputs, and the pages of orders."""
+"""The memory that judge and worker share: inputs, outputs, and the control page."""
 
 import fcntl
 import mmap
@@ -33,25 +33,25 @@ class SharedMemory:
         self.map = mmap.mmap(self.fd, self.num_bytes)
 
     def close(self) -> None:
-        """Give the memory back; arrays that still look at it keep it mapped."""
+        """Release the memory; arrays that view it keep it mapped."""
         os.close(self.fd)
 
     def array(self, dtype: str, shape: Sequence[int], offset: int) -> Array:
-        """A view of a part as an array in the storage type of `dtype`."""
+        """Return a view of a part as an array in the storage type of `dtype`."""
         count = int(np.prod(shape, dtype=np.int64))
         flat: Any = np.frombuffer(self.map, storage(dtype), count, offset)
         return flat.reshape(tuple(shape))
 
 
 def aligned(num_bytes: int) -> int:
-    """The next multiple of `ALIGNMENT`."""
+    """Return the next multiple of `ALIGNMENT`."""
     return -(-num_bytes // ALIGNMENT) * ALIGNMENT
 
 
 def lay_out(
     specs: Sequence[TensorSpec], input_sets: Sequence[Sequence[InputValue]]
 ) -> tuple[tuple[InputLayout, ...], int]:
-    """Where every argument of every set goes, set by set, and how many bytes that takes."""
+    """Lay out every argument of every set, set by set; return the layouts and their bytes in all."""
     position = 0
     offsets: list[list[int]] = [[] for _ in specs]
     for values in input_sets:
@@ -71,7 +71,9 @@ def lay_out(
 def lay_out_slots(
     layouts: Sequence[InputLayout], num_slots: int
 ) -> tuple[tuple[InputLayout, ...], int]:
-    """Where the arguments of each call of a burst go, slot by slot, and the bytes of all."""
+    """Lay out the arguments of each call of a burst, slot by slot; return the layouts and their
+    bytes.
+    """
     position = 0
     offsets: list[list[int]] = [[] for _ in layouts]
     for _ in range(num_slots):
@@ -90,22 +92,22 @@ def lay_out_slots(
 
 
 class ControlPage:
-    """The pages on which the judge says what a worker does next, in 64-bit words.
+    """The pages that hold the judge's orders to a worker, in 64-bit words.
 
-    The worker stands still while the judge writes the number of an order, what the order is, and
-    how many calls it asks for. It is let go, does as it was told, writes the addresses of the
-    outputs of every call from `OUTPUTS` on, sets `DONE` to the number, and stops itself.
+    While the worker stands still, the judge writes the order's number, the order, and the number of
+    calls. It lets the worker go; the worker obeys, writes the addresses of the outputs of every
+    call from `OUTPUTS` on, sets `DONE` to the order's number, and stops itself.
     """
 
     GO, DONE, ORDER, COUNT, ASIDE, OUTPUTS = 0, 1, 2, 3, 4, 8
     CALL, EMPTY, FREE, OBSERVE, LEAVE, IDLE, WARM = 0, 1, 2, 3, 4, 9, 10
-    """Orders: call the graph on so many slots; do all of that but the calls; let go of all outputs;
-    call once, and note what torch ops replacements use; go back to messages; sleep for so many
-    milliseconds; keep `ASIDE` bytes of memory aside until the next such order, so that what calls
-    allocate lies elsewhere, and call on so many slots, letting go of the outputs."""
+    """Orders: call the graph on so many slots; do all of that but the calls; free all outputs; call
+    once, and note the torch ops of replacements; go back to messages; sleep for so many
+    milliseconds; keep `ASIDE` bytes aside until the next such order, so that calls allocate
+    elsewhere, and call on so many slots, freeing the outputs."""
 
     UP, DOWN, DOWN_ALL, REPEAT = 5, 6, 7, 8
-    """Orders for a device: copy the arguments of so many slots there; copy back the outputs of the
+    """Orders for a device: copy the arguments of so many slots up; copy down the outputs of the
     calls whose numbers stand at `OUTPUTS`; the arguments of those calls too; call so many times on
     one slot."""
 
@@ -114,6 +116,6 @@ class ControlPage:
 
     @staticmethod
     def num_bytes(num_slots: int, num_outputs: int) -> int:
-        """The bytes that hold the addresses of all outputs of so many calls."""
+        """Return the bytes that hold the addresses of all outputs of so many calls."""
         words = ControlPage.OUTPUTS + num_slots * max(num_outputs, 1)
         return -(-words * 8 // mmap.PAGESIZE) * mmap.PAGESIZE

@@ -29,11 +29,11 @@ WEIGHTS: dict[int, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one trial gives to a score.
+    """The part of a trial that its score depends on.
 
-    `smallest_t` is the level from which on it is correct (None: at none), `speedup` its reference
-    time over its candidate time; both mean something for status ok only. `is_near` says that its
-    outputs are as near to float64 as those of eager torch.
+    `smallest_t` is the level from which it is correct (None: at none), `speedup` its reference time
+    over its candidate time; both count for status ok only. `is_near` says that its outputs are as
+    near to float64 as those of eager torch.
     """
 
     status: Status
@@ -55,12 +55,14 @@ class Score:
             raise InputError(f"speedup is {self.speedup}; a correct trial needs a positive number")
 
     def is_correct(self, t: int) -> bool:
-        """Whether the trial is correct at level t."""
+        """Return whether the trial is correct at level t."""
         return self.status == "ok" and self.smallest_t is not None and self.smallest_t <= t
 
     def against_float64(self) -> "Score":
-        """The same trial with float64 as what is right: one whose outputs are as near to it as
-        those of eager torch is correct at t = -5, unless it agrees with eager torch at no level.
+        """Return the same trial with float64 as ground truth.
+
+        A trial whose outputs are as near to float64 as those of eager torch is correct at t = -5,
+        unless it agrees with eager torch at no level.
 
         Examples:
             >>> Score("ok", -2, 1.5, is_near=True).against_float64().is_correct(-5)
@@ -74,7 +76,7 @@ class Score:
 
 
 def factor(trial: Score, t: int, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY) -> float:
-    """What a trial contributes to ES_t: its speedup, a penalty, or 1 for a tolerated error.
+    """Return a trial's factor of ES_t: its speedup, a penalty, or 1 for a tolerated error.
 
     From t = 1 on the tolerance of values is frozen; what grows then is which errors are tolerated.
 
@@ -94,7 +96,7 @@ def factor(trial: Score, t: int, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_
 def es(
     trials: Sequence[Score], t: int, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
 ) -> float:
-    """ES_t: the geometric mean of the factors at level t.
+    """Return ES_t: the geometric mean of the factors at level t.
 
     Raises:
         InputError: no trials, or b not within (0, 1], or p negative.
@@ -106,7 +108,7 @@ def es(
 def es_closed_form(
     trials: Sequence[Score], t: int, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
 ) -> float:
-    """ES_t by the published closed form, S_t with b replaced by gamma_t.
+    """Return ES_t by the published closed form, S_t with b replaced by gamma_t.
 
     S_t = alpha^lambda * beta^(lambda * eta * p) * b^(1 - lambda), with alpha the geometric mean of
     the speedups of correct trials, beta that of those below 1, lambda the share of correct trials,
@@ -130,12 +132,12 @@ def es_closed_form(
 def es_by_t(
     trials: Sequence[Score], b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
 ) -> dict[int, float]:
-    """ES_t at every level."""
+    """Return ES_t at every level."""
     return {t: es(trials, t, b, p) for t in LEVELS}
 
 
 def aggregate(by_t: Mapping[int, float], weights: Mapping[int, float] = WEIGHTS) -> float:
-    """AS: the weighted geometric mean of ES_t over the levels.
+    """Return AS: the weighted geometric mean of ES_t over the levels.
 
     Examples:
         >>> round(aggregate(es_by_t([Score("ok", -5, 1.0)])), 4)

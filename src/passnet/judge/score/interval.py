@@ -23,7 +23,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A trial with the bounds of its speedup's 95 % interval (None where it was not measured)."""
+    """A trial with the bounds of its speedup's 95 % interval (None if not measured)."""
 
     score: Score
     low: float | None = None
@@ -36,7 +36,8 @@ def score_intervals(
     p: float = SLOWDOWN_PENALTY,
     seed: int = 0,
 ) -> dict[str, Interval]:
-    """Intervals of AS over the choice of tasks, over the repeats of the measurement, and of both.
+    """Return intervals of AS over the choice of tasks, over the repeats of the measurement, and
+    over both.
 
     `tasks` resamples tasks; `repeats` keeps the tasks and redraws each speedup from the log-normal
     that its interval describes; `both` does both. The same seed gives the same intervals.
@@ -59,7 +60,9 @@ def es_intervals(
     p: float = SLOWDOWN_PENALTY,
     seed: int = 0,
 ) -> dict[int, Interval]:
-    """Intervals of ES_t at every level over the choice of tasks, the same draws for all levels."""
+    """Return intervals of ES_t at every level over the choice of tasks, the same draws for all
+    levels.
+    """
     picks = np.random.default_rng(seed).integers(0, len(tasks), (NUM_RESAMPLES, len(tasks)))
     intervals = {}
     for t in LEVELS:
@@ -72,8 +75,8 @@ def es_intervals(
 
 
 def _interval(log_scores: np.ndarray) -> Interval:
-    """The interval of draws of a score, given as logarithms. numpy's exp differs in the last digit
-    from processor to processor.
+    """Return the interval of draws of a score, given as logarithms. numpy's exp differs in the last
+    digit from processor to processor.
     """
     tail = (1 - CONFIDENCE) / 2
     return Interval(*map(math.exp, np.quantile(log_scores, [tail, 1 - tail])))
@@ -90,7 +93,7 @@ def _log_as(trials: Sequence[Measured], b: float, p: float) -> float:
 def _log_as_draws(
     trials: Sequence[Measured], b: float, p: float, random: np.random.Generator
 ) -> np.ndarray:
-    """Log AS of a task, with the speedup of each trial drawn anew `NUM_RESAMPLES` times.
+    """Return the log AS of a task, with the speedup of each trial drawn anew `NUM_RESAMPLES` times.
 
     A trial's log AS is linear in what its speedup adds wherever it is correct, so that one number,
     the weight of the levels at which it is, carries the whole dependence.

@@ -1,4 +1,4 @@
-"""How a trial can end, and from which tolerance on each kind of failure is tolerated."""
+"""The statuses of a trial, and the tolerance from which each kind of failure is tolerated."""
 
 from typing import Literal, TypeAlias
 
@@ -26,6 +26,6 @@ PassNet paper, Eq. 10, and GraphNet report, Appendix C.
 NOT_RUN: frozenset[str] = frozenset(
     ("compile_error", "runtime_error", "crash", "timeout", "out_of_memory", "reference_error")
 )
-"""The statuses of trials of which nothing was computed, so that there was nothing to judge."""
+"""The statuses of trials that computed nothing to judge."""
 
 STATUSES: tuple[str, ...] = (*TOLERATED_FROM, "unstable")

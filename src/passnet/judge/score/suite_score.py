@@ -35,7 +35,7 @@ class SuiteScore:
 
     `score` is the headline AS, the geometric mean of the tasks' AS; `score_pooled` takes all trials
     as one task. `es` and `es_pooled` are ES_t in the same two ways. `tasks` holds the AS of each.
-    `score_float64` is AS64: the headline, with float64 as what is right (`Score.against_float64`);
+    `score_float64` is AS64: the headline, with float64 as ground truth (`Score.against_float64`);
     `tasks_float64` holds that of each task.
     """
 
@@ -50,7 +50,7 @@ class SuiteScore:
 
 
 def score_suite(tasks: Tasks, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY) -> SuiteScore:
-    """The score of a candidate from the trials of every task.
+    """Return the score of a candidate from the trials of every task.
 
     Raises:
         InputError: no task, or a task without trials.

@@ -1,4 +1,4 @@
-"""How close two tensors are: the smallest tolerance level t at which every element agrees."""
+"""The closeness of two tensors: the smallest tolerance level t at which every element agrees."""
 
 from math import floor, log10
 
@@ -28,7 +28,7 @@ CHUNK_ELEMENTS = 1 << 16
 
 
 def tolerances(dtype: str, t: int) -> tuple[float, float]:
-    """(atol, rtol) of a dtype at a level, rounded to three significant digits as published.
+    """Return (atol, rtol) of a dtype at a level, rounded to three significant digits as published.
 
     Examples:
         >>> tolerances("float32", -5)
@@ -45,7 +45,8 @@ def _three_digits(value: float) -> float:
 
 
 def smallest_t(actual: Array, expected: Array, dtype: str) -> int | None:
-    """The smallest level at which `|actual - expected| <= atol + rtol * |expected|` everywhere.
+    """Return the smallest level at which `|actual - expected| <= atol + rtol * |expected|`
+    everywhere.
 
     One pass over the data: every chunk starts at the level the chunks before it needed. NaN agrees
     with NaN and an infinity with the same infinity; neither agrees with anything else. Integers and
