@@ -1,7 +1,7 @@
-"""The file system and session of a confined process, made inside its namespaces before it begins.
+"""The file system and session of a sandboxed process, made inside its namespaces before it begins.
 
-Run by path as the first process of the namespaces that `unshare` made, with the standard library
-alone; ends by becoming the command. Needs Linux 5.12, for mounts that are made read-only as a tree.
+Run by path, with the standard library alone, as the first process of the namespaces that `unshare`
+made. It ends by becoming the command. Needs Linux 5.12, to make a tree of mounts read-only.
 """
 
 import argparse
@@ -17,11 +17,11 @@ _MOVE_MOUNT_FROM_DESCRIPTOR = 4
 _READ_ONLY, _NO_DEVICES = 1, 4  # the same for mount and mount_setattr
 
 _NUMBERS = {"open_tree": 428, "move_mount": 429, "mount_setattr": 442}
-"""System calls that are younger than many C libraries; the numbers are those of all machines that
-Debian and torch are made for."""
+"""System calls that are younger than many C libraries; the numbers are the same on all machines of
+Debian and torch."""
 
 OF_THE_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger")
-"""What is no process's in /proc, and can be written to."""
+"""Writable entries of /proc that belong to no process."""
 
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _LINKS = {"fd": "", "stdin": "0", "stdout": "1", "stderr": "2"}
@@ -94,7 +94,7 @@ def _mount(kind: str, path: str, options: str = "") -> None:
 
 
 def _copy(path: str) -> int:
-    """A descriptor of a copy of what is mounted at and below a path, to be placed elsewhere."""
+    """Return the descriptor of a copy of all mounts at and below a path, to be placed elsewhere."""
     flags = _OPEN_TREE_CLONE | _AT_RECURSIVE | os.O_CLOEXEC
     return _call("open_tree", path, _AT_FDCWD, os.fsencode(path), flags)
 
@@ -106,7 +106,7 @@ def _place(tree: int, path: str) -> None:
 
 
 def _restrict(path: str, attributes: int) -> None:
-    """Set attributes of all that is mounted at and below a path."""
+    """Set attributes of all mounts at and below a path."""
     _set_attributes(path, attributes, 0)
 
 

@@ -17,17 +17,17 @@ from passnet.errors import MeasureError
 from passnet.judge.protocol.device import lock_name
 
 ANNOUNCED_AFTER_S = 5.0
-"""A turn of measuring is shorter; whoever waits for longer is told for whom."""
+"""Seconds of waiting before the log names the holders; a turn of measuring is shorter."""
 
 _log = logging.getLogger("passnet")
 
 
 class DeviceTurns:
-    """A device on which many get ready at a time, and one measures while nobody gets ready.
+    """A device that many processes prepare for at a time, and that one measures on alone.
 
-    Entering waits for whoever measures; inside, others get ready as well. Which GPU "cuda" is,
-    CUDA_VISIBLE_DEVICES says. A wait of `announced_after_s` seconds is announced in the log, with
-    the processes that are waited for.
+    Entering waits for a process that measures; inside, others prepare as well. CUDA_VISIBLE_DEVICES
+    says which GPU "cuda" is. After `announced_after_s` seconds of waiting the log names the
+    processes that hold the device.
 
     Raises:
         MeasureError: the lock file cannot be opened.
@@ -52,7 +52,7 @@ class DeviceTurns:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the device for the length of the block; waits for all who get ready, or measure."""
+        """Hold the device for the length of the block; wait for all who prepare or measure."""
         self._take(fcntl.LOCK_EX)
         try:
             yield
@@ -74,7 +74,7 @@ class DeviceTurns:
         self.waited_s += time.perf_counter() - start
 
     def _announce(self) -> None:
-        """Say who is waited for; nothing where that is only this process, on another thread."""
+        """Log the processes that hold the lock, unless it is only another thread of this one."""
         pids = _holders(self._fd)
         if pids and set(pids) == {os.getpid()}:
             return
@@ -85,7 +85,7 @@ class DeviceTurns:
 
 
 def _holders(fd: int) -> list[int]:
-    """The processes that hold a lock on a file; none where the kernel does not say."""
+    """Return the processes that hold a lock on a file; none where the OS does not tell."""
     inode = str(os.fstat(fd).st_ino)
     holders = []
     with suppress(OSError):
@@ -97,7 +97,7 @@ def _holders(fd: int) -> list[int]:
 
 
 def _command(pid: int) -> str:
-    """The command of a process as it stands in a sentence; empty where it may not be read."""
+    """Return the command of a process for a sentence; empty where it may not be read."""
     with suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         return f" ({shlex.join(word.decode(errors='replace') for word in words if word)[:200]})"
@@ -105,7 +105,7 @@ def _command(pid: int) -> str:
 
 
 def _opened(path: Path) -> int:
-    """The lock file, made if need be; another user's can be read, which is enough to lock it."""
+    """Open the lock file, and make it if need be; another user's can be read, which is enough."""
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""One worker under one candidate: its inputs, its calls, and what comes back as raw bytes."""
+"""One worker under one candidate: its inputs, its calls, and its results as raw bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ INPUT_MEMORY = "passnet-inputs"
 class PreparedGraph:
     """A graph with its input sets, ready to hand to workers.
 
-    `content` is what the input memory holds before a call: the values of every set.
+    `content` is the input memory before a call: the values of every set.
     """
 
     text: str
@@ -52,7 +52,7 @@ class PreparedGraph:
     content: Array
 
     def values(self, input_set: int, index: int) -> Array:
-        """The values of an argument in a set, a tensor, flat, of its storage type."""
+        """Return the values of a tensor argument in a set, flat, of its storage type."""
         layout = self.layouts[index]
         count = int(np.prod(layout.shape, dtype=np.int64))
         kind = storage(layout.dtype)
@@ -60,7 +60,7 @@ class PreparedGraph:
 
 
 def prepare_graph(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> PreparedGraph:
-    """A graph with some sets of inputs, laid out for workers."""
+    """Lay out a graph with some sets of inputs for workers."""
     layouts, num_bytes = lay_out(graph.tensors, input_sets)
     content = np.zeros(num_bytes, np.uint8)
     for layout, values in zip(layouts, zip(*input_sets, strict=True), strict=True):
@@ -75,8 +75,9 @@ def prepare_graph(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> P
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What a call made: outputs (None for what is no tensor), and the arguments it changed; and
-    where outputs begin and arguments lie, as the worker says.
+    """The results of a call: outputs (None unless a tensor), and the arguments that it changed.
+
+    The addresses of outputs and arguments are the worker's own account.
     """
 
     forms: tuple[OutputForm, ...]
@@ -88,7 +89,7 @@ class CallOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Float64Result:
-    """What the graph gives in float64, and the multiplications and additions it makes."""
+    """The outputs of the graph in float64, and its multiplications and additions."""
 
     outputs: tuple[Array | None, ...]
     flops: int
@@ -98,8 +99,8 @@ class LoadedWorker:
     """A loaded worker; use it as a context manager.
 
     The inputs' memory is granted beyond the limits of the settings; on "cuda", `limits.memory_mib`
-    of the device's memory is granted too. With the library of a fence, tensors lie between pages
-    without access, and the worker cannot be timed.
+    of the device's memory is granted too. With a fence library, tensors lie between pages without
+    access, and the worker cannot be timed.
 
     Raises:
         WorkerFailureError: the worker could not load.
@@ -165,14 +166,14 @@ class LoadedWorker:
         self.close()
 
     def close(self) -> None:
-        """End the worker, and give back the memory that is shared with it."""
+        """End the worker, and free the memory shared with it."""
         self.worker.close(is_awaited=False)
         self._memory.close()
         if self._output_memory is not None:
             self._output_memory.close()
 
     def _parts(self, input_set: int) -> dict[int, slice]:
-        """The bytes of the input memory that each tensor of a set has, by argument."""
+        """Return the bytes of each tensor of a set in the input memory, by argument."""
         parts = {}
         for index, layout in enumerate(self.prepared.layouts):
             if layout.offsets:
@@ -182,7 +183,7 @@ class LoadedWorker:
         return parts
 
     def memory_of(self, input_set: int) -> list[Array | None]:
-        """The memory of the arguments of a set, flat; None for what is no tensor."""
+        """Return the memory of the arguments of a set, flat; None unless a tensor."""
         return [
             self._memory.array(layout.dtype, layout.shape, layout.offsets[input_set]).reshape(-1)
             if layout.offsets
@@ -191,12 +192,12 @@ class LoadedWorker:
         ]
 
     def restore(self, input_set: int) -> None:
-        """Put the arguments of a set back to what they were."""
+        """Restore the arguments of a set."""
         for part in self._parts(input_set).values():
             self._content[part] = self.prepared.content[part]
 
     def run(self, input_set: int, seed: int = 0) -> tuple[OutputForm, ...]:
-        """Call once on a set; the form of the outputs.
+        """Call once on a set; return the form of the outputs.
 
         Raises:
             WorkerFailureError: the call failed.
@@ -219,7 +220,7 @@ class LoadedWorker:
         return reply.outputs
 
     def exact(self, input_set: int) -> Float64Result | None:
-        """The outputs in float64; None where an op does not work in it. Of a reference only.
+        """Return a reference's outputs in float64; None where an op does not work in it.
 
         Raises:
             WorkerFailureError: the worker ended.
@@ -233,14 +234,14 @@ class LoadedWorker:
             return None
 
     def profile(self, num_calls: int) -> Profiled | None:
-        """What a GPU is busy with in a call, as the worker says; None where it cannot tell."""
+        """Return the GPU activity in a call by the worker's account; None where it cannot tell."""
         try:
             return self.worker.ask(Profile(num_calls), Profiled, self._settings.compile_timeout_s)
         except WorkerFailureError:
             return None
 
     def outcome(self, forms: tuple[OutputForm, ...], input_set: int) -> CallOutcome:
-        """The values of the last outputs, copied out, and of the arguments that were changed.
+        """Return copies of the last outputs' values and of the changed arguments.
 
         Raises:
             WorkerFailureError: they could not be copied.
@@ -260,7 +261,7 @@ class LoadedWorker:
         return CallOutcome(forms, outputs, changed, outputs_at, spans)
 
     def _fetched(self, forms: tuple[OutputForm, ...]) -> tuple[Array | None, ...]:
-        """The values of the last outputs, None for what is no tensor."""
+        """Return the values of the last outputs, None unless a tensor."""
         offsets, num_bytes = output_offsets(forms)
         if num_bytes > MAX_OUTPUT_BYTES:
             raise WorkerFailureError("out_of_memory", "TooLarge", f"outputs of {num_bytes} bytes")
@@ -278,7 +279,7 @@ class LoadedWorker:
 
 
 def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
-    """Where a worker copies every output to (None for what is no tensor), and the bytes of all."""
+    """Return the offset that a worker copies each output to (None unless a tensor), and all bytes."""
     position = 0
     offsets: list[int | None] = [None] * len(forms)
     for index, form in enumerate(forms):
@@ -289,9 +290,10 @@ def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
 
 
 class PreparedGraphs:
-    """Prepared graphs that are kept: the first ones, as long as there is room. Graphs are judged in
-    turn, so that whichever had to go would be the next to be asked for. `max_bytes` is what they
-    may take together, twice the memory that workers see; 0 keeps none.
+    """A cache of prepared graphs, which keeps the first ones while there is room.
+
+    Graphs are judged in turn, so any graph that was evicted would be the next one needed.
+    `max_bytes` is the memory of all, twice the memory that workers see; 0 caches nothing.
     """
 
     def __init__(self, max_bytes: int = 0) -> None:
@@ -302,8 +304,9 @@ class PreparedGraphs:
     def get(
         self, graph: Graph, device: str, seed: int, make: Callable[[], PreparedGraph]
     ) -> PreparedGraph:
-        """A graph of a suite, prepared for a device and a seed of its inputs: the one that is kept,
-        or a new one, which `make` makes; what that raises goes on.
+        """Return a graph prepared for a device and a seed: cached, or made by `make`.
+
+        Exceptions of `make` pass through.
         """
         key = (device, seed, id(graph))  # a graph that is kept keeps its number
         if key in self._kept:

@@ -1,4 +1,4 @@
-"""The parents of workers of a run: a trusted one, and a confined one for each candidate."""
+"""The parents of workers of a run: a trusted one, and a sandboxed one for each candidate."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ _FENCE_FLAGS = ("-std=c++20", "-O1", "-fPIC", "-shared")
 
 
 class ParentPool:
-    """Parents of workers, started when they are first needed or asked for.
+    """Parents of workers, started on first use or by `start`.
 
-    The reference and the baselines, which run no code but torch's, share one. Every candidate that
-    brings code has its own: none can see, slow down or end the processes of
-    another, or of the reference. Every worker has `num_threads`; `kept_bytes` of prepared graphs
-    are kept, for graphs that are judged again and again.
+    The reference and the baselines run only torch's code and share one. Every candidate that brings
+    code has its own: none can see, slow down or end the processes of another, or of the reference.
+    Every worker has `num_threads`; `kept_bytes` of prepared graphs are cached.
     """
 
     def __init__(
@@ -65,23 +64,23 @@ class ParentPool:
 
     @property
     def fence(self) -> Path | None:
-        """The library by which a worker fences its tensors in; None on a GPU, or where it cannot be
-        compiled.
+        """Return the library that fences a worker's tensors; None on a GPU, or if it does not
+        compile.
         """
         return fence_library() if self.device == "cpu" else None
 
     def start(self, candidates: Iterable[Candidate]) -> None:
-        """Let the parents of some candidates start side by side."""
+        """Start the parents of some candidates side by side."""
         self.reference()
         for candidate in candidates:
             self.of(candidate)
 
     def reference(self) -> WorkerParent:
-        """The parent of the reference's workers."""
+        """Return the parent of the reference's workers."""
         return self._get(None, [])
 
     def of(self, candidate: Candidate) -> WorkerParent:
-        """The parent of a candidate's workers."""
+        """Return the parent of a candidate's workers."""
         if candidate.root is None:
             return self.reference()
         root = Path(candidate.root)
@@ -107,9 +106,9 @@ class ParentPool:
 
 @cache
 def fence_library() -> Path | None:
-    """The library, from the cache where it is there; None where it cannot be compiled.
+    """Return the fence library, cached or newly compiled; None where it cannot be compiled.
 
-    torch is not imported: where its headers are is asked of Python.
+    torch is not imported: Python's import system tells where its headers are.
     """
     compiler = find_compiler()
     torch = find_spec("torch")

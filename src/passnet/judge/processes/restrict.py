@@ -1,4 +1,4 @@
-"""What the kernel refuses a confined worker: system calls by a filter, files in /proc by Landlock.
+"""Restrictions of a sandboxed worker: a filter of system calls, and Landlock for files in /proc.
 
 The filter is libseccomp's (Debian's package `libseccomp2`). Run by path, this file tries both on
 itself, and writes a line for each that does not work here.
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 _Rule: TypeAlias = "tuple[str, int, dict[int, tuple[int, int]]]"
-"""A system call, the error it gets (0: it says it was done), and the bits of arguments for which
-it does: by the argument's number, a mask and a value."""
+"""A system call, its error (0: it pretends to succeed), and the bits of arguments that it applies
+to: by the argument's number, a mask and a value."""
 
 _NONE_OF_A_KERNEL = (
     # other processes
@@ -32,13 +32,13 @@ _NONE_OF_A_KERNEL = (
     "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig",
     "fsmount", "fspick", "mount_setattr", "unshare", "setns",
 )  # fmt: skip
-"""Calls that no kernel or compiler needs, and each of which is a way to learn or do more than one's
+"""System calls that no compute kernel or compiler needs, each a way to learn or do more than one's
 own work."""
 
 _CONTINUE = signal.SIGCONT.value
-"""The signal that lets a stopped process go on, which the judge alone may send. The kernel sends it
-for a process too: by a timer, for a message or a lease, at the end of a child or parent, to a group
-of processes that has lost its parent, or at the end of a terminal."""
+"""The signal that resumes a stopped process, which only the judge may send. Linux sends it for a
+process too: by a timer, for a message or a lease, at the end of a child or parent, to a group of
+processes that has lost its parent, or at the end of a terminal."""
 
 _ALL = 0xFFFFFFFF  # the kernel reads the lower half of these arguments, whatever the upper one is
 _LOCKS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW
@@ -53,7 +53,7 @@ _SCMP_MASKED_EQUAL = 7
 _SCMP_SPECULATION = 7  # an attribute of a filter
 _SCMP_UNKNOWN = -1
 _YOUNG = {"cachestat": 451}
-"""Calls that libraries in use do not know yet, with their number on all machines."""
+"""System calls that common libraries do not know yet, with their number on all machines."""
 
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _LANDLOCK_VERSION, _LANDLOCK_BENEATH = 1, 1
@@ -64,7 +64,7 @@ _OWN_FILES = (
     "auxv", "cgroup", "cmdline", "comm", "io", "limits", "maps", "mountinfo", "mounts", "schedstat",
     "stat", "statm", "status",
 )  # fmt: skip
-"""What a worker can read of itself in /proc: not `pagemap`, `smaps` or `mem`."""
+"""Files of its own in /proc that a worker can read: not `pagemap`, `smaps` or `mem`."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -79,13 +79,13 @@ class _Comparison(ctypes.Structure):
 
 
 def restrict_calls(may_lock: bool) -> None:
-    """Refuse this process and all that it starts what no kernel or compiler needs.
+    """Refuse this process and its children system calls that no compute kernel or compiler needs.
 
-    Where it may not lock, locks of files are said to be had and are none: they would be seen in
-    other sandboxes.
+    Unless it may lock, locks of files seem to succeed and do nothing: other sandboxes would see
+    them.
 
     Raises:
-        OSError: there is no libseccomp, or the kernel has no filter.
+        OSError: there is no libseccomp, or Linux has no filter.
     """
     library = ctypes.CDLL("libseccomp.so.2")
     library.seccomp_init.restype = ctypes.c_void_p
@@ -135,12 +135,12 @@ def _rules(may_lock: bool) -> Iterator[_Rule]:
 
 
 def restrict_proc() -> None:
-    """Refuse this process and all that it starts to read what is in /proc of any process, but for
-    some files of its own, and to write to anything in /proc but for files of its own threads, to
-    which CUDA writes their names.
+    """Refuse this process and its children access to /proc, but for some files of their own.
+
+    They may read those files, and write the files of their own threads, where CUDA writes names.
 
     Raises:
-        OSError: the kernel has no Landlock, or one that would forbid to move files too.
+        OSError: Linux has no Landlock, or one that would forbid moving files too.
     """
     version = _landlock(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if version < _FIRST_WITH_REFER:
@@ -162,8 +162,8 @@ def restrict_proc() -> None:
 
 
 def _allow(rules: int, path: Path, rights: int) -> None:
-    """Add a rule. The descriptor stays open, since a file of /proc that nobody holds is another
-    one, and without the rule, when it is next looked up.
+    """Add a rule. The descriptor stays open: Linux drops an unheld file of /proc, and looks it up
+    anew without the rule.
     """
     with suppress(OSError):  # what cannot be opened here cannot be read either
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -187,7 +187,7 @@ def _check(result: int) -> None:
 
 
 def main() -> None:
-    """Restrict this process; a line on standard output for what does not work."""
+    """Restrict this process; print a line for each restriction that does not work."""
     for name, restrict in (
         ("System calls of candidates are not filtered", lambda: restrict_calls(may_lock=False)),
         ("Candidates can read in /proc which pages of memory are in use", restrict_proc),

@@ -1,12 +1,12 @@
-"""Confinement of the processes that run candidate code, by what the machine has for it.
+"""The sandbox of processes that run candidate code, by the means of the machine.
 
-Confined is: no network and no service of the machine, the file system read-only but for private
+A sandbox has no network and no service of the machine, a read-only file system but for private
 folders of limited size, a process namespace of its own that is killed as a tree and ends with the
-judge, no capabilities, a small environment. bubblewrap does it, or else util-linux's `unshare`
-with what `confine.py` does inside. Memory, cpu time, file size and number of processes are limits
-that every worker gets (`WorkerLimits`); `restrict.py` refuses it some system calls and files.
-Not confined: what can be read (all that the user can read), sockets of services that lie outside
-the private folders, and the number of processes where the judge runs as root, whom Linux exempts.
+judge, no capabilities, and a small environment. bubblewrap makes it, or else util-linux's `unshare`
+with `confine.py` inside. `WorkerLimits` bounds memory, CPU time, file size and number of processes
+of every worker; `restrict.py` refuses it some system calls and files. Not confined are reading (the
+user's files can be read), sockets of services outside the private folders, and the number of
+processes if the judge runs as root, whom Linux exempts.
 """
 
 import getpass
@@ -30,7 +30,7 @@ PRIVATE_BYTES = 2 * 2**30
 """Size of each private folder."""
 
 _PRIVATE = ("/dev/shm", "/tmp", "/run")
-"""Folders that every sandbox has for itself; the sockets of most services lie in /run."""
+"""Private folders of every sandbox; the sockets of most services lie in /run."""
 
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CXX", "PYTHONPATH", "PYTHONHOME")
 _PROBE_TIMEOUT_S = 20.0
@@ -38,10 +38,10 @@ _PROBE_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A way to confine a process; `reason` says for `none` why nothing better does.
+    """A means to confine a process; for `none`, `reason` tells why nothing better works.
 
-    `own_users` says whether `unshare` makes a user namespace too. Only root can go without, and
-    then the process could make one, with capabilities over nothing but what it makes itself.
+    `own_users` tells `unshare` to make a user namespace too. Only root can go without; then the
+    process could make one, with capabilities only over what it makes itself.
     """
 
     name: SandboxName
@@ -50,7 +50,7 @@ class Sandbox:
 
     @property
     def unrestricted(self) -> tuple[str, ...]:
-        """What `restrict.py` cannot do to its processes on this machine, in sentences."""
+        """Return sentences on the restrictions of `restrict.py` that do not work on this machine."""
         return () if self.name == "none" else _unrestricted(self)
 
     def command(
@@ -60,10 +60,10 @@ class Sandbox:
         devices: Sequence[Path] = (),
         writable: Sequence[Path] = (),
     ) -> list[str]:
-        """The command that runs `argv` confined; inherited descriptors stay open in it.
+        """Return the command that runs `argv` confined; inherited descriptors stay open in it.
 
         It sees the `visible` folders below private ones, read-only, can open `devices`, files in
-        /dev, and can write in `writable` folders, which are there afterwards.
+        /dev, and can write in `writable` folders, which remain afterwards.
         """
         if self.name == "none":
             return list(argv)
@@ -75,7 +75,7 @@ class Sandbox:
         return [*_unshare(shown, devices, writable, self.own_users), *argv]
 
     def environment(self, extra: dict[str, str]) -> dict[str, str]:
-        """The environment of a confined process: what it needs, and `extra`."""
+        """Return the environment of a confined process: its basic variables, and `extra`."""
         if self.name == "none":
             return {**python_environment(), **extra}
         environment = python_environment()
@@ -87,14 +87,15 @@ class Sandbox:
 NO_SANDBOX = Sandbox("none", reason="switched off")
 
 WAYS = (Sandbox("bubblewrap"), Sandbox("unshare"), Sandbox("unshare", own_users=False))
-"""The ways to confine, best first."""
+"""The means to confine, best first."""
 
 
 def find_sandbox(choice: str = "auto") -> Sandbox:
-    """The sandbox of this machine: one by name, or for "auto" the best that works, else none.
+    """Return the sandbox of this machine: one by name, or for "auto" the best that works, else
+    none.
 
     Raises:
-        InputError: one was asked for and does not work here, or an unknown choice.
+        InputError: a named sandbox does not work here, or an unknown choice.
     """
     names = ["auto", *dict.fromkeys(way.name for way in WAYS), "none"]
     if choice not in names:
@@ -116,7 +117,7 @@ def find_sandbox(choice: str = "auto") -> Sandbox:
 
 @cache
 def _failure(way: Sandbox) -> str:
-    """Why a way to confine does not work here; empty if it does."""
+    """Return why a sandbox does not work here; empty if it does."""
     command = way.command(["true"])
     try:
         probe = subprocess.run(
@@ -182,14 +183,14 @@ def _unshare(
 
 
 def _own_folders() -> list[Path]:
-    """Folders that this Python and this package are made of."""
+    """Return the folders of this Python and this package."""
     folders = [sys.prefix, sys.base_prefix, *(folder for folder in sys.path if folder)]
     return [path for path in map(Path, folders) if path.is_dir()]
 
 
 def inductor_cache() -> Path:
-    """The folder in which Inductor keeps what it has compiled, of this machine's user; it is made
-    if it is not there. Where torch's own setting names none, it is torch's default.
+    """Return the folder of Inductor's cache of this machine's user, made if need be. Unless torch's
+    own setting names one, it is torch's default.
     """
     default = Path(tempfile.gettempdir(), f"torchinductor_{getpass.getuser()}")
     folder = Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR") or default).absolute()

@@ -1,15 +1,15 @@
-"""A worker that stands still unless the judge lets it run, and the kernel's account of what it ran.
+"""A worker that stands still unless the judge lets it run, and Linux's account of its CPU time.
 
-A worker stops itself (SIGSTOP, which no code can block or handle) where it has nothing to do. The
-judge sends SIGCONT, and sees it stop again. What all its threads ran in between is told by its CPU
-clock, to the nanosecond and from outside: it does not grow while other programs have the processor,
-and nothing that the worker does can set it back. A worker that found a way to run while it should
-stand still has run longer than that, which shows in the same clock.
+A worker stops itself (SIGSTOP, which no code can block or handle) when it has nothing to do. The
+judge sends SIGCONT, and sees it stop again. The CPU clock of the process tells the time that all
+its threads ran in between, to the nanosecond and from outside. That clock does not advance while
+other programs have the processor, and the worker cannot set it back. A worker that found a way to
+run while it should stand still has run longer, which the same clock shows.
 
-Where its main thread stopped shows who stopped it. The kernel tells its place in the code and on
-the stack, and the stack holds where each function goes on when it returns. A worker stops once
-before any candidate code has come to it, and then always in the same place: code that answers in
-the worker's stead stops somewhere else, or cannot go on.
+The place where its main thread stopped shows who stopped it. Linux tells its place in the code and
+on the stack, and the stack holds the return address of each function. A worker stops once before
+any candidate code has come to it, and then always in the same place: code that answers in the
+worker's stead stops somewhere else, or cannot go on.
 """
 
 import os
@@ -23,58 +23,58 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _CPU_CLOCK_OF_PROCESS = 2
-"""Low bits of a clock that counts what all threads of a process ran (Linux, posix-timers)."""
+"""Low bits of the clock of the time that all threads of a process ran (Linux, posix-timers)."""
 
 _STATE, _WAITED, _SWITCHES, _PLACE, _MEMORY = "stat", "schedstat", "status", "syscall", "mem"
 _LAST_PID = "root/proc/loadavg"
-"""Files of a process in /proc (proc(5)); the last one, as it sees it itself, names the process or
-thread that was last started in its namespace."""
+"""Files of a process in /proc (proc(5)). The last one, as it sees it itself, names the newest
+process or thread in its namespace."""
 
 _SHORTEST_PAUSE_S = 0.00002
 _LONGEST_PAUSE_S = 0.005
 _SHARE_PAUSED = 1 / 16
-"""How long the judge pauses before it asks again, of what it has waited: often enough to see a
-short call end, and seldom enough in a long one that a worker which shares a processor with the
-judge is let run. Every time the judge wakes up it takes the worker's place; asked twice a
-millisecond, and beside a third program, workers were kept waiting for seconds."""
+"""The judge's pause between two questions, as a share of its wait so far. Short calls are seen to
+end soon, and long ones run undisturbed: every time the judge wakes up on a shared processor it
+takes the worker's place. Asked twice a millisecond, and beside a third program, workers waited for
+seconds."""
 
 _LOOK_EVERY_S = 0.02
 _WORD = 8
 _LONGEST_CALL = 7
 _INDIRECT_CALLS = (2, 3, 4, 6, 7)
-"""Bytes of the longest call of a function, without prefixes, and of those whose address is in a
+"""Bytes of the longest call instruction, without prefixes, and of calls whose address is in a
 register or in memory (Intel 64 and IA-32 Architectures Software Developer's Manual, CALL)."""
 _STACK_BYTES = 4096
-"""How much of the stack is read: the frames from the stop up to the interpreter's loop."""
+"""Bytes of the stack that are read: the frames from the stop up to the interpreter's loop."""
 
 _ACCOUNT_GRACE_NS = 20_000
-"""What one that has stopped may still be seen to run, until it has left its processor."""
+"""CPU time that a stopped process may still add, until it has left its processor."""
 
 _LONGEST_DEPARTURE_S = 1.0
-"""How long one that has stopped may take to leave its processor."""
+"""Longest time for a stopped process to leave its processor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a process did between two standstills, in nanoseconds, by the kernel's account."""
+    """The time of a process between two standstills, in nanoseconds, by Linux's account."""
 
     cpu_ns: int
-    """What all its threads ran."""
+    """CPU time of all its threads."""
 
     main_ns: int
-    """What its main thread ran."""
+    """CPU time of its main thread."""
 
     waited_ns: int
-    """How long its main thread was ready to run, and something else had its processor."""
+    """Time that its main thread was ready to run while its processor was taken."""
 
     wall_ns: int
-    """Time on the wall, until the judge saw that it had stopped."""
+    """Wall time, until the judge saw that it had stopped."""
 
     num_waits: int
-    """How often its main thread gave up the processor by itself; stopping is one of them."""
+    """Voluntary context switches of its main thread; stopping is one of them."""
 
     num_started: int
-    """How many threads and processes were started in its sandbox; 0 without one."""
+    """The number of threads and processes started in its sandbox; 0 without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class _Account:
 
 @dataclass(frozen=True, slots=True)
 class StopPlace:
-    """Where a main thread has stopped: the number of the system call that it is in, its place on
-    the stack and in the code, and what the stack holds from there.
+    """The place of a stopped main thread: the number of its system call, its place on the stack and
+    in the code, and the stack from there.
     """
 
     call: int
@@ -98,7 +98,9 @@ class StopPlace:
     stack: bytes
 
     def is_same(self, other: "StopPlace", offsets: Sequence[int]) -> bool:
-        """Whether another stop was in the same place: also what the stack holds at some offsets."""
+        """Return whether another stop was in the same place, with equal words at some offsets of
+        the stack.
+        """
         return (self.call, self.stack_pointer, self.program_counter) == (
             other.call,
             other.stack_pointer,
@@ -106,13 +108,14 @@ class StopPlace:
         ) and all(self.word(offset) == other.word(offset) for offset in offsets)
 
     def word(self, offset: int) -> bytes:
-        """What the stack holds at an offset, a word."""
+        """Return the word of the stack at an offset."""
         return self.stack[offset : offset + _WORD]
 
 
 def ends_in_call(code: bytes, machine: str = platform.machine()) -> bool:
-    """Whether machine code may end in the call of a function; of other processors than x86-64 and
-    ARM's with 64 bits nothing is known, and it may.
+    """Return whether machine code may end in the call of a function.
+
+    Only x86-64 and 64-bit ARM are known; for other processors the answer is yes.
 
     Args:
         code: the last `_LONGEST_CALL` bytes of it, or more.
@@ -146,8 +149,8 @@ class GoneError(Exception):
 
 
 class Standstill:
-    """A process that stops itself, as its judge sees it; close it. `has_own_processes` says whether
-    it has a process namespace of its own.
+    """A process that stops itself, as its judge sees it; close it. `has_own_processes` tells
+    whether it has a process namespace of its own.
     """
 
     def __init__(self, pid: int, has_own_processes: bool = False) -> None:
@@ -162,7 +165,7 @@ class Standstill:
         self._meanwhile_ns = 0
 
     def close(self) -> None:
-        """Let go of it; it stays as it is."""
+        """Release its descriptors; the process stays as it is."""
         for fd in self._files.values():
             os.close(fd)
         self._files = {}
@@ -173,8 +176,10 @@ class Standstill:
         eager_polls: int = 0,
         shortest_pause_s: float = _SHORTEST_PAUSE_S,
     ) -> None:
-        """Wait until all its threads stand still. `look` is called now and then, and raises where
-        there is nothing to wait for; the first `eager_polls` questions are without a pause.
+        """Wait until all its threads stand still.
+
+        `look` is called now and then, and raises if the wait is over; the first `eager_polls`
+        questions come without a pause.
 
         Raises:
             GoneError: it has ended.
@@ -193,7 +198,7 @@ class Standstill:
         self._settle()
 
     def ran_meanwhile_ns(self) -> int:
-        """What it has ever run when it should have stood still."""
+        """Return all CPU time that it ever used when it should have stood still."""
         return self._meanwhile_ns + self._ran_since_stop_ns()
 
     def _ran_since_stop_ns(self) -> int:
@@ -225,7 +230,7 @@ class Standstill:
         )
 
     def place(self) -> StopPlace | None:
-        """Where it has stopped; None where the kernel does not say."""
+        """Return the place where it has stopped; None where Linux does not tell."""
         words = self._read(_PLACE, 256).split()
         if len(words) < 9:
             return None
@@ -237,12 +242,11 @@ class Standstill:
         return StopPlace(int(words[0]), pointer, counter, stack)
 
     def returns(self, first: StopPlace, later: StopPlace) -> list[int]:
-        """The offsets on the stack at which two stops hold the same address where a function goes
-        on: in code, behind a call.
+        """Return the offsets on the stack at which two stops hold the same return address.
 
-        What is left over on the stack from calls that have ended looks like addresses, too. The
-        upper half of one, over a whole number of 0 in four bytes, lies in the code of a large
-        library now and then, and changes with what candidates call: honest ones were taken for
+        A return address lies in code, behind a call. Remains of calls that have ended look like
+        addresses too. The upper half of one, over a 0 in four bytes, lies in the code of a large
+        library now and then, and changes with the calls of candidates: honest ones were taken for
         others' loops by that (5 in 2,850 evaluations).
         """
         ranges = []
@@ -259,7 +263,7 @@ class Standstill:
         return offsets
 
     def _is_called(self, address: int) -> bool:
-        """Whether the code before an address is a call; where that cannot be read, it may be."""
+        """Return whether the code before an address is a call, or cannot be read."""
         if not address & 0xFFFFFFFF:
             return False
         try:
@@ -291,7 +295,7 @@ class Standstill:
         return True
 
     def _settle(self) -> None:
-        """Wait until what has stopped has also left its processor: its clock stands."""
+        """Wait until a stopped process has also left its processor, when its clock stands."""
         last = -1
         for _ in range(1000):
             now = time.clock_gettime_ns(self._clock)
@@ -300,10 +304,11 @@ class Standstill:
             last = now
 
     def _account_after(self, before: _Account) -> _Account:
-        """The account once the last stop is in it. A process has stopped, by its state, a moment
-        before it leaves its processor; only then the kernel counts what it ran there. A machine
-        that runs others on that processor just then makes it a long moment, of which the clock
-        shows nothing.
+        """Return the account once the last stop is in it.
+
+        A process is in the stopped state a moment before it leaves its processor; only then Linux
+        counts its time there. Other programs on that processor can make this a long moment, and the
+        clock shows nothing of it.
         """
         deadline = time.monotonic() + _LONGEST_DEPARTURE_S
         after = self._account()
@@ -325,7 +330,7 @@ class Standstill:
         )
 
     def _read(self, name: str, size: int) -> bytes:
-        """What a file of its says now; nothing where there is no such file."""
+        """Return the present text of one of its files in /proc; empty where there is no such file."""
         try:
             return os.pread(self._files[name], size, 0) if name in self._files else b""
         except OSError as cause:

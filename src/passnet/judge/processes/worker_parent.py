@@ -1,4 +1,4 @@
-"""The process that forks workers, as the judge holds it."""
+"""The judge's handle on the process that forks workers."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _STEADY_MALLOC = {
     "MALLOC_TRIM_THRESHOLD_": str(4 * 2**30),
     "MALLOC_TOP_PAD_": str(64 * 2**20),
 }
-"""Settings of glibc's allocator that keep freed pages. Left to itself it gives them back or not
-depending on what the process did before, which moves equal programs apart by over 10 %."""
+"""Settings of glibc's allocator that keep freed pages. Otherwise it returns them or not depending
+on the history of the process, which moves equal programs apart by over 10 %."""
 
 
 @dataclass(eq=False)
 class WorkerParent:
     """The process that forks workers, with torch imported and warm.
 
-    In a sandbox, ending a worker ends whatever runs beside it: give each candidate a parent. One
-    that `is_shared`, whose workers run no code but torch's, ends workers one by one, and they share
-    the machine's cache of compiled code. Every worker has `num_threads` for torch's and a kernel's
-    own loops, and can read the `visible` folders, and `headers` that its compiler has read already.
+    In a sandbox, ending a worker ends all processes beside it: give each candidate a parent. The
+    workers of a parent that `is_shared` run only torch's code; they end one by one and share the
+    machine's cache of compiled code. Every worker has `num_threads` for torch's and a kernel's own
+    loops, and can read the `visible` folders, and `headers` that its compiler has read already.
     """
 
     num_threads: int = 1
@@ -71,11 +71,11 @@ class WorkerParent:
 
     @property
     def is_confined(self) -> bool:
-        """Whether workers run in namespaces of their own."""
+        """Return whether workers run in namespaces of their own."""
         return self.sandbox.name != "none"
 
     def start(self) -> None:
-        """Start the process, which imports what workers need; `wait_ready` waits for it."""
+        """Start the process, which imports the modules of workers; `wait_ready` waits for it."""
         self._channel, far = channel_pair()
         count = str(self.num_threads)
         environment = self.sandbox.environment(
@@ -141,9 +141,9 @@ class WorkerParent:
             self._is_ready = True
 
     def warm_inductor(self) -> None:
-        """Let this process compile with Inductor once, which its workers then need not begin with.
+        """Let this process compile with Inductor once, so that its workers start warm.
 
-        For a parent whose workers run no code but torch's: it loads what was compiled.
+        Only for a parent whose workers run torch's code alone: it loads the compiled code.
         """
         if not self._knows_inductor:
             self.wait_ready()
@@ -151,7 +151,7 @@ class WorkerParent:
             self._knows_inductor = True
 
     def fork(self, limits: WorkerLimits) -> Worker:
-        """A fresh worker; close it (or use it as a context manager)."""
+        """Return a fresh worker; close it (or use it as a context manager)."""
         self.wait_ready()
         channel, far = channel_pair()
         log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker's close() closes it)
@@ -164,12 +164,12 @@ class WorkerParent:
         return worker
 
     def end(self, pid: int, is_awaited: bool = True) -> WorkerEnded:
-        """Kill a worker with all it started; how it ended, if that is awaited."""
+        """Kill a worker and all it started; return its end, if awaited."""
         return self._ask(End(pid, is_awaited), WorkerEnded, FORK_TIMEOUT_S)
 
 
 def _host_pid(fds: list[int]) -> int:
-    """The number, in this process's namespace, of the process that a descriptor stands for."""
+    """Return the process number, in this process's namespace, for a descriptor of a process."""
     if len(fds) != 1:
         raise WorkerError(f"the parent of workers sent {len(fds)} descriptors of a worker")
     (handle,) = fds

@@ -1,4 +1,4 @@
-"""A forked worker as the judge holds it: its messages, its memory and its end, from outside."""
+"""The judge's handle on a forked worker: its messages, its memory and its end, from outside."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from passnet.judge.score.status import Status
 LOG_TAIL_BYTES = 600
 NUM_OPEN_ATTEMPTS = 200
 BIRTH_PAUSE_S = 0.002
-"""How long to pause before asking again whether a new worker has stopped, which takes it some
-milliseconds."""
+"""Pause between two questions whether a new worker has stopped, which takes it some milliseconds.
+"""
 
 _ALWAYS_COUNTS = 0.2
-"""The share of the time on the wall that counts against a worker even if it was kept waiting for a
-processor: a time-out comes after five times its limit at the latest."""
+"""The share of wall time that counts against a worker even if it waited for a processor: a time-out
+comes after five times its limit at the latest."""
 
 _READ_BYTES = 2**30
-"""What is read of a worker's memory at a time; Linux reads no more than 2 GiB."""
+"""Most bytes of a worker's memory in one read; Linux reads no more than 2 GiB."""
 
 
 @dataclass
 class WorkerFailureError(Exception):
-    """A request to a worker ended badly: how, in which words, and by which signal if it died of
-    one.
+    """A failed request to a worker: its status, its text, and the signal that killed the worker, if
+    any.
     """
 
     status: Status
@@ -64,18 +64,18 @@ class WorkerFailureError(Exception):
 
 
 class WorkerMaker(Protocol):
-    """Who has forked a worker, and can end it."""
+    """The process that forked a worker, and can end it."""
 
     @property
     def is_confined(self) -> bool:
-        """Whether workers run in namespaces of their own."""
+        """Return whether workers run in namespaces of their own."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether other workers may run beside one."""
+        """Return whether other workers may run beside one."""
 
     def end(self, pid: int, is_awaited: bool = True) -> WorkerEnded:
-        """Kill a worker with all it started; how it ended, if that is awaited."""
+        """Kill a worker and all it started; return its end, if awaited."""
 
 
 @dataclass(eq=False)
@@ -92,7 +92,7 @@ class Worker:
     _failure: WorkerFailureError | None = None
     num_left: int = 0
     birth: StopPlace | None = None
-    """Where it stopped before any other code came to it."""
+    """The place of its first stop, before any other code came to it."""
     _allowed_s: float = math.inf
     _spent_s: float = 0.0
 
@@ -103,10 +103,10 @@ class Worker:
         self.close()
 
     def close(self, is_awaited: bool = True) -> int:
-        """End the worker and all it started; its exit code.
+        """End the worker and all it started; return its exit code.
 
-        Its memory takes a while to be taken apart. Who need not wait for that gets the code of a
-        worker that was killed.
+        Linux takes a while to free its memory. Without waiting, the code is that of a killed
+        worker.
         """
         if not self._open:
             return 0
@@ -119,7 +119,7 @@ class Worker:
         return ended.code
 
     def ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
-        """The reply to a request.
+        """Return the reply to a request.
 
         Raises:
             WorkerFailureError: the worker reports an error, dies, does not answer in time, or
@@ -135,7 +135,7 @@ class Worker:
             raise self.died(str(cause)) from cause
 
     def receive(self, kind: type, timeout_s: float) -> Any:
-        """The next message of the worker; see `ask`."""
+        """Return the next message of the worker; see `ask`."""
         elapsed_s = self.stopwatch()
         limit_s = min(timeout_s, self.left_s)
         while not self._channel.readable(left_s := limit_s - elapsed_s()) and left_s > 0:
@@ -162,9 +162,10 @@ class Worker:
         return reply
 
     def stopwatch(self) -> Callable[[], float]:
-        """Tells the seconds since now, but for those in which the worker's main thread was ready to
-        run and something else had its processor. That can be the worker's own doing: a part of
-        all time counts whatever happens.
+        """Return a clock of the seconds since now in which the worker could run.
+
+        It leaves out time in which the worker's main thread was ready to run and its processor was
+        taken. That can be the worker's own doing, so a part of all time counts in any case.
         """
         start, waited_s = time.monotonic(), self._waited_s()
 
@@ -174,7 +175,7 @@ class Worker:
         return elapsed_s
 
     def _waited_s(self) -> float:
-        """How long its main thread was kept waiting for a processor so far."""
+        """Return the seconds that its main thread has waited for a processor."""
         try:
             words = Path(f"/proc/{self._host_pid}/schedstat").read_bytes().split()
         except OSError:  # it has ended, or the kernel keeps no such account
@@ -182,19 +183,19 @@ class Worker:
         return int(words[1]) / 1e9 if len(words) > 1 else 0.0
 
     def allow(self, seconds: float) -> None:
-        """From now on this worker is waited for so many seconds in all."""
+        """Limit the judge's further waiting for this worker to so many seconds in all."""
         self._allowed_s, self._spent_s = seconds, 0.0
 
     @property
     def left_s(self) -> float:
-        """How long it may still be waited for; infinite before `allow`."""
+        """Return the remaining seconds of `allow`; infinite before it."""
         return self._allowed_s - self._spent_s
 
     def spend(self, seconds: float) -> None:
-        """Count time in which it was waited for; what waits for a message counts by itself.
+        """Count time that the judge waited for it; waiting for a message counts by itself.
 
         Raises:
-            WorkerFailureError: that was more than is allowed in all; the worker is ended.
+            WorkerFailureError: the time allowed in all is over; the worker is ended.
         """
         self._spent_s += seconds
         if self.left_s <= 0:
@@ -202,7 +203,7 @@ class Worker:
             raise self.end_for("timeout", "Timeout", text)
 
     def read(self, address: int, num_bytes: int) -> bytes:
-        """What lies in the worker's memory, read from outside it.
+        """Read the worker's memory from outside it.
 
         Raises:
             WorkerFailureError: there is no such memory; the worker is ended.
@@ -221,7 +222,7 @@ class Worker:
         return data
 
     def mapped_at(self, name: str) -> int | None:
-        """The address at which the worker has mapped a shared memory; None where it has not."""
+        """Return the address at which the worker has mapped a shared memory; None if it has not."""
         path = Path(f"/proc/{self._host_pid}/maps")
         try:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -231,26 +232,26 @@ class Worker:
         return int(mappings[0].split("-", 1)[0], 16) if mappings else None
 
     def num_threads(self) -> int:
-        """How many threads the worker has now."""
+        """Return the number of the worker's threads."""
         try:
             return len(list(Path(f"/proc/{self._host_pid}/task").iterdir()))
         except OSError:
             return 0
 
     def await_birth(self) -> None:
-        """Wait until it stands still for the first time, see where, and let it go."""
+        """Wait for its first stop, note the place, and let it go."""
         with suppress(GoneError), closing(self.standstill()) as still:
             still.await_stop(lambda: None, shortest_pause_s=BIRTH_PAUSE_S)
             self.birth = still.place()
             still.release()
 
     def standstill(self) -> Standstill:
-        """Its process, as one that stops itself."""
+        """Return its process, as one that stops itself."""
         return Standstill(self._host_pid, self._maker.is_confined)
 
     def num_strangers(self) -> int:
-        """How many processes run in its sandbox beside it and the one that forked it; 0 without a
-        sandbox of their own, where they cannot be told from others.
+        """Return the number of processes in its sandbox beside it and its parent; 0 without a
+        sandbox of its own, where they cannot be told from others.
         """
         if not self._maker.is_confined or self._maker.is_shared:
             return 0
@@ -263,23 +264,23 @@ class Worker:
         return max(running - 2, 0)
 
     def keep_to(self, processors: set[int]) -> None:
-        """Let its threads run on some processors alone."""
+        """Bind its threads to some processors."""
         with suppress(OSError):
             for task in Path(f"/proc/{self._host_pid}/task").iterdir():
                 os.sched_setaffinity(int(task.name), processors)
 
     def has_spoken(self) -> bool:
-        """Whether a message of the worker, or its end, is there to be received."""
+        """Return whether a message of the worker, or its end, can be received."""
         return self._channel.readable()
 
     def end_for(self, status: Status, error: str, text: str) -> WorkerFailureError:
-        """End the worker; the failure for which that is done."""
+        """End the worker; return the failure that is the reason."""
         self.close()
         self._failure = WorkerFailureError(status, error, text)
         return self._failure
 
     def died(self, why: str) -> WorkerFailureError:
-        """The failure that stands for the end of this worker; it is closed."""
+        """Close this worker, which has ended; return the failure that tells how."""
         size = self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, size - LOG_TAIL_BYTES))
         tail = self._log.read().decode("utf-8", "replace").strip()
@@ -299,14 +300,14 @@ class Worker:
 
 
 def counted_s(wall_s: float, waited_s: float) -> float:
-    """What of a time on the wall counts against a worker whose main thread was kept waiting for a
+    """Return the part of wall time that counts against a worker whose main thread waited for a
     processor for some of it.
     """
     return max(wall_s - waited_s, wall_s * _ALWAYS_COUNTS)
 
 
 def open_memory(pid: int) -> int:
-    """The memory of a process, to be read from outside it."""
+    """Open the memory of a process for reading from outside it."""
     for _ in range(NUM_OPEN_ATTEMPTS):
         try:
             return os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
