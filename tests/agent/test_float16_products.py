@@ -13,8 +13,8 @@ from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.task import Task, TaskGraph
-from passnet.passes.codegen import float16_products
-from passnet.passes.codegen.float16_products import is_slow_product
+from passnet.passes.codegen import products
+from passnet.passes.codegen.products import is_slow_product
 from tests.graph.programs import program_of
 
 pytestmark = pytest.mark.xdist_group("agent")
@@ -59,7 +59,7 @@ def is_slow(given: Graph) -> bool:
 
 @pytest.fixture
 def without_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(float16_products, "multiplies_float16", lambda: False)
+    monkeypatch.setattr(products, "multiplies_float16", lambda: False)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_other_dtypes_stay() -> None:
 def test_a_processor_that_computes_in_float16_is_left_to_do_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(float16_products, "multiplies_float16", lambda: True)
+    monkeypatch.setattr(products, "multiplies_float16", lambda: True)
     assert not is_slow(graph(*SHAPES["convolution"]))
 
 

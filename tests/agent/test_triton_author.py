@@ -15,10 +15,15 @@ from passnet.graph.spec import Graph
 from passnet.inductor.generated_code import BufferSlot, KernelCall, generate
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import STRICT
-from passnet.passes.codegen.language import device_of
-from passnet.passes.codegen.launch_rules import MAX_PROGRAMS, BlockSizes, launch_of
+from passnet.passes.codegen.kernel_text import device_of
 from passnet.passes.codegen.lowered_ranges import GraphLowering
-from passnet.passes.codegen.triton_kernel import TritonKernel, read_kernel
+from passnet.passes.codegen.triton_kernel import (
+    MAX_PROGRAMS,
+    BlockSizes,
+    TritonKernel,
+    launch_of,
+    read_kernel,
+)
 from passnet.passes.codegen.triton_source import functions_text, triton_source
 from passnet.passes.files import write_files
 from passnet.passes.folder import inspect_folder

@@ -12,8 +12,7 @@ from passnet.errors import AuthorError, CutError, GraphError, InputError, PassEr
 from passnet.inductor.generated_code import GeneratedCode, TensorLayout, contiguous
 from passnet.passes.codegen.cpp_source import CPP_TYPES
 from passnet.passes.codegen.folder_text import RangeSource, pass_folder
-from passnet.passes.codegen.lowered_ranges import LoweredRange, Span
-from passnet.passes.codegen.parameter_order import parameter_orders
+from passnet.passes.codegen.lowered_ranges import LoweredRange, Span, parameter_orders
 from passnet.passes.files import Files
 from passnet_loops.language.answer_text import parse_answer
 from passnet_loops.language.cpp_text import MemoryLayout, cpp_of_nests

@@ -22,15 +22,12 @@ from passnet.errors import ActionError, AuthorError, CutError, GraphError
 from passnet.graph.device import retarget
 from passnet.graph.spec import Graph
 from passnet.inductor.schedule import TargetDevice
-from passnet.passes.codegen.cpp_source import cpp_source
-from passnet.passes.codegen.float16_products import float16_passes, is_slow_product
 from passnet.passes.codegen.folder_text import RangeSource, pass_folder, pattern_text
-from passnet.passes.codegen.language import device_of
-from passnet.passes.codegen.launch_rules import BlockSizes
+from passnet.passes.codegen.kernel_text import device_of, kernel_text
 from passnet.passes.codegen.library_calls import LibraryForm, library_form, library_passes
 from passnet.passes.codegen.lowered_ranges import GraphLowering, LoweredRange, Options, Span
-from passnet.passes.codegen.products import product_folder
-from passnet.passes.codegen.triton_source import triton_source
+from passnet.passes.codegen.products import float16_passes, is_slow_product, product_folder
+from passnet.passes.codegen.triton_kernel import BlockSizes
 from passnet.passes.files import Files
 from passnet.passes.folder import LIST_FILE
 
@@ -110,9 +107,7 @@ def compile_plans(graph: Graph, device: TargetDevice = "cpu") -> tuple[CompilePl
 
 def range_source(lowered: LoweredRange, plan: CompilePlan) -> RangeSource:
     """A lowered range with the source that computes it, in the language of its device."""
-    if lowered.code.device == "cpu":
-        return RangeSource(lowered, cpp_source(lowered.code, plan.pragmas))
-    return RangeSource(lowered, *triton_source(lowered.code, plan.blocks))
+    return RangeSource(lowered, *kernel_text(lowered.code, plan.pragmas, plan.blocks))
 
 
 def evaluate_files(session: Session, files: Files, is_timed: bool = True) -> None:

@@ -27,14 +27,13 @@ from passnet.data.mine.cut import (
 from passnet.errors import CutError, FusionError, GraphError
 from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
 from passnet.inductor.fusion import FusionPlan, fusion_plan
-from passnet.passes.codegen.float16_products import is_slow_product
 from passnet.passes.codegen.lowered_ranges import (
     Span,
     library_ops,
     spans_between,
     value_strides,
 )
-from passnet.passes.codegen.products import is_product
+from passnet.passes.codegen.products import is_product, is_slow_product
 from passnet.passes.library.store import RangeKey, range_key
 
 MAX_TRIMMED_OPS = 4

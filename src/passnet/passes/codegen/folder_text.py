@@ -16,9 +16,8 @@ from passnet.graph.text.render import render_statement
 from passnet.graph.values.effects import may_alias
 from passnet.inductor.generated_code import TensorLayout, contiguous
 from passnet.passes.codegen import triton_source
-from passnet.passes.codegen.language import LANGUAGES, Language
-from passnet.passes.codegen.lowered_ranges import LoweredRange
-from passnet.passes.codegen.parameter_order import ParameterOrder
+from passnet.passes.codegen.kernel_text import LANGUAGES, Language
+from passnet.passes.codegen.lowered_ranges import LoweredRange, ParameterOrder
 from passnet.passes.files import MAX_FILE_CHARACTERS, Files
 from passnet.passes.folder import LIST_FILE
 
@@ -222,8 +221,7 @@ def _form_text(number: int, lowered: LoweredRange, order: ParameterOrder, source
     outputs = [f"out_{result}" for result in range(len(code.outputs))]
     for name, (_, layout) in zip(outputs, code.outputs, strict=True):
         lines.append(f"    {name} = {_allocation(layout, names[0], language)}")
-    memory = [language.memory.format(name=name) for name in (*names, *outputs)]
-    call = language.call.format(source=source, memory=", ".join(memory))
+    call = language.call.format(source=source, memory=", ".join([*names, *outputs]))
     lines.append(f"    {call}")
     lines.append(f"    return {', '.join(outputs[result] for result in order.results)}")
     return "\n".join(lines) + "\n\n\n"

@@ -1,30 +1,48 @@
-"""Products of a matrix of weights in float32, which oneDNN computes by an op of torch.
+"""Passes for matrix products and convolutions that run faster than in eager torch.
 
-Eager torch gives them to the BLAS that it was built with, which on some processors takes twice as
-long. The weight is read as it lies, so that it may be updated in place. An epilogue is left to
-other passes: oneDNN makes 0 of NaN in a ReLU, and another value of -inf in a GELU.
+- float32 products with a matrix of weights, by oneDNN's op of torch. Eager torch gives them to its
+  BLAS, which takes twice as long on some processors. The weight is read where it lies, so it may be
+  updated in place. Epilogues are left to other passes: oneDNN makes 0 of NaN in a ReLU, and another
+  value of -inf in a GELU.
+- float16 products and convolutions, in float32, on processors without float16 arithmetic. There
+  eager torch converts number by number: on an AMD EPYC (Turin) that takes up to 35 times as long as
+  converting the arguments, multiplying in float32 and rounding. The result is the same number or
+  its neighbour. Attention and transposed convolutions are left out: eager torch rounds within them,
+  so a more precise result is too far from its own.
 """
 
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from passnet.graph.spec import Arg, Graph, Op, Ref, TensorSpec
-from passnet.graph.text.render import render_arg
-from passnet.passes.codegen.folder_text import pattern_text
+from passnet.core.hardware import multiplies_float16
+from passnet.graph.spec import Arg, Graph, Op, Ref, TensorSpec, refs
+from passnet.graph.text.render import render_arg, render_statement
+from passnet.passes.codegen.folder_text import pattern_imports, pattern_text
 from passnet.passes.files import Files
 from passnet.passes.folder import LIST_FILE
 
 LINEARS = ("torch._C._nn.linear", "torch.nn.functional.linear")
 MATMULS = ("torch.matmul", "Tensor.matmul", "operator.matmul")
+PLAIN_PRODUCTS = (*MATMULS, "torch.mm", "torch.bmm")
+ADDED_PRODUCTS = ("torch.addmm", "torch.baddbmm")
+CONVOLUTIONS = tuple(
+    f"{module}.conv{size}d" for module in ("torch", "torch.nn.functional") for size in (1, 2, 3)
+)
 
 LEAST_PRODUCTS = 2**20
-"""Multiplications from which on a product may be given to oneDNN, whose call takes 10 us."""
+"""Fewest multiplications for which a product is given to oneDNN, whose call takes 10 us."""
+
+LEAST_MULTIPLICATIONS = 2**15
+"""Fewest multiplications for which converting the arguments, 3 us or more, is worth it."""
+
+LEAST_ROWS = 8
+"""Fewest rows for which converting a matrix of weights takes less time than it saves."""
 
 PASS = '''\
-"""A product that oneDNN computes, for {num_forms} forms of its arguments."""
+"""{title}, for {num_forms} forms of its arguments."""
 
 import torch
-
+{imports}
 
 def pattern({params}):
 {pattern}
@@ -39,27 +57,35 @@ FORMS = {{
 }}
 
 
-def guard({params}):  # in other forms it was not judged
-    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
-    given = tuple((tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors)
-    return given in FORMS and all(tensor.is_contiguous() for tensor in tensors)
+{guard}
 
 
 def replacement({params}):
-    return torch.ops.mkldnn._linear_pointwise({call}, "none", [], None)
+{body}
 
 
 def replacement_func():
     return replacement
 '''
 
+GUARD = """\
+def guard({params}):  # in other forms it was not judged
+    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
+    given = tuple((tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors)
+    return given in FORMS and all(tensor.is_contiguous() for tensor in tensors)"""
+
+FLOAT16_GUARD = """\
+def guard({params}):  # in other forms it may not be worth while
+    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
+    return tuple((tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors) in FORMS"""
+
 
 def is_product(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
-    """Whether an op is a product that oneDNN may compute faster; `specs` are those of values."""
-    read = [specs.get(arg.name) if isinstance(arg, Ref) else None for arg in op.args[:2]]
-    if op.target not in (*LINEARS, *MATMULS) or len(read) < 2 or op.output is None:
+    """Return whether oneDNN may compute an op faster; `specs` describe the graph's values."""
+    operands = [specs.get(arg.name) if isinstance(arg, Ref) else None for arg in op.args[:2]]
+    if op.target not in (*LINEARS, *MATMULS) or len(operands) < 2 or op.output is None:
         return False
-    value, weight = read
+    value, weight = operands
     if value is None or weight is None or len(weight.shape) != 2 or not value.shape:
         return False
     if {value.dtype, weight.dtype} != {"float32"}:
@@ -68,30 +94,20 @@ def is_product(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
 
 
 def product_folder(graphs: Sequence[Graph]) -> Files:
-    """The pass folder for graphs of one and the same product; empty where they are no such."""
+    """Return the pass folder for graphs of one and the same product, empty for any others."""
     patterns = {pattern_text(graph) for graph in graphs}
     if len(patterns) > 1 or not all(map(_is_one_product, graphs)):
         return {}
-    first, forms = graphs[0], argument_forms(graphs)
     [pattern] = patterns
-    text = PASS.format(
-        num_forms=len(forms),
-        params=", ".join(param.name for param in first.program.params),
-        pattern="\n".join(f"    {line}" for line in pattern.splitlines()),
-        forms="\n".join(f"    ({form},)," for form in forms),
-        call=_call(first.program.ops[0]),
+    call = f"torch.ops.mkldnn._linear_pointwise({_call(graphs[0].program.ops[0])}, "
+    text = _pass_text(
+        pattern,
+        graphs,
+        "A product that oneDNN computes",
+        GUARD,
+        [f'return {call}"none", [], None)'],
     )
     return {"Product0.py": text, LIST_FILE: '["Product0"]'}
-
-
-def argument_forms(graphs: Sequence[Graph]) -> list[str]:
-    """The shapes and dtypes of the arguments of graphs as text, each once."""
-    return list(
-        dict.fromkeys(
-            ", ".join(f"({spec.shape}, torch.{spec.dtype})" for spec in graph.tensors)
-            for graph in graphs
-        )
-    )
 
 
 def _is_one_product(graph: Graph) -> bool:
@@ -101,9 +117,88 @@ def _is_one_product(graph: Graph) -> bool:
 
 
 def _call(op: Op) -> str:
-    """The value, the weight as rows of outputs, and the bias, as text."""
+    """Return the value, the weight as rows of outputs, and the bias, as text."""
     value, weight = (render_arg(arg) for arg in op.args[:2])
     if op.target in MATMULS:
         return f"{value}, {weight}.t(), None"
     bias: Arg = op.args[2] if len(op.args) > 2 else dict(op.kwargs).get("bias")
     return f"{value}, {weight}, {render_arg(bias)}"
+
+
+def is_slow_product(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
+    """Return whether an op is a float16 product that this machine computes faster in float32.
+
+    `specs` describe the graph's values.
+    """
+    tensors = [value for value in (*op.args, *dict(op.kwargs).values()) if isinstance(value, Ref)]
+    operands = [specs[tensor.name] for tensor in tensors if tensor.name in specs]
+    result = specs.get(op.output or "")
+    if result is None or len(operands) < 2 or multiplies_float16():
+        return False
+    if {spec.dtype for spec in operands} != {"float16"}:
+        return False
+    return num_multiplications(op.target, operands, result) >= LEAST_MULTIPLICATIONS
+
+
+def num_multiplications(target: str, operands: Sequence[TensorSpec], result: TensorSpec) -> int:
+    """Return how many pairs of numbers a product multiplies.
+
+    Return 0 for an op that is no product, and for a product of a few rows with a weight.
+    """
+    value, weight = operands[:2]
+    if target in LINEARS:
+        rows = prod(value.shape[:-1])
+        return rows * prod(weight.shape) if rows >= LEAST_ROWS else 0
+    if target in PLAIN_PRODUCTS:
+        return prod(result.shape) * value.shape[-1]
+    if target in ADDED_PRODUCTS:
+        return prod(result.shape) * weight.shape[-1]
+    if target in CONVOLUTIONS:
+        return prod(result.shape) * prod(weight.shape[1:])
+    return 0
+
+
+def float16_passes(cuts: Sequence[Graph]) -> Files:
+    """Return the passes for slow products, each a graph; cuts with the same text share a pass."""
+    by_pattern: dict[str, list[Graph]] = {}
+    for cut in cuts:
+        by_pattern.setdefault(pattern_text(cut), []).append(cut)
+    return {
+        f"Float16Product{number}.py": _float16_text(pattern, group)
+        for number, (pattern, group) in enumerate(by_pattern.items())
+    }
+
+
+def _float16_text(pattern: str, cuts: Sequence[Graph]) -> str:
+    [statement] = map(render_statement, cuts[0].program.body)
+    [result] = [name for arg in cuts[0].program.outputs for name in refs(arg)]
+    halves = [spec.name for spec in cuts[0].tensors if spec.dtype == "float16"]
+    body = [*(f"{name} = {name}.float()" for name in halves), statement, f"return {result}.half()"]
+    title = "A product of float16 that is computed in float32"
+    return _pass_text(pattern, cuts, title, FLOAT16_GUARD, body, pattern_imports(statement))
+
+
+def _pass_text(
+    pattern: str,
+    graphs: Sequence[Graph],
+    title: str,
+    guard: str,
+    body: Sequence[str],
+    imports: Sequence[str] = (),
+) -> str:
+    """Return a pass for graphs of one pattern, by the shapes and dtypes of their arguments."""
+    params = ", ".join(param.name for param in graphs[0].program.params)
+    forms = dict.fromkeys(
+        ", ".join(f"({spec.shape}, torch.{spec.dtype})" for spec in graph.tensors)
+        for graph in graphs
+    )
+    return PASS.format(
+        title=title,
+        num_forms=len(forms),
+        imports="".join(f"{line}\n" for line in imports),
+        params=params,
+        pattern="\n".join(f"    {line}" for line in pattern.splitlines()),
+        forms="\n".join(f"    ({form},)," for form in forms),
+        guard=guard.format(params=params),
+        body="\n".join(f"    {line}" for line in body),
+    )

@@ -1,7 +1,12 @@
-"""A Triton kernel that Inductor generated, read: its function, its sizes, what a launch gives."""
+"""A generated Triton kernel, read, and the launch that plain rules give it.
+
+Sizes are known when a pass is written, so nothing is tuned where it runs. The rules were not
+measured; the author `search` varies the sizes that they start from.
+"""
 
 import ast
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from passnet.errors import AuthorError
@@ -115,3 +120,129 @@ def _fixed_sizes(function: ast.FunctionDef) -> tuple[dict[str, int], dict[str, i
 
 def _unknown_form(name: str, part: str) -> AuthorError:
     return AuthorError(f"{name}: the generated Triton has another form than known ({part})")
+
+
+MAX_BLOCKS = {"XBLOCK": 4096, "YBLOCK": 1024, "ZBLOCK": 1024}
+"""The largest block along each axis of a grid. Generated code has no masks along an axis whose size
+is a multiple of it (torch/_inductor/runtime/hints.py of torch 2.13)."""
+
+MAX_PROGRAMS = 65_535
+"""The most programs along the second and third axis of a grid (CUDA C++ Programming Guide)."""
+
+ENOUGH_PROGRAMS = 256
+"""Blocks become smaller until there are so many programs: about two a multiprocessor."""
+
+LEAST_VALUES = 128
+"""Blocks of a pointwise kernel become no smaller for that."""
+
+VALUES_PER_WARP = 256
+MAX_WARPS = {"pointwise": 8, "foreach": 8, "reduction": 16, "persistent_reduction": 16}
+OUTER_COLUMNS = 32
+"""Sums that a program computes side by side where values reduced together lie apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSizes:
+    """What the rules start from.
+
+    Args:
+        values: that a program of a pointwise kernel computes, a power of 2.
+        row: values that a program of a reduction holds at a time, a power of 2.
+        num_warps: of a program; None for one each `VALUES_PER_WARP`.
+        num_stages: of loops in flight; None for Triton's own choice.
+    """
+
+    values: int = 1024
+    row: int = 2048
+    num_warps: int | None = None
+    num_stages: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A launch: how many programs along each axis, and the keywords of the call."""
+
+    grid: tuple[int, ...]
+    keywords: dict[str, int | bool]
+
+
+def launch_of(kernel: TritonKernel, blocks: BlockSizes) -> Launch:
+    """The launch of a kernel.
+
+    Raises:
+        AuthorError: its grid is none of the known ones, or too large for a GPU.
+    """
+    sizes = {name: kernel.fixed.get(name, 1) for name in (*kernel.launch_blocks, *kernel.fixed)}
+    if "r0_" in kernel.numels:
+        _size_reduction(kernel, blocks, sizes)
+    else:
+        _size_pointwise(kernel, blocks, sizes)
+    grid = _grid(kernel, sizes)
+    if any(count > MAX_PROGRAMS for count in grid[1:]):
+        raise AuthorError(f"{kernel.name}: a grid of {grid} programs is too large")
+    keywords: dict[str, int | bool] = {name: sizes[name] for name in kernel.launch_blocks}
+    num_warps = min(max(prod(sizes.values()) // VALUES_PER_WARP, 1), MAX_WARPS[kernel.kind])
+    keywords["num_warps"] = blocks.num_warps or num_warps
+    if blocks.num_stages is not None:
+        keywords["num_stages"] = blocks.num_stages
+    if not kernel.fuses_products:
+        keywords["enable_fp_fusion"] = False
+    return Launch(grid, keywords)
+
+
+def _size_pointwise(kernel: TritonKernel, blocks: BlockSizes, sizes: dict[str, int]) -> None:
+    """Make blocks as near to a cube as the axes allow, the first axis the longest."""
+    axes = [name for name in MAX_BLOCKS if name in kernel.launch_blocks]
+    most = {
+        name: min(_next_power(kernel.numels.get(name[0].lower(), 1)), MAX_BLOCKS[name])
+        for name in axes
+    }
+    while prod(sizes.values()) < blocks.values:
+        growing = [name for name in axes if sizes[name] < most[name]]
+        if not growing:
+            break
+        sizes[min(growing, key=lambda name: sizes[name])] *= 2
+    while axes and prod(sizes.values()) > LEAST_VALUES:
+        if prod(_grid(kernel, sizes)) >= ENOUGH_PROGRAMS:
+            break
+        sizes[max(reversed(axes), key=lambda name: sizes[name])] //= 2
+
+
+def _size_reduction(kernel: TritonKernel, blocks: BlockSizes, sizes: dict[str, int]) -> None:
+    """Set how many rows lie side by side, and how much of each is held at a time."""
+    least = OUTER_COLUMNS if kernel.is_outer else 1
+    if "R0_BLOCK" in kernel.launch_blocks:
+        sizes["R0_BLOCK"] = min(_next_power(kernel.numels["r0_"]), max(blocks.row // least, 16))
+    if "XBLOCK" in kernel.launch_blocks:
+        columns = max(blocks.row // sizes.get("R0_BLOCK", 1), least)
+        sizes["XBLOCK"] = min(columns, _next_power(kernel.numels["x"]), MAX_BLOCKS["XBLOCK"])
+        while sizes["XBLOCK"] > least and prod(_grid(kernel, sizes)) < ENOUGH_PROGRAMS:
+            sizes["XBLOCK"] //= 2
+
+
+def _grid(kernel: TritonKernel, sizes: dict[str, int]) -> tuple[int, ...]:
+    def along(axis: str) -> int:
+        return _ceil_div(kernel.numels.get(axis, 1), sizes.get(f"{axis.upper()}BLOCK", 1))
+
+    match kernel.grid:
+        case "Grid1D":
+            return (along("x"),)
+        case "Grid2D":
+            return (along("x"), along("y"))
+        case "Grid3D":
+            return (along("x"), along("y"), along("z"))
+        case "Grid2DWithYZOverflow":
+            layers = _ceil_div(along("y"), MAX_PROGRAMS)
+            return (along("x"), _ceil_div(along("y"), layers), layers)
+        case "SequentialComboKernelGrid":
+            return (sum(_ceil_div(part, sizes["XBLOCK"]) for part in kernel.parts),)
+    raise AuthorError(f"{kernel.name}: a grid of the kind {kernel.grid} is not written")
+
+
+def _ceil_div(count: int, size: int) -> int:
+    return -(-count // size)
+
+
+def _next_power(count: int) -> int:
+    """The least power of 2 that is no less."""
+    return 1 << max(count - 1, 0).bit_length()

@@ -13,8 +13,7 @@ from functools import cache
 
 from passnet.errors import AuthorError
 from passnet.inductor.generated_code import GeneratedCode, KernelCall
-from passnet.passes.codegen.launch_rules import BlockSizes, launch_of
-from passnet.passes.codegen.triton_kernel import TritonKernel, read_kernel
+from passnet.passes.codegen.triton_kernel import BlockSizes, TritonKernel, launch_of, read_kernel
 from passnet.passes.compilation import INCLUDE
 
 ENTRY = "launch"

@@ -1,10 +1,16 @@
-"""What differs between the languages of pass folders: C++ for a CPU, Triton for CUDA."""
+"""The text of kernels and of the calls in a pass: C++ for a CPU, Triton for CUDA.
 
+Every kernel of a pass folder is written here, by `kernel_text`, from Inductor's generated code.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passnet.errors import AuthorError
+from passnet.inductor.generated_code import GeneratedCode
 from passnet.inductor.schedule import TargetDevice
 from passnet.passes.codegen import cpp_source, triton_source
+from passnet.passes.codegen.triton_kernel import BlockSizes
 
 CPP_PRELUDE = f'''\
 @functools.cache
@@ -17,23 +23,31 @@ def kernel(source):
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How kernels stand in a folder.
-
-    `modules` is the name of the modules with sources, `head` is how each begins. `source` is how a
-    source stands there and `source_name` what a pass calls it, by its number. `imports` and
-    `prelude` are those of a pass; `call` gives a kernel its memory, written as `memory` for each
-    tensor; `allocation` makes a tensor.
-    """
+    """The templates by which a pass folder holds and calls kernels."""
 
     modules: str
+    """Name of the modules that hold kernels."""
+
     head: str
+    """First lines of such a module."""
+
     source: str
+    """A kernel's text in its module."""
+
     source_name: str
+    """Name by which a pass calls the kernel of a number."""
+
     imports: str
+    """Imports of a pass."""
+
     prelude: str
+    """Definitions of a pass after its imports."""
+
     call: str
-    memory: str
+    """A kernel's call with its memory."""
+
     allocation: str
+    """A tensor's allocation."""
 
 
 LANGUAGES: dict[TargetDevice, Language] = {
@@ -45,7 +59,6 @@ LANGUAGES: dict[TargetDevice, Language] = {
         imports="import functools\n\nimport torch\n\n{modules}\nfrom passnet.passes import cpp",
         prelude=CPP_PRELUDE,
         call="kernel({source})({memory})",
-        memory="{name}",
         allocation="cpp.empty_strided({shape}, {stride}, torch.{dtype})",
     ),
     "cuda": Language(
@@ -57,19 +70,33 @@ LANGUAGES: dict[TargetDevice, Language] = {
         imports="import torch\n\n{modules}",
         prelude="",
         call="{source}({memory})",
-        memory="{name}",
         allocation="torch.empty_strided({shape}, {stride}, dtype=torch.{dtype}, "
         "device={device}.device)",
     ),
 }
-"""The language of a device. Triton launches on the current stream of torch."""
+"""The templates of a device. Triton launches on torch's current stream."""
+
+
+def kernel_text(
+    code: GeneratedCode, pragmas: Sequence[str] = (), blocks: BlockSizes | None = None
+) -> tuple[str, frozenset[str]]:
+    """Return the text of generated kernels, and the names of our functions that it uses.
+
+    C++ takes `pragmas`, Triton takes `blocks`.
+
+    Raises:
+        AuthorError: a kernel has an unknown form, dtype or function.
+    """
+    if code.device == "cpu":
+        return cpp_source.cpp_source(code, pragmas), frozenset()
+    return triton_source.triton_source(code, blocks)
 
 
 def device_of(name: str) -> TargetDevice:
-    """The kind of a device that kernels are generated for.
+    """Return the kind of a device that kernels can be written for.
 
     Raises:
-        AuthorError: there is no language for it.
+        AuthorError: the device is of another kind.
     """
     for device in LANGUAGES:
         if name.split(":")[0] == device:
