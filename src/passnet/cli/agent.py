@@ -1,125 +1,125 @@
-"""`passnet agent`: let an llm or a program write passes for the tasks of a suite."""
+"""`passnet agent`: let an LLM or a program write passes for the tasks of a suite."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from passnet.cli import options as opt
+from passnet.cli import fields as opt
 from passnet.cli.exits import fail
 from passnet.cli.output import print_json, print_notes, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.agent.attempts.attempt import Attempt
-    from passnet.agent.settings import AgentSettings, AuthorName
-    from passnet.agent.trajectories.selection import TrainingForm
-    from passnet.core.jobs.run_plan import RunShard
+    from passnet.agent.settings import AgentLimits, AgentSettings, LlmSettings
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.judge.processes.sandbox import Sandbox
+    from passnet.judge.settings import RunSettings
     from passnet.judge.suite.suite import Suite
 
 
 @click.group()
 def agent() -> None:
-    """Have llms or programs write passes, and make training data of their attempts."""
+    """Have LLMs or programs write passes, and make training data of their attempts."""
 
 
-@agent.command("run")
-@opt.suite
-@opt.option("--llm", "The llm that writes, as Inspect names it (openai/…, anthropic/…, hf/…); "
-            "scripted plays a script of passnet, scripted/FILE one of your own.",
-            metavar="PROVIDER/NAME")  # fmt: skip
-@opt.choice("--author", ["llm", "compiler", "search", "trained"], "Who writes the passes: an llm, "
-            "which is the default with --llm, a program, or a small llm of ours.")  # fmt: skip
-@opt.path("--checkpoint", "The folder of the llm, for the author trained.")
-@opt.out("The run folder")
-@opt.resume
-@opt.shard("tasks")
-@opt.parts("run")
-@opt.llm
-@opt.flag("--guarded", "Submit only what scores better than leaving the graph alone.", "is_guarded")
-@opt.choice("--call", ["compiled", "direct", "guarded"],
-            "How rewritten graphs are called: by torch.compile, directly, or behind own checks.",
-            default="compiled")  # fmt: skip
-@opt.executor_name
-@opt.held_out
-@opt.judging("strict", seed="the inputs and of the first attempt")
-@opt.json
-def agent_run(suite: Suite, llm: str | None, author: AuthorName | None, checkpoint: Path | None,
-              out: Path, resume: bool, shard: RunShard, taken: tuple[Path, ...], jobs: int,
-              executor: str, held_out: Suite | None,
-              sandbox: Sandbox, as_json: bool, **options: Any) -> None:  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Options of `passnet agent run`."""
+
+    suite: Suite = opt.suite()
+
+    llm: str | None = opt.field(None, metavar="PROVIDER/NAME")
+    """Ask this LLM, as Inspect names it (openai/…, anthropic/…, hf/…); scripted plays passnet's
+    script, scripted/FILE your own.
+    """
+
+    author: Literal["llm", "compiler", "search", "trained"] | None = None
+    """Have passes written by an LLM (the default with --llm), by a program, or by a small trained
+    LLM.
+    """
+
+    checkpoint: Path | None = None
+    """Load the LLM of --author trained from this folder."""
+
+    out: Path
+    """Write the run to this folder."""
+
+    plan: RunPlan = opt.plan("resume", "shard", "parts", "executor", "num_workers", jobs=1)
+
+    settings: AgentSettings = opt.agent_settings("is_guarded")
+
+    llm_settings: LlmSettings = opt.llm_settings()
+
+    turns: int | None = opt.shared("turns")
+
+    limits: AgentLimits = opt.attempt_limits()
+
+    run: RunSettings = opt.judging(rules="strict")
+
+    sandbox: Sandbox = opt.shared("sandbox")
+
+    held_out: Suite | None = opt.shared("held_out")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("run", agent)
+def agent_run(options: RunOptions) -> None:
     """Let an author write passes for the tasks of a suite, and keep every attempt in a folder.
 
-    An llm (--llm) works with tools over many turns; a compiler or a search (--author) writes by
-    itself. The best pass folders are put under OUT/passes, to be judged with `passnet bench run`.
-    Exits with 1 if all attempts failed.
+    An LLM (--llm) works with tools over many turns; a compiler or a search (--author) writes by
+    itself. The best pass folders go to OUT/passes, to be judged with `passnet bench run`. --jobs
+    counts attempts of an LLM, of which one measures at a time, or actors on a Ray cluster. Exits
+    with 1 if all attempts failed.
     """
     from passnet.agent.attempts.attempt import ATTEMPTS_FILE
+    from passnet.agent.authors.programs import program_author
     from passnet.agent.run import run_agent
-    from passnet.core.jobs.executors import run_local, run_ray
-    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.terminal.progress import progress
 
-    settings = _settings(llm, author, sandbox, options)
+    suite, out, plan = options.suite, options.out, options.plan
+    settings = _settings(options)
     program = None
-    if (author == "trained") != (checkpoint is not None):
+    if (settings.author == "trained") != (options.checkpoint is not None):
         raise InputError("--author trained and --checkpoint FOLDER go together")
-    if checkpoint is not None:
-        from passnet_loops.author import trained_program
-
-        program = trained_program(checkpoint)
-        settings = replace(settings, checkpoint=str(checkpoint))
-    print_notes(suite.notes, sandbox)
-    num_tasks = sum(shard.has(task.name) for task in suite.tasks)
+    if options.checkpoint is not None:
+        program = program_author(f"trained:{options.checkpoint}", settings.limits.turns)
+    print_notes(suite.notes, options.sandbox)
+    num_tasks = sum(plan.shard.has(task.name) for task in suite.tasks)
     with progress(f"writing passes for {suite.name}", num_tasks * settings.num_attempts) as step:
-        attempts = run_agent(
-            suite,
-            settings,
-            out,
-            RunPlan(
-                resume=resume,
-                num_workers=jobs,
-                progress=lambda attempt: step(f"{attempt.task}: {attempt.ending}"),
-                executor=run_ray if executor == "ray" else run_local,
-                shard=shard,
-                parts=taken,
-            ),
-            held_out=held_out,
-            program=program,
-        )
+        plan = replace(plan, progress=lambda attempt: step(f"{attempt.task}: {attempt.ending}"))
+        attempts = run_agent(suite, settings, out, plan, options.held_out, program)
     for attempt in attempts:
         for text in (attempt.error, attempt.untimed):
             if text is not None:
                 click.echo(f"{attempt.task}: {text}", err=True)
     if not attempts:
         fail(f"{out}: no attempt ended; see the messages above, then use --resume")
-    _print_stats(attempts, as_json)
-    click.echo(f"written to {out}: {ATTEMPTS_FILE} and the best pass folders", err=as_json)
+    _print_stats(attempts, options.json)
+    click.echo(f"written to {out}: {ATTEMPTS_FILE} and the best pass folders", err=options.json)
     if all(attempt.ending == "error" for attempt in attempts):
-        fail(f"all {len(attempts)} attempts failed; --resume makes them again")
+        fail(f"all {len(attempts)} attempts failed; --resume repeats them")
 
 
-def _settings(
-    llm: str | None, author: AuthorName | None, sandbox: Sandbox, options: dict[str, Any]
-) -> AgentSettings:
-    from passnet.agent.settings import AgentSettings
-
-    author = author or ("llm" if llm else None)
+def _settings(options: RunOptions) -> AgentSettings:
+    author = options.author or ("llm" if options.llm else None)
     if author is None:
         raise InputError("there is no author: give --llm provider/name, or --author compiler")
-    if llm is not None and author != "llm":
+    if options.llm is not None and author != "llm":
         raise InputError(f"--llm does not go with --author {author}")
-    attempt = ("call", "seed", "num_attempts", "is_guarded")
-    return AgentSettings(
+    return replace(
+        options.settings,
         author=author,
-        llm=opt.llm_settings(llm, options) if llm else None,
-        run=opt.run_settings(sandbox, options),
-        limits=opt.attempt_limits(options, author),
-        **opt.picked(options, attempt),
+        llm=replace(options.llm_settings, name=options.llm) if options.llm else None,
+        run=replace(options.run, sandbox=options.sandbox.name),
+        limits=replace(options.limits, turns=opt.turns_of(options.turns, author)),
+        seed=options.run.judge.seed,
+        checkpoint=str(options.checkpoint) if options.checkpoint else None,
     )
 
 
@@ -134,72 +134,93 @@ def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
         print_tables(stats_tables(stats))
 
 
-@agent.command("stats")
-@opt.paths
-@opt.path("--figure", "A file to draw the learning curves in, NAME.svg or NAME.png.")
-@opt.json
-def agent_stats(paths: tuple[Path, ...], figure: Path | None, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class StatsOptions:
+    """Options of `passnet agent stats`."""
+
+    paths: tuple[Path, ...] = opt.argument(nargs=-1)
+
+    figure: Path | None = opt.shared("figure")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("stats", agent)
+def agent_stats(options: StatsOptions) -> None:
     """Print the statistics of the attempts in PATHS, which are run folders or files of attempts.
 
-    These are scores by number of evaluations, how attempts ended, what they cost, and the time that
-    passnet itself took.
+    They are scores by number of evaluations, endings of attempts, costs, and passnet's own time.
+    The figure has the learning curves.
     """
     from passnet.agent.attempts.attempt import read_attempts
     from passnet.agent.trajectories.stats import summarise
     from passnet.pages.tables.attempt_tables import draw_curves
 
-    attempts = read_attempts(paths)
-    _print_stats(attempts, as_json)
-    if figure is not None:
-        draw_curves(summarise(attempts), figure)
-        click.echo(f"written: {figure}", err=as_json)
+    attempts = read_attempts(options.paths)
+    _print_stats(attempts, options.json)
+    if options.figure is not None:
+        draw_curves(summarise(attempts), options.figure)
+        click.echo(f"written: {options.figure}", err=options.json)
 
 
-@agent.command("export")
-@opt.paths
-@opt.out("The JSON-lines file")
-@opt.suites("--suite", "A suite that the attempts were made on (repeatable).", "suites",
-            required=True)  # fmt: skip
-@opt.suites("--eval", "A suite to evaluate on, whose tasks are left out (repeatable).",
-            "evaluation")  # fmt: skip
-@opt.option("--eval-task", "A task to evaluate on, which is left out (repeatable).", "eval_tasks",
-            multiple=True, metavar="NAME")  # fmt: skip
-@opt.choice("--form", ["chat", "pairs"],
-            "What to write: whole chats with tool calls, or pairs of a task and its passes.",
-            default="chat")  # fmt: skip
-@opt.least("--min-score", "The least AS that the submission of an attempt must have.", default=1.0)
-@opt.flag("--any-ending", "Include attempts that ended without a submission.")
-@opt.flag("--until-best", "Cut chats off after their best evaluation.")
-def agent_export(paths: tuple[Path, ...], out: Path, suites: tuple[str, ...],
-                 evaluation: tuple[str, ...], eval_tasks: tuple[str, ...], form: TrainingForm,
-                 min_score: float, any_ending: bool, until_best: bool) -> None:  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """Options of `passnet agent export`."""
+
+    paths: tuple[Path, ...] = opt.argument(nargs=-1)
+
+    out: Path
+    """Write the training data to this JSON-lines file."""
+
+    suites: tuple[str, ...] = opt.field(option="suite", metavar="SUITE")
+    """Read the tasks of the attempts from this suite."""
+
+    evaluation: tuple[str, ...] = opt.shared("evaluation")
+
+    eval_tasks: tuple[str, ...] = opt.field((), option="eval-task", metavar="NAME")
+    """Keep training apart from this task, which is for evaluation."""
+
+    form: Literal["chat", "pairs"] = "chat"
+    """Write whole chats with tool calls, or pairs of a task and its passes."""
+
+    min_score: float = opt.field(1.0, least=0)
+    """Leave out attempts whose submission has a lower AS than this."""
+
+    any_ending: bool = False
+    """Include attempts that ended without a submission."""
+
+    until_best: bool = False
+    """Cut chats off after their best evaluation."""
+
+
+@opt.command("export", agent)
+def agent_export(options: ExportOptions) -> None:
     """Make training data of the attempts in PATHS, in the chat format that TRL reads.
 
-    Attempts with an exploit, below the least score, or at tasks of evaluation are left out, and so
-    are copies. How many are left out for which reason is printed, and written beside the file.
+    Attempts with an exploit, below the least score, or at evaluation tasks are left out, and so are
+    duplicates. Their number by reason is printed, and written beside the file.
     """
     from passnet.agent.attempts.attempt import read_attempts
     from passnet.agent.prompt import instruction
     from passnet.agent.trajectories.selection import Filters, select
     from passnet.agent.trajectories.training_data import write_chats, write_pairs
-    from passnet.judge.suite.suite import load_suite
-    from passnet.judge.suite.suite_keys import read_suite_keys
+    from passnet.judge.suite.suite import load_suite, read_suite_keys
     from passnet.pages.tables.attempt_tables import training_table
 
-    if until_best and form == "pairs":
+    if options.until_best and options.form == "pairs":
         raise InputError("--until-best cuts chats; it does not go with --form pairs")
-    attempts = read_attempts(paths)
+    attempts = read_attempts(options.paths)
     selection = select(
         attempts,
-        [load_suite(name) for name in suites],
-        read_suite_keys(evaluation),
-        Filters(min_score, not any_ending, eval_tasks),
-        form,
+        [load_suite(name) for name in options.suites],
+        read_suite_keys(options.evaluation),
+        Filters(options.min_score, not options.any_ending, options.eval_tasks),
+        options.form,
     )
-    if form == "chat":
-        info = write_chats(out, selection, until_best)
+    if options.form == "chat":
+        info = write_chats(options.out, selection, options.until_best)
     else:
         settings = attempts[0].settings
-        info = write_pairs(out, selection, lambda task: instruction(task, settings))
+        info = write_pairs(options.out, selection, lambda task: instruction(task, settings))
     print_tables([training_table(info)])
-    click.echo(f"written: {out}")
+    click.echo(f"written: {options.out}")

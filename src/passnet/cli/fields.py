@@ -1,0 +1,217 @@
+"""Options that several commands share. Commands import this module as `opt` and name them as
+defaults of fields: `json: bool = opt.shared("json")`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from passnet.cli.parser import (
+    PATH,
+    Part,
+    argument,
+    command,
+    field,
+    field_part,
+    fields_of,
+    part,
+)
+
+if TYPE_CHECKING:
+    from passnet.agent.settings import AgentLimits, AgentSettings, AuthorName, LlmSettings
+    from passnet.core.jobs.process import JobLimits
+    from passnet.core.jobs.run_plan import RunPlan
+    from passnet.judge.processes.sandbox import Sandbox
+    from passnet.judge.settings import RunSettings
+    from passnet.judge.suite.suite import Suite
+
+__all__ = ["PATH", "Part", "argument", "command", "field", "fields_of", "part"]
+
+KINDS = ("classical", "fusible", "single")
+DTYPES = ("float32", "float16", "bfloat16")
+
+JUDGING = (
+    "judge.device",
+    "num_threads",
+    "judge.timing.seconds",
+    "judge.seed",
+    "judge.self_tolerance",
+    "judge.rules",
+    "judge.strides",
+)
+"""Fields of `RunSettings` that are options of all commands that judge."""
+
+LIMITS = ("judge.limits.memory_mib", "judge.compile_timeout_s", "judge.call_timeout_s")
+"""Fields of `RunSettings` that limit candidates."""
+
+
+def open_suite(name: str) -> Suite:
+    from passnet.judge.suite.suite import load_suite
+
+    return load_suite(name)
+
+
+def _open_suites(names: tuple[str, ...]) -> tuple[Suite, ...]:
+    return tuple(map(open_suite, names))
+
+
+def _find_sandbox(name: str) -> Sandbox:
+    from passnet.judge.processes.sandbox import find_sandbox
+
+    return find_sandbox(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """Options that several commands have and no settings."""
+
+    json: bool = False
+    """Print the result as JSON."""
+
+    fail_under: float | None = field(None, metavar="AS")
+    """Exit with 1 if a candidate's AS is below this; baselines count only if there is no other."""
+
+    suite: str = field("demo", metavar="SUITE")
+    """Use this suite: a shipped one by name, a Parquet file, or a folder of graphs."""
+
+    tasks: tuple[str, ...] = field((), option="task", metavar="NAME")
+    """Use only this task of the suite."""
+
+    suites: tuple[Suite, ...] = field(
+        (), option="suite", metavar="SUITE", type=click.STRING, convert=_open_suites
+    )
+    """Look up tasks in this suite too, which does not ship with passnet."""
+
+    held_out: Suite | None = field(None, metavar="SUITE", type=click.STRING, convert=open_suite)
+    """Reject passes that are wrong on this suite, which has other shapes of the same tasks."""
+
+    evaluation: tuple[str, ...] = field((), option="eval", metavar="SUITE")
+    """Keep training apart from this suite, which is for evaluation."""
+
+    sandbox: Sandbox = field(
+        "auto", choices=("auto", "bubblewrap", "unshare", "none"), convert=_find_sandbox
+    )
+    """Run candidate code in this sandbox; auto takes the best that works here, if any."""
+
+    threads: int = field(1, most=1024)
+    """Run the reference and each candidate with this many threads."""
+
+    seed: int = 0
+    """Seed random choices with this number."""
+
+    figure: Path | None = None
+    """Draw the figure in this file, NAME.svg or NAME.png."""
+
+    turns: int | None = None
+    """End an attempt after this many answers of the LLM (50 by default), or evaluations of the
+    search (12 by default).
+    """
+
+
+def shared(name: str) -> Any:
+    """Return a field with an option of `Shared`."""
+    return part(lambda _, __: field_part(Shared, name))
+
+
+def suite(is_argument: bool = False) -> Any:
+    """Return a field for a suite, named by `--suite` or an argument, with the tasks of `--task`."""
+
+    def make(_: type, __: str) -> Part:
+        words = (click.Argument(["suite"], default="demo"),)
+        names = words if is_argument else field_part(Shared, "suite").params
+        tasks = field_part(Shared, "tasks")
+
+        def value(values: Mapping[str, Any]) -> Suite:
+            from passnet.judge.suite.suite import only_tasks
+
+            whole, task_names = open_suite(values["suite"]), tasks.value(values)
+            return only_tasks(whole, task_names) if task_names else whole
+
+        return Part((*names, *tasks.params), value)
+
+    return part(make)
+
+
+def plan(*fields: str, jobs: int = 0) -> Any:
+    """Return a field for a `RunPlan`, of which some fields are options."""
+
+    def defaults() -> RunPlan:
+        from passnet.core.jobs.run_plan import RunPlan
+
+        return RunPlan(num_workers=jobs)
+
+    return fields_of(defaults, *fields)
+
+
+def judging(*more: str, **judge: Any) -> Any:
+    """Return a field for `RunSettings` with the options `JUDGING` and more; `judge` are defaults of
+    the judge's settings that differ from its own.
+    """
+    return fields_of(lambda: _judging_defaults(**judge), *JUDGING, *more)
+
+
+def _judging_defaults(**judge: Any) -> RunSettings:
+    from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
+
+    return RunSettings(JudgeSettings(timing=TimingPlan(seconds=0.4), **judge))
+
+
+def job_limits(seconds: float) -> Any:
+    """Return a field for `JobLimits` with the options `--timeout` and `--memory`."""
+
+    def defaults() -> JobLimits:
+        from passnet.core.jobs.process import JobLimits
+
+        return JobLimits(seconds)
+
+    return fields_of(defaults, "seconds", "memory_mib")
+
+
+def llm_settings() -> Any:
+    """Return a field for `LlmSettings` without a name, with all its other fields as options."""
+
+    def defaults() -> LlmSettings:
+        from passnet.agent.settings import LlmSettings
+
+        return LlmSettings("")
+
+    return fields_of(
+        defaults, "base_url", "temperature", "max_output_tokens", "emulates_tools", "num_retries",
+        "timeout_s", "price",
+    )  # fmt: skip
+
+
+def agent_settings(*fields: str) -> Any:
+    """Return a field for `AgentSettings` without an author; `--call` and `--attempts` are options,
+    and so are `fields`.
+    """
+
+    def defaults() -> AgentSettings:
+        from passnet.agent.settings import AgentSettings
+
+        return AgentSettings("llm")
+
+    return fields_of(defaults, "call", "num_attempts", *fields)
+
+
+def attempt_limits() -> Any:
+    """Return a field for `AgentLimits` without turns, whose default depends on the author."""
+
+    def defaults() -> AgentLimits:
+        from passnet.agent.settings import AgentLimits
+
+        return AgentLimits()
+
+    return fields_of(defaults, "tokens", "seconds", "cost")
+
+
+def turns_of(turns: int | None, author: AuthorName) -> int:
+    """Return the most turns of an attempt by an author."""
+    from passnet.agent.settings import SEARCH_TURNS, AgentLimits
+
+    return turns or (SEARCH_TURNS if author == "search" else AgentLimits.turns)
