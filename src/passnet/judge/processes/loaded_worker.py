@@ -279,7 +279,7 @@ class LoadedWorker:
 
 
 def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
-    """Return the offset that a worker copies each output to (None unless a tensor), and all bytes."""
+    """Return the offset of the copy of each output (None unless a tensor), and the bytes of all."""
     position = 0
     offsets: list[int | None] = [None] * len(forms)
     for index, form in enumerate(forms):

@@ -50,7 +50,7 @@ class Sandbox:
 
     @property
     def unrestricted(self) -> tuple[str, ...]:
-        """Return sentences on the restrictions of `restrict.py` that do not work on this machine."""
+        """Return sentences on restrictions of `restrict.py` that do not work on this machine."""
         return () if self.name == "none" else _unrestricted(self)
 
     def command(

@@ -1,13 +1,12 @@
-"""Time, as the judge measures it, and what it looks at meanwhile.
+"""Time as the judge measures it, and its checks meanwhile.
 
-clock                  rounds in which every worker is let run for a burst of calls in its turn
-timed_worker           one worker as the clock has it: let run, stopped, and read
-fresh_inputs           values of its own for every timed call
-probes                 reads of a worker's memory: random places of its outputs, or all of them
-outputs                how outputs are read: in the worker's memory, or as a device delivers them
+clock                  rounds in which every worker makes a burst of calls in its turn
+timed_worker           one worker as the clock has it: run, stopped, and read
+fresh_inputs           fresh values for every timed call
+probes, outputs        reads of outputs: in a worker's memory, or delivered from a device
 rounds                 calls of this process timed in rounds
 estimate, roofline     speedups with their intervals, and the least possible time
-wrong_answers          why timed calls came out wrong
-measurement            what is measured of several workers: times, and what was seen beside them
-measurement_findings   what a measurement shows of a candidate's honesty
+wrong_answers          explanations of wrong timed calls
+measurement            the measurement of several workers: times, and observations
+measurement_findings   findings that a measurement shows
 """

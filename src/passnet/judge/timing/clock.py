@@ -1,12 +1,12 @@
-"""The judge's clock: rounds in which every worker is let run for a burst of calls in its turn.
+"""The judge's clock: rounds in which every worker makes a burst of calls in its turn.
 
 Rounds visit the workers forwards and backwards (ABBA), so that a drift of the machine falls on all
-alike, and shows in the reference against itself. Every burst follows one on the values that lay
-there before, which brings code and memory into the caches, and has inputs of its own, drawn for one
-worker alone. When it has ended, some of its calls are drawn and looked at, and the oracle, another
-worker of the reference, is called on their inputs to tell what should be there. What a burst costs
-beside its calls is measured on the oracle too, which no candidate can slow down, and taken off for
-all. The reference is looked at like any other, so that all come to their turns in the same state.
+alike, and shows in the reference against itself. Before each burst comes another one on older
+values, which brings code and memory into the caches; the burst itself has fresh inputs, drawn for
+one worker alone. After the burst some of its calls are drawn and checked: the oracle, another
+worker of the reference, computes the expected outputs of their inputs. The overhead of a burst is
+measured on the oracle too, which no candidate can slow down, and subtracted for all. The reference
+is checked like any other worker, so that all come to their turns in the same state.
 """
 
 import math
@@ -51,55 +51,55 @@ from passnet.judge.timing.timed_worker import (
 from passnet.judge.timing.wrong_answers import explain
 
 FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
-"""Which sets of inputs a `FreshInputs` draws from; of some graphs it has no extreme one. Recorded
-values are never timed: what they make idle is no gain."""
+"""The sets of inputs of a `FreshInputs`; some graphs have no extreme one. Recorded values are never
+timed: work that they make idle is no gain."""
 
 EXTREME_SHARE = 0.125
-"""Share of timed calls on extreme inputs: enough for a shortcut that fails on them to be seen in
-every measurement, few enough for the time to be that of usual inputs."""
+"""Share of timed calls on extreme inputs: enough to see in every measurement a shortcut that fails
+on them, few enough to keep the time that of usual inputs."""
 
 NUM_WARM_BURSTS = 5
-"""Bursts that are not counted: the first ones page memory in, and tell how long a call takes."""
+"""Bursts that are not counted: the first ones page memory in, and show the length of a call."""
 
 WARM_CALLS = 25
-"""Calls in the last of these at most."""
+"""Most calls in the last of these."""
 
 MAX_BYTES_ASIDE = 2**20
-"""What a worker keeps aside before a burst, at most, drawn for every turn. Where tensors lie makes
-two runs of one program differ by up to 15 % where they are about as large as the second-level
-cache (1 MiB here), and a process that allocates in the same order places them alike every time.
-Drawn anew, places average out; with 8 MiB the cold pages were seen to cost more than they tell."""
+"""Most bytes that a worker sets aside before a burst, drawn for every turn. The addresses of
+tensors make two runs of one program differ by up to 15 % if tensors are about as large as the
+second-level cache (1 MiB here), and a process that allocates in the same order places them alike
+every time. Drawn anew, addresses average out; with 8 MiB, cold pages cost more than the draws gain.
+"""
 
 NS_PER_MS = 1_000_000
 
 SHORTEST_MS = 1e-4
-"""The least time of a call, 0.1 microseconds: what a burst costs beside its calls is not known more
-closely than that."""
+"""The least time of a call, 0.1 microseconds: the overhead of a burst is not known more
+precisely."""
 
 SLOW_ROUNDS = 4
 SLOW_CALLS = 2
-"""Rounds, and counted calls in one, that are enough where a call is slow. What disturbs it lasts
-no longer for it, so that fewer calls tell as much; and with more, a graph of 0.2 s a call took a
-minute of a machine on which nobody else may work."""
+"""Enough rounds, and counted calls in one, for a slow call. Disturbances last no longer for it, so
+fewer calls suffice; with more, a graph of 0.2 s a call held the machine for a minute."""
 
 LEAST_LOOKS = 16
-"""After how many bursts of a worker some of its calls are compared with the reference's, about, and
-at least where a measurement ends because it is precise. A hundredth of the output that is left out
-in all of them is missed by 8 places of two calls each with a chance of one in thirteen."""
+"""Bursts of a worker, roughly, after which some of its calls are compared with the reference's, and
+their least number before a precise measurement may end. With 8 places in two calls of each, a
+missing hundredth of the output stays unseen with a chance of one in thirteen."""
 
 ORDERS_MS = 3.0
-"""What a turn takes beside calls, about: orders, writing, and looking."""
+"""Time of a turn besides calls, roughly: orders, writing, and checking."""
 
 PRECISE_ROUNDS, ROUNDS_BETWEEN = 16, 4
-"""Rounds after which it is asked for the first time whether a measurement is precise enough, and
-rounds until it is asked again."""
+"""Rounds before the first question whether a measurement is precise enough, and between
+questions."""
 
 LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
-"""Turns that end in other code than the worker's own, and their share of all, for its loop to have
-been taken over. In fewer nothing is gained that an estimate from half of the turns would show."""
+"""Turns that end in foreign code, and their share of all, from which the worker's loop counts as
+taken over. Fewer gain nothing that an estimate from half of the turns would show."""
 
 HOT_CALLS = 20
-"""Calls in a row, on the same inputs, of which the time of one is taken on a device."""
+"""Calls in a row, on the same inputs, that give the hot time on a device."""
 
 
 T = TypeVar("T")
@@ -107,14 +107,14 @@ T = TypeVar("T")
 
 @dataclass
 class _OracleError(Exception):
-    """It was not the worker that failed, but the one that tells what is right."""
+    """A failure of the oracle, not of the worker."""
 
     failure: WorkerFailureError
 
 
 @dataclass(slots=True)
 class _WorkerRecord:
-    """What is known of one worker so far."""
+    """The measurements and findings of one worker so far."""
 
     comparison: Comparison = Comparison("ok", LEVELS[0])
     bursts_ns: list[tuple[int, int]] = field(default_factory=list)
@@ -143,13 +143,13 @@ def interleave(
     prepared: PreparedGraph,
     num_threads: int = 1,
 ) -> Measurement:
-    """Rounds in which every worker has two turns: forwards, then backwards (ABBA).
+    """Measure workers in rounds of two turns each: forwards, then backwards (ABBA).
 
     The order is rotated from round to round, so that each worker is as often next to itself, and
-    next to each other, as any: what runs before a turn has left its traces in the shared cache.
-    The reference comes first; `oracle` is another worker of it, which is not timed. Nobody outside
-    may know the state of `random`, which decides where to look. This thread and the workers
-    keep to processors of their own meanwhile.
+    next to each other, as any: a turn leaves its traces in the shared cache. The reference comes
+    first; `oracle` is another worker of it, which is not timed. `random` decides where to check, so
+    nobody outside may know its state. This thread and the workers run on separate processors
+    meanwhile.
 
     Raises:
         WorkerFailureError: the first worker, the reference, or the oracle failed.
@@ -168,7 +168,7 @@ def interleave(
 
 
 def _share(processors: set[int], num_threads: int) -> tuple[set[int], set[int]]:
-    """The processor of the judge, and those of its workers, of which one runs at a time."""
+    """Return the processor of the judge, and those of its workers, which run one at a time."""
     ordered = sorted(processors)
     if len(ordered) <= num_threads:
         return processors, processors
@@ -177,7 +177,7 @@ def _share(processors: set[int], num_threads: int) -> tuple[set[int], set[int]]:
 
 @dataclass(slots=True)
 class _Interleaving:
-    """The turns of some workers, and what they have shown."""
+    """The turns of some workers, and their results."""
 
     _workers: Sequence[TimedWorker]
     _oracle: TimedWorker
@@ -197,7 +197,7 @@ class _Interleaving:
     _stop_offsets: list[int] = field(default_factory=list)
 
     def measure(self) -> Measurement:
-        """All rounds, and what they have shown."""
+        """Run all rounds and return their results."""
         self._oracle.arm(self._processors)
         self._stop_offsets = self._oracle.stop_offsets()
         for _ in range(NUM_WARM_BURSTS):
@@ -222,7 +222,7 @@ class _Interleaving:
         return self._measurement()
 
     def _is_precise(self, num_rounds: int) -> bool:
-        """Whether all speedups are known as closely as is asked for; it is asked now and then."""
+        """Return whether all speedups are known as precisely as required; asked now and then."""
         if num_rounds < PRECISE_ROUNDS or num_rounds % ROUNDS_BETWEEN:
             return False
         if any(record.num_looks < LEAST_LOOKS for record in self._records if not record.failure):
@@ -234,7 +234,9 @@ class _Interleaving:
         return all(each.high - each.low <= 2 * self._plan.precision * each.value for each in found)
 
     def _visit(self, index: int, action: Callable[[TimedWorker], T]) -> T | None:
-        """What an action on a worker gives; None where it fails, or has failed before."""
+        """Return the result of an action on a worker; None if it fails now, or has failed
+        before.
+        """
         record = self._records[index]
         try:
             return None if record.failure else action(self._workers[index])
@@ -247,8 +249,8 @@ class _Interleaving:
             return None
 
     def _warm_up(self) -> int:
-        """Let all workers stand still, decide how many calls make a burst, and how many rounds
-        there are at least.
+        """Let all workers stand still; choose the calls of a burst, and return the least number of
+        rounds.
         """
         plan, fresh = self._plan, self._fresh
         most = min(worker.num_slots for worker in self._workers)
@@ -283,13 +285,15 @@ class _Interleaving:
         return min_rounds
 
     def _burst(self, worker: TimedWorker, draws: Sequence[Draw]) -> int:
-        """The nanoseconds of a burst that nobody looks at."""
+        """Return the nanoseconds of an unchecked burst."""
         spent = worker.burst(self._fresh, draws)
         worker.free()
         return burst_ns(spent, self._num_threads, worker.is_on_device)
 
     def _draws(self, is_last: bool = False) -> list[Draw]:
-        """Draws for a burst, as many of them extreme in every one, and one at least in the last."""
+        """Draw the inputs of a burst, with a share of extreme ones, and at least one in the
+        last.
+        """
         count, fresh = self._num_calls, self._fresh
         wanted = EXTREME_SHARE * count if fresh.num_sets > EXTREME_SET else 0.0
         num_extreme = int(wanted) + (self._random.random() < wanted % 1)
@@ -299,7 +303,7 @@ class _Interleaving:
         return [fresh.draw(number) for number in self._random.permutation(sets).tolist()]
 
     def _turn(self, order: Sequence[int], is_last: bool = False) -> dict[int, int]:
-        """One burst of each worker; the nanoseconds of those that did not fail."""
+        """Run one burst of each worker; return the nanoseconds of those that did not fail."""
         is_whole = is_last or self._random.random() < self._plan.audit_share
         times = {}
         for index in order:
@@ -320,7 +324,7 @@ class _Interleaving:
         return times
 
     def _take(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> int:
-        """A burst of a worker, of which some calls are compared with the reference's."""
+        """Run a burst of a worker, and compare some of its calls with the reference's."""
         record = self._records[index]
         worker.warm_up(self._num_warm_calls, self._bytes_aside(worker))  # on the values of before
         # Nobody can be started while all stand still: who works ahead is there before we write.
@@ -360,8 +364,8 @@ class _Interleaving:
             self._shared = seen.calls[0].shared
 
     def _draw_look(self, draws: Sequence[Draw], is_whole: bool) -> Look:
-        """Where to look after a burst; nothing of its worker runs any more. A whole look takes an
-        extreme call too, if there is one.
+        """Draw the places to check after a burst, while its worker stands still. A whole look takes
+        an extreme call too, if there is one.
         """
         order = self._random.permutation(len(draws)).tolist()
         if is_whole:
@@ -374,7 +378,7 @@ class _Interleaving:
         return Look(tuple(chosen), draw_places(reference.forms, self._random), spots, is_whole)
 
     def _expected(self, calls: Sequence[SeenCall], look: Look) -> Seen:
-        """What the reference makes of the inputs of some calls."""
+        """Return the oracle's results on the inputs of some calls."""
         numbers = tuple(range(len(calls)))
         try:
             self._call_oracle([call.draw for call in calls])
@@ -389,17 +393,19 @@ class _Interleaving:
         return seen
 
     def _call_oracle(self, draws: Sequence[Draw]) -> None:
-        """Let the oracle do what a worker does in a turn, and learn where it stops then."""
+        """Let the oracle act as a worker does in a turn, and learn where it stops then."""
         self._oracle.warm_up(0, self._bytes_aside(self._oracle))
         self._oracle.burst(self._fresh, draws)
         self._stop_offsets = self._oracle.still_same(self._stop_offsets)
 
     def _bytes_aside(self, worker: TimedWorker) -> int:
-        """What lets the tensors that a worker allocates on the host lie elsewhere than before."""
+        """Return a random number of bytes to set aside, which moves the tensors that a worker
+        allocates.
+        """
         return 0 if worker.is_on_device else int(self._random.integers(MAX_BYTES_ASIDE))
 
     def _compare(self, index: int, seen: Seen, expected: Seen, look: Look) -> None:
-        """Note what was seen of a worker's calls against the reference's."""
+        """Note the comparison of a worker's calls with the reference's."""
         record, forms = self._records[index], self._workers[index].forms
         for actual, right in zip(seen.calls, expected.calls, strict=True):
             record.comparison = worse(record.comparison, _compare_call(look, actual, right))
@@ -420,7 +426,7 @@ class _Interleaving:
             record.note([finding("static_buffer", text)])
 
     def _measurement(self) -> Measurement:
-        """What all turns have shown."""
+        """Return the results of all turns."""
         reference = self._records[0]
         hot_ms = []
         for index, worker in enumerate(self._workers):
@@ -461,14 +467,14 @@ class _Interleaving:
         return Measurement(tuple(timings), self._shared)
 
     def _explain(self, record: _WorkerRecord, worker: TimedWorker) -> None:
-        """Note what explains the wrong values of a worker, if it has any."""
+        """Note the explanation of a worker's wrong values, if it has any."""
         t = record.comparison.t
         if record.failure is None and (t is None or t > CORRECT_AT):
             with suppress(WorkerFailureError):
                 record.note(explain(worker, self._oracle, self._fresh, self._prepared))
 
     def _rounds_ms(self, record: _WorkerRecord) -> Rounds:
-        """Times of a call, of the bursts of all rounds without what a burst costs beside calls."""
+        """Return the times of a call in all rounds, without the overhead of a burst."""
         empty_ns = float(low_mean(np.array(self._empty_ns)))
         per_call_ns = self._num_calls * NS_PER_MS
         first, second = (
@@ -479,12 +485,12 @@ class _Interleaving:
 
 
 def _hot_ms(worker: TimedWorker) -> float:
-    """The time of one of many calls in a row, on the inputs that lie there."""
+    """Return the time of a call in a long row on the same inputs."""
     return worker.order(ControlPage.REPEAT, HOT_CALLS).wall_ns / NS_PER_MS / HOT_CALLS
 
 
 def _compare_call(look: Look, actual: SeenCall, expected: SeenCall) -> Comparison:
-    """What was seen of one call against what the reference makes of the same inputs."""
+    """Compare one call with the reference's on the same inputs."""
     if actual.draw.input_set == EXTREME_SET:
         output = places_not_finite(look.probes, actual.places, expected.places)
         comparison = Comparison("ok", LEVELS[0])

@@ -1,4 +1,4 @@
-"""From rounds of times to a speedup with its interval, and to the reference against itself."""
+"""Speedups with their intervals from rounds of times, and the reference against itself."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,10 @@ import numpy as np
 from passnet.core.records.dtypes import Array
 
 LOW_SHARE = 0.5
-"""Share of the turns, the fastest ones, whose mean is the estimate: half of them shut out what
-only slows. Between equal programs it moved by 1.4 to 2.7 % at the 90th percentile on a two-core
-machine at work, medians by 1.6 to 2.3 %, means of the fastest fifth by 1.3 to 3.2 % (48 pairs)."""
+"""Share of the turns, the fastest ones, whose mean is the estimate: half of them shut out
+disturbances, which only slow. Between equal programs it moved by 1.4 to 2.7 % at the 90th
+percentile on a two-core machine at work, medians by 1.6 to 2.3 %, means of the fastest fifth by 1.3
+to 3.2 % (48 pairs)."""
 
 NUM_RESAMPLES = 300
 CONFIDENCE = 0.95
@@ -25,7 +26,7 @@ class Speedup:
 
 
 def low_mean(times: Array) -> Array:
-    """The mean of the fastest `LOW_SHARE` of the last axis (at least one value).
+    """Return the mean of the fastest `LOW_SHARE` of the last axis (at least one value).
 
     Examples:
         >>> float(low_mean(np.array([5.0, 1.0, 9.0, 3.0])))
@@ -36,7 +37,8 @@ def low_mean(times: Array) -> Array:
 
 
 def speedup(reference: Array, candidate: Array, seed: int = 0) -> Speedup:
-    """The speedup and its interval, by resampling rounds (both sides of a round together).
+    """Return the speedup and its interval, by resampling rounds (both sides of a round
+    together).
 
     Shapes:
         reference, candidate: times in any unit, but the same; [rounds, turns]
@@ -61,7 +63,7 @@ def _estimate(times: Array) -> Array:
 
 
 def self_ratio(times: Array) -> float:
-    """A worker's first turns over its second turns: 1 on a machine that can be measured on.
+    """Return a worker's first turns over its second turns: 1 on a machine fit for measuring.
 
     Shapes:
         times: [rounds, turns]

@@ -1,12 +1,12 @@
 """Fresh values for every timed call, at the cost of one pass over memory.
 
-Drawing random numbers takes ten times as long as many a call. A draw instead takes the values of
-a set of inputs, rolls every argument by an offset of its own, and flips the lower bits of
-every float by a random mask, itself at a random offset. What comes out has the distribution of the
-set, stays within its range of exponents (so that a probability stays below one, a variance above
-zero), and cannot be known or looked up before it is written. Whole numbers and truth values have no
-lower bits to flip, and few or equal ones do not differ when they are rolled: they are a stretch, at
-a random offset, of a pool that is a little longer than the argument.
+Drawing random numbers takes ten times as long as many a call. A draw instead takes the values of a
+set of inputs, rolls every argument by an offset of its own, and flips the lower bits of every float
+by a random mask, itself at a random offset. The result has the distribution of the set, stays
+within its range of exponents (so that a probability stays below one, a variance above zero), and
+nobody can know or look it up before it is written. Integers and booleans have no lower bits to
+flip, and few or equal ones do not change when rolled: they are a stretch, at a random offset, of a
+pool that is a little longer than the argument.
 """
 
 from collections.abc import Sequence
@@ -23,16 +23,16 @@ FLIPPED_BITS = {"float64": 47, "float32": 18, "float16": 5, "bfloat16": 4}
 for bfloat16), which no tolerance at t = -5 forgives."""
 
 _MANTISSA_BITS = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
-"""What lies above them, but for the sign, is the exponent."""
+"""Bits of the mantissa; above them lie the exponent and the sign."""
 
 POOL_SPARE = 4096
-"""Offsets that a mask, or a stretch of a pool, can be taken at."""
+"""The number of offsets of a mask, or of a stretch of a pool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Where the values of one call come from: the set of inputs, and for each argument the offset
-    of its roll (or in its pool) and of its mask.
+    """The source of one call's values: a set of inputs, and for each argument the offset of its
+    roll (or in its pool) and of its mask.
     """
 
     input_set: int
@@ -41,9 +41,10 @@ class Draw:
 
 
 class FreshInputs:
-    """Draws from some input sets, which hold the values of the arguments in order. Nobody outside
-    may know the state of `random`, which decides. `pools` are those of `graph.inputs.integer_pools`
-    with `POOL_SPARE`; without them, whole numbers are rolled.
+    """Draws from some input sets, which hold the values of the arguments in order.
+
+    `random` decides, so nobody outside may know its state. `pools` are those of
+    `graph.inputs.integer_pools` with `POOL_SPARE`; without them, integers are rolled.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class FreshInputs:
                     values[index] = pool
 
     def draw(self, input_set: int = 0) -> Draw:
-        """The values of a call to come, made of a set."""
+        """Draw the values of a call from a set."""
         rolls = self._random.integers(self._highest).tolist()
         masks = self._random.integers(POOL_SPARE, size=len(rolls)).tolist()
         return Draw(input_set, tuple(rolls), tuple(masks))
@@ -83,8 +84,8 @@ class FreshInputs:
             np.bitwise_xor(values.view(bits.dtype), bits, out=target.view(bits.dtype))
 
     def holds(self, draw: Draw, index: int, target: Array, start: int, stop: int) -> bool:
-        """Whether the elements [start, stop) of an argument in memory are what `write` wrote there
-        for a draw.
+        """Return whether the elements [start, stop) of an argument in memory are those that `write`
+        wrote for a draw.
         """
         values, bits = self._part(draw, index, start, stop)
         stored = target[start:stop]
@@ -93,7 +94,7 @@ class FreshInputs:
         return bool(np.array_equal(values.view(bits.dtype) ^ bits, stored.view(bits.dtype)))
 
     def _part(self, draw: Draw, index: int, start: int, stop: int) -> tuple[Array, Array | None]:
-        """Part of a set's values as they are rolled, and the bits to flip in them, if any."""
+        """Return part of a set's rolled values, and the bits to flip in them, if any."""
         first = draw.rolls[index]
         values = self._twice[draw.input_set][index][first + start : first + stop]
         mask = self._masks[draw.input_set][index]
@@ -104,7 +105,7 @@ class FreshInputs:
 
 
 def _twice(value: InputValue) -> Array:
-    """The values twice in a row, of which every rolled form is a part."""
+    """Return the values twice in a row, which hold every rolled form as a part."""
     if isinstance(value, int):
         return np.empty(0)
     flat = np.ascontiguousarray(value).reshape(-1)
@@ -112,10 +113,10 @@ def _twice(value: InputValue) -> Array:
 
 
 def _mask(dtype: str, value: InputValue, random: np.random.Generator) -> Array | None:
-    """Random lower bits for an argument; None where its values must stay as they are.
+    """Return random lower bits for an argument; None where its values must stay.
 
     A single number (an epsilon, a scale) stays. So does a tensor with zeros or infinities: flipped,
-    a zero would become denormal, which processors are slow at.
+    a zero would become denormal, which slows processors down.
     """
     if dtype not in FLIPPED_BITS or isinstance(value, int) or value.size < 2:
         return None

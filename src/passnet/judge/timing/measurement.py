@@ -1,4 +1,4 @@
-"""What is measured of several workers: rounds of times, and what was seen beside them."""
+"""The measurement of several workers: rounds of times, and observations besides."""
 
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -15,11 +15,11 @@ from passnet.judge.timing.fresh_inputs import Draw
 from passnet.judge.timing.probes import SharedPair
 
 UNSURE = ("early_work", "late_work")
-"""Findings that a busy machine can look like, though not again and again."""
+"""Findings that a busy machine can cause, though not again and again."""
 
 Rounds: TypeAlias = tuple[tuple[float, float], ...]
-"""The times of a worker's two turns in every round, in milliseconds a call; each is that of a burst
-of calls."""
+"""The times of a worker's two turns in every round, in milliseconds a call, each from a burst of
+calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +33,46 @@ class TimedSample:
 
 @dataclass(frozen=True, slots=True)
 class WorkerTiming:
-    """What a measurement shows of one worker, beside the reference's."""
+    """The measurement of one worker, beside the reference's."""
 
     reference_rounds_ms: Rounds
     """Times of the reference."""
 
     rounds_ms: Rounds
-    """Times of the worker; none where it failed."""
+    """Times of the worker; empty if it failed."""
 
     calls_per_turn: int
     """Counted calls behind each time."""
 
     held_up: float
-    """Share of the reference's turns for which something else had its processor. It is no part of
-    any time."""
+    """Share of the reference's turns in which another process had its processor; such time is not
+    counted."""
 
     comparison: Comparison
-    """What was seen of the worker's outputs and arguments, compared with the reference's."""
+    """The comparison of the worker's outputs and arguments with the reference's."""
 
     findings: tuple[Finding, ...]
-    """What its calls prove."""
+    """Findings that its calls prove."""
 
     observed: tuple[Observed, ...]
-    """What torch ops its replacements used in observed calls."""
+    """Torch ops that its replacements used in observed calls."""
 
     failure: WorkerFailureError | None
-    """How it failed on the way."""
+    """Its failure on the way."""
 
     reference_hot_ms: float | None
     """On a device, the time of one of many calls of the reference in a row; None elsewhere."""
 
     hot_ms: float | None
-    """The same of the worker."""
+    """The same for the worker."""
 
     samples: tuple[TimedSample, ...] = ()
     """Timed calls for the precision of their outputs, one for each timed set of inputs at most."""
 
     def remembering(self, earlier: "WorkerTiming") -> "WorkerTiming":
-        """The same, with what an earlier one of the same candidate showed beside times."""
+        """Return this timing with the earlier findings, comparison and failure of the same
+        candidate.
+        """
         findings = {
             found.name: found
             for found in (*earlier.findings, *self.findings)
@@ -84,7 +86,7 @@ class WorkerTiming:
         )
 
     def is_steady(self, tolerance: float) -> bool:
-        """Whether the reference agrees with itself."""
+        """Return whether the reference agrees with itself."""
         ratio = self_ratio(np.array(self.reference_rounds_ms))
         return bool(abs(np.log(ratio)) <= np.log1p(tolerance))
 
@@ -101,14 +103,16 @@ class Measurement:
 
     @property
     def needs_repeat(self) -> bool:
-        """Whether something was found that a busy machine can look like, though not again and
+        """Return whether a finding is one that a busy machine can cause, though not again and
         again.
         """
         names = {finding.name for timing in self.timings for finding in timing.findings}
         return bool(names.intersection(UNSURE))
 
     def remembering(self, earlier: "Measurement") -> "Measurement":
-        """The same, with what an earlier one of the same workers showed beside times."""
+        """Return this measurement with everything but times of an earlier one of the same
+        workers.
+        """
         timings = [
             timing.remembering(before)
             for timing, before in zip(self.timings, earlier.timings, strict=True)

@@ -1,4 +1,4 @@
-"""What the measurement of a candidate shows of its conduct: findings beside right and wrong."""
+"""Findings on the conduct of a measured candidate, besides right and wrong."""
 
 from collections.abc import Sequence
 
@@ -17,26 +17,28 @@ MAX_NAMED_OPS = 8
 EARLY_RATIO = 2.0
 EARLY_MS = 0.01
 EARLY_READS = 6
-"""On a device, arguments are copied there before a burst. A worker works on them then if of so many
-copies even the fastest takes longer than this many times the reference's median, and ten
-microseconds. Noise makes some copies slow, not all of them."""
+"""Least number of copies that prove early work. On a device, arguments are copied there before a
+burst. A worker computes then if even its fastest copy takes longer than this many times the
+reference's median, and ten microseconds more. Noise makes some copies slow, not all of them."""
 
 LATE_RATIO = 1.25
 LATE_MS = 0.005
 LATE_SHARE = 0.1
-"""On a device, outputs are delivered after a burst. A worker has put work off until then if
-even the fastest tenth of its deliveries takes longer than this many times the reference's median,
-and five microseconds. On an H100 that fastest tenth took honest workers 0.81 to 0.92 of the
-median, in eight comparisons."""
+"""The quantile of deliveries that proves late work. On a device, outputs are delivered after a
+burst. A worker has put work off until then if even the fastest tenth of its deliveries takes longer
+than this many times the reference's median, and five microseconds more. On an H100 that fastest
+tenth took honest workers 0.81 to 0.92 of the median, in eight comparisons."""
 
 LEAST_DISTURBED, DISTURBED_SHARE = 3, 0.1
-"""A worker that runs in so many standstills, and in such a share of them, does it on purpose. What
-it gains in fewer is in no estimate, which is made of half of the turns; and on a virtual machine
-one of about a thousand standstills of honest workers was seen to last less than it should."""
+"""A worker that runs in so many standstills, and in such a share of them, does it on purpose. Fewer
+gain nothing in an estimate from half of the turns; and on a virtual machine one of about a thousand
+standstills of honest workers lasted less than it should."""
 
 
 def torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Finding]:
-    """What the torch ops that replacements used in observed calls mean under some rules."""
+    """Return the findings on torch ops that replacements used in observed calls, under some
+    rules.
+    """
     findings = []
     for observation in observed:
         if not observation.ops:
@@ -52,7 +54,7 @@ def torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Findi
 
 
 def roofline_findings(roofline: Roofline, rounds: Rounds, reference: Rounds) -> list[Finding]:
-    """Whether times are shorter than is physically possible."""
+    """Return a finding if times are shorter than is physically possible."""
     if not rounds:
         return []
     candidate_ms, reference_ms = (
@@ -63,8 +65,8 @@ def roofline_findings(roofline: Roofline, rounds: Rounds, reference: Rounds) -> 
 
 
 def company_findings(loaded: LoadedWorker, usual_threads: int) -> list[Finding]:
-    """What runs beside a candidate's calls; its worker is ended. A kernel may have as many threads
-    of its own as the reference's worker has, the usual ones.
+    """Return findings on threads and processes beside a candidate's calls, and end its worker. A
+    kernel may have as many threads of its own as the reference's worker has.
     """
     threads = loaded.worker.num_threads()
     loaded.worker.close(is_awaited=False)
@@ -79,7 +81,9 @@ def company_findings(loaded: LoadedWorker, usual_threads: int) -> list[Finding]:
 
 
 def disturbance(total_ns: Sequence[int]) -> list[Finding]:
-    """Whether a worker ran in many of its standstills, from what it had run in all up to each."""
+    """Return a finding if a worker ran in many of its standstills, from its total CPU time at
+    each.
+    """
     turns_ns = np.diff(total_ns, prepend=0)
     num_turns = int(np.count_nonzero(turns_ns))
     if num_turns < max(LEAST_DISTURBED, DISTURBED_SHARE * len(total_ns)):
@@ -89,7 +93,7 @@ def disturbance(total_ns: Sequence[int]) -> list[Finding]:
 
 
 def early_work(up_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
-    """Whether a worker does more before a burst than copy its arguments, as the reference does."""
+    """Return a finding if a worker does more before a burst than copy its arguments."""
     text = (
         "at least {:.1f} us to copy the arguments of a burst to the device, the reference most "
         "often takes {:.1f} us"
@@ -98,7 +102,7 @@ def early_work(up_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Fi
 
 
 def late_work(delivery_ms: Sequence[float], reference_ms: Sequence[float]) -> list[Finding]:
-    """Whether a worker does more after a burst than deliver outputs, as the reference does."""
+    """Return a finding if a worker does more after a burst than deliver outputs."""
     text = (
         "most often more than {:.1f} us to deliver the outputs of calls, the reference takes "
         "{:.1f} us for the same bytes"
@@ -113,8 +117,8 @@ def _longer(
     reference_ms: Sequence[float],
     limits: tuple[float, float, float],
 ) -> list[Finding]:
-    """A finding where the quantile `share` of a worker's times is more than `ratio` times the
-    reference's median and `slack_ms`; none where too few times tell.
+    """Return a finding where the quantile `share` of a worker's times is more than `ratio` times
+    the reference's median and `slack_ms`; none from too few times.
     """
     share, ratio, slack_ms = limits
     if len(times_ms) < EARLY_READS or not reference_ms:

@@ -1,7 +1,7 @@
-"""How the judge sees the outputs of a burst while its worker stands still.
+"""The judge's reading of outputs of a burst while its worker stands still.
 
-Outputs in ordinary memory are read from outside the worker, which has no part in it. Those on a
-device are copied by the worker, at the judge's order, to memory that both share.
+Outputs in ordinary memory are read from outside the worker, without its help. Outputs on a device
+are copied by the worker, at the judge's order, to memory that both share.
 """
 
 import math
@@ -25,28 +25,30 @@ class _MemoryOutputs:
         self._pointers: list[list[int]] = []
 
     def fetch(self, chosen: Sequence[int], pointers: list[list[int]], is_whole: bool) -> int | None:
-        """A burst has ended. `chosen` of its calls will be looked at, as numbers from 0 from now
-        on; `is_whole` with their arguments. The nanoseconds that their delivery took, None where
-        there is none.
+        """Prepare to read `chosen` calls of the burst that has ended, numbered from 0 from
+        now on.
+
+        With `is_whole` their arguments are read too. Returns the nanoseconds of the delivery, None
+        without one.
         """
         self._pointers = [pointers[number] for number in chosen]
         return None
 
     def places(self, call: int, probes: Sequence[ProbedPlaces]) -> list[bytes]:
-        """What some places hold, as `probes.read_places` gives it."""
+        """Return the bytes at some places, as `probes.read_places` does."""
         return read_places(self._loaded.worker, self._pointers[call], self._loaded.forms, probes)
 
     def whole(self, call: int) -> list[bytes]:
-        """All outputs of a call as they are now, one after the other."""
+        """Return all outputs of a call as they are now, one after the other."""
         return read_whole(self._loaded.worker, self._pointers[call], self._loaded.forms)
 
     def arrays(self, whole: Sequence[bytes]) -> list[Array | None]:
-        """What `whole` gave, as arrays; None for what is no tensor."""
+        """Return the result of `whole` as arrays; None unless a tensor."""
         return as_arrays(whole, self._loaded.forms)
 
 
 class _DeliveredOutputs:
-    """Outputs on a device, which are read as `_MemoryOutputs` are; see `output_reader`."""
+    """Outputs on a device, read like `_MemoryOutputs`; see `output_reader`."""
 
     def __init__(
         self,
@@ -99,14 +101,15 @@ def output_reader(
     memory: SharedMemory | None,
     deliver: Callable[[Sequence[int], bool], int],
 ) -> OutputReader:
-    """How the judge sees a worker's outputs, which `deliver` copies to `memory` if they lie on a
-    device: those of some calls of the last burst, with the arguments of these calls or without. It
-    returns the nanoseconds that it took.
+    """Return the reader of a worker's outputs.
+
+    If they lie on a device, `deliver` copies them to `memory`: those of some calls of the last
+    burst, with or without the arguments of these calls. It returns the nanoseconds that it took.
     """
     return _DeliveredOutputs(loaded, memory, deliver) if memory else _MemoryOutputs(loaded)
 
 
 def _dense(form: OutputForm) -> OutputForm:
-    """The form of a contiguous copy."""
+    """Return the form of a contiguous copy."""
     strides = tuple(math.prod(form.shape[dim + 1 :]) for dim in range(len(form.shape)))
     return msgspec.structs.replace(form, stride=strides)

@@ -1,7 +1,7 @@
-"""Looks into the memory of a worker: random places of its outputs, or all of them.
+"""Reads of a worker's memory: random places of its outputs, or all of them.
 
-The worker has no part in it beyond saying where its outputs lie. What is read while it stands still
-is what was there when it stopped.
+The worker only tells where its outputs lie. Reads happen while it stands still, and see the memory
+at its stop.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -17,8 +17,8 @@ from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.score.tolerance import LEVELS, smallest_t
 
 NUM_PLACES = 8
-"""Places that are looked at in one call, over all outputs: work that left out a share f of an
-output goes unseen in one call with probability (1 - f)^8, in fifty calls with (1 - f)^400."""
+"""Places that are read in one call, over all outputs: work that left out a share f of an output
+goes unseen in one call with probability (1 - f)^8, in fifty calls with (1 - f)^400."""
 
 RUN_ELEMENTS = 64
 """Neighbouring elements that are read at a place, where the memory order allows."""
@@ -26,7 +26,8 @@ RUN_ELEMENTS = 64
 
 @dataclass(frozen=True, slots=True)
 class ProbedPlaces:
-    """Places in one output: a multi-index each, and how many elements follow it along `axis`.
+    """Places in one output: a multi-index each, and the number of elements that follow along
+    `axis`.
 
     Shapes:
         indices: [places, dimensions]
@@ -40,7 +41,7 @@ class ProbedPlaces:
 
 
 def draw_places(forms: Sequence[OutputForm], random: np.random.Generator) -> list[ProbedPlaces]:
-    """Random places in the outputs of the reference."""
+    """Draw random places in the outputs of the reference."""
     tensors = [
         (number, form)
         for number, form in enumerate(forms)
@@ -64,7 +65,7 @@ def read_places(
     forms: Sequence[OutputForm],
     probes: Sequence[ProbedPlaces],
 ) -> list[bytes]:
-    """What a worker's memory holds at some places, output by output.
+    """Read a worker's memory at some places, output by output.
 
     Raises:
         WorkerFailureError: an address is not one of the worker's.
@@ -91,7 +92,8 @@ def read_places(
 
 
 def read_whole(worker: Worker, pointers: Sequence[int], forms: Sequence[OutputForm]) -> list[bytes]:
-    """All of a worker's outputs, from their first to their last byte; nothing of what is no tensor.
+    """Read all of a worker's outputs, from their first to their last byte; nothing unless a
+    tensor.
 
     Raises:
         WorkerFailureError: an address is not one of the worker's.
@@ -103,7 +105,7 @@ def read_whole(worker: Worker, pointers: Sequence[int], forms: Sequence[OutputFo
 
 
 def as_arrays(whole: Sequence[bytes], forms: Sequence[OutputForm]) -> list[Array | None]:
-    """What `read_whole` read, as arrays; None for what is no tensor."""
+    """Return the result of `read_whole` as arrays; None unless a tensor."""
     outputs: list[Array | None] = [None] * len(forms)
     for index, (data, form) in enumerate(zip(whole, forms, strict=True)):
         if form.kind == "tensor":
@@ -117,7 +119,7 @@ def as_arrays(whole: Sequence[bytes], forms: Sequence[OutputForm]) -> list[Array
 def compare_places(
     probes: Sequence[ProbedPlaces], actual: Sequence[bytes], expected: Sequence[bytes]
 ) -> Comparison:
-    """The smallest level at which what was read at some places agrees."""
+    """Return the smallest level at which the values at some places agree."""
     worst: int = LEVELS[0]
     for probe, actual_bytes, expected_bytes in zip(probes, actual, expected, strict=True):
         if actual_bytes == expected_bytes:
@@ -135,7 +137,7 @@ def compare_places(
 def places_not_finite(
     probes: Sequence[ProbedPlaces], actual: Sequence[bytes], expected: Sequence[bytes]
 ) -> int | None:
-    """The first output that is not finite at a place where the reference's is."""
+    """Return the first output that is not finite at a place where the reference's is."""
     for probe, actual_bytes, expected_bytes in zip(probes, actual, expected, strict=True):
         numbers, right = (
             from_storage(np.frombuffer(content, storage(probe.dtype)), probe.dtype)
@@ -153,7 +155,7 @@ SharedPair: TypeAlias = tuple[tuple[str, int], tuple[str, int]]
 def shared(
     pointers: Sequence[int], forms: Sequence[OutputForm], arguments: Mapping[int, range]
 ) -> frozenset[SharedPair]:
-    """Which outputs share memory with each other, or with the addresses of arguments."""
+    """Return the outputs that share memory with each other, or with the addresses of arguments."""
     spans = {
         ("output", number): range(pointer, pointer + form.span_bytes)
         for number, (pointer, form) in enumerate(zip(pointers, forms, strict=True))
@@ -169,8 +171,8 @@ def shared(
 
 
 def compare_shared(actual: frozenset[SharedPair], expected: frozenset[SharedPair]) -> Comparison:
-    """Whether the same tensors share memory as in the reference: who writes into one of them later
-    changes both.
+    """Compare shared memory with the reference's: a later write into one of two tensors changes
+    both.
     """
     comparison = Comparison("ok", LEVELS[0])
     for pair in sorted(actual ^ expected):
@@ -184,7 +186,7 @@ def compare_shared(actual: frozenset[SharedPair], expected: frozenset[SharedPair
 def overlap_between_calls(
     pointers: Sequence[Sequence[int]], forms: Sequence[OutputForm], left_out: Container[int]
 ) -> bool:
-    """Whether an output of one call lies where an output of another does; some are left out."""
+    """Return whether outputs of two calls overlap in memory; some outputs are left out."""
     spans = sorted(
         (call_pointers[number], call_pointers[number] + num_bytes, call)
         for number, form in enumerate(forms)
@@ -201,7 +203,7 @@ def overlap_between_calls(
 
 
 def outputs_in(pairs: Iterable[SharedPair], kind: str) -> set[int]:
-    """The outputs that share memory with an "argument", or with another "output"."""
+    """Return the outputs that share memory with an "argument", or with another "output"."""
     return {
         number
         for pair in pairs

@@ -1,8 +1,8 @@
-"""The physical floor: no program is faster than its outputs can be written and its products made.
+"""The physical floor: the time to write a program's outputs and to compute its products.
 
 Writing is measured on as many bytes as the outputs have, over and over into the same memory, which
-is the best case for a cache; products by a matrix multiplication of numpy's. What a candidate must
-read is left out: not every program reads all of its inputs.
+is the best case for a cache; products by a matrix multiplication of numpy's. Reading is left out:
+not every program reads all of its inputs.
 """
 
 import time
@@ -15,7 +15,7 @@ import numpy as np
 from passnet.judge.findings import Finding, finding
 
 MARGIN = 0.5
-"""A time below this share of the floor is impossible; the rest is for what the floor is off by."""
+"""A time below this share of the floor is impossible; the rest allows for errors of the floor."""
 
 _NUM_REPEATS = 15
 _MATRIX_SIZE = 512
@@ -25,14 +25,14 @@ _LEAST_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """The least that a call can take.
+    """The least time of a call.
 
     Args:
-        num_bytes: of the outputs that are no views of arguments.
-        write_ms: the time it takes to write them.
+        num_bytes: bytes of the outputs that are no views of arguments.
+        write_ms: the time to write them.
         flops: multiplications and additions of matrix products and convolutions.
-        peak_gflops: how many of them this machine does in a nanosecond, on one thread.
-        num_threads: how many threads share the work.
+        peak_gflops: operations that this machine does in a nanosecond, on one thread.
+        num_threads: threads that share the work.
     """
 
     num_bytes: int
@@ -43,14 +43,14 @@ class Roofline:
 
     @property
     def ms(self) -> float:
-        """The larger of the times for writing and for arithmetic."""
+        """Return the larger of the times for writing and for arithmetic."""
         arithmetic_ms = self.flops / self.peak_gflops / 1e6 if self.flops else 0.0
         return max(self.write_ms, arithmetic_ms) / self.num_threads
 
     def proof(self, measured_ms: float, reference_ms: float) -> Finding | None:
-        """The proof that a measured time is impossible, if it is.
+        """Return the proof that a measured time is impossible, if it is.
 
-        A floor that the reference is below is wrong, and proves nothing.
+        A floor above the reference's time is wrong, and proves nothing.
         """
         least_ms = MARGIN * self.ms
         if measured_ms >= least_ms or reference_ms < least_ms:
@@ -67,17 +67,17 @@ class Roofline:
 
 
 NO_ROOFLINE = Roofline(0, 0.0, 0, 0.0, 1)
-"""That of a device which was not measured: it proves nothing."""
+"""The floor of a device that was not measured: it proves nothing."""
 
 
 def measure_roofline(num_bytes: int, flops: int, num_threads: int) -> Roofline:
-    """The floor of a graph on this machine, measured now."""
+    """Measure the floor of a graph on this machine."""
     gflops = peak_gflops() if flops else 0.0
     return Roofline(num_bytes, write_ms(num_bytes), flops, gflops, num_threads)
 
 
 def write_ms(num_bytes: int) -> float:
-    """The least time in which so many bytes were written; 0 for few."""
+    """Return the least time in which so many bytes were written; 0 for few."""
     if num_bytes < _LEAST_BYTES:
         return 0.0
     memory = np.zeros(num_bytes, np.uint8)
@@ -86,16 +86,17 @@ def write_ms(num_bytes: int) -> float:
 
 @cache
 def peak_gflops() -> float:
-    """The most operations in a nanosecond that a matrix product of numpy's reached, a thread."""
+    """Return the most operations in a nanosecond that numpy's matrix product reached, a thread."""
     matrix = np.ones((_MATRIX_SIZE, _MATRIX_SIZE), np.float32)
     least_ms = min(_timed_ms(lambda: matrix @ matrix) for _ in range(_NUM_REPEATS))
     return 2 * _MATRIX_SIZE**3 / least_ms / 1e6
 
 
 def _timed_ms(action: Callable[[], object]) -> float:
-    """In the processor's time, as other work on the machine makes no program's floor higher.
+    """Return the CPU time of an action, as other work on the machine raises no program's
+    floor.
 
-    What several threads share takes less of this one's, and the floor is too low.
+    If several threads share the work, this one takes less of it, and the floor is too low.
     """
     start = time.thread_time()
     action()

@@ -1,9 +1,9 @@
-"""One worker as the clock has it: it stands still, is let run for a burst of calls, and is read.
+"""One worker as the clock has it: it stands still, runs for a burst of calls, and is read.
 
 A burst is calls on arguments that the judge wrote while the worker stood still, all different. Its
-time is what the kernel says the worker ran from there until it stood still again, see `burst_ns`.
-Whatever the judge wants to know it reads then: where it looks is drawn when nothing of the worker
-can run any more, in any of its calls.
+time is the worker's CPU time until it stands still again, by Linux's account; see `burst_ns`. Then
+the judge reads the results. It draws the places to read only when no code of the worker can run any
+more, for all of its calls.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ from passnet.judge.timing.probes import (
 )
 
 BURST_BYTES = 4 * 2**20
-"""Memory for the arguments and outputs of a burst, so that those of all workers lie in the cache
-that they share; with more, what a turn found there hung on whose turn had been before."""
+"""Memory for the arguments and outputs of a burst, so that those of all workers fit the cache that
+they share; with more, the state of the cache in a turn depends on the turn before."""
 
 FEW_CALLS, MAX_BURST_BYTES = 8, 16 * 2**20
-"""So many calls have more memory, up to this: over fewer, where each one's tensors lie does not
-average out. A call that alone needs more is called twice in a burst."""
+"""So many calls may take more memory, up to this: over fewer, the effect of addresses does not
+average out. A call that alone needs more is made twice in a burst."""
 
 LEAST_CALLS = 2
-"""Calls that a burst has at least, so that an output can be seen to be overwritten by the next."""
+"""Least calls of a burst, so that a call can be seen to overwrite the output of another."""
 
 MAX_SEEN = 2
-"""Calls of a burst that are looked at, drawn when it has ended."""
+"""Calls of a burst that are checked, drawn when it has ended."""
 
 LATE_WAIT_MS = 8
-"""How long a worker is let run before its outputs are read again: long enough for a Python thread
-that sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
+"""Time that a worker runs before its outputs are read again: long enough for a Python thread that
+sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
 
 EAGER_POLLS = 24
-"""How often it is asked without a pause whether a worker stands still again, where its time does
-not count: to be woken takes longer than most such orders. While its time counts it is left alone:
-processors that share a core would slow each other down. On a device the time on the wall counts,
-and there is no pause at all."""
+"""Questions without a pause whether a worker stands still again, while its time does not count:
+waking up takes longer than most such orders. While its time counts it is left alone: processors
+that share a core would slow each other down. On a device wall time counts, and there is no pause at
+all."""
 
 INPUT_RUN = 256
-"""Neighbouring elements of an argument that are looked at after a call."""
+"""Neighbouring elements of an argument that are checked after a call."""
 
 T = TypeVar("T")
 
@@ -66,8 +66,10 @@ SLOT_MEMORY = "passnet-slots"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is looked at after a burst, drawn when it has ended: places in the outputs of `chosen`
-    calls, spots in their arguments (between 0 and 1, one for each), or all of both.
+    """The places to check after a burst, drawn when it has ended.
+
+    They are places in the outputs of `chosen` calls, spots in their arguments (between 0 and 1, one
+    for each), or all of both.
     """
 
     chosen: tuple[int, ...]
@@ -79,8 +81,8 @@ class Look:
 
 @dataclass(slots=True)
 class SeenCall:
-    """What was seen of one call: places of its outputs, all of them where the look was whole,
-    arguments that it changed, and what shares memory.
+    """One checked call: places of its outputs, all of them in a whole look, the arguments that it
+    changed, and tensors that share memory.
     """
 
     draw: Draw
@@ -92,28 +94,28 @@ class SeenCall:
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen after a burst."""
+    """The result of checking a burst."""
 
     calls: list[SeenCall]
 
     is_overwritten: bool
-    """Whether an output of one call lies where one of another does."""
+    """True if outputs of two calls overlap in memory."""
 
     is_written_late: bool
-    """Whether an output changed when the worker was let run without an order, where the look was
-    whole. An output that lies in an argument changes with it, and is left out of both."""
+    """True if an output changed while the worker ran without an order, in a whole look. An output
+    that lies in an argument changes with it, and is left out of both."""
 
     up_ns: int | None
-    """On a device, the time in which the arguments were copied there."""
+    """On a device, the time to copy the arguments there."""
 
     down_ns: int | None
-    """On a device, the time in which the outputs were copied back."""
+    """On a device, the time to copy the outputs back."""
 
 
 class TimedWorker:
     """A worker that has run at least once, and takes orders from now on; close it.
 
-    `num_slots` calls make a burst at most, each of which has arguments of its own.
+    At most `num_slots` calls make a burst; each has arguments of its own.
 
     Raises:
         WorkerFailureError: it does not take orders.
@@ -160,12 +162,12 @@ class TimedWorker:
 
     @property
     def forms(self) -> Sequence[OutputForm]:
-        """The forms of its outputs."""
+        """Return the forms of its outputs."""
         return self._loaded.forms
 
     @property
     def num_inputs(self) -> int:
-        """How many arguments the graph has."""
+        """Return the number of arguments of the graph."""
         return len(self._layouts)
 
     def arm(self, processors: set[int] | None = None) -> None:
@@ -189,7 +191,7 @@ class TimedWorker:
         )
 
     def close(self) -> None:
-        """Give its memory back; the worker stays, and runs on where it stood still."""
+        """Free its memory; the worker stays, and runs on where it stood still."""
         self._let_go()
         for memory in self._memories:
             memory.close()
@@ -201,14 +203,14 @@ class TimedWorker:
             self._still = None
 
     def leave(self) -> tuple[Observed, ...]:
-        """Let it go back to messages; what it saw in calls that were observed."""
+        """Let it go back to messages; return its observations."""
         assert self._still is not None, "armed first"
         self._give(ControlPage.LEAVE)
         self._let_go()
         return self.worker.receive(Disarmed, self._timeout_s).observed
 
     def burst(self, fresh: FreshInputs, draws: Sequence[Draw]) -> Spent:
-        """A call on each of these draws, on arguments of its own."""
+        """Call it on each of these draws, on arguments of its own."""
         self.write(fresh, draws)
         return self.call(len(draws))
 
@@ -221,7 +223,7 @@ class TimedWorker:
                     fresh.write(draw, index, target)
 
     def order(self, what: int, count: int = 0) -> Spent:
-        """Let it do something with so many calls, and stand still again."""
+        """Give it an order for so many calls, and wait until it stands still again."""
         words = self._words
         number = self._give(what, count)
         eager_polls = 0 if what == ControlPage.CALL else EAGER_POLLS
@@ -237,13 +239,13 @@ class TimedWorker:
         return spent
 
     def call(self, count: int) -> Spent:
-        """Call the graph on so many slots, as they lie there; on a device they are copied up."""
+        """Call the graph on so many slots as they are; on a device they are copied up."""
         if self.is_on_device:
             self._up_ns = self.order(ControlPage.UP, count).wall_ns
         return self.order(ControlPage.CALL, count)
 
     def argument(self, slot: int, index: int) -> Array:
-        """The memory of an argument of a slot, a tensor, flat."""
+        """Return the memory of a tensor argument of a slot, flat."""
         target = self._slots[slot][index]
         assert target is not None, "a number has no memory"
         return target
@@ -253,8 +255,9 @@ class TimedWorker:
         np.copyto(self.argument(slot, index), values)
 
     def warm_up(self, count: int, num_bytes_aside: int) -> None:
-        """Call the graph on so many slots, as they lie there, and let go of what that gives; what
-        calls allocate lies elsewhere than before, by at most so many bytes.
+        """Call the graph on so many slots as they are, and free the results.
+
+        Allocations of calls move by at most so many bytes.
         """
         if self.is_on_device and count:
             self.order(ControlPage.UP, count)
@@ -262,11 +265,11 @@ class TimedWorker:
         self.order(ControlPage.WARM, count)
 
     def free(self) -> None:
-        """Let it let go of all outputs."""
+        """Let it free all outputs."""
         self.order(ControlPage.FREE)
 
     def look_at(self, fresh: FreshInputs, look: Look) -> Seen:
-        """What the last burst made, as it lies there."""
+        """Return the results of the last burst in memory."""
         pointers = self._pointers(len(self._draws))
         down_ns = self._outputs.fetch(look.chosen, pointers, look.is_whole)
         whole = self._whole(look) if look.is_whole else None
@@ -291,26 +294,26 @@ class TimedWorker:
         return Seen(calls, is_overwritten, is_written_late, self._up_ns, down_ns)
 
     def _whole(self, look: Look) -> list[list[bytes]]:
-        """All outputs of the calls that are looked at, as they are now."""
+        """Return all outputs of the checked calls as they are now."""
         return [self._outputs.whole(number) for number in range(len(look.chosen))]
 
     def observe(self, fresh: FreshInputs, draw: Draw) -> None:
-        """One call in which the worker notes what torch ops replacements use."""
+        """Make one call in which the worker notes the torch ops of replacements."""
         self.write(fresh, [draw])
         if self.is_on_device:
             self.order(ControlPage.UP, 1)
         self.order(ControlPage.OBSERVE, 1)
 
     def stop_offsets(self) -> list[int]:
-        """Where the stack of a worker that runs no other code holds the same addresses whenever it
-        stands still, see `StopPlace`; of the oracle.
+        """Return the stack offsets of the oracle that hold the same addresses at every standstill;
+        see `StopPlace`.
         """
         stops = self._stops()
         return self._still.returns(*stops) if self._still and stops else []
 
     def still_same(self, offsets: Sequence[int]) -> list[int]:
-        """Those of `stop_offsets` at which the stack holds the same addresses once more. What is
-        left over on it from calls that have ended may do so twice, and not always.
+        """Return the `stop_offsets` that hold the same addresses once more. Remains of ended calls
+        may do so twice, and not always.
         """
         stops = self._stops()
         if stops is None:
@@ -319,17 +322,19 @@ class TimedWorker:
         return [offset for offset in offsets if place.word(offset) == birth.word(offset)]
 
     def stops_elsewhere(self, offsets: Sequence[int]) -> bool:
-        """Whether it stands still in another place than before any other code came to it."""
+        """Return whether it stands still in another place than before any other code came to it."""
         stops = self._stops()
         return stops is not None and not stops[0].is_same(stops[1], offsets)
 
     def _stops(self) -> tuple[StopPlace, StopPlace] | None:
-        """Where it stood still before any other code came to it, and where now, if that is told."""
+        """Return its first stop, before any other code came to it, and its present one, if
+        known.
+        """
         birth, place = self.worker.birth, self._still.place() if self._still else None
         return None if birth is None or place is None else (birth, place)
 
     def ran_meanwhile_ns(self) -> int:
-        """What it ran while it should have stood still."""
+        """Return its CPU time while it should have stood still."""
         return self._still.ran_meanwhile_ns() if self._still else 0
 
     def _deliver(self, chosen: Sequence[int], is_whole: bool) -> int:
@@ -351,7 +356,7 @@ class TimedWorker:
         return [words[call * count : (call + 1) * count] for call in range(num_calls)]
 
     def _argument_spans(self, slot: int) -> dict[int, range]:
-        """Where the arguments of a slot lie in the worker's memory."""
+        """Return the addresses of the arguments of a slot in the worker's memory."""
         first = slot * self.num_inputs
         return {
             index: range(address, address + target.nbytes)
@@ -362,7 +367,7 @@ class TimedWorker:
         }
 
     def _changed(self, fresh: FreshInputs, look: Look, call: int) -> set[int]:
-        """Arguments that a call has changed, where its look goes."""
+        """Return the arguments that a call has changed at the places of the look."""
         changed = set()
         for index, (target, spot) in enumerate(zip(self._slots[call], look.spots, strict=True)):
             if target is None:
@@ -375,7 +380,7 @@ class TimedWorker:
         return changed
 
     def _look(self, num_calls: int = 1) -> Callable[[], None]:
-        """Ends the wait for a worker that has failed, or takes too long."""
+        """Return a check that ends the wait for a worker that has failed, or takes too long."""
         allowed_s = min(self._timeout_s * num_calls, self.worker.left_s)
         elapsed_s = self.worker.stopwatch()
 
@@ -389,7 +394,7 @@ class TimedWorker:
         return look
 
     def _expect_silence(self) -> None:
-        """End a worker that says something: while it takes orders it has nothing to say."""
+        """End a worker that sends a message: while it takes orders it has none to send."""
         if self.worker.has_spoken():
             self.worker.receive(type(None), 1.0)
 
@@ -402,7 +407,7 @@ class TimedWorker:
 
 
 def _differ(before: list[list[bytes]], after: list[list[bytes]], left_out: Container[int]) -> bool:
-    """Whether an output of some call has changed; some outputs are left out."""
+    """Return whether an output of some call has changed; some outputs are left out."""
     return any(
         first != second
         for pair in zip(before, after, strict=True)
@@ -412,13 +417,13 @@ def _differ(before: list[list[bytes]], after: list[list[bytes]], left_out: Conta
 
 
 def burst_ns(spent: Spent, num_threads: int, is_on_device: bool) -> int:
-    """The time of a burst.
+    """Return the time of a burst.
 
-    It is what the worker's threads ran: time in which other programs had the processor is none of
-    its own. Where a worker waited for something by itself, or may have several threads, it is the
-    time on the wall; less what its main thread was kept waiting, but for what its own other threads
-    may have kept it. Where it started threads or processes, which may have ended again with what
-    they ran, it is all of the time on the wall.
+    It is the CPU time of the worker's threads, which excludes time of other programs on the
+    processor. If a worker waited for something by itself, or may have several threads, it is wall
+    time, less the waiting of its main thread for a processor, but for waiting that its own other
+    threads may have caused. If it started threads or processes, which may have ended again with
+    their work, it is all of the wall time.
     """
     if spent.num_started:
         return spent.wall_ns

@@ -1,8 +1,9 @@
-"""Why timed calls came out wrong: always the same answer, an earlier one, or one of old arguments.
+"""Explanations of wrong timed calls: a constant answer, an earlier one, or one of old
+arguments.
 
-A worker that was wrong is let run for two more bursts. Its answers are compared with each other, to
-the bit, and with what the oracle makes of the same inputs, where some arguments have values that
-the worker was called with before.
+A worker that was wrong makes two more bursts. Its answers are compared with each other, to the bit,
+and with the oracle's on the same inputs, where some arguments have values of the worker's earlier
+calls.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,8 @@ from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.timed_worker import LEAST_CALLS, Look, TimedWorker
 
 MAX_ARGUMENTS = 24
-"""Arguments that are tried one by one; a graph with more is tried by its weights together alone."""
+"""Most arguments that are tried one by one; in a larger graph only all weights together are
+tried."""
 
 Answers = list[list[Array | None]]
 """All outputs of each call of a burst."""
@@ -27,8 +29,9 @@ Answers = list[list[Array | None]]
 def explain(
     worker: TimedWorker, oracle: TimedWorker, fresh: FreshInputs, prepared: PreparedGraph
 ) -> list[Finding]:
-    """What explains the wrong outputs of a worker that stands still; nothing where none is wrong,
-    or no explanation fits.
+    """Return the explanation of the wrong outputs of a worker that stands still.
+
+    It is empty if no output is wrong, or no explanation fits.
 
     Raises:
         WorkerFailureError: one of the two failed.
@@ -78,8 +81,8 @@ def explain(
 def _old_values(
     prepared: PreparedGraph, fresh: FreshInputs, oracle: TimedWorker, before: Draw
 ) -> Iterator[tuple[dict[int, Array], str]]:
-    """Values that arguments had in earlier calls, of all of them, the weights, and each alone, and
-    a name for the call.
+    """Yield values that arguments had in earlier calls, of all of them, the weights, and each
+    alone, and a name for the call.
     """
     tensors = [index for index, layout in enumerate(prepared.layouts) if layout.number is None]
     weights = [index for index in tensors if prepared.tensors[index].role == "weight"]

@@ -1,13 +1,13 @@
-"""What runs beside candidate code: the only room of the judge that imports torch.
+"""Code that runs beside candidate code: the only room of the judge that imports torch.
 
 Nothing that happens here is evidence.
 
-    zygote        the warm parent of workers: imports torch once, then forks them in milliseconds
-    worker        the graph under one candidate, called when the judge says so
-    aoti_package  a package of AOTInductor: built, kept, and called
-    heap          the heap of a worker, made alike for all before it is timed
-    fence         pages without access around tensors, in a run that is not timed
-    arguments     where a worker's arguments lie: in shared memory, or on a device
-    intruder      what code that wants out of its sandbox would try, for `passnet judge doctor`
-    float64       the graph in float64; run by the reference alone
+zygote        the warm parent of workers: imports torch once, then forks them in milliseconds
+worker        the graph under one candidate, called when the judge says so
+aoti_package  a package of AOTInductor: built, cached, and called
+heap          the heap of a worker, made alike for all before it is timed
+fence         pages without access around tensors, in a run that is not timed
+arguments     the arguments of a worker: in shared memory, or on a device
+intruder      attempts of code to escape its sandbox, for `passnet judge doctor`
+float64       the graph in float64; run by the reference alone
 """

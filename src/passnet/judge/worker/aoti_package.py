@@ -1,4 +1,4 @@
-"""A package of AOTInductor for a graph: built, kept, and called without guards."""
+"""A package of AOTInductor for a graph: built, cached, and called without guards."""
 
 import hashlib
 import os
@@ -16,15 +16,15 @@ from passnet.inductor.compiler import build_package, inductor_cache, load_packag
 def packaged(
     module: torch.fx.GraphModule, program: str, arguments: Sequence[Any], by_torch: bool
 ) -> Callable[..., Any]:
-    """A graph as a package of AOTInductor for these arguments, compiled here and loaded.
+    """Return a graph as a loaded package of AOTInductor for these arguments.
 
-    A package that was built before is had back from Inductor's cache, which nothing but torch's own
-    code writes to.
+    Packages come from Inductor's cache, which only torch's own code writes to, or are compiled
+    here.
 
     Args:
         module: the graph.
         program: its text.
-        arguments: what it is called with.
+        arguments: the arguments of its calls.
         by_torch: call the package as torch does, in 10 to 40 microseconds of Python, and not its
             loader itself.
 
@@ -51,8 +51,8 @@ def packaged(
 
 
 def _loaded(path: Path, folder: str) -> Any:
-    """A package, unpacked in a folder that need not stay: a worker is ended before it could remove
-    its files, and the next hundred would fill a sandbox's disk.
+    """Load a package, unpacked in a temporary folder: a worker is ended before it could remove its
+    files, and the next hundred would fill a sandbox's disk.
     """
     usual = os.environ.get("TMPDIR")
     os.environ["TMPDIR"] = folder  # the only way to say where
@@ -65,7 +65,9 @@ def _loaded(path: Path, folder: str) -> Any:
 
 
 def _kept_path(program: str, arguments: Sequence[Any]) -> Path:
-    """Where the package of a graph is kept, for these forms of its arguments, and this torch."""
+    """Return the cache path of a graph's package, for these forms of its arguments, and this
+    torch.
+    """
     forms = [
         (tuple(value.shape), value.stride(), str(value.dtype), str(value.device))
         if isinstance(value, torch.Tensor)

@@ -1,9 +1,9 @@
-"""Where a worker's arguments lie: in the memory it shares with the judge, or on a device.
+"""The arguments of a worker: in the memory it shares with the judge, or on a device.
 
-On a CPU the judge writes arguments and reads outputs in place. A device has memory that the judge
-cannot reach: there the worker copies arguments up before a burst, and outputs down after it, into
-memory that is shared. What it copies is compared like anything else that a worker says; how long it
-takes is measured, as work that is put off until then shows in it.
+On a CPU the judge writes arguments and reads outputs in place. It cannot reach the memory of a
+device: there the worker copies arguments up before a burst, and outputs down after it, through
+shared memory. Copies are compared like anything else that a worker says. Their time is measured, as
+work that is put off until then shows in it.
 """
 
 import ctypes
@@ -21,15 +21,15 @@ from passnet.judge.protocol.shared_memory import aligned
 from passnet.judge.worker.fence import Fence
 
 FLUSHED_SHARE = 2
-"""How many times its second-level cache a GPU writes before a burst, so that none of its calls
-finds its arguments there (reference: measuring, cold L2 by default on a GPU)."""
+"""Multiple of its second-level cache that a GPU writes before a burst, so that no call finds its
+arguments there (reference: measuring, cold L2 by default on a GPU)."""
 
 
 class _SharedArguments:
-    """Arguments that lie in the shared memory itself."""
+    """Arguments in the shared memory itself."""
 
     wait: Callable[[], None] | None = None
-    """Returns when a device has done all it was given; None where there is nothing to wait for."""
+    """Waits until a device has done all its work; None where there is nothing to wait for."""
 
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap) -> None:
         self._sets = _host_arguments(layouts, memory)
@@ -37,35 +37,37 @@ class _SharedArguments:
         """The arguments of every call of a burst."""
 
     def give(self, number: int) -> list[Any]:
-        """The arguments of a set, with the values that the judge wrote."""
+        """Return the arguments of a set, with the values that the judge wrote."""
         return self._sets[number]
 
     def settle(self, number: int) -> None:
-        """Let the judge see what a call made of the arguments of a set."""
+        """Show the judge the arguments of a set after a call."""
 
     def place_slots(
         self, layouts: Sequence[InputLayout], memory: mmap.mmap, delivery: mmap.mmap | None
     ) -> tuple[int, ...]:
-        """Get the arguments of bursts ready, and the memory that outputs are delivered to, if there
-        is one; where the arguments lie, nothing if the judge knows.
+        """Place the arguments of bursts, and the memory that outputs are delivered to, if
+        any.
+
+        Returns the addresses of the arguments, none if the judge knows them.
         """
         self.slots = _host_arguments(layouts, memory)
         return ()
 
     def bring_up(self, count: int) -> None:
-        """Bring the values of so many slots to where they are used."""
+        """Copy the values of so many slots to the device."""
 
     def settle_slot(self, number: int) -> None:
-        """Let the judge see what a call made of the arguments of a slot."""
+        """Show the judge the arguments of a slot after a call."""
 
     def drop_slots(self) -> None:
-        """Let go of the memory of bursts."""
+        """Free the memory of bursts."""
         self.slots = []
 
 
 class _DeviceArguments:
-    """Arguments in the memory of a device ("cuda", or `STAGED`), one copy for all sets; used as
-    `_SharedArguments` are.
+    """Arguments in the memory of a device ("cuda", or `STAGED`), one copy for all sets; used like
+    `_SharedArguments`.
     """
 
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, device: str) -> None:
@@ -127,8 +129,10 @@ class _DeviceArguments:
 
 
 class FencedArguments:
-    """Arguments within a fence, copied for every call; used as `_SharedArguments` are, but in no
-    burst. What the call allocates is laid out as its arguments are.
+    """Arguments within a fence, copied for every call; used like `_SharedArguments`, but in no
+    burst.
+
+    Allocations of the call are laid out like its arguments.
     """
 
     wait: Callable[[], None] | None = None
@@ -139,7 +143,7 @@ class FencedArguments:
         self._fence = fence
 
     def give(self, number: int) -> list[Any]:
-        """New copies of the arguments of a set, laid out as its number says."""
+        """Return new copies of the arguments of a set, laid out by its number."""
         self._fence.lay_out(number)
         self._mine = _copies(self._hosts[number], torch.device("cpu"))
         _copy(self._hosts[number], self._mine)
@@ -149,19 +153,21 @@ class FencedArguments:
         return self._mine
 
     def settle(self, number: int) -> None:
-        """Let the judge see what a call made of them; end here if it wrote beside a tensor."""
+        """Show the judge the arguments after a call; end this process if it wrote beside a
+        tensor.
+        """
         _copy(self._mine, self._hosts[number])
         self._fence.check()
 
 
 WorkerArguments: TypeAlias = _SharedArguments | _DeviceArguments | FencedArguments
-"""Where arguments lie, and how they get there."""
+"""The placement of arguments."""
 
 
 def place_arguments(
     layouts: Sequence[InputLayout], memory: mmap.mmap, device: str, fence: str | None
 ) -> WorkerArguments:
-    """Where the arguments of a graph lie on a device; `fence` is the library of one, or None."""
+    """Place the arguments of a graph on a device; `fence` is a fence library, or None."""
     if fence is not None:
         return FencedArguments(layouts, memory, Fence(fence))
     if device == "cpu":
@@ -183,7 +189,7 @@ def _copies(hosts: Sequence[Any], device: torch.device) -> list[Any]:
 
 
 def _host_arguments(layouts: Sequence[InputLayout], memory: mmap.mmap) -> list[list[Any]]:
-    """The arguments of every set as they lie in the shared memory."""
+    """Return the arguments of every set in the shared memory."""
     num_sets = max([len(layout.offsets) for layout in layouts], default=1) or 1
     return [[_argument(layout, memory, number) for layout in layouts] for number in range(num_sets)]
 
@@ -202,11 +208,10 @@ def copy_out(outputs: Sequence[Any], memory: mmap.mmap) -> None:
 
 
 class PinnedMemory:
-    """Shared memory that is locked, so that a GPU copies to and from it at full speed. Where that
-    is not allowed, copies are slower.
+    """Shared memory that is locked, so that a GPU copies to and from it at full speed.
 
-    It has to be released before it is unmapped: what is mapped at its address next would count as
-    locked already.
+    If locking is not allowed, copies are slower. Release it before it is unmapped: the next mapping
+    at its address would count as locked already.
     """
 
     def __init__(self, memory: mmap.mmap) -> None:
@@ -225,7 +230,7 @@ class PinnedMemory:
 
 
 def _forget_error() -> None:
-    """Let CUDA forget that a call failed: the next launch of a kernel would fail for it."""
+    """Clear CUDA's error of a failed call: the next launch of a kernel would fail for it."""
     with suppress(RuntimeError):
         torch.ones(1, device="cuda")
 

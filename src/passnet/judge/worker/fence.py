@@ -1,9 +1,8 @@
-"""Pages without access around every tensor that torch makes from now on in this process, for a run
-that is not timed (fence.cpp).
+"""Pages without access around every tensor of this process, for an untimed run (fence.cpp).
 
-A tensor begins at a multiple of 64 bytes, as torch's own do, so that what lies within 64 bytes
-behind its end may be of the same page: such reads are legal vector tails, and are seen by what they
-do to the values, since those bytes are filled; writes are seen by the bytes.
+A tensor begins at a multiple of 64 bytes, as torch's own do, so bytes within 64 bytes behind its
+end may be in the same page. Reads there are legal vector tails; they show in the values, since
+those bytes are filled. Writes show in the bytes.
 """
 
 import ctypes
@@ -13,12 +12,13 @@ import torch
 from passnet.judge.protocol.shared_memory import ALIGNMENT
 
 LAYOUTS = ((True, 0xFF), (False, 0x7F))
-"""Whether tensors end at a page without access or begin at one, and the byte that lies in them
-until they are written, and beside them: NaN, and the largest numbers, in every floating dtype."""
+"""Two layouts: tensors end at a page without access (True), or begin at one. The byte fills them
+until they are written, and the room beside them: NaN, and the largest numbers, in every floating
+dtype."""
 
 
 class Fence:
-    """The allocator of a library that `processes.fence_library` has made; there is no way back."""
+    """The allocator of a fence library; once set, it stays."""
 
     def __init__(self, library: str, alignment: int = ALIGNMENT) -> None:
         self._library = ctypes.CDLL(library)
@@ -27,14 +27,14 @@ class Fence:
         self._alignment = alignment
 
     def lay_out(self, number: int) -> None:
-        """Lay out tensors that are made from now on as one of `LAYOUTS` has it, in turn."""
+        """Lay out new tensors by one of `LAYOUTS`, in turn."""
         at_end, fill = LAYOUTS[number % len(LAYOUTS)]
         self._library.passnet_fence_lay_out(at_end, self._alignment, fill)
 
     def name(self, tensor: torch.Tensor, argument: int) -> None:
-        """Say which argument of the graph a tensor is."""
+        """Name the argument of the graph that a tensor is."""
         self._name(tensor.data_ptr(), argument)
 
     def check(self) -> None:
-        """End this process by SIGSEGV if something was written beside a tensor that is there."""
+        """End this process by SIGSEGV if something was written beside a live tensor."""
         self._library.passnet_fence_check()

@@ -1,4 +1,4 @@
-"""The graph in float64, without rounding as it were; run by the reference alone."""
+"""The graph in float64, almost without rounding; run by the reference alone."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ _NARROWING = {"float", "half", "bfloat16"}
 
 
 class _InDouble(TorchFunctionMode):
-    """Lets every cast to a floating-point type be one to float64."""
+    """Casts to any floating-point type become casts to float64."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -24,11 +24,12 @@ class _InDouble(TorchFunctionMode):
 
 
 def run_exact(call: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, int]:
-    """The outputs of an eager graph in float64, and the multiplications and additions that it
-    makes. The arguments are copied, and left as they are.
+    """Return the outputs of an eager graph in float64, and its multiplications and additions.
+
+    The arguments are copied, and stay unchanged.
 
     Raises:
-        Exception: what an op raises that does not work in float64.
+        Exception: the error of an op that does not work in float64.
     """
     copied = [
         (argument.double() if argument.is_floating_point() else argument.clone())

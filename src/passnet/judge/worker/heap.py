@@ -1,23 +1,23 @@
-"""The heap of a worker, made alike for all: what was freed before is taken, so that tensors lie at
-its end.
+"""The heap of a worker, made alike for all: its gaps are taken, so that tensors lie at its
+end.
 
 A process that imported, compiled or computed other things before has other gaps in its heap, and
-tensors fall into them. Whether a result lies where another one has just been freed, and is still in
-the cache, then makes equal programs differ by up to 10 %, in all calls alike.
+tensors fall into them. A result may then lie in memory that was just freed and is still in the
+cache, which makes equal programs differ by up to 10 %, in all calls alike.
 """
 
 import ctypes
 
 LARGEST, SMALLEST = 2**24, 2**12
-"""Sizes of gaps in bytes: larger ones are not kept by the allocator as it is set up here, and in
-smaller ones there is no room for a tensor of which it matters where it lies."""
+"""Sizes of gaps in bytes. The allocator does not keep larger ones as it is set up here, and smaller
+ones have no room for a tensor whose address matters."""
 
 MAX_GAPS = 20_000
-"""Far more than a worker was seen to have; where gaps cannot be told from the end, this ends it."""
+"""Far more gaps than any worker had; it ends the search where gaps cannot be told from the end."""
 
 
 class _HeapInfo(ctypes.Structure):
-    """What glibc tells of its heap (mallinfo2(3), since 2.33)."""
+    """glibc's account of its heap (mallinfo2(3), since 2.33)."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
@@ -29,7 +29,7 @@ class _HeapInfo(ctypes.Structure):
 
 
 def fill_gaps() -> int:
-    """Take every free piece of the heap but its end, for good; how many there were.
+    """Take every free piece of the heap but its end, for good; return their number.
 
     Without glibc 2.33 nothing is done.
     """

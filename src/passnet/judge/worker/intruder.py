@@ -1,7 +1,7 @@
-"""What code that wants out of its sandbox would try; `passnet judge doctor` runs it in a worker.
+"""Attempts of code to escape its sandbox; `passnet judge doctor` runs them in a worker.
 
-Each attempt returns whether it was of use to the intruder. None touches what is not its own, so
-that nothing is lost on a machine that prevents none of them.
+Each attempt returns whether it succeeded. None touches foreign data, so that nothing is lost on a
+machine that prevents none of them.
 """
 
 import ctypes
@@ -26,15 +26,15 @@ _SIGEVENT_SIZE = 64
 
 _children: list[int] = []
 _held: list[Any] = []
-"""What must outlive an attempt: the locks that another intruder feels for."""
+"""Objects that must outlive an attempt: the locks that another intruder feels for."""
 
 
 def run(place: str) -> None:
-    """Try what a file, written by the doctor, says, and answer by an error's text: the names of the
-    attempts that were of use.
+    """Try the attempts in the doctor's file, and answer by an error's text with those that
+    succeeded.
 
     Raises:
-        RuntimeError: always; its text holds the names as JSON between two `@`.
+        RuntimeError: always; its text holds their names as JSON between two `@`.
     """
     order = json.loads(Path(place).read_text(encoding="utf-8"))
     successes = [name for name in order["attempts"] if _succeeds(ATTEMPTS[name], order)]
@@ -42,7 +42,7 @@ def run(place: str) -> None:
 
 
 def _succeeds(attempt: Callable[[dict[str, Any]], bool], order: dict[str, Any]) -> bool:
-    """Whether an attempt is of use, in a process of its own where it can do without this one."""
+    """Return whether an attempt succeeds, in a process of its own if it can do without this one."""
     if attempt is take_locks:
         return attempt(order)
     pid = os.fork()
@@ -57,7 +57,7 @@ def _succeeds(attempt: Callable[[dict[str, Any]], bool], order: dict[str, Any]) 
 
 
 def _call(name: str, *arguments: Any) -> bool:
-    """Whether a function of the C library does not fail."""
+    """Return whether a function of the C library succeeds."""
     return getattr(_libc, name)(*arguments) not in (-1, ctypes.c_void_p(-1).value)
 
 
@@ -89,7 +89,7 @@ def see_processes(order: dict[str, Any]) -> bool:
 
 
 def signal_process(order: dict[str, Any]) -> bool:
-    """Send the victim a signal that it handles by nothing."""
+    """Send the victim a signal that it ignores."""
     os.kill(order["victim"], signal.SIGURG)
     return True
 
@@ -122,7 +122,7 @@ def take_descriptor(_: dict[str, Any]) -> bool:
 
 
 def take_locks(order: dict[str, Any]) -> bool:
-    """Lock a file that other sandboxes can read, in each of the ways there are, and keep that."""
+    """Lock a file that other sandboxes can read, in every possible way, and keep the locks."""
     stream = open(order["shared"], "rb")  # noqa: SIM115, PTH123 (to be held)
     _held.append(stream)
     for command in (fcntl.F_OFD_SETLK, fcntl.F_SETLK):
@@ -136,7 +136,7 @@ def take_locks(order: dict[str, Any]) -> bool:
 
 
 def _lock(kind: int) -> bytes:
-    """The C library's record of a lock on one byte, far behind a file's end."""
+    """Return the C library's record of a lock on one byte, far behind a file's end."""
     return struct.pack("hhqqi4x", kind, os.SEEK_SET, 1 << 40, 1, 0)
 
 
@@ -156,13 +156,13 @@ def feel_locks(order: dict[str, Any]) -> bool:
 
 
 def watch_file(order: dict[str, Any]) -> bool:
-    """Be told when another sandbox opens a file."""
+    """Be notified when another sandbox opens a file."""
     watcher = _libc.inotify_init()
     return watcher >= 0 and _call("inotify_add_watch", watcher, order["shared"].encode(), 0x20)
 
 
 def continue_itself(_: dict[str, Any]) -> bool:
-    """Send, or have sent later, the signal that lets a stopped process go on."""
+    """Send, now or later, the signal that resumes a stopped process."""
     number, set_signal, death_signal, unlock = signal.SIGCONT.value, 10, 1, 0x40045431
     event = struct.pack("qii", 0, number, 0).ljust(_SIGEVENT_SIZE, b"\0")
     with suppress(OSError), socket.socket() as stream:
@@ -181,7 +181,7 @@ def continue_itself(_: dict[str, Any]) -> bool:
 
 
 def measure(_: dict[str, Any]) -> bool:
-    """Count what the processor does."""
+    """Use performance counters of the processor."""
     number = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
     software, clock, only_its_own = 1, 1, 1 << 5 | 1 << 6  # not what the kernel does for it
     event = struct.pack("IIQ24xQ", software, 128, clock, only_its_own).ljust(128, b"\0")
@@ -189,7 +189,7 @@ def measure(_: dict[str, Any]) -> bool:
 
 
 def see_pages(_: dict[str, Any]) -> bool:
-    """Learn which pages of its memory are in use, or forget which have been."""
+    """Learn which pages of its memory are in use, or reset that record."""
     for name in ("pagemap", "smaps", "smaps_rollup"):
         with suppress(OSError), open(f"/proc/self/{name}", "rb") as stream:  # noqa: PTH123
             if stream.read(8):
@@ -200,7 +200,7 @@ def see_pages(_: dict[str, Any]) -> bool:
 
 
 def use_io_uring(_: dict[str, Any]) -> bool:
-    """Have the kernel work for it, out of sight of a filter."""
+    """Let Linux work for it, out of sight of a filter."""
     return _syscall(_IO_URING_SETUP, 1, ctypes.create_string_buffer(120))
 
 
@@ -232,7 +232,7 @@ def gain_capability(_: dict[str, Any]) -> bool:
 
 
 def fill_memory(order: dict[str, Any]) -> bool:
-    """Have twice the memory that the limit allows."""
+    """Use twice the memory that the limit allows."""
     return len(bytearray(2 * order["memory_mib"] << 20)) > 0
 
 
@@ -251,7 +251,7 @@ def raise_limits(_: dict[str, Any]) -> bool:
 
 
 def _child() -> int:
-    """A child that waits until its attempt is over."""
+    """Fork a child that waits until its attempt is over."""
     pid = os.fork()
     if pid == 0:
         signal.pause()

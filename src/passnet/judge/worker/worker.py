@@ -1,7 +1,7 @@
-"""What runs in a worker process: the graph under one candidate, called when the judge says so.
+"""The process of a worker: the graph under one candidate, called when the judge says so.
 
-Candidate code runs here. Nothing that this process says is evidence: its outputs are compared, and
-its time is taken, by the judge.
+Candidate code runs here. Nothing that this process says is evidence: the judge compares its outputs
+and takes its time.
 """
 
 import errno
@@ -64,14 +64,14 @@ from passnet.passes.load import load_passes
 
 MAX_ERROR_CHARACTERS = 2000
 SWITCH_INTERVAL_S = 0.0005
-"""How long another Python thread waits for its turn at most: one that works on after its call has
-ended is to be seen at it when the worker is let run without an order."""
+"""Longest wait of another Python thread for its turn: one that works on after its call has ended is
+then seen at work when the worker runs without an order."""
 
 INDUCTOR_SETTINGS: dict[str, dict[str, Any] | None] = {
     "inductor": None,
     "inductor-precise": {"emulate_precision_casts": True},
 }
-"""What Inductor is asked for, by kind of candidate; None is its default."""
+"""Options for Inductor by kind of candidate; None is its default."""
 
 
 def serve(channel: Channel) -> None:
@@ -116,9 +116,9 @@ def _failure(cause: Exception) -> Failed:
 
 
 def _disk_sentence(chain: Sequence[Exception]) -> str | None:
-    """What to say where an error comes from a disk that is full; None where it does not.
+    """Return a sentence for an error that comes from a full disk; None for others.
 
-    What torch.compile raises tells neither the disk nor what to do: what it writes is its cache.
+    The errors of torch.compile mention neither the disk nor a remedy: its cache fills the disk.
     """
     for error in chain:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -249,10 +249,10 @@ class _Worker:
         )
 
     def _take_orders(self, request: Arm, fds: list[int], channel: Channel) -> Disarmed:
-        """Do as the control page says, and stand still between orders, until one says to leave.
+        """Obey the control page, and stand still between orders, until one says to leave.
 
-        What is done in an order is all in the open: the judge writes the arguments of all its calls
-        while this process stands still, and reads what they made when it does again.
+        Nothing in an order is hidden: the judge writes the arguments of all its calls while this
+        process stands still, and reads the results when it does so again.
         """
         placement = self._placement
         assert self._call is not None and placement is not None, "armed before it was loaded"
@@ -351,7 +351,7 @@ def _map(fd: int, num_bytes: int) -> mmap.mmap:
 
 
 def _get_ready_for_cuda(device_mib: int) -> None:
-    """Make this process's CUDA context, and bound what torch may allocate in it."""
+    """Make this process's CUDA context, and limit torch's allocations in it."""
     torch.cuda.init()
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction(min(1.0, device_mib * 2**20 / total))
@@ -362,7 +362,7 @@ def _as_tuple(outputs: Any) -> Sequence[Any]:
 
 
 def _addresses(values: Sequence[Any]) -> tuple[int, ...]:
-    """Where tensors lie; 0 for what is none, or is sparse."""
+    """Return the addresses of tensors; 0 unless a dense tensor."""
     has_address = [isinstance(v, torch.Tensor) and v.layout is torch.strided for v in values]
     return tuple(v.data_ptr() if has else 0 for v, has in zip(values, has_address, strict=True))
 

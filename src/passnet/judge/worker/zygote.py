@@ -2,8 +2,8 @@
 
 It is started as `python -P -m passnet.judge.worker.zygote <fd> <device> <shared or alone>`, never
 runs candidate code itself, and is single-threaded, so that forking it is safe. As the first process
-of a process namespace it cannot be killed by its workers, and adopts what they leave behind. Its
-workers are then restricted; and if each is alone, whatever is left beside it ends with it.
+of a process namespace it cannot be killed by its workers, and adopts their orphans. Its workers are
+then restricted; if each is alone, all processes beside it end with it.
 """
 
 import ctypes
@@ -38,8 +38,9 @@ _FIRST_PID = 1
 
 
 def main() -> None:
-    """Serve the judge on the socket whose descriptor is the first argument; workers run on the
-    device that the second one names, one at a time if the third is "alone".
+    """Serve the judge on the socket whose descriptor is the first argument.
+
+    Workers run on the device of the second argument, one at a time if the third is "alone".
     """
     is_shared = sys.argv[3] == "shared"
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
@@ -82,10 +83,10 @@ def _serve(channel: Channel, version: str, is_shared: bool) -> None:
 
 
 def warm_up(device: str) -> str:
-    """Import and use once what a worker needs; the version of torch.
+    """Import and use the modules of workers once; return the version of torch.
 
-    For a GPU it is only imported: a compilation would make a CUDA context here, which no fork could
-    use.
+    For a GPU they are only imported: a compilation would make a CUDA context here, which no fork
+    could use.
     """
     import torch
 
@@ -102,7 +103,7 @@ def warm_up(device: str) -> str:
             import_compilers,
             reset_dynamo,
         )
-        from passnet.passes.match.example_values import note_example_values
+        from passnet.passes.match.guards import note_example_values
         from passnet.passes.match.pattern import make_pattern
 
         import_compilers()
@@ -121,12 +122,12 @@ def warm_up(device: str) -> str:
 
 
 def warm_inductor() -> bool:
-    """Compile small graphs with Inductor: it imports much of itself at the first, and makes the
-    header that its kernels share; whether that worked.
+    """Compile small graphs with Inductor once; return whether that worked.
 
-    Where it fails (no compiler, a full disk), Dynamo stays hooked into the interpreter, and a
-    worker stands still at another depth of the stack each time. The worker that needs Inductor says
-    what is wrong.
+    Inductor imports much of itself at the first compilation, and makes the header of its kernels.
+    After a failure (no compiler, a full disk), Dynamo stays hooked into the interpreter, and a
+    worker stands still at another depth of the stack each time. The worker that needs Inductor
+    reports the cause.
     """
     import torch
 
@@ -149,8 +150,9 @@ def _larger_example(value):  # type: ignore[no-untyped-def]
 
 
 def _send_ready(channel: Channel, version: str, start: float) -> None:
-    """Say that workers can be forked, which collect what they make, not the million objects they
-    start with.
+    """Tell the judge that workers can be forked.
+
+    Workers collect their own garbage, not the million objects they start with.
     """
     gc.collect()
     gc.freeze()
@@ -191,14 +193,14 @@ def _spawn(request: Spawn, fds: list[int], channel: Channel, is_shared: bool) ->
 
 
 def _restrict(may_lock: bool) -> None:
-    """Restrict this worker as far as the machine can; `find_sandbox` says how far that is."""
+    """Restrict this worker as far as the machine can; `find_sandbox` tells how far that is."""
     for restrict in (partial(restrict_calls, may_lock), restrict_proc):
         with suppress(OSError):
             restrict()
 
 
 def _limit(limits: WorkerLimits) -> None:
-    """Set the limits; the address space is bound to what is mapped now and the given memory."""
+    """Set the limits; the address space is limited to its present size and the granted memory."""
     with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123
         mapped = int(stream.read().split()[0]) * resource.getpagesize()
     space = mapped + limits.memory_mib * 2**20
@@ -216,12 +218,12 @@ def _limit(limits: WorkerLimits) -> None:
 
 
 def _set_dumpable(value: int) -> None:
-    """Whether others of the same user may trace this process, and read its memory."""
+    """Allow or forbid others of the same user to trace this process, and read its memory."""
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, value, 0, 0, 0)
 
 
 def _kill(pid: int, is_shared: bool) -> int:
-    """Kill a worker and all it started; how many processes it had left."""
+    """Kill a worker and all it started; return the number of processes it left."""
     if is_shared or os.getpid() != _FIRST_PID:
         for kill in (os.killpg, os.kill):
             with suppress(ProcessLookupError):
@@ -235,7 +237,7 @@ def _kill(pid: int, is_shared: bool) -> int:
 
 
 def _reap(pid: int, is_shared: bool) -> int:
-    """Wait until a worker that was killed is gone; its exit code, negative for a signal."""
+    """Wait until a killed worker is gone; return its exit code, negative for a signal."""
     status = 0
     with suppress(ChildProcessError):
         _, status = os.waitpid(pid, 0)
