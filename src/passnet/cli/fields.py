@@ -152,7 +152,12 @@ def judging(*more: str, **judge: Any) -> Any:
     """Return a field for `RunSettings` with the options `JUDGING` and more; `judge` are defaults of
     the judge's settings that differ from its own.
     """
-    return fields_of(lambda: _judging_defaults(**judge), *JUDGING, *more)
+    return judging_of(*JUDGING, *more, **judge)
+
+
+def judging_of(*paths: str, **judge: Any) -> Any:
+    """Return a field for `RunSettings` of which only some fields are options."""
+    return fields_of(lambda: _judging_defaults(**judge), *paths)
 
 
 def _judging_defaults(**judge: Any) -> RunSettings:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import copy
+from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from passnet.cli import options as opt
+from passnet.cli import fields as opt
 from passnet.cli.output import print_notes, print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.core.jobs.executors import Executor
+    from passnet.core.jobs.run_plan import RunPlan
+    from passnet.judge.suite.assembly import Assembled, AssemblyPlan
     from passnet.judge.suite.suite import Suite
     from passnet.judge.task import TaskGraph
     from passnet.pages.figures.drawing import OpNote
-
-svg_option = opt.path("--svg", "A folder to draw a picture of each graph in.")
 
 
 @click.group("suite")
@@ -30,11 +30,18 @@ def suite_group() -> None:
     """
 
 
-@suite_group.command("list")
-@opt.suite_argument
-@opt.json
-def list_command(suite: Suite, as_json: bool) -> None:
-    """List the tasks of a suite: how many graphs of how many nets each has, and its ops."""
+@dataclass(frozen=True, kw_only=True)
+class ListOptions:
+    """Options of `passnet suite list`."""
+
+    suite: Suite = opt.suite(is_argument=True)
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("list", suite_group)
+def list_command(options: ListOptions) -> None:
+    """List the tasks of a suite: numbers of graphs and nets, and ops."""
     rows = [
         {
             "task": task.name,
@@ -42,10 +49,10 @@ def list_command(suite: Suite, as_json: bool) -> None:
             "nets": sorted({graph.source.net for graph in task.graphs if graph.source}),
             "ops": list(task.ops),
         }
-        for task in suite.tasks
+        for task in options.suite.tasks
     ]
     print_result(
-        as_json,
+        options.json,
         rows,
         (
             f"{row['task']}: {len(row['graphs'])} graphs of {len(row['nets'])} nets: "
@@ -55,41 +62,53 @@ def list_command(suite: Suite, as_json: bool) -> None:
     )
 
 
-@suite_group.command("show")
-@opt.suite_argument
-@svg_option
-@opt.flag("--times", "With --svg, run the ops of each graph in eager torch, and show their times.")
-@opt.flag("--fusion", "With --svg, show what Inductor would fuse.")
-def show_command(suite: Suite, svg: Path | None, times: bool = False, fusion: bool = False) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """Options of `passnet suite show`."""
+
+    suite: Suite = opt.suite(is_argument=True)
+
+    svg: Path | None = None
+    """Draw a picture of each graph in this folder."""
+
+    times: bool = False
+    """With --svg, run the ops of each graph in eager torch, and show their times."""
+
+    fusion: bool = False
+    """With --svg, show what Inductor would fuse."""
+
+
+@opt.command("show", suite_group)
+def show_command(options: ShowOptions) -> None:
     """Print the tasks of a suite: their ops, graphs and arguments; with --svg, draw the graphs."""
     from passnet.core.records.serialise import make_folder, write_text
     from passnet.pages.figures.dot_layout import ABSENT, has_dot
     from passnet.pages.figures.drawing import draw
     from passnet.pages.tables.listing import list_task
 
-    for task in suite.tasks:
+    for task in options.suite.tasks:
         click.echo("\n".join([*list_task(task), ""]))
-    if svg is None:
-        if times or fusion:
+    if options.svg is None:
+        if options.times or options.fusion:
             raise InputError("--times and --fusion are shown in drawings; give --svg FOLDER too")
         return
-    make_folder(svg)
-    graphs = [graph for task in suite.tasks for graph in task.graphs]
+    make_folder(options.svg)
+    graphs = [graph for task in options.suite.tasks for graph in task.graphs]
     if not has_dot():
         print_notes([ABSENT])
     for graph in graphs:
-        notes = _op_notes(graph, times, fusion)
-        write_text(svg / f"{graph.name}.svg", draw(graph.graph, graph.name, notes))
-    click.echo(f"{len(graphs)} graphs are drawn in {svg}")
+        notes = _op_notes(graph, options.times, options.fusion)
+        write_text(options.svg / f"{graph.name}.svg", draw(graph.graph, graph.name, notes))
+    click.echo(f"{len(graphs)} graphs are drawn in {options.svg}")
 
 
 def _op_notes(graph: TaskGraph, times: bool, fusion: bool) -> list[OpNote]:
-    """What is drawn of each op beside the graph."""
+    """Return the time and kernel of each op, as far as they are drawn."""
     if not (times or fusion):
         return []
     from passnet.bench.profiling.eager_ops import op_times
-    from passnet.graph.device import retarget
     from passnet.graph.fx.build import build
+    from passnet.graph.spec import retarget
     from passnet.graph.values.cost import torch_arguments
     from passnet.inductor.fusion import fusion_plan
     from passnet.pages.figures.drawing import OpNote
@@ -107,13 +126,22 @@ def _op_notes(graph: TaskGraph, times: bool, fusion: bool) -> list[OpNote]:
     return [OpNote(ms, kernels.get(op)) for op, ms in enumerate(all_ms)]
 
 
-@suite_group.command("check")
-@opt.suite_argument
-@opt.choice("--distribution", ["recorded", "fresh", "both"], "The inputs to run wrong programs on: "
-            "those seen at capture (recorded), those that the judge draws (fresh), or both, as the "
-            "judge does.", default="both")  # fmt: skip
-@opt.json
-def check_command(suite: Suite, distribution: str, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """Options of `passnet suite check`."""
+
+    suite: Suite = opt.suite(is_argument=True)
+
+    distribution: Literal["recorded", "fresh", "both"] = "both"
+    """Run wrong programs on inputs seen at capture (recorded), inputs that the judge draws (fresh),
+    or both, as the judge does.
+    """
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("check", suite_group)
+def check_command(options: CheckOptions) -> None:
     """Find the graphs of a suite that cannot tell a wrong program from a right one.
 
     Wrong programs (zeros, an argument returned as it is, an op left out, ...) are run on every
@@ -122,7 +150,8 @@ def check_command(suite: Suite, distribution: str, as_json: bool) -> None:
     from passnet.core.terminal.progress import progress
     from passnet.judge.suite.admission import INPUT_KINDS, admit_suite
 
-    kinds = [kind for kind in INPUT_KINDS if distribution in (kind, "both")]
+    suite = options.suite
+    kinds = [kind for kind in INPUT_KINDS if options.distribution in (kind, "both")]
     with progress(f"checking {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
         admissions = admit_suite(suite, step)
     reasons = {admission.graph: admission.reasons(kinds) for admission in admissions}
@@ -136,54 +165,66 @@ def check_command(suite: Suite, distribution: str, as_json: bool) -> None:
         f"{len(degenerate)} of {len(admissions)} graphs of {suite.name} let a wrong program pass "
         f"at t = -5 on {' and '.join(kinds)} inputs"
     )
-    print_result(as_json, admissions, [*lines, total])
+    print_result(options.json, admissions, [*lines, total])
 
 
-@suite_group.command("make")
-@opt.folder
-@opt.path("--out", "The file to write; NAME.parquet makes a suite called NAME.", required=True)
-@opt.path("--work", "A folder for the results of admission; by default beside --out.")
-@opt.choice("--kind", opt.KINDS, "The kind of subgraphs to make tasks of.", default="fusible")
-@opt.count("--tasks", "The number of tasks.", "num_tasks", default=200)
-@opt.count("--min-graphs", "The fewest graphs of a task.", default=1)
-@opt.count("--max-graphs", "The most graphs of a task; those found in most places are taken.",
-           default=396)  # fmt: skip
-@opt.amount("--max-gflops", "The most arithmetic of one call of a graph, in GFLOP.", default=2.0)
-@opt.amount("--max-mib", "The most memory of the inputs of a graph, in MiB.", default=64.0)
-@opt.jobs("Graphs")
-@opt.resume
-@opt.executor
-@opt.json
-def make_command(folder: Path, out: Path, work: Path | None, max_gflops: float, jobs: int,
-                 resume: bool, executor: Executor, as_json: bool,
-                 **selection: Any) -> None:  # fmt: skip
+def _assembly_plan() -> AssemblyPlan:
+    from passnet.judge.suite.assembly import AssemblyPlan
+
+    return AssemblyPlan()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeOptions:
+    """Options of `passnet suite make`."""
+
+    folder: Path = opt.argument()
+
+    out: Path
+    """Write the suite to this file; NAME.parquet makes a suite called NAME."""
+
+    work: Path | None = None
+    """Keep the results of admission in this folder; by default beside --out."""
+
+    assembly: AssemblyPlan = opt.fields_of(
+        _assembly_plan,
+        "selection.kind",
+        "selection.num_tasks",
+        "selection.min_graphs",
+        "selection.max_graphs",
+        "max_gflops",
+        "selection.max_mib",
+    )
+
+    plan: RunPlan = opt.plan("num_workers", "resume", "executor")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("make", suite_group)
+def make_command(options: MakeOptions) -> None:
     """Make a suite of the dataset in FOLDER.
 
     The tasks are those that add the most pairs of ops and are rare; each has one graph for every
     bucket of sizes and dtypes. Graphs on which a wrong program passes are left out.
     """
-    from collections import Counter
-
-    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.terminal.progress import progress
-    from passnet.judge.suite.assembly import AssemblyPlan, assemble
-    from passnet.judge.suite.selection import SelectionPlan, domains_of, nets_of
+    from passnet.judge.suite.assembly import assemble
 
+    out, selection = options.out, options.assembly.selection
     if out.suffix != ".parquet":
         raise InputError(f"{out}: a suite is a .parquet file; its stem is the suite's name")
-    if selection["min_graphs"] > selection["max_graphs"]:
+    if selection.min_graphs > selection.max_graphs:
         raise InputError("--min-graphs is above --max-graphs; no task has that many graphs")
-    plan = AssemblyPlan(SelectionPlan(**selection), max_gflops)
-    work = work or out.with_suffix(".work")
+    work = options.work or out.with_suffix(".work")
     announce = partial(progress, "admitting subgraphs")
-    assembled = assemble(
-        folder,
-        plan,
-        out,
-        work,
-        RunPlan(num_workers=jobs, resume=resume, executor=executor),
-        announce=announce,
-    )
+    assembled = assemble(options.folder, options.assembly, out, work, options.plan, announce)
+    _print_assembled(assembled, out, options.json)
+
+
+def _print_assembled(assembled: Assembled, out: Path, as_json: bool) -> None:
+    from passnet.judge.suite.selection import domains_of, nets_of
+
     refused = [record for record in assembled.admissions if not record.is_admitted]
     degenerate = sum(bool(record.wrong) for record in refused)
     dtypes = Counter(sorted(row.dtype for task in assembled.tasks for row in task.rows))
@@ -205,16 +246,7 @@ def make_command(folder: Path, out: Path, work: Path | None, max_gflops: float, 
     lines = [
         f"{facts['tasks']} tasks, {facts['graphs']} graphs of {facts['nets']} nets in {out}",
         *counts,
-        f"{facts['tried']} graphs tried: on {degenerate} a wrong program passes, "
+        f"{facts['tried']} graphs tried: a wrong program passes on {degenerate}, "
         f"{facts['not_run']} are too much work or do not run",
     ]
     print_result(as_json, facts, lines)
-
-
-def alias(command: click.Command, name: str) -> click.Command:
-    """A command of `passnet suite` under its old name; its help says so, and lists leave it out."""
-    twin = copy.copy(command)
-    twin.name, twin.hidden = name, True
-    twin.help = f"An alias of `passnet suite {command.name}`; it goes with the next version.\n\n"
-    twin.help += command.help or ""
-    return twin

@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
 from typing import TypeAlias
 
@@ -54,7 +54,7 @@ class SelectionPlan:
 
     min_ops: int = 1
     max_ops: int = 64
-    max_mib: float = 64.0
+    max_mib: float = field(default=64.0, metadata={"option": "max-mib"})
     """Skip graphs whose inputs take more MiB than this."""
 
     levels_a_bucket: int = LEVELS_A_BUCKET
