@@ -1,11 +1,11 @@
-"""A pass folder read as text, before any of it runs: what its code uses that the rules name.
+"""The text of a pass folder, inspected before any of it runs.
 
-inspection          the findings of a folder: what each node of its text uses
-rules               what the use of a name means, as data
+inspection          the findings of a folder
+rules               the meaning of every name in use, as data
 sources             the modules of a folder, read but not run, and the scope of each node
 tensor_names        the attributes of tensors: those that compute, and the others
-names               what dotted path each expression stands for
-excuses             what is no finding by its context
-bindings            what the statements bind to names
+names               the dotted path of each expression
+excuses             uses of names that are no finding in their context
+bindings            the names that statements bind
 inspected_folders   the findings of the folders of a run, each in a limited process, once
 """

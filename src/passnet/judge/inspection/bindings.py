@@ -1,4 +1,4 @@
-"""What the statements of a pass folder bind to names: assignments, loops, definitions, calls."""
+"""The names that statements of a pass folder bind: assignments, loops, definitions, calls."""
 
 import ast
 from collections.abc import Set
@@ -18,11 +18,11 @@ from passnet.passes.folder import CALLABLES, PACKAGE
 
 MAX_PATHS = 64
 MAX_ROUNDS = 50
-"""Of following names through each other until nothing more is found out."""
+"""Most rounds of following names through each other until nothing changes."""
 
 
 def bind_names(code: Code) -> None:
-    """Find out what all names of a folder stand for, from what is known of those they come from.
+    """Resolve all names of a folder from the names that they come from.
 
     Raises:
         PassFolderError: a name stands for too much, or names for each other in too many steps.
@@ -47,7 +47,7 @@ def bind_names(code: Code) -> None:
 
 
 def _bind(code: Code, scope: str, node: ast.AST) -> None:
-    """Enter what a statement or expression gives names to."""
+    """Bind the names of a statement or expression."""
     module, _, inner = scope.partition("/")
     match node:
         case ast.Import() | ast.ImportFrom():
@@ -108,7 +108,9 @@ def _bind_star(code: Code, module: str, source: str) -> None:
 def _bind_function(
     code: Code, scope: str, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ) -> None:
-    """A parameter stands for its default, and for what all calls give if they are known."""
+    """Bind a function and its parameters: to defaults, and to the arguments of all calls, if
+    known.
+    """
     path, listed = scope_within(scope, node), node.args
     if not isinstance(node, ast.Lambda):
         _add(code, f"{scope}/{node.name}", {UNKNOWN if "/" in scope else path})
@@ -130,7 +132,7 @@ def _bind_function(
 
 
 def _has_known_calls(code: Code, path: str) -> bool:
-    """Whether a function is only called, by its name and by code of the folder, or is a method that
+    """Return whether a function is only called, by its name and in the folder, or is a method that
     is only called on objects of its class.
     """
     holder = path.rpartition("/")[0]
@@ -147,7 +149,7 @@ def _has_known_calls(code: Code, path: str) -> bool:
 
 
 def is_plain_class(code: Code, path: str, within: frozenset[str] = frozenset()) -> bool:
-    """Whether objects of a class have no attributes but its own, and are no tensors."""
+    """Return whether objects of a class have only its own attributes, and are no tensors."""
     match code.definitions.get(path):
         case ast.ClassDef(_, bases, keywords, _, decorators) if path not in within:
             parts = [*bases, *decorators, *(keyword.value for keyword in keywords)]
@@ -157,7 +159,7 @@ def is_plain_class(code: Code, path: str, within: frozenset[str] = frozenset()) 
 
 
 def _bind_call(code: Code, scope: str, call: ast.Call) -> None:
-    """Enter what a call gives to the parameters of functions of the folder."""
+    """Bind the parameters of functions of the folder to the arguments of a call."""
     for path in resolve(code, scope, call.func):
         match code.definitions.get(path):
             case ast.FunctionDef(name, listed, decorator_list=[]) if name not in CALLABLES:
@@ -174,7 +176,7 @@ def _bind_call(code: Code, scope: str, call: ast.Call) -> None:
 
 
 def _assign(code: Code, scope: str, target: ast.expr, outer: str, value: ast.expr | None) -> None:
-    """Enter what is assigned to a target; `outer` is where the value is evaluated."""
+    """Bind a target of an assignment; `outer` is the scope of the value."""
     match target, value:
         case ast.Name(name), ast.List() | ast.Set() | ast.Dict():
             is_kept = code.handed_on.isdisjoint({name, f".{name}"})

@@ -1,4 +1,4 @@
-"""What is no finding by its context: how a folder finds its own modules, and what is matched."""
+"""Uses of names that are no finding in their context: lookups of own modules, and patterns."""
 
 import ast
 import functools
@@ -16,24 +16,24 @@ from passnet.passes.folder import CALLABLES, PACKAGE
 _SAME = meaning.words(
     "builtins. str pathlib. Path PurePath os. fspath path.abspath path.realpath path.normpath"
 )
-"""What gives the path that it is given, in another form."""
+"""Functions that return the path that they are given, in another form."""
 _SAME_METHODS = ("resolve", "absolute", "as_posix", "expanduser")
 _LOOKUPS = meaning.words("sys.modules. get setdefault pop")
 _ADDERS = meaning.words("sys.path. insert append")
 _BY_FILE = meaning.words("importlib.util.spec_from_file_location")
 _BY_NAME = meaning.words("importlib.import_module")
 _USED_UNNAMED = {*CALLABLES, "guard"} - {"pattern"}
-"""What a harness takes from a pass by its name."""
+"""Names of a pass that a harness reads."""
 MAX_STEPS = 20
-"""Of following one name of a path through another."""
+"""Most names of a path to follow through each other."""
 
 
 def excuse(code: Code) -> None:
-    """Enter what is excused in a folder all names of which are bound.
+    """Excuse uses in a folder whose names are all bound.
 
-    These are the folder itself on Python's path, a lookup of one of its own modules, torch in
-    functions that only patterns use and in graphs that are built for a pattern, and the question
-    whether something equals a function of torch.
+    Excused are the folder itself on Python's path, a lookup of one of its own modules, torch in
+    functions that only patterns use and in graphs that are built for a pattern, and the comparison
+    of something with a function of torch.
     """
     _excuse_patterns(code)
     is_remembered = _remembers_what_it_is_compared_with(code)
@@ -84,7 +84,7 @@ def excuse(code: Code) -> None:
 
 
 def _remembers_what_it_is_compared_with(code: Code) -> bool:
-    """Whether a class of the folder may see what its objects are compared with, and so keep it."""
+    """Return whether a class of the folder may see, and so keep, the other side of a comparison."""
     mentioned = code.handed_on.union(name.rpartition("/")[2] for name in code.names)
     return (
         code.reaches
@@ -97,8 +97,8 @@ def _remembers_what_it_is_compared_with(code: Code) -> bool:
 
 
 def _excuse_patterns(code: Code) -> None:
-    """Find the functions and classes that patterns use, and nobody else does: neither by its name
-    nor, without that, as Python and the harness use some names of a module and those of a class.
+    """Find functions and classes that only patterns use: nothing else names them, and neither
+    Python nor the harness uses them unnamed.
     """
     users: dict[str, set[str]] = defaultdict(set)
     for scope, node in code.nodes:
@@ -147,8 +147,8 @@ _NODE_MAKERS = meaning.words("placeholder call_function call_method output lint"
 
 
 def _excuse_graphs(code: Code, module: str, tree: ast.Module) -> None:
-    """Excuse torch in the graphs that a module builds at its top level for its pattern: nothing
-    takes a part of one of them out again.
+    """Excuse torch in the graphs that a module builds at its top level for its pattern, if nothing
+    takes a part of one out again.
     """
     built: set[str] = set()
     excused: set[ast.AST] = set()
@@ -189,14 +189,14 @@ def _excuse_graphs(code: Code, module: str, tree: ast.Module) -> None:
 
 
 def _holder(code: Code, scope: str, name: str) -> str:
-    """The scope in which a name has its value."""
+    """Return the scope that binds a name."""
     while scope and f"{scope}/{name}" not in code.names:
         scope = scope.rpartition("/")[0]
     return scope
 
 
 def _node_maker(statement: ast.stmt, graphs: Collection[str]) -> Any:
-    """The call of a statement, if all it does is to add a node to one of some graphs."""
+    """Return the call of a statement, if it only adds a node to one of some graphs."""
     match statement:
         case ast.Assign(
             [ast.Name()], ast.Call(ast.Attribute(ast.Name(graph), attr)) as call
@@ -208,7 +208,7 @@ def _node_maker(statement: ast.stmt, graphs: Collection[str]) -> Any:
 
 
 def _listed(node: ast.AST) -> Iterator[ast.Name]:
-    """The names that are arguments of a call, by themselves or in tuples, lists and dicts."""
+    """Yield the names in the arguments of a call, also in tuples, lists and dicts."""
     match node:
         case ast.Name():
             yield node
@@ -221,7 +221,7 @@ def _listed(node: ast.AST) -> Iterator[ast.Name]:
 
 
 def _is_own_key(code: Code, scope: str, key: ast.expr) -> bool:
-    """Whether a name of a module is one that the folder gives to its own."""
+    """Return whether the name of a module is one that the folder gives to its own."""
     match key:
         case ast.Constant(str(text)):
             root = text.split(".")[0]
@@ -239,7 +239,7 @@ def _is_own_key(code: Code, scope: str, key: ast.expr) -> bool:
 
 
 def _is_own_name(code: Code, scope: str, call: ast.Call) -> bool:
-    """Whether the name that a call imports is one of the folder, by itself or from its package."""
+    """Return whether a call imports a name of the folder, by itself or from its package."""
     match [*call.args, *(keyword.value for keyword in call.keywords)]:
         case [ast.Constant(str(text)), package] if text.startswith("."):
             return _is_own_package(code, package)
@@ -249,7 +249,7 @@ def _is_own_name(code: Code, scope: str, call: ast.Call) -> bool:
 
 
 def _is_own_package(code: Code, node: ast.expr) -> bool:
-    """Whether an expression is the name of the folder as a package, or of a module of it."""
+    """Return whether an expression is the name of the folder as a package, or of a module of it."""
     match node:
         case ast.Name("__name__" | "__package__"):
             return not code.renames
@@ -267,8 +267,8 @@ def _is_own_package(code: Code, node: ast.expr) -> bool:
 def folder_path(
     code: Code, scope: str, node: ast.expr | None, steps: int = 0
 ) -> PurePosixPath | None:
-    """The path within the folder that an expression is made of from `__file__`; None if it is not,
-    or if it leads out of the folder.
+    """Return the path within the folder that an expression builds from `__file__`; None if it does
+    not, or leads out of the folder.
     """
     within = functools.partial(folder_path, code, scope, steps=steps)
     match node:

@@ -96,11 +96,11 @@ def inspect_to(payload: str, out: Path) -> None:
 
 
 class InspectedFolders:
-    """What the text of pass folders gives away, found when a folder is first asked for.
+    """The inspections of pass folders, each made on first use.
 
     Args:
-        rules: that the folders are inspected under.
-        runner: of the processes that inspect; without it each folder has one of its own.
+        rules: the rules to inspect under.
+        runner: the runner of the inspecting processes; without it each folder has one of its own.
     """
 
     def __init__(self, rules: RulesName, runner: JobRunner | None = None) -> None:
@@ -110,11 +110,11 @@ class InspectedFolders:
         self._lock = threading.Lock()
 
     def findings(self, candidate: Candidate) -> tuple[Finding, ...]:
-        """What the code of a candidate's pass folder uses; nothing of a folder that is broken."""
+        """Return the findings in a candidate's pass folder; none for a broken one."""
         return self._inspection(candidate).findings
 
     def failure(self, candidate: Candidate) -> str | None:
-        """Why the code of a candidate's pass folder cannot be told, so that it must not run."""
+        """Return why a candidate's pass folder could not be inspected, so that it must not run."""
         return self._inspection(candidate).failure
 
     def _inspection(self, candidate: Candidate) -> Inspection:

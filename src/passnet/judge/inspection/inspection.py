@@ -1,18 +1,18 @@
-"""The static inspection of a pass folder: what its code uses that the rules name, from its text.
+"""The static inspection of a pass folder: findings on the names that its text uses.
 
-Text decides what a name stands for that is imported, assigned, looped over, returned, or given to a
-function of the folder, and `rules.py` what that means. What text does not decide counts as the
-worst it may be, a tensor, whose methods are flagged. It is no tensor only where that follows:
+The text tells the origin of a name that is imported, assigned, looped over, returned, or passed to
+a function of the folder; `rules.py` tells its meaning. Anything of unknown origin counts as a
+tensor, the worst case, and its methods are flagged. Known to be no tensor are:
 
-- numbers of Python and numpy, and what operators and functions make of nothing but numbers
-- what comes from modules that know no tensors (`rules.OWN_OBJECTS`), and from its methods
-- a parameter, if the function is only called, by its name, and is given no tensor; an attribute of
+- numbers of Python and numpy, and results of operators and functions on nothing but numbers
+- results of modules that know no tensors (`rules.OWN_OBJECTS`), and of their methods
+- a parameter, if the function is only called, by its name, and never with a tensor; an attribute of
   `self`, if the class is only called, and the folder assigns no tensor to an attribute so named
-- an object that is given what a tensor would refuse, as in `seen.add("text")`
+- an object that receives an argument which a tensor would refuse, as in `seen.add("text")`
 
-Annotations decide nothing, as nobody enforces them. Not seen at all are operators on tensors, what
-lies in containers, and attributes whose names are computed, but for those of torch: what runs, the
-judge observes. Code below `if __name__ == "__main__":` does not run.
+Annotations decide nothing, as nobody enforces them. The text does not show operators on tensors,
+the contents of containers, and attributes with computed names, except for those of torch: the judge
+observes them at run time. Code below `if __name__ == "__main__":` does not run.
 """
 
 import ast
@@ -44,10 +44,10 @@ SEVERITIES = ("reject", "flag", "note")
 
 
 def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
-    """What the code of a pass folder uses that the rules name, by file and line.
+    """Return the findings on the code of a pass folder, by file and line.
 
     The passes on the list are inspected, and every module of the folder that they import. The
-    bodies of `pattern`, and what patterns alone use, may hold any torch op.
+    bodies of `pattern`, and code that only patterns use, may hold any torch op.
 
     Raises:
         PassFolderError: a module is not Python, too large or too deeply nested to be read, or its
@@ -90,7 +90,7 @@ def _findings(
 
 
 def _native_findings(code: Code) -> Iterator[tuple[tuple[str, int, str], Finding]]:
-    """What the native sources in the folder say that the rules name, by line."""
+    """Yield the findings on native sources in the folder, by line."""
     for root, folder in code.roots.items():
         for path in sorted(folder.rglob("*")):
             if path.suffix not in meaning.NATIVE_SUFFIXES or not path.is_file():
@@ -111,14 +111,14 @@ def _text_uses(rules: Rules, text: str) -> Uses:
 
 
 def _rules(code: Code, scope: str) -> Rules:
-    """The rules that hold in a scope: a pattern, and annotations, may use torch."""
+    """Return the rules of a scope: a pattern, and annotations, may use torch."""
     if is_traced(code, scope, ("pattern",)) or ANNOTATION in scope:
         return replace(code.rules, torch=None, methods=frozenset())
     return code.rules
 
 
 def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
-    """What a node uses that the rules name."""
+    """Yield the uses of a node that the rules name."""
     match node:
         case ast.Module():
             yield from _without_source(code, scope)
@@ -159,7 +159,7 @@ def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
 
 
 def _types_asked(code: Code, scope: str, nodes: Sequence[ast.expr]) -> Uses:
-    """A question for the types that tell who calls a replacement."""
+    """Yield questions for types that reveal the caller of a replacement."""
     for node in nodes:
         words = [node.value] if isinstance(node, ast.Constant) else []
         named = meaning.HARNESS_TYPES & resolve(code, scope, node)
@@ -169,7 +169,7 @@ def _types_asked(code: Code, scope: str, nodes: Sequence[ast.expr]) -> Uses:
 
 
 def _without_source(code: Code, name: str) -> Uses:
-    """What would be imported as a module of the folder, and is not source."""
+    """Yield an import of a module of the folder that has no source."""
     root, *inner = name.split(".")
     if root in code.roots and inner:
         base = code.roots[root].joinpath(*inner)
@@ -208,7 +208,7 @@ def _name_uses(code: Code, scope: str, node: ast.expr) -> Uses:
 
 
 def _patched(code: Code, scope: str, owner: ast.expr, attr: str) -> Uses:
-    """An assignment to an attribute of a module, or of what is in one."""
+    """Yield an assignment to an attribute of a module, or of an object in one."""
     for path in sorted(resolve(code, scope, owner)):
         is_ours = path in code.modules or path.startswith("builtins.")
         if meaning.is_dotted(path) and not is_ours:
@@ -249,7 +249,7 @@ def _call_uses(code: Code, scope: str, call: ast.Call) -> Uses:
 
 
 def _is_compiled(code: Code, scope: str) -> bool:
-    """Whether Triton or numba compiles the code of a scope."""
+    """Return whether Triton or numba compiles the code of a scope."""
     while scope not in code.modules:
         node, scope = code.definitions.get(scope), scope.rpartition("/")[0]
         decorators = getattr(node, "decorator_list", [])
@@ -260,7 +260,7 @@ def _is_compiled(code: Code, scope: str) -> bool:
 
 
 def _is_refused(code: Code, scope: str, method: str, call: ast.Call) -> bool:
-    """Whether the call of a method would raise if its object were a tensor."""
+    """Return whether the call of a method would raise if its object were a tensor."""
     if method in meaning.NO_OPERANDS:
         is_named = any(keyword.arg for keyword in call.keywords)
         return is_named or any(not isinstance(node, ast.Starred) for node in call.args)
@@ -271,7 +271,7 @@ def _is_refused(code: Code, scope: str, method: str, call: ast.Call) -> bool:
 
 
 def _reflected(code: Code, scope: str, call: ast.Call, called: set[str]) -> Uses:
-    """Attributes that are reached or set by name."""
+    """Yield attributes that are reached or set by name."""
     setters, owner = called & meaning.SETTERS, call.args[0]
     attributes, is_all = attributes_by_name(code, scope, call)
     for attribute in attributes:
@@ -292,7 +292,7 @@ def _reflected(code: Code, scope: str, call: ast.Call, called: set[str]) -> Uses
 
 
 def _opened(call: ast.Call, path: str) -> Uses:
-    """A file that is opened for more than reading, or in a mode that text does not tell."""
+    """Yield a file that is opened to write, or in an unknown mode."""
     position = meaning.WRITERS[path]
     modes = [keyword.value for keyword in call.keywords if keyword.arg in ("mode", None)]
     modes += call.args[position : position + 1]

@@ -1,15 +1,15 @@
-"""Names in the code of a pass folder: what dotted path each expression stands for.
+"""Names in the code of a pass folder: the dotted paths of each expression.
 
 A path is `torch.nn.functional.softmax`, or `module/name@line:column` for a definition of the
-folder, or `?.softmax` for an attribute of an object of unknown origin, or `numpy()` for what comes
-out of a module, or one of these:
+folder, or `?.softmax` for an attribute of an object of unknown origin, or `numpy()` for a result of
+a module, or one of these:
 
 - `numpy.numbers()`: a number of Python, or an array or scalar of numpy that holds numbers, as do
-  its elements, its rows, and what operators and functions make of it and other numbers
-- `'float32'()`: that string; so for short containers that are written out in constants
-- `?self`: the object whose method it is, in a class that is only used to make such objects
+  its elements, its rows, and results of operators and functions on it and other numbers
+- `'float32'()`: that string; likewise for short containers that are written out in constants
+- `?self`: the object of a method, in a class that is only used to make such objects
 
-Where a name is assigned in several places it stands for all of them.
+A name that is assigned in several places stands for all of its values.
 """
 
 import ast
@@ -21,7 +21,7 @@ from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection.sources import Code, is_class, module_of, modules_named, scope_within
 
 MAX_ELEMENTS = 16
-"""Of a container that is gone through element by element."""
+"""Most elements of a container that are followed one by one."""
 
 UNKNOWN = "?"
 SELF = "?self"
@@ -30,10 +30,10 @@ _CONTAINERS = (ast.List, ast.ListComp, ast.Set, ast.SetComp, ast.Dict, ast.DictC
 
 
 def resolve(code: Code, scope: str, *nodes: ast.AST | None) -> set[str]:
-    """The paths that any of some expressions may stand for, `?` if nothing is known, as of None.
+    """Return the paths that some expressions may stand for, `?` if unknown, as of None.
 
-    There are none only while names are being bound, for what nothing was bound to so far. A starred
-    expression stands for what a loop over it gives.
+    The set is empty only while names are being bound, for names without a value so far. A starred
+    expression stands for the elements of a loop over it.
     """
     return {path for node in nodes for path in _resolve(code, scope, node)}
 
@@ -91,7 +91,9 @@ def _meanings(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
 
 
 def constant_path(node: ast.expr) -> str:
-    """The path of a constant or container that is written out: its text, if that tells all."""
+    """Return the path of a constant or container that is written out: its text, if that is
+    short.
+    """
     try:
         constant = ast.literal_eval(node)
         text = repr(constant)
@@ -107,13 +109,13 @@ def constant_path(node: ast.expr) -> str:
 
 
 def _written(path: str) -> ast.expr | None:
-    """The container whose text a path is."""
+    """Return the container whose text a path is."""
     is_text = path.startswith(("(", "[", "{")) and path.endswith("()")
     return ast.parse(path.removesuffix("()"), mode="eval").body if is_text else None
 
 
 def _elements(code: Code, scope: str, node: ast.Starred | ast.Subscript) -> set[str]:
-    """What a loop over a container, or a lookup in it, may give."""
+    """Return the paths of the elements of a loop over a container, or of a lookup in it."""
     match node.value, node:
         case ast.Dict(keys, values), _:
             return resolve(code, scope, *(values if isinstance(node, ast.Subscript) else keys))
@@ -140,7 +142,9 @@ def _elements(code: Code, scope: str, node: ast.Starred | ast.Subscript) -> set[
 
 
 def attributes_by_name(code: Code, scope: str, call: ast.Call) -> tuple[list[ast.Attribute], bool]:
-    """The attributes that `getattr` or its like may mean, and whether it is none but those."""
+    """Return the attributes that `getattr` or its like may mean, and whether that is all of
+    them.
+    """
     paths = resolve(code, scope, *call.args[1:2])
     texts = [path[len("'") : -len("'()")] for path in sorted(paths) if path.startswith("'")]
     attributes = [ast.Attribute(call.args[0], text, ast.Load()) for text in texts]
@@ -148,7 +152,7 @@ def attributes_by_name(code: Code, scope: str, call: ast.Call) -> tuple[list[ast
 
 
 def _results(code: Code, scope: str, path: str, call: ast.Call) -> Set[str]:
-    """What a call gives: the results of a function of the folder, or what is known of a module."""
+    """Return the results of a call: of a function of the folder, or of a known module."""
     if f"{path}()" in code.names:
         return code.names[f"{path}()"]
     owner, _, name = path.rpartition(".")
@@ -168,9 +172,10 @@ def _results(code: Code, scope: str, path: str, call: ast.Call) -> Set[str]:
 
 
 def _gives_numbers(code: Code, scope: str, path: str, call: ast.Call) -> bool:
-    """Whether a call gives numbers: by what is called, or as it is given nothing else.
+    """Return whether a call gives numbers, by its function or because its arguments are
+    numbers.
 
-    Given something else, numpy may return what is in an array of objects, or a tensor.
+    Given anything else, numpy may return an element of an array of objects, or a tensor.
     """
     owner, _, name = path.rpartition(".")
     if owner == UNKNOWN:
@@ -192,7 +197,7 @@ def _gives_numbers(code: Code, scope: str, path: str, call: ast.Call) -> bool:
 
 
 def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
-    """The modules of the folder that a call gives which loads one by its name or its file."""
+    """Return the modules of the folder that a call loads by name or file."""
     called = _resolve(code, scope, call.func)
     if "importlib.util.module_from_spec" in called:
         return resolve(code, scope, *call.args[:1]) & code.modules.keys()
@@ -211,13 +216,13 @@ def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
 
 
 def location_of(call: ast.Call) -> ast.expr | None:
-    """The file that a call of `spec_from_file_location` is given; None if that is not written."""
+    """Return the file argument of a call of `spec_from_file_location`; None if it has none."""
     words = [keyword.value for keyword in call.keywords if keyword.arg == "location"]
     return next(iter([*call.args[1:2], *words]), None)
 
 
 def _written_out(code: Code, scope: str, node: ast.expr, steps: int = 0) -> list[ast.expr]:
-    """An expression, and what it is made of by names that have one value."""
+    """Return an expression, and the values of its names that have only one."""
     parts = [node]
     for name in ast.walk(node):
         values = assigned(code, scope, name.id) if isinstance(name, ast.Name) else []
@@ -227,7 +232,7 @@ def _written_out(code: Code, scope: str, node: ast.expr, steps: int = 0) -> list
 
 
 def assigned(code: Code, scope: str, name: str) -> list[tuple[str, ast.expr]]:
-    """What is assigned to a name, where nothing else gives it a value that text tells."""
+    """Return the values assigned to a name, if assignments are its only source."""
     holder = scope
     while holder:
         if (path := f"{holder}/{name}") in code.names:
@@ -237,13 +242,13 @@ def assigned(code: Code, scope: str, name: str) -> list[tuple[str, ast.expr]]:
 
 
 def follow(code: Code, path: str) -> set[str]:
-    """What a dotted path stands for: a name of a module of the folder may be an alias there."""
+    """Return the paths of a dotted path: a name of a module of the folder may be an alias there."""
     root, *attrs = path.split(".")
     return reduce(partial(_attributes, code), attrs, {root})
 
 
 def _attributes(code: Code, owners: Set[str], attr: str) -> set[str]:
-    """What an attribute stands for; of an object only the last one counts."""
+    """Return the paths of an attribute; of an object only the last attribute counts."""
     paths: set[str] = set()
     for owner in owners:
         path, head = f"{owner}.{attr}", owner.rpartition(".")[0]
@@ -265,7 +270,7 @@ def _attributes(code: Code, owners: Set[str], attr: str) -> set[str]:
 
 
 def _look_up(code: Code, scope: str, name: str) -> Set[str]:
-    """The paths a name stands for where it is used."""
+    """Return the paths of a name in its scope."""
     holder = scope
     while holder:
         is_seen = holder == scope or not is_class(code, holder)

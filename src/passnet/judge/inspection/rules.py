@@ -1,4 +1,4 @@
-"""The rules of the static inspection, as data: what the use of a name in a pass means."""
+"""The rules of the static inspection, as data: the meaning of every name in a pass."""
 
 import re
 import sys
@@ -11,14 +11,14 @@ from passnet.judge.inspection.tensor_names import COMPUTING
 
 RulesName: TypeAlias = Literal["strict", "open"]
 RuleVerdict: TypeAlias = tuple[Severity, str]
-"""How much a finding weighs, and its name."""
+"""The severity and the name of a finding."""
 Uses: TypeAlias = Iterator[tuple[RuleVerdict, str]]
-"""What is used that the rules name, and in which words to say so."""
+"""Uses that the rules name: the verdict and the text of each."""
 
 OP: RuleVerdict = ("reject", "torch_fallback")
 """A torch op, by its dotted name."""
 METHOD: RuleVerdict = ("flag", "torch_fallback")
-"""A method or operator that computes if its object is a tensor, which text cannot tell."""
+"""A method or operator that computes if its object is a tensor, which the text does not show."""
 EVASION: RuleVerdict = ("flag", "evasion")
 PATTERN_CALLED: RuleVerdict = ("flag", "pattern_called")
 PATCH: RuleVerdict = ("flag", "timer_patch")
@@ -31,7 +31,9 @@ COMPARISON: RuleVerdict = ("flag", "overloaded_comparison")
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text; one that ends with a dot is put before those that follow it."""
+    """Return the words of a text; a word that ends with a dot is a prefix of those that
+    follow it.
+    """
     listed: set[str] = set()
     prefix = ""
     for word in text.split():
@@ -108,13 +110,13 @@ def _by_name(table: dict[RuleVerdict, str]) -> dict[str, RuleVerdict | None]:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What code outside patterns may use.
+    """The names that code outside patterns may use.
 
-    `names`: dotted name -> what its use and the use of what is below it means; the longest name
-    counts, None means nothing; `.name` is an attribute of any object. `methods`: those that compute
-    when called on a tensor, as do those that are called so with a `_` after it. `torch`: the names
-    of torch that may be used, with what is below them; None where all may. `texts`: what strings
-    and native sources may not hold, and what it means if they do.
+    `names`: dotted name -> the verdict on it and on names below it; the longest name counts, None
+    means no verdict; `.name` is an attribute of any object. `methods`: those that compute when
+    called on a tensor, with or without a final `_`. `torch`: the names of torch that are allowed,
+    with those below them; None allows all. `texts`: forbidden text of strings and native sources,
+    with the verdict.
     """
 
     names: dict[str, RuleVerdict | None]
@@ -129,7 +131,8 @@ _TEXTS = (
     (re.compile(r"/proc/(self|thread-self|\d+|%d|\{)\S*"), INTROSPECTION),
     (re.compile(r"\bpassnet\.judge\b|\bPYTEST_CURRENT_TEST\b"), HARNESS),
 )
-"""A pattern of text -> what native code, or a string that may become code, does that holds it."""
+"""A pattern of text -> the verdict on native code, or a string that may become code, that
+holds it."""
 _TEXTS_OF_OPS = (
     (re.compile(r"\bdlv?sym\b|\bdlm?open\b|cblas_\w*|libtorch\w*|libmkl\w*|openblas"), METHOD),
 )
@@ -142,7 +145,7 @@ OPEN = Rules(
     ),
     texts=_TEXTS,
 )
-"""Torch ops are allowed; what evades an inspection or attacks a judge is not."""
+"""Torch ops are allowed; evading the inspection or attacking the judge is not."""
 STRICT = Rules(
     OPEN.names | _by_name(_NAMES_OF_OPS),
     methods=words(_COMPUTING) | COMPUTING,
@@ -151,19 +154,19 @@ STRICT = Rules(
 )
 """Own kernels only: torch creates, describes and moves tensors, and computes nothing."""
 LOADERS = words("importlib. import_module util.spec_from_file_location util.module_from_spec")
-"""What gives a module of the folder, or what is its specification, if it is given its name."""
+"""Functions that return a module of the folder, or its specification, for its name."""
 TIMERS = words(
     """time statistics timeit torch. cuda.Event cuda.synchronize utils.benchmark testing allclose
     equal isclose eq Tensor.allclose Tensor.equal Tensor.isclose Tensor.eq Tensor.__eq__
     numpy. allclose isclose array_equal testing"""
 )
-"""What measures and compares: to replace it is `timer_patch`."""
+"""Functions that measure and compare: replacing one is `timer_patch`."""
 PROXIES = words("torch.fx. Proxy proxy")
 HARNESS_TYPES = words(
     """torch. fx.Proxy fx.proxy.Proxy nn.Parameter nn.parameter.Parameter
     _subclasses.FakeTensor _subclasses.fake_tensor.FakeTensor"""
 )
-"""Types that a judge gives to what it calls a replacement with, or not: no kernel needs to know."""
+"""Types that differ between a judge's calls and others: no kernel needs to know them."""
 TYPE_QUESTIONS = words("builtins. isinstance issubclass")
 NATIVE_SUFFIXES = frozenset(
     (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".inl", ".txt")
@@ -171,70 +174,68 @@ NATIVE_SUFFIXES = frozenset(
 HARNESS_TYPE_NAMES = {name.rpartition(".")[2] for name in HARNESS_TYPES}
 RULES: dict[RulesName, Rules] = {"strict": STRICT, "open": OPEN}
 KERNEL_DECORATORS = words("triton.jit numba. njit cuda.jit vectorize guvectorize")
-"""What is under these is compiled, and never runs as Python on a tensor."""
+"""Decorators of compiled code, which never runs as Python on a tensor."""
 OWN_OBJECTS = words(
     """numpy math ctypes cffi cppyy numba cupy triton json re time struct decimal.Decimal
     dataclasses.dataclass passnet.passes.cpp torch.utils.cpp_extension"""
 )
-"""Whatever comes out of these, and out of their methods, is no tensor of torch."""
+"""Modules whose results, and their methods' results, are no tensors of torch."""
 CONTAINERS = words("builtins. str bytes set frozenset list tuple dict")
-"""What these make is no tensor, though what is in it may be."""
+"""Types that are no tensors, though they may hold some."""
 NUMBER_MAKERS = words(
     """builtins. int float bool complex len math. sqrt exp log log2 pow fsum
     numpy. float16 float32 float64 int8 int16 int32 int64 bool_ uint8 uint16 uint32 uint64"""
 )
-"""What these make is a number, or an array of them, whatever they are given."""
+"""Functions that return a number, or an array of numbers, for any argument."""
 NUMBER_PATHS = {"numpy.numbers()", *NUMBER_MAKERS} | {
     f"{path.rpartition('.')[2]!r}()" for path in NUMBER_MAKERS
 }
 """Numbers as `names.py` writes them, their types, and the names of these."""
 VIEWS = words("numpy.numbers(). T mT real imag flat size ndim itemsize nbytes shape dtype")
-"""Attributes of an array that are numbers, or tell of them."""
+"""Attributes of an array of numbers that are numbers, or describe them."""
 MEMORY = words("numpy().base numpy.numbers().base")
-"""What an array has its memory from: of `x.numpy()` it is `x`."""
+"""Attributes that are the owner of an array's memory: of `x.numpy()` it is `x`."""
 ARRANGING = words(
     "numpy.numbers(). reshape transpose swapaxes repeat squeeze ravel flatten copy item tolist"
 )
-"""Methods of an array of numbers that give its numbers, whatever they are given."""
+"""Methods of an array of numbers that return its numbers, for any argument."""
 SHAPED_MAKERS = words("numpy. zeros ones empty")
-"""What makes numbers of a shape, and of a type that is given after it."""
+"""Functions that return numbers of a shape, and of a type that follows it."""
 ARRAY_MAKERS = SHAPED_MAKERS | words("numpy. array asarray ascontiguousarray full arange")
-"""What makes an array of the `dtype` that it is given, if it is."""
+"""Functions that return an array of a given `dtype`."""
 
 NO_OPERANDS = words("log exp sqrt abs ceil floor sign neg square")
-"""Methods that on a tensor raise if they are given anything."""
+"""Methods that raise on a tensor with any argument."""
 NO_TEXT = words("add sub")
-"""Methods that on a tensor raise if they are given a string or a container."""
+"""Methods that raise on a tensor with a string or a container."""
 
 REACHERS = words(
     """type setattr delattr vars builtins inspect pickle copyreg __class__ __func__ __dict__
     __getattr__ __getattribute__ __setattr__ __delattr__ __setstate__ __reduce__ __get__"""
 )
-"""What reaches a method otherwise than through its object, or an attribute by a name that is not
-written out: where one is mentioned, an attribute may be more than what is assigned to it.
-"""
+"""Names that reach a method past its object, or an attribute by a computed name. Where one occurs,
+an attribute may be more than the values assigned to it."""
 BASES = words(
     """typing.NamedTuple typing.Protocol typing.final enum.Enum enum.IntEnum enum.StrEnum enum.Flag
     enum.unique abc.ABC abc.ABCMeta dataclasses.dataclass dataclasses.dataclass()
     functools.total_ordering builtins. object tuple str int float dict list set frozenset Exception
     ValueError RuntimeError"""
 )
-"""What a class may be made of, by base, decorator or metaclass, so that its objects are no tensors
-and have no attributes but its own; with `()`, by what a call of it gives.
-"""
+"""Bases, decorators and metaclasses of classes whose objects are no tensors and have only their own
+attributes; with `()`, the result of a call."""
 SWITCHES = words("TRITON_INTERPRET")
 """Variables of the environment that a pass may set."""
 EMBEDDED = words("torch os sys subprocess ctypes importlib builtins threading multiprocessing")
-"""Modules that are themselves when reached through another that imports them (`cpp.os.system`)."""
+"""Modules that stay themselves when reached through another that imports them (`cpp.os.system`)."""
 
 WRITERS = {"builtins.open": 1, "io.open": 1, "codecs.open": 1, "os.fdopen": 1, "?.open": 0}
-"""What opens files -> the position of its mode."""
+"""Functions that open files -> the position of the mode."""
 SETTERS = words("setattr delattr object.__setattr__ type.__setattr__")
 BY_NAME = SETTERS | {"getattr"}
 REFLECTION = words("builtins. getattr hasattr setattr delattr isinstance vars")
-"""What may be called with the module torch itself."""
+"""Functions that may be called with the module torch itself."""
 APPLIERS = words("builtins.map builtins.filter functools.partial functools.reduce")
-"""What calls its first argument."""
+"""Functions that call their first argument."""
 COMPARISONS = words("__eq__ __ne__")
 OVERLOADS = COMPARISONS | words("__torch_function__ __torch_dispatch__")
 CLASS_MAKERS = words("builtins.type types.new_class dataclasses.make_dataclass")
@@ -244,22 +245,22 @@ _HARMLESS_DUNDERS = words("__name__ __version__ __file__ __doc__")
 KNOWN_ROOTS = sys.stdlib_module_names | {
     name.split(".")[0] for name in (*STRICT.names, *OWN_OBJECTS, "torch", "triton", "numpy")
 }
-"""Modules that are not the folder's own, whatever the folder holds."""
+"""Modules that are not the folder's own, whatever it holds."""
 
 
 def prefixes_of(path: str) -> list[str]:
-    """A dotted path and the paths it is below, the longest first."""
+    """Return a dotted path and all its parents, the longest first."""
     parts = path.split(".")
     return [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
 def is_dotted(path: str) -> bool:
-    """Whether a path is a dotted name: of no object, and of nothing that the folder defines."""
+    """Return whether a path is a dotted name: of no object, and of no definition of the folder."""
     return path.replace(".", "").isidentifier()
 
 
 def uses(rules: Rules, path: str) -> Uses:
-    """What the use of a dotted name means under the rules, most often nothing.
+    """Yield the verdicts of the rules on a dotted name, most often none.
 
     Examples:
         >>> list(uses(STRICT, "torch.matmul")), list(uses(STRICT, "torch.empty"))

@@ -13,20 +13,20 @@ from passnet.passes.folder import PACKAGE, read_source
 
 MAX_MODULES = 100
 MAX_DEPTH = 200
-"""Of expressions and blocks within each other."""
+"""Deepest nesting of expressions and blocks."""
 TRACED = ("pattern", "replacement_args", "guard")
 SELF_TEST = "__name__ == '__main__'"
 ANNOTATION = "<annotation>"
 _WITHIN = ("body", "elt", "key", "value", "generators")
-"""The fields of a node that are evaluated in the scope it opens."""
+"""The fields of a node that belong to the scope it opens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
     """A file of the folder.
 
-    `self_tests`: the lines that only run where it is the program. `stars`: the modules all names of
-    which it imports.
+    `self_tests`: the lines that only run where it is the program. `stars`: the modules that it
+    imports all names of.
     """
 
     package: str
@@ -39,26 +39,26 @@ class Module:
 
 @dataclass(slots=True)
 class Code:
-    """All code of a pass folder, and what its names stand for.
+    """All code of a pass folder, and the meaning of its names.
 
-    `nodes`: those of its text, each with the scope it is evaluated in, which is `module`, or
-    `module/class@line:column/function@line:column` and so on. `definitions`: what opens a scope.
-    `file`: the one that is being read.
+    `nodes`: those of its text, each with its scope, which is `module`, or
+    `module/class@line:column/function@line:column` and so on. `definitions`: nodes that open a
+    scope. `file`: the file in progress.
 
-    `passes`: modules that are on the list, and their files. `bare`: of each name that Python may
-    find in the folder itself, once that is on its path, the modules it may be. `values`: what is
-    assigned to each `scope/name`. `only_matched`: definitions that patterns alone use. `excused`:
-    what would be a finding elsewhere, and is none in the expression it is part of.
+    `passes`: modules that are on the list, and their files. `bare`: names that Python may find in
+    the folder itself, once that is on its path -> the modules that they may be. `values`: the
+    assigned values of each `scope/name`. `only_matched`: definitions that only patterns use.
+    `excused`: nodes that would be findings elsewhere.
 
-    `names`: of each `scope/name` the paths it stands for; of `scope()` what the function gives, of
-    `.name` what is assigned to attributes. `elsewhere`: the `scope/name` that is meant where one is
-    global or nonlocal. `grew`: more was found out about some name; `settled`: a name that nothing
-    was found out about is unknown; `known`: what expressions stand for, while no name changes.
+    `names`: `scope/name` -> its paths; `scope()` -> the results of the function; `.name` -> the
+    values assigned to such attributes. `elsewhere`: global and nonlocal names -> their
+    `scope/name`. `grew`: some name gained a path. `settled`: a name without a path is unknown.
+    `known`: a cache of the paths of expressions, while no name changes.
 
-    What text does with names, whatever they stand for. `handed_on`: names that are used for more
-    than to be called, looped over or looked up in, all strings, and `.name` for every attribute
-    that is used. `renames`: something may give a module another `__name__`. `reaches`: attributes
-    may be set, or methods taken from their class, in ways that a name does not show.
+    Uses of names in the text, whatever they stand for: `handed_on`: names that are used for more
+    than calls, loops or lookups, all strings, and `.name` for every attribute in use. `renames`:
+    something may give a module another `__name__`. `reaches`: attributes may be set, or methods
+    taken from their class, in ways that a name does not show.
     """
 
     rules: Rules
@@ -83,7 +83,9 @@ class Code:
 
 
 def find_bare_names(roots: dict[str, Path]) -> dict[str, list[str]]:
-    """Of each name that a folder on Python's path could be imported by, the modules it may mean."""
+    """Return the names that a folder on Python's path could be imported by -> the possible
+    modules.
+    """
     bare: dict[str, list[str]] = {}
     for root, folder in roots.items():
         for path in sorted(folder.rglob("*.py")):
@@ -95,7 +97,7 @@ def find_bare_names(roots: dict[str, Path]) -> dict[str, list[str]]:
 
 
 def load_module(code: Code, name: str) -> None:
-    """Read a module of the folder and those it imports; a name that is no file of it is passed."""
+    """Read a module of the folder and those it imports; skip a name that is no file of it."""
     root, *inner = name.split(".")
     base = code.roots.get(root, Path()).joinpath(*inner)
     files = [file for file in (base / "__init__.py", Path(f"{base}.py")) if file.is_file()]
@@ -125,7 +127,9 @@ def load_module(code: Code, name: str) -> None:
 
 
 def modules_named(code: Code, module: Module, text: str) -> list[str]:
-    """The modules of the folder that a string may name, as `importlib` takes it, or as a file."""
+    """Return the modules of the folder that a string may name, as `importlib` takes it, or as a
+    file.
+    """
     name = text.rpartition("/")[2].removesuffix(".py")
     if text.startswith(".") and name == text:
         return [module.package + text]
@@ -138,7 +142,7 @@ def modules_named(code: Code, module: Module, text: str) -> list[str]:
 
 
 def imports_of(code: Code, module: Module, node: ast.AST) -> Iterator[tuple[str, str, str]]:
-    """Of each name that a statement imports: itself, what it stands for, what is loaded; a name
+    """Yield for each name that a statement imports: the name, its path, the loaded module. A name
     without a package may be a module of the folder.
     """
     for name, source, loaded in _imports_as_written(module, node):
@@ -164,7 +168,7 @@ def _imports_as_written(module: Module, node: ast.AST) -> Iterator[tuple[str, st
 
 
 def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST, depth: int) -> None:
-    """Note a node of the text, what it does with names, and then what it holds."""
+    """Note a node of the text, its uses of names, and its children."""
     if depth > MAX_DEPTH:
         raise PassFolderError(
             f"{code.file}:{getattr(node, 'lineno', 1)}: nested too deeply to be inspected, "
@@ -235,7 +239,7 @@ def _note_use(code: Code, holder: ast.AST, node: ast.AST) -> None:
 
 
 def scope_within(scope: str, node: ast.AST) -> str:
-    """The scope of what is within a node: its own if it opens one, as what is traced does."""
+    """Return the scope of a node's children: its own if it opens one."""
     match node:
         case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
             return f"{scope}/{name}@{node.lineno}:{node.col_offset}"
@@ -247,19 +251,21 @@ def scope_within(scope: str, node: ast.AST) -> str:
 
 
 def scope_of_iterable(code: Code, scope: str, loop: ast.AST) -> str:
-    """Where what a loop goes through is evaluated: the first of a comprehension, outside of it."""
+    """Return the scope of the iterable of a loop: the first of a comprehension lies outside
+    of it.
+    """
     generators = getattr(code.definitions.get(scope), "generators", [])
     return scope.rpartition("/")[0] if loop in generators[:1] else scope
 
 
 def module_of(code: Code, scope: str) -> Module:
-    """The module that a scope is in."""
+    """Return the module of a scope."""
     return code.modules[scope.partition("/")[0]]
 
 
 def is_traced(code: Code, path: str, names: tuple[str, ...] = TRACED) -> bool:
-    """Whether a path or scope is within a function of a pass that is traced, not run, or in code
-    that patterns alone use.
+    """Return whether a path or scope is within a function of a pass that is traced, not run, or in
+    code that only patterns use.
     """
     module, _, inner = path.partition("/")
     is_pass = module in code.modules and code.modules[module].is_pass
@@ -269,5 +275,5 @@ def is_traced(code: Code, path: str, names: tuple[str, ...] = TRACED) -> bool:
 
 
 def is_class(code: Code, scope: str) -> bool:
-    """Whether a scope is that of a class."""
+    """Return whether a scope is that of a class."""
     return isinstance(code.definitions.get(scope), ast.ClassDef)

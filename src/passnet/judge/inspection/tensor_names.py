@@ -1,7 +1,8 @@
-"""The attributes of torch's tensors: those that describe, move or allocate, and those that compute.
+"""The attributes of torch's tensors: those that describe, move or allocate, and those that
+compute.
 
-Every public attribute of `torch.Tensor` (torch 2.13) is in one of the two; a name with `_` after it
-is the same, done in place.
+Every public attribute of `torch.Tensor` (torch 2.13) is in one of the two; a name with a final `_`
+is the same op, done in place.
 """
 
 _PLAIN = """
@@ -63,7 +64,7 @@ _COMPUTING = """
 """
 
 PLAIN = frozenset(_PLAIN.split())
-"""What code may use of a tensor while it computes with kernels of its own: the white list."""
+"""The white list: attributes that code with kernels of its own may use."""
 
 COMPUTING = frozenset(_COMPUTING.split())
 """All others, and the methods behind operators."""
