@@ -1,23 +1,27 @@
 """`passnet dataset`: merge and sample sets of captured graphs, and make datasets of them.
 
-What is done with a dataset that is there is in `dataset_rows`, `dataset_files`, `dataset_split`.
+`dataset_rows` queries a dataset; `dataset_files` checks, converts and splits one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from passnet.cli import dataset_files, dataset_rows, dataset_split
-from passnet.cli import options as opt
+from passnet.cli import dataset_files, dataset_rows
+from passnet.cli import fields as opt
 from passnet.cli.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.core.jobs.executors import Executor
-    from passnet.core.jobs.run_plan import RunShard
+    from passnet.core.jobs.run_plan import RunPlan
+    from passnet.data.dataset.build import BuildSettings
+    from passnet.data.dataset.build_records import MinedRecord, SizedRecord
+    from passnet.data.dataset.store import DatasetManifest
 
 FAILURES_SHOWN = 20
 
@@ -27,82 +31,106 @@ def dataset() -> None:
     """Merge and sample sets of captured graphs; make, query, verify and split datasets."""
 
 
-@dataset.command("merge")
-@opt.folders
-@opt.out("The folder of the merged set")
-@opt.json
-def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class MergeOptions:
+    """Options of `passnet dataset merge`."""
+
+    folders: tuple[Path, ...] = opt.argument(nargs=-1)
+
+    out: Path
+    """Write the merged set to this folder."""
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("merge", dataset)
+def merge_command(options: MergeOptions) -> None:
     """Merge the graphs of several runs of `passnet extract` into one set, each graph once."""
     from passnet.core.records.serialise import write_text
     from passnet.data.capture.run import merge_runs, read_all_records
     from passnet.pages.tables.catalog import summary
 
-    manifest = merge_runs(folders, out)
-    write_text(out / "summary.md", summary(read_all_records(folders)))
+    manifest = merge_runs(options.folders, options.out)
+    write_text(options.out / "summary.md", summary(read_all_records(options.folders)))
     line = (
         f"{manifest.num_graphs} distinct graphs of {manifest.num_structures} structures, "
-        f"{manifest.num_ops} ops, from {manifest.num_sources} places, in {out}"
+        f"{manifest.num_ops} ops, from {manifest.num_sources} places, in {options.out}"
     )
-    print_result(as_json, manifest, [line])
+    print_result(options.json, manifest, [line])
 
 
-@dataset.command("build")
-@opt.folders
-@opt.out("The folder of the dataset")
-@opt.jobs("Graphs")
-@opt.choice("--kind", opt.KINDS, "The kind of subgraphs to cut out (repeatable); all if not given.",
-            "kinds", multiple=True)  # fmt: skip
-@opt.choice("--dtype", [*opt.DTYPES, "none"], "A dtype to make variants of subgraphs in "
-            "(repeatable), or none; all dtypes if not given.", "dtypes", multiple=True)  # fmt: skip
-@opt.flag("--sizes", "Add rows at other sizes: capture the nets again at published shapes.")
-@opt.count("--num-sizes", "With --sizes, the most other shapes that a net gets; 9 are all.",
-           type=click.IntRange(1, 9), default=3)  # fmt: skip
-@opt.shard("nets")
-@opt.parts("build")
-@opt.resume
-@opt.executor
-@opt.json
-def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[str, ...],
-                  dtypes: tuple[str, ...], sizes: bool, num_sizes: int, shard: RunShard,
-                  taken: tuple[Path, ...], resume: bool, executor: Executor,
-                  as_json: bool) -> None:  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions:
+    """Options of `passnet dataset build`."""
+
+    folders: tuple[Path, ...] = opt.argument(nargs=-1)
+
+    out: Path
+    """Write the dataset to this folder."""
+
+    kinds: tuple[str, ...] = opt.field((), option="kind", choices=opt.KINDS)
+    """Cut out subgraphs of this kind; all by default."""
+
+    dtypes: tuple[str, ...] = opt.field((), option="dtype", choices=(*opt.DTYPES, "none"))
+    """Add variants of subgraphs in this dtype, or in none; in all by default."""
+
+    sizes: bool = False
+    """Add rows at other sizes: capture the nets again at published shapes."""
+
+    num_sizes: int = opt.field(3, most=9, option="num-sizes")
+    """With --sizes, capture a net at up to this many other shapes; 9 are all."""
+
+    plan: RunPlan = opt.plan("num_workers", "shard", "parts", "resume", "executor")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("build", dataset)
+def build_command(options: BuildOptions) -> None:
     """Make a dataset of the subgraphs of the sets of captured graphs in FOLDERS.
 
     The corpus is folded as a whole; every graph is then cut into patterns that repeat (classical),
     ranges that Inductor would fuse (fusible), and single ops. With --sizes the nets are then
     captured again at other sizes, and cut at the same ops; --resume adds them to a dataset that was
-    built without.
+    built without. --shard divides the nets.
     """
-    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.terminal.progress import late_progress
-    from passnet.data.dataset.build import BuildSettings, build_dataset
-    from passnet.data.dataset.build_records import count_sized
+    from passnet.data.dataset.build import build_dataset
+
+    with late_progress() as start:
+        records, sized, manifest = build_dataset(
+            options.folders, options.out, _build_settings(options), options.plan, start
+        )
+    facts = {"graphs": records, "sizes": sized, "dataset": manifest}
+    print_result(options.json, facts, _build_lines(records, sized, manifest, options.out))
+
+
+def _build_settings(options: BuildOptions) -> BuildSettings:
+    from passnet.data.dataset.build import BuildSettings
     from passnet.data.mine.dtypes import DTYPES
     from passnet.data.mine.subgraphs import SUBGRAPH_KINDS
 
+    kinds, dtypes = options.kinds, options.dtypes
     if "none" in dtypes and len(dtypes) > 1:
         raise InputError(f"--dtype {' '.join(dtypes)}: none goes with no other dtype")
-    settings = BuildSettings(
+    return BuildSettings(
         kinds=tuple(kind for kind in SUBGRAPH_KINDS if kind in kinds or not kinds),
         dtypes=tuple(dtype for dtype in DTYPES if dtype in dtypes or not dtypes),
-        num_sizes=num_sizes if sizes else 0,
+        num_sizes=options.num_sizes if options.sizes else 0,
     )
-    with late_progress() as start:
-        records, sized, manifest = build_dataset(
-            folders,
-            out,
-            settings,
-            RunPlan(num_workers=jobs, resume=resume, executor=executor, shard=shard, parts=taken),
-            announce=start,
-        )
+
+
+def _build_lines(
+    records: list[MinedRecord], sized: list[SizedRecord], manifest: DatasetManifest, out: Path
+) -> Iterator[str]:
+    from passnet.data.dataset.build_records import count_sized
+
     failed = [record for record in records if record.error]
+    for record in failed[:FAILURES_SHOWN]:
+        yield f"FAILED {record.graph[:12]} ({record.num_ops} ops): {record.error}"
     refused = sum(sum(record.refused.values()) for record in records)
     counts = ", ".join(f"{count} {kind}" for kind, count in manifest.kinds.items())
-    lines = [
-        f"FAILED {record.graph[:12]} ({record.num_ops} ops): {record.error}"
-        for record in failed[:FAILURES_SHOWN]
-    ]
-    lines.append(
+    yield (
         f"{manifest.num_subgraphs} distinct subgraphs ({counts}) at {manifest.num_places} "
         f"places of {len(records)} graphs; {manifest.num_op_sequences} op sequences; "
         f"{refused} ranges could not be cut; in {out}"
@@ -110,36 +138,44 @@ def build_command(folders: tuple[Path, ...], out: Path, jobs: int, kinds: tuple[
     if counts_sized := count_sized(sized):
         whole = counts_sized.whole
         causes = ", ".join(f"{count} {cause}" for cause, count in counts_sized.causes.items())
-        lines.append(
+        yield (
             f"at other sizes {whole.num_made} of {whole.num_tried} graphs of "
             f"{counts_sized.num_nets} nets, with {whole.num_rows} subgraphs; not made: "
             f"{causes or 'none'}; `passnet dataset stats {out}` has more"
         )
-    print_result(as_json, {"graphs": records, "sizes": sized, "dataset": manifest}, lines)
 
 
-@dataset.command("sample")
-@opt.folder
-@opt.out("The folder of the sample")
-@opt.amount("--text", "The most text of the sample before compression, in MiB.", "max_mib",
-            default=200.0)  # fmt: skip
-def sample_command(folder: Path, out: Path, max_mib: float) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions:
+    """Options of `passnet dataset sample`."""
+
+    folder: Path = opt.argument()
+
+    out: Path
+    """Write the sample to this folder."""
+
+    text: float = 200.0
+    """Take graphs of up to this many MiB of text before compression."""
+
+
+@opt.command("sample", dataset)
+def sample_command(options: SampleOptions) -> None:
     """Take a part of the set in FOLDER that has all its libraries, tasks and sizes of graphs."""
     from passnet.core.records.serialise import make_folder
     from passnet.data.capture.sampling import stratified_sample
     from passnet.data.capture.store import GRAPHS, read_set, write_set
 
-    whole, files = read_set(folder)
+    out = options.out
+    whole, files = read_set(options.folder)
     rows = [row for file in files for row in GRAPHS.read(file)]
     if not rows:
-        raise InputError(f"{folder}: holds no graph")
+        raise InputError(f"{options.folder}: holds no graph")
     make_folder(out)
-    manifest = write_set(out, stratified_sample(rows, int(max_mib * 2**20)), whole.versions)
+    manifest = write_set(out, stratified_sample(rows, int(options.text * 2**20)), whole.versions)
     size = sum((out / shard.file).stat().st_size for shard in manifest.shards)
     text = f"{manifest.num_graphs} of {len(rows)} graphs, {manifest.num_ops} ops"
     click.echo(f"{text}, {size} bytes, in {out}")
 
 
-for _module in (dataset_rows, dataset_files, dataset_split):
-    for _command in _module.COMMANDS:
-        dataset.add_command(_command)
+for _command in (*dataset_rows.COMMANDS, *dataset_files.COMMANDS):
+    dataset.add_command(_command)

@@ -1,13 +1,14 @@
-"""`passnet dataset query|stats|show`: what a dataset holds."""
+"""`passnet dataset query|stats|show`: the rows of a dataset and their numbers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli import options as opt
+from passnet.cli import fields as opt
 from passnet.cli.output import print_json, print_tables
 from passnet.errors import InputError
 
@@ -18,44 +19,57 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 20
 NAME_CHARACTERS = 16
-"""Of a fingerprint in a table; `passnet dataset show` takes as many."""
+"""Letters of a fingerprint in a table; `passnet dataset show` takes as many."""
 
 MAX_CANDIDATES = 10
 JSON_COLUMNS = ("tensors", "places")
 
 
-@click.command("query")
-@opt.folder
-@click.argument("where", required=False)
-@opt.option("--columns",
-            "The columns to print, with commas between, or all; the main ones if not given.",
-            metavar="NAMES")  # fmt: skip
-@opt.number("--limit", f"The most rows to print; else {ROWS_SHOWN} in a table, or all.")
-@opt.question_limits
-@opt.json
-@opt.flag("--csv", "Print the result as CSV.", "as_csv")
-def query_command(folder: Path, where: str | None, columns: str | None, limit: int | None,
-                  limits: JobLimits, as_json: bool, as_csv: bool) -> None:  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class QueryOptions:
+    """Options of `passnet dataset query`."""
+
+    folder: Path = opt.argument()
+
+    where: str | None = opt.argument(required=False)
+
+    columns: str | None = opt.field(None, metavar="NAMES")
+    """Print these columns, with commas between, or all; the main ones by default."""
+
+    limit: int | None = opt.field(None, least=0)
+    """Print at most this many rows; by default 20 in a table, or all."""
+
+    limits: JobLimits = opt.job_limits(120.0)
+
+    json: bool = opt.shared("json")
+
+    csv: bool = False
+    """Print the result as CSV."""
+
+
+@opt.command("query")
+def query_command(options: QueryOptions) -> None:
     """Print the rows of a dataset for which WHERE is true; all rows without it.
 
     WHERE is an expression of SQL over the columns, as DuckDB understands it:
-    "'fusible' in kinds and num_ops between 4 and 16 and domain = 'nlp'". The column full must be
-    written in double quotes.
+    "'fusible' in kinds and num_ops between 4 and 16 and domain = 'nlp'". Write the column full in
+    double quotes.
     """
     from passnet.data.dataset.query import BRIEF, COLUMNS, Dataset
 
-    if as_json and as_csv:
+    if options.json and options.csv:
         raise InputError("give --json or --csv, not both")
+    columns, limit, where = options.columns, options.limit, options.where
     names: tuple[str, ...] = BRIEF
     if columns is not None:
         names = COLUMNS if columns == "all" else tuple(columns.replace(" ", "").split(","))
-    if limit is None and not (as_json or as_csv):
+    if limit is None and not (options.json or options.csv):
         limit = ROWS_SHOWN
-    with Dataset(folder, limits) as dataset:
+    with Dataset(options.folder, options.limits) as dataset:
         table = dataset.table(where, names, limit)
-        if as_json:
+        if options.json:
             print_json([_as_json(row) for row in table.to_pylist()])
-        elif as_csv:
+        elif options.csv:
             _print_csv(table)
         else:
             _print_rows(table, dataset.count(where))
@@ -97,35 +111,51 @@ def _cell(name: str, value: Any) -> str:
     return value[:NAME_CHARACTERS] if is_fingerprint else str(value)
 
 
-@click.command("stats")
-@opt.folder
-@opt.json
-@opt.path("--page", "A file to write the numbers to as a page of Markdown, its figure beside it.")
-def stats_command(folder: Path, as_json: bool, page: Path | None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class StatsOptions:
+    """Options of `passnet dataset stats`."""
+
+    folder: Path = opt.argument()
+
+    page: Path | None = opt.shared("page")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("stats")
+def stats_command(options: StatsOptions) -> None:
     """Count the rows of a dataset by kind, domain, dtype and variant, their ops and places."""
     from passnet.core.records.serialise import write_text
     from passnet.data.dataset.query import Dataset
     from passnet.data.dataset.stats import stats
     from passnet.pages.tables.dataset import draw_stats, stats_page, stats_tables
 
-    with Dataset(folder) as dataset:
+    with Dataset(options.folder) as dataset:
         numbers = stats(dataset)
-    if page is not None:
-        figure = page.with_suffix(".svg")
+    if options.page is not None:
+        figure = options.page.with_suffix(".svg")
         draw_stats(numbers, figure)
-        write_text(page, stats_page(numbers, figure.name))
-        click.echo(f"written: {page}, {figure}")
-    elif as_json:
+        write_text(options.page, stats_page(numbers, figure.name))
+        click.echo(f"written: {options.page}, {figure}")
+    elif options.json:
         print_json(numbers)
     else:
         print_tables(stats_tables(numbers))
 
 
-@click.command("show")
-@opt.folder
-@click.argument("fingerprint")
-@opt.json
-def show_command(folder: Path, fingerprint: str, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """Options of `passnet dataset show`."""
+
+    folder: Path = opt.argument()
+
+    fingerprint: str = opt.argument()
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("show")
+def show_command(options: ShowOptions) -> None:
     """Print one row: its text, arguments, places and nets.
 
     FINGERPRINT is the full fingerprint of the row, or its first characters.
@@ -133,6 +163,7 @@ def show_command(folder: Path, fingerprint: str, as_json: bool) -> None:
     from passnet.data.dataset.query import COLUMNS, Dataset
     from passnet.pages.tables.dataset import row_tables
 
+    folder, fingerprint = options.folder, options.fingerprint
     if not fingerprint or not {*fingerprint} <= {*"0123456789abcdef"}:
         raise InputError(f"{fingerprint!r} is not the beginning of a fingerprint (0 to 9, a to f)")
     where = f"\"full\" LIKE '{fingerprint}%'"
@@ -146,7 +177,7 @@ def show_command(folder: Path, fingerprint: str, as_json: bool) -> None:
             raise InputError(
                 f"several fingerprints begin with {fingerprint}: {first}{more}; give more of it"
             )
-        if as_json:
+        if options.json:
             print_json(_as_json(dataset.table(where, COLUMNS).to_pylist()[0]))
             return
         [row] = dataset.rows(where)

@@ -107,6 +107,9 @@ class Shared:
     figure: Path | None = None
     """Draw the figure in this file, NAME.svg or NAME.png."""
 
+    page: Path | None = None
+    """Write the result to this file as a page of Markdown, with its figure beside it."""
+
     turns: int | None = None
     """End an attempt after this many answers of the LLM (50 by default), or evaluations of the
     search (12 by default).
