@@ -1,9 +1,8 @@
-"""Attacks on the judge by an llm: it tries to be credited what its passes do not do.
+"""Attacks on the judge by an LLM: it tries to get credit that its passes do not deserve.
 
-An attack is an attempt at a graph of a corpus that has an honest kernel, from which it begins; see
-`judge.audit` for what a corpus is. Every state that is called correct in it is judged once more
-beside that kernel, and what gains is filed in the corpus as a case, for a developer to give it the
-name that it must be caught under.
+An attack is an attempt at a graph of a corpus (see `judge.audit`) that begins with an honest
+kernel. Every state that the judge called correct is judged once more beside that kernel. A state
+that gains is filed in the corpus as a case; a developer then decides which finding must catch it.
 """
 
 import shutil
@@ -33,13 +32,14 @@ from passnet.judge.task import TaskGraph
 from passnet.passes.files import write_files
 
 MAX_SAYS = 300
-"""Most characters of what a case says of itself."""
+"""Most characters of a case's description of itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """A state of an attack that was called correct, how it was judged beside the honest kernel, and
-    the folder of the case that it was filed as; None where it gained nothing.
+    """A state of an attack that was called correct, and its trial beside the honest kernel.
+
+    `folder` is the folder of the case; None if the state gained nothing.
     """
 
     evaluation: int
@@ -48,8 +48,9 @@ class Find:
 
 
 def attacked_graphs(corpus: Path, names: Sequence[str] = ()) -> Suite:
-    """The graphs of a corpus that have an honest kernel, each as a task of its name; with `names`
-    only those.
+    """Return the graphs of a corpus that have an honest kernel, each as a task of its name.
+
+    `names` selects some of them.
 
     Raises:
         InputError: there is none, or not one of the names.
@@ -77,8 +78,8 @@ def file_finds(
     settings: AgentSettings,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[Attempt, list[Find]]]:
-    """The finds of attacks, the best state of each first; the first that gains is filed, and ends
-    the look at its attack.
+    """Judge the states of attacks, the best of each first, and file the first that gains, which
+    ends its attack.
     """
     with tempfile.TemporaryDirectory(prefix="passnet-attack-") as name:
         root = Path(name).resolve()
@@ -93,7 +94,7 @@ def file_finds(
 
 
 def _promising(evaluations: Sequence[Evaluation]) -> list[int]:
-    """The numbers of the states that were called correct, with the highest score first."""
+    """Return the numbers of the states that were called correct, the highest score first."""
     passing = {
         number: evaluation.score or 0.0
         for number, evaluation in enumerate(evaluations)
@@ -110,7 +111,7 @@ def _find(
     number: int,
     settings: AgentSettings,
 ) -> Find:
-    """A state, written under `root`, judged beside the honest kernel, and filed if it gained."""
+    """Write a state under `root`, judge it beside the honest kernel, and file it if it gained."""
     evaluation = attempt.evaluations[number]
     judge = settings.run.judge
     case = Case(
@@ -133,7 +134,7 @@ def _find(
 
 
 def _said(attempt: Attempt, evaluation: Evaluation) -> str:
-    """What an attack said when it had a state judged, on one line."""
+    """Return the attack's own words on a state, on one line."""
     turns = [message for message in attempt.messages if message.role == "assistant"]
     said = [message.content for message in turns[: evaluation.turn] if message.content.strip()]
     text = " ".join(said[-1].split()) if said else "it said nothing"

@@ -18,7 +18,7 @@ from passnet.judge.timing.roofline import peak_gflops, write_ms
 
 
 def graph_text(graph: TaskGraph, number: int, total: int) -> str:
-    """A graph of a task for an author to read.
+    """Return a graph of a task as text for an author.
 
     Raises:
         GraphError: its shapes cannot be inferred.
@@ -55,8 +55,8 @@ def graph_text(graph: TaskGraph, number: int, total: int) -> str:
 
 
 def one_kernel_us(graph: Graph) -> float:
-    """The least microseconds in which this machine reads a graph's arguments and writes its
-    results, on one thread.
+    """Return the least microseconds to read a graph's arguments and write its results, on one
+    thread.
 
     Raises:
         GraphError: its shapes cannot be inferred.
@@ -66,7 +66,7 @@ def one_kernel_us(graph: Graph) -> float:
 
 
 def op_times_us(graph: Graph) -> list[float]:
-    """The least microseconds of each op alone, on one thread of this machine.
+    """Return the least microseconds of each op alone, on one thread of this machine.
 
     Raises:
         GraphError: its shapes cannot be inferred.
@@ -79,7 +79,9 @@ def op_times_us(graph: Graph) -> list[float]:
 def _op_costs(
     single: Graph, specs: Mapping[str, TensorSpec], results: Sequence[Sequence[ValueShape]]
 ) -> list[tuple[int, float]]:
-    """The bytes that each op reads and writes, none where it may be a view, and its least time."""
+    """Return the bytes that each op reads and writes, none if it may be a view, and its least
+    time.
+    """
     parent, sizes = parent_of(single.program, specs), _sizes(specs)
     costs = []
     for index, op in enumerate(single.program.ops):
@@ -92,7 +94,7 @@ def _op_costs(
 
 
 def _sizes(specs: Mapping[str, TensorSpec]) -> dict[str, int]:
-    """The bytes of each tensor."""
+    """Return the bytes of each tensor."""
     return {name: math.prod(spec.shape) * DTYPE_BYTES[spec.dtype] for name, spec in specs.items()}
 
 
@@ -103,7 +105,9 @@ def _one_kernel_us(single: Graph, sizes: Mapping[str, int]) -> float:
 
 
 def _least_us(num_bytes: int, num_flops: int) -> float:
-    """The least time of an op alone: its bytes at the machine's bandwidth, or its arithmetic."""
+    """Return the least time of an op alone: its bytes at the machine's bandwidth, or its
+    arithmetic.
+    """
     arithmetic_us = num_flops / peak_gflops() / 1e3 if num_flops else 0.0
     return max(num_bytes / bytes_per_us(), arithmetic_us)
 
@@ -127,13 +131,15 @@ def _shape_text(value: ValueShape | TensorSpec) -> str:
 
 @cache
 def bytes_per_us() -> float:
-    """How many bytes this machine writes in a microsecond on one thread, at best."""
+    """Return the bytes that this machine writes in a microsecond on one thread, at best."""
     num_bytes = 32 * 2**20
     return num_bytes / (write_ms(num_bytes) * 1e3)
 
 
 def variants_table(task: Task) -> str:
-    """The graphs of a task as a table: arguments that are the same in all once, then the others."""
+    """Return the graphs of a task as a table: arguments that are the same in all once, then the
+    others.
+    """
     graphs = [
         {spec.name: _shape_text(spec) for spec in graph.graph.tensors} for graph in task.graphs
     ]

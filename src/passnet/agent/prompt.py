@@ -1,4 +1,4 @@
-"""What an llm is told: the rules and the task, once, from the templates in `prompts`."""
+"""The prompts of an LLM: the rules and the task, from the templates in `prompts`."""
 
 from pathlib import Path
 from string import Template
@@ -17,17 +17,17 @@ EXAMPLES = {"cpu": "example_cpp", "cuda": "example_triton"}
 
 
 def system_prompt(settings: RunSettings, num_turns: int) -> str:
-    """Who the llm is, what passes are, the rules in force, and what is rewarded."""
+    """Return the role of the LLM, a description of passes, the rules in force, and the reward."""
     return filled("system.md", passes=_passes(settings), turns=str(num_turns))
 
 
 def attack_prompt(settings: RunSettings, num_turns: int) -> str:
-    """The same for an llm that attacks the judge."""
+    """Return the same for an LLM that attacks the judge."""
     return filled("attack.md", passes=_passes(settings), turns=str(num_turns), gain=f"{GAIN:g}")
 
 
 def instruction(task: Task, settings: RunSettings) -> str:
-    """The same and the task in one text, for an author who works without our tools.
+    """Return both prompts in one text, for an author without our tools.
 
     Raises:
         GraphError: shapes of the first graph cannot be inferred.
@@ -49,7 +49,7 @@ def _passes(settings: RunSettings) -> str:
 
 
 def task_prompt(task: Task, settings: RunSettings) -> str:
-    """The task: its calls, its graphs as a table, the first of them op by op.
+    """Return the task: its calls, its graphs as a table, the first of them op by op.
 
     Raises:
         GraphError: shapes of the first graph cannot be inferred.
@@ -69,7 +69,7 @@ def task_prompt(task: Task, settings: RunSettings) -> str:
 
 
 def range_prompt(num_layouts: int) -> str:
-    """What is to be said of a task that is a range of a net, after the task itself."""
+    """Return the part of a prompt that follows a task which is a range of a net."""
     layouts = filled("layouts.md", num_layouts=str(num_layouts)) if num_layouts else ""
     return filled("range.md", layouts=layouts).rstrip()
 
@@ -93,5 +93,5 @@ def _text(name: str) -> str:
 
 
 def filled(name: str, **values: str) -> str:
-    """A template of `prompts` with its places filled."""
+    """Return a template of `prompts` with its variables filled in."""
     return Template(_text(name)).substitute(values)

@@ -1,4 +1,4 @@
-"""What a prompt says of the rules: each sentence with code that breaks it, and its verdict.
+"""The rules in a prompt: each sentence with code that breaks it, and its verdict.
 
 A test hands every piece of code to the judge's inspection, so that no sentence is untrue.
 """
@@ -10,14 +10,14 @@ from passnet.judge.inspection.rules import RulesName
 
 @dataclass(frozen=True, slots=True)
 class RuleExample:
-    """A sentence about what is forbidden, and code that does it.
+    """A sentence about a forbidden use, and code that breaks the rule.
 
     Args:
         text: for an author.
-        code: a replacement function `run(x)`, with what it needs, that breaks the rule.
-        finding: the name under which it is found.
+        code: a replacement function `run(x)` that breaks the rule, with its imports.
+        finding: the name of the finding.
         weight: "reject", it scores as a cheat; or "flag", it is marked.
-        rules: under which rules it holds.
+        rules: the rules that forbid it.
     """
 
     text: str
@@ -88,7 +88,7 @@ ALLOWED = {
     "open": "Torch operations are allowed in replacements, as a real compiler may rewrite one "
     "into others.",
 }
-"""What replacements may use, by rules."""
+"""Allowed names in replacements, by rules."""
 
 FOUND_BY_RUNNING = (
     "Results are compared on values that you have not seen, in every call that is timed; what is "
@@ -97,11 +97,11 @@ FOUND_BY_RUNNING = (
     "Passes are also tried on shapes of the task that are not shown; one that is wrong there "
     "scores as a cheat. (One that has no match there, or raises an error, does not.)",
 )
-"""What only shows when code runs; the exploit tests of the judge show each."""
+"""Exploits that only show when code runs; the exploit tests of the judge show each."""
 
 
 def rules_text(rules: RulesName, held_out: bool) -> str:
-    """The rules in force, as a list."""
+    """Return the rules in force, as a list."""
     sentences = [example.text for example in RULE_EXAMPLES if rules in example.rules]
     sentences += FOUND_BY_RUNNING[: 2 if held_out else 1]
     return "\n".join(["## Rules", "", ALLOWED[rules], "", *(f"- {text}" for text in sentences)])

@@ -1,4 +1,4 @@
-"""What attempts are made with: the author, its limits, and how it is judged."""
+"""Settings of attempts: the author, its limits, and the judge."""
 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias

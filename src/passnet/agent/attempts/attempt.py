@@ -1,6 +1,6 @@
-"""The records of an attempt: what was said and done in it, how each state did, and what won.
+"""The records of an attempt: its messages, the result of each state, and its submission.
 
-They are kept one line each in a file of the run folder.
+A file of the run folder holds one record a line.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,13 @@ UNCHANGED_SCORE = 1.0
 Ending: TypeAlias = Literal[
     "submitted", "turns", "tokens", "time", "cost", "messages", "stalled", "error"
 ]
-"""Why an attempt ended. stalled: the llm stopped calling tools. error: see `Attempt.error`."""
+"""The reason for the end of an attempt. stalled: the LLM stopped calling tools. error: see
+`Attempt.error`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that an author made: `arguments` is a JSON object as text."""
+    """An author's call of a tool; `arguments` is a JSON object as text."""
 
     id: str
     name: str
@@ -51,7 +52,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class VariantResult:
-    """How a state of the folder did on one graph of the task; see `judge.trial.Trial`."""
+    """The result of a state on one graph of the task; see `judge.trial.Trial`."""
 
     graph: str
     status: str
@@ -65,23 +66,25 @@ class VariantResult:
 
     @property
     def is_correct(self) -> bool:
-        """Whether it ran, and its outputs are correct at t = -5, be it timed or not."""
+        """Return whether it ran, and its outputs are correct at t = -5, timed or not."""
         ran = self.status == "ok" or self.is_untimed
         return ran and self.smallest_t is not None and self.smallest_t <= CORRECT_AT
 
     @property
     def is_untimed(self) -> bool:
-        """Whether it ran, but the machine was too busy to time it, so that it is in no score."""
+        """Return whether it ran, but the machine was too busy to time it, so that no score counts
+        it.
+        """
         return self.status == "unstable"
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A state of the pass folder and how it did.
+    """A state of the pass folder and its results.
 
-    `score` is the AS of the graphs that could be timed, or failed; None where there is none. `turn`
-    counts what the author said before, from 1. Times are of the evaluation as a whole, and of our
-    own part of it: without loading, compiling, running and timing the candidate and its reference.
+    `score` is the AS of the graphs that could be timed, or failed; None without any. `turn` is the
+    number of the author's message before it, from 1. `overhead_s` is our own part of the seconds:
+    without loading, compiling, running and timing the candidate and its reference.
     """
 
     turn: int
@@ -93,18 +96,18 @@ class Evaluation:
 
     @property
     def is_passing(self) -> bool:
-        """Whether every graph is correct at t = -5, be it timed or not."""
+        """Return whether every graph is correct at t = -5, timed or not."""
         return all(variant.is_correct for variant in self.variants) and bool(self.variants)
 
     @property
     def exploits(self) -> tuple[str, ...]:
-        """The names of what was rejected as a cheat, each once."""
+        """Return the names of the rejected exploits, each once."""
         return tuple(sorted({name for variant in self.variants for name in variant.findings}))
 
 
 @dataclass(frozen=True, slots=True)
 class ToolTime:
-    """How long a tool took in a turn, in seconds; `own_s` without candidate code and reference."""
+    """Seconds of a tool in a turn; `own_s` is without candidate code and reference."""
 
     turn: int
     tool: str
@@ -116,11 +119,10 @@ class ToolTime:
 class Attempt:
     """One attempt at a task.
 
-    `best` is the number of the evaluation that is submitted (see `best_state`); None where there is
-    none, or where the author is guarded and nothing was faster than leaving the graph alone.
-    `score` is its AS. `judged` are its trials as they were measured anew at the end, beside
-    held-out shapes, and `final_score` the AS of these. A score is None where nothing is submitted,
-    or the machine was too busy to time it.
+    `best` is the number of the submitted evaluation (see `best_state`); None without one, or if the
+    author is guarded and nothing was faster than leaving the graph alone. `score` is its AS.
+    `judged` are its trials measured anew at the end, with held-out shapes, and `final_score` their
+    AS. A score is None if nothing is submitted, or the machine was too busy to time it.
     """
 
     schema_version: int
@@ -154,13 +156,13 @@ class Attempt:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What makes it one attempt: task, author and number."""
+        """Return its identity: task, author and number."""
         return self.task, self.author, self.number
 
     @property
     def last_score(self) -> float | None:
-        """The AS of what is submitted as it was measured last; None where it was never timed, 0
-        where nothing is submitted.
+        """Return the last measured AS of the submission; None if it was never timed, 0
+        without one.
         """
         if self.best is None:
             return 0.0
@@ -168,13 +170,13 @@ class Attempt:
 
     @property
     def is_right(self) -> bool:
-        """Whether what is submitted was correct on every graph when it was evaluated."""
+        """Return whether the submission was correct on every graph when it was evaluated."""
         return self.best is not None and self.evaluations[self.best].is_passing
 
     @property
     def untimed(self) -> str | None:
-        """What is to be said of a submission that could not be timed at the end, in a sentence;
-        None where it could, or there is none.
+        """Return a sentence on a submission that could not be timed at the end; None if it could,
+        or there is none.
         """
         if self.best is None or self.final_score is not None:
             return None
@@ -190,12 +192,12 @@ class Attempt:
 
     @property
     def files(self) -> Files:
-        """The submitted pass folder, empty where there is none."""
+        """Return the submitted pass folder, empty without one."""
         return self.evaluations[self.best].files if self.best is not None else {}
 
     @property
     def exploits(self) -> tuple[str, ...]:
-        """The names of what was rejected as a cheat, at any turn or at the end, each once."""
+        """Return the names of rejected exploits, at any turn or at the end, each once."""
         names = {name for evaluation in self.evaluations for name in evaluation.exploits}
         findings = [finding for trial in self.judged for finding in trial.findings]
         names |= {finding.name for finding in findings if finding.weight == "reject"}
@@ -203,12 +205,12 @@ class Attempt:
 
 
 def best_state(states: Sequence[tuple[float | None, bool]]) -> int | None:
-    """Which of some states is best, by the score of each and whether all its graphs are correct;
-    None where there is none.
+    """Return the number of the best state, by the score of each and whether all its graphs are
+    correct; None without any.
 
-    That is the one with the highest score, of equals the first. One that is correct but was not
-    timed comes before what is wrong somewhere and scores less than leaving the graphs alone; of
-    several, the last.
+    The highest score wins, of equals the first. A state that is correct but was not timed comes
+    before one that is wrong somewhere and scores less than leaving the graphs alone; of several,
+    the last.
 
     Examples:
         >>> best_state([(0.5, True), (1.2, True), (1.2, True)]), best_state([(None, False)])
@@ -224,18 +226,18 @@ def best_state(states: Sequence[tuple[float | None, bool]]) -> int | None:
 
 
 def num_flips(evaluations: tuple[Evaluation, ...]) -> int:
-    """How often an attempt that passed failed and passed again."""
+    """Return how often an attempt that passed failed and passed again."""
     states = [evaluation.is_passing for evaluation in evaluations]
     regained = sum(after and not before for before, after in pairwise(states))
     return regained - (any(states) and not states[0])
 
 
 def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
-    """The attempts of runs, in the order of the paths and of their lines.
+    """Return the attempts of runs, in the order of the paths and of their lines.
 
-    A path is a run folder, or a file of attempts; one that is given twice counts once. Of an
-    attempt that a file holds more than once the last record counts. A torn last line, a write that
-    was killed, is left out.
+    A path is a run folder, or a file of attempts; one that is given twice counts once. If a file
+    holds an attempt more than once, the last record counts. A torn last line, left by a killed
+    write, is skipped.
 
     Raises:
         InputError: nothing there, a line that is no attempt (its number is named), or one of

@@ -1,4 +1,4 @@
-"""An attempt that has ended, as a record."""
+"""The record of an attempt that has ended."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -17,7 +17,7 @@ from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
 
 MAX_MESSAGE_CHARACTERS = 400_000
-"""What is longer in a message is cut in the record."""
+"""Most characters of a message in the record."""
 
 
 def attempt_record(
@@ -27,9 +27,9 @@ def attempt_record(
     number: int,
     evaluator: StateJudge | None = None,
 ) -> Attempt:
-    """The record of an attempt that has ended, the `number`th at its task, from 0.
+    """Return the record of an attempt that has ended, the `number`th at its task, from 0.
 
-    What it submits is measured anew if the settings say so, by `evaluator` or by one of its own.
+    Its submission is measured anew if the settings say so, by `evaluator` or by a new one.
     """
     best, error = session.best, session.error
     trials: list[Trial] = []
@@ -75,11 +75,10 @@ def attempt_record(
 
 
 def submitted(session: Session, final_score: float | None) -> int | None:
-    """The number of the evaluation that an attempt submits after it was measured anew; the score of
-    that is None where it could not be timed, or was not to be.
+    """Return the number of the evaluation that an attempt submits after it was measured anew.
 
-    A guarded attempt whose best state was not timed before does not submit it if it is timed now,
-    and has not won.
+    `final_score` is None if it could not be timed, or was not to be. A guarded attempt does not
+    submit a best state that was timed only now, and lost.
     """
     best = session.best
     if best is None or final_score is None or not session.is_guarded:

@@ -1,6 +1,7 @@
-"""What an author is told: short, complete, the summary first, always in the same form.
+"""The answers that an author gets: short, complete, the summary first, always in the same
+form.
 
-Nothing in it tells of held-out shapes, or of how the judge finds out what it finds out.
+They tell nothing of held-out shapes, or of the judge's evidence.
 """
 
 import re
@@ -22,7 +23,7 @@ MAX_PROBLEM = 400
 
 
 def variant_result(trial: Trial, root: str) -> VariantResult:
-    """What an author may know of a trial; the evaluator's folder is left out of messages."""
+    """Return the part of a trial that an author may know; messages omit the evaluator's folder."""
     rejected = [finding for finding in trial.findings if finding.weight == "reject"]
     error = _rejection(rejected[0]) if rejected else trial.error
     return VariantResult(
@@ -39,7 +40,7 @@ def variant_result(trial: Trial, root: str) -> VariantResult:
 
 
 def _rejection(finding: Finding) -> str:
-    """What is said of a finding: of the text of a file where it is and what; else its name."""
+    """Return the text shown for a finding: its location and message, or its name."""
     if finding.name == "hard_coded_shape":
         return "rejected: wrong on other shapes of this task than those shown"
     if finding.place is not None:
@@ -48,7 +49,7 @@ def _rejection(finding: Finding) -> str:
 
 
 def plain(text: str, root: str) -> str:
-    """A message without the names of folders, on one line, cut to `MAX_PROBLEM` characters."""
+    """Return a message without names of folders, on one line, cut to `MAX_PROBLEM` characters."""
     text = re.sub(re.escape(root) + r"(/[^/\s:'\"]+)?/?", "", text)
     text = re.sub(r"(/[\w.+-]+)+/(site-packages|src|lib)/", "", text)
     text = " ".join(text.split())
@@ -56,7 +57,7 @@ def plain(text: str, root: str) -> str:
 
 
 def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task: Task) -> str:
-    """The summary of an evaluation, then a line a graph, by the numbers that the task has."""
+    """Return the summary of an evaluation, then a line a graph, by the task's numbers."""
     variants = evaluation.variants
     score = "not timed" if evaluation.score is None else f"{evaluation.score:.3f}"
     is_best = "the best so far" if best == number else f"the best so far is evaluation {best}"
@@ -110,7 +111,7 @@ def _problem(variant: VariantResult) -> str:
 
 
 def match_text(matches: Sequence[GraphMatches], task: Task, root: str) -> str:
-    """The summary of a match check, then a line a graph; what was said of one is not said again."""
+    """Return the summary of a match check, then a line a graph, without repetitions."""
     lines = [f"{sum(graph.has_any for graph in matches)} of {len(matches)} graphs have a match"]
     first_graphs: dict[str, str] = {}
     numbers = _graph_numbers(task)
@@ -132,7 +133,7 @@ def match_text(matches: Sequence[GraphMatches], task: Task, root: str) -> str:
 
 @cache
 def judge_source() -> Files:
-    """The text of every file of the judge, by its path in the judge's folder."""
+    """Return the text of every file of the judge, by its path in the judge's folder."""
     root = Path(str(judge.__file__)).parent
     return {
         str(path.relative_to(root)): path.read_text(encoding="utf-8")
@@ -141,7 +142,8 @@ def judge_source() -> Files:
 
 
 def show_source(name: str = "", first: int = 1, last: int | None = None) -> str:
-    """Lines of a file of the judge with their numbers, or without a name the list of its files.
+    """Return lines of a file of the judge with their numbers, or without a name the list of its
+    files.
 
     Raises:
         ActionError: no such file or lines.

@@ -1,4 +1,4 @@
-"""One attempt as it goes on: the pass folder, what was evaluated, and the answer to each action."""
+"""An attempt in progress: the pass folder, its evaluations, and the answer to each action."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created, deleted, read_files, replaced, view
 
 CANDIDATE_PHASES = ("reference", "compile", "compare", "timing", "profile", "waiting")
-"""Phases of a trial that are not our own work: candidate and reference run, or others do."""
+"""Phases of a trial that are not our own work: candidate and reference run, or others measure."""
 
 
 @dataclass
@@ -44,18 +44,17 @@ class Session:
     """The state of one attempt at a task.
 
     Args:
-        task: what is to be solved.
-        evaluator: where states are judged.
+        task: the task to solve.
+        evaluator: the judge of states.
         unseen: graphs of the task in other shapes, on which a pass must not be wrong.
         is_guarded: submit nothing that scores no better than leaving the graph alone.
-        known_tools: those that the author has.
-        first_op: the ops of each graph before this one are not to be replaced: they only give its
-            arguments the strides that they have in a net.
-        is_strided: whether passes are to be applied only where arguments have these strides.
+        known_tools: the author's tools.
+        first_op: ops of each graph before this one only give its arguments the strides that they
+            have in a net, and are not to be replaced.
+        is_strided: apply passes only where arguments have these strides.
 
-    `trials` are those of each evaluation, and `compared` the numbers of those that were asked for
-    without times. The other fields are what the record of the attempt is made of; see
-    `attempt.Attempt`.
+    `trials` are those of each evaluation, and `compared` the numbers of evaluations without times.
+    The other fields go into the record of the attempt; see `attempt.Attempt`.
     """
 
     task: Task
@@ -84,10 +83,11 @@ class Session:
 
     @property
     def best(self) -> int | None:
-        """The number of the evaluation that would be submitted now; see `attempt.best_state`.
+        """Return the number of the evaluation that would be submitted now; see
+        `attempt.best_state`.
 
-        What was only compared, as the author asked, is on the way to a state and none itself. A
-        guarded session leaves out what was timed and has not won.
+        A state that was only compared, as the author asked, does not count. A guarded session
+        leaves out states that were timed and lost.
         """
         states = [
             (None, False) if number in self.compared else (each.score, each.is_passing)
@@ -103,7 +103,7 @@ class Session:
         return best_state(states)
 
     def call(self, tool: str, arguments: str | bytes) -> str:
-        """The answer to a call of a tool; a call that is wrong is answered with one line.
+        """Answer a call of a tool; a wrong call is answered with one line.
 
         Raises:
             MeasureError: our own machinery fails again and again.
@@ -115,7 +115,7 @@ class Session:
             return f"error: {cause}"
 
     def act(self, action: tools.Action) -> str:
-        """The answer to an action.
+        """Answer an action.
 
         Raises:
             ActionError: it cannot be done; the text says why, and nothing has changed.
@@ -171,7 +171,7 @@ class Session:
         return match_text(matches, self.task, self.evaluator.root)
 
     def _evaluate(self, start: float, is_timed: bool) -> tuple[str, float]:
-        """The answer to an evaluation begun at `start`, and its seconds that were not our own."""
+        """Answer an evaluation begun at `start`; return also its seconds that were not our own."""
         try:
             trials = self.evaluator.judge(self.task, self.files, self.unseen, is_timed)
         except PassFolderError as cause:
@@ -207,8 +207,8 @@ def new_session(
     held_out: Suite | None,
     evaluator: StateJudge | None = None,
 ) -> Session:
-    """The session of an attempt that begins, judged by `evaluator`, or by one of its own, which is
-    still to be entered.
+    """Return the session of a new attempt, judged by `evaluator`, or by a new one, which is still
+    to be entered.
     """
     evaluator = evaluator or JudgeDesk(settings.run, settings.call)
     unseen = held_out_graphs(held_out, task.name)
@@ -220,13 +220,15 @@ def new_session(
 
 
 def _foreign_s(trial: Trial) -> float:
-    """The seconds of a trial that candidate and reference took, or others who measured."""
+    """Return the seconds of a trial that candidate and reference took, or others who measured."""
     phases = sum(trial.phases_s.get(name, 0.0) for name in CANDIDATE_PHASES)
     return phases + (trial.load_s or 0.0)
 
 
 def task_score(trials: Sequence[Trial]) -> float | None:
-    """The AS of one task from its trials; None where nothing could be measured, or was to be."""
+    """Return the AS of one task from its trials; None if nothing could be, or was to be,
+    measured.
+    """
     if all(trial.status == "unstable" for trial in trials):
         return None
     if any(trial.status == "ok" and trial.speedup is None for trial in trials):

@@ -1,4 +1,4 @@
-"""The llms of Inspect's that attempts are made with."""
+"""The LLMs of attempts, opened through Inspect."""
 
 import os
 from typing import Any
@@ -14,14 +14,14 @@ from passnet.errors import AuthorError, InputError, boundary
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 NONSENSE = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What providers raise over an answer that they cannot read."""
+"""Errors that providers raise over an answer that they cannot read."""
 
 NO_KEY = "none"
-"""Sent to an endpoint of one's own that asks for no key."""
+"""The key for an own endpoint that asks for none."""
 
 
 def open_llm(settings: LlmSettings) -> ai.Model:
-    """The llm that settings name.
+    """Return the LLM that settings name.
 
     Raises:
         AuthorError: no such provider, no key, or no package for it.
@@ -68,13 +68,13 @@ def open_llm(settings: LlmSettings) -> ai.Model:
 
 
 def named(llm: ai.Model) -> str:
-    """An llm and, where it is known, the address at which it is asked."""
+    """Return the name of an LLM and, if known, its address."""
     address = llm.api.base_url
     return f"llm {llm} at {address}" if address else f"llm {llm}"
 
 
 def request_failure(cause: Exception) -> str:
-    """Why an llm could not be asked, in words: what the last of several requests came to."""
+    """Return why the last of several requests to an LLM failed, in words."""
     last, again = cause, ""
     if isinstance(cause, RetryError) and isinstance(cause.__cause__, Exception):
         last, num_asked = cause.__cause__, cause.last_attempt.attempt_number
@@ -85,7 +85,7 @@ def request_failure(cause: Exception) -> str:
 
 
 def _distrust(api: ai.ModelAPI) -> None:
-    """Let a request be repeated, as often as any other, whose answer is none of the API, as from a
+    """Let Inspect repeat a request, like any other, whose answer is none of the API, as from a
     server that says 200 to everybody.
     """
     decide = api.should_retry
@@ -97,7 +97,7 @@ def _distrust(api: ai.ModelAPI) -> None:
 
 
 def check_price(llm: ai.Model, settings: LlmSettings) -> None:
-    """See that the cost of what an llm says can be known.
+    """Check that the cost of an LLM's tokens can be known.
 
     Raises:
         InputError: neither the settings nor Inspect have prices.
@@ -118,5 +118,5 @@ def check_price(llm: ai.Model, settings: LlmSettings) -> None:
 
 
 def _is_local(url: str) -> bool:
-    """Whether an address is of this machine."""
+    """Return whether an address is of this machine."""
     return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")

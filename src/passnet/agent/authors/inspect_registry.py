@@ -1,4 +1,6 @@
-"""What Inspect finds of passnet: `inspect eval passnet/passbench`, and the scripted llm."""
+"""The parts of passnet that Inspect finds: `inspect eval passnet/passbench`, and the scripted
+LLM.
+"""
 
 from inspect_ai import Task, task
 

@@ -1,4 +1,4 @@
-"""PassAgent as a task of Inspect: an llm writes passes with tools until it submits, or a limit."""
+"""PassAgent as a task of Inspect: an LLM writes passes with tools until it submits, or a limit."""
 
 import math
 from collections.abc import Callable, Collection
@@ -31,10 +31,10 @@ from passnet.errors import AuthorError, PassnetError, boundary
 from passnet.judge.suite.suite import Suite
 
 MAX_SILENT_TURNS = 3
-"""How often in a row an llm may speak without calling a tool before the attempt ends."""
+"""Turns in a row without a call of a tool that end an attempt."""
 
 MAX_SAME_TURNS = 6
-"""How often in a row it may make the same calls."""
+"""Turns in a row with the same calls that end an attempt."""
 
 ENDINGS: dict[str, Ending] = {"turn": "turns", "message": "messages", "token": "tokens"}
 ENDINGS |= {"time": "time", "working": "time", "cost": "cost"}
@@ -49,11 +49,11 @@ def make_task(
     keep: Callable[[Attempt], None] | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> InspectTask:
-    """The task of Inspect with one sample for each attempt that is still to be made.
+    """Return the task of Inspect with one sample for each remaining attempt.
 
-    Attempts that are `finished`, by task and number, are left out; `keep` is told about every one
-    that ended; `check` is called before each, and raises where none is to begin. `held_out` are
-    shapes that no author sees; see `judge.held_out`.
+    Attempts that are `finished`, by task and number, are left out; `keep` gets every one that
+    ended; `check` is called before each, and raises if none is to begin. `held_out` are shapes that
+    no author sees; see `judge.held_out`.
     """
     samples = [
         Sample(
@@ -87,7 +87,9 @@ def _author(
     sessions: dict[str, Session],
     check: Callable[[], None],
 ) -> Solver:
-    """What makes an attempt; it leaves its session under the sample's id in `sessions`."""
+    """Return the solver that makes an attempt; it leaves its session under the sample's id in
+    `sessions`.
+    """
     tasks = {task.name: task for task in suite.tasks}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -119,7 +121,7 @@ def _system_prompt(settings: AgentSettings) -> str:
 
 
 async def _converse(state: TaskState, session: Session, seed: int) -> None:
-    """Let the llm speak and act until it submits, stalls, reaches a limit, or fails.
+    """Let the LLM speak and act until it submits, stalls, reaches a limit, or fails.
 
     Raises:
         LimitExceededError: a limit of Inspect's.
@@ -161,7 +163,7 @@ async def _converse(state: TaskState, session: Session, seed: int) -> None:
 
 
 async def _go_on(session: Session, state: AgentState) -> bool | str:
-    """Whether the conversation goes on, or what is said to an llm that called no tool."""
+    """Return whether the conversation goes on, or the answer to an LLM that called no tool."""
     session.turn += 1
     if session.is_submitted:
         return False
@@ -179,7 +181,9 @@ async def _go_on(session: Session, state: AgentState) -> bool | str:
 
 
 def _tools(session: Session) -> dict[str, ToolDef]:
-    """The tools of an attempt; what they do runs on another thread, so that others can go on."""
+    """Return the tools of an attempt; their work runs on another thread, so that others can
+    go on.
+    """
     functions = [schema["function"] for schema in tool_schemas(session.known_tools)]
     return {
         function["name"]: ToolDef(
@@ -224,7 +228,7 @@ def _note_usage(session: Session) -> None:
 
 
 def _message(message: ai.ChatMessage) -> Message:
-    """A message of Inspect's as one of ours."""
+    """Return a message of Inspect's as one of ours."""
     if isinstance(message, ai.ChatMessageTool):
         text = message.text if message.error is None else f"error: {message.error.message}"
         return Message("tool", text, tool_call_id=message.tool_call_id)
@@ -248,7 +252,7 @@ def _recorder(
     sessions: dict[str, Session],
     keep: Callable[[Attempt], None] | None,
 ) -> Scorer:
-    """What makes the record of an attempt that ended, and scores it by its AS."""
+    """Return the scorer that records an attempt that ended, and scores it by its AS."""
 
     async def score(state: TaskState, target: Target) -> Score:
         llm = settings.llm or LlmSettings(str(ai.get_model()))  # Inspect's own command names it

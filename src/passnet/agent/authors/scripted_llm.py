@@ -1,4 +1,4 @@
-"""An llm that plays a written trajectory, turn by turn: for tests, and to see how an attempt goes.
+"""An LLM that plays a written trajectory, turn by turn: for tests, and to show an attempt.
 
 A script is a TOML file: a list `turn`, each with a `text` and a list `call`, each with a `tool` and
 its `arguments`.
@@ -17,7 +17,7 @@ from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
 from passnet.errors import InputError
 
 SCRIPTED_LLM = "passnet/scripted"
-"""The name of the llm for Inspect."""
+"""The name of the LLM for Inspect."""
 
 DEFAULT_SCRIPT = Path(__file__).parent / "scripts" / "gelu_tanh.toml"
 """For the task of that name in the suite `demo`: a miss, a wrong kernel, a fix, a faster one."""
@@ -25,7 +25,7 @@ DEFAULT_SCRIPT = Path(__file__).parent / "scripts" / "gelu_tanh.toml"
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """A call of a tool; `arguments` may be text, which is given as it is."""
+    """A call of a tool; `arguments` may be text, which is passed on unchanged."""
 
     tool: str
     arguments: dict[str, Any] | str = ""
@@ -33,7 +33,7 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedTurn:
-    """What the llm says in a turn, and calls."""
+    """The text and the calls of a turn."""
 
     text: str
     call: tuple[ScriptedCall, ...] = ()
@@ -41,13 +41,13 @@ class ScriptedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """All that an llm says; after the last turn it says nothing more."""
+    """All turns of an LLM; after the last it stays silent."""
 
     turn: tuple[ScriptedTurn, ...]
 
 
 def read_script(path: Path) -> Script:
-    """The script in a file.
+    """Read the script in a file.
 
     Raises:
         InputError: it is missing, not TOML, or of another form.
@@ -60,7 +60,7 @@ def read_script(path: Path) -> Script:
 
 @ai.modelapi(name="passnet")
 class ScriptedLlm(ai.ModelAPI):
-    """Plays a script. It is a class because Inspect wants one."""
+    """A player of a script. It is a class because Inspect wants one."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ScriptedLlm(ai.ModelAPI):
         tool_choice: ToolChoice,
         config: ai.GenerateConfig,
     ) -> ai.ModelOutput:
-        """The next turn of the script; after the last one it has nothing to say."""
+        """Return the next turn of the script, empty after the last one."""
         number = sum(isinstance(message, ai.ChatMessageAssistant) for message in input)
         turn = ScriptedTurn("I have nothing more to say.")
         if number < len(self._script.turn):
@@ -95,7 +95,7 @@ class ScriptedLlm(ai.ModelAPI):
 
 
 def _tool_call(identity: str, call: ScriptedCall) -> ToolCall:
-    """A call as a server gives it, which may be broken."""
+    """Return a call as a server gives it, which may be broken."""
     arguments: Any = call.arguments
     try:
         if isinstance(arguments, str):

@@ -1,12 +1,12 @@
-"""The search as author: begins with what the compiler writes, varies it, and keeps what is faster.
+"""The search as author: it varies the compiler's passes, and keeps the faster ones.
 
-A move changes how the kernels of some graphs are made: tiling, fusion, rounding; for a CPU vector
-width, threads and flags of the C++ compiler, for CUDA blocks, warps and how a reduction goes over
-its rows; or where the ranges of ops that are replaced begin and end. It is tried on all graphs of
-the task at once and kept for each graph by itself; a change of ranges is kept for all graphs with
-the same program, since patterns do not see shapes. First of all, graphs that are slower than in
-eager torch leave their last op to it, or their first: some ops (padding by reflection,
-interpolation) lose more than the rest of a range wins.
+A move changes the kernels of some graphs: tiling, fusion, rounding; for a CPU vector width, threads
+and flags of the C++ compiler, for CUDA blocks, warps and the order of a reduction over its rows; or
+the bounds of the replaced ranges of ops. It is tried on all graphs of the task at once and kept for
+each graph by itself; a change of ranges is kept for all graphs with the same program, since
+patterns do not see shapes. First, graphs that are slower than in eager torch leave their last op to
+it, or their first: some ops (padding by reflection, interpolation) lose more than the rest of a
+range wins.
 """
 
 import random
@@ -32,10 +32,10 @@ from passnet.inductor.schedule import TargetDevice
 from passnet.passes.codegen.lowered_ranges import Options, Span
 
 NUM_ROUNDS = 3
-"""How often every setting is tried: what gains may change with the ranges."""
+"""Trials of every setting: the gain may change with the ranges."""
 
 LEAST_GAIN = 1.02
-"""What a move must gain to be kept."""
+"""The least gain of a move that is kept."""
 
 OPTIONS: dict[TargetDevice, tuple[Options, ...]] = {
     "cpu": (
@@ -71,7 +71,7 @@ THREADS: tuple[Options, ...] = (
     (("cpp.min_chunk_size", 4096),),
     (("cpp.min_chunk_size", 32768),),
 )
-"""More of them, where there is more than one thread."""
+"""Further settings for more than one thread."""
 
 PRAGMAS = (
     '#pragma GCC optimize ("unroll-loops")',
@@ -84,19 +84,19 @@ BLOCKS: tuple[tuple[tuple[str, int], ...], ...] = (
     *((("num_warps", count),) for count in (1, 2, 4, 8, 16)),
     *((("num_stages", count),) for count in (1, 2, 4)),
 )
-"""What the launches of Triton are chosen from, by the fields of `BlockSizes`."""
+"""The choices for launches of Triton, by the fields of `BlockSizes`."""
 
 FolderKey: TypeAlias = tuple[tuple[str, ...], ...]
-"""What tells one folder from another: the ranges of each graph."""
+"""The identity of a folder: the ranges of each graph."""
 
 Change: TypeAlias = Callable[[CompilePlan], CompilePlan]
-"""What a move makes of the plan of a graph."""
+"""The change of a graph's plan by a move."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A change, whether graphs with the same program must make it together, and whether only those
-    make it that are slower than in eager torch.
+    """A change; whether graphs with the same program must make it together; and whether only graphs
+    slower than eager torch make it.
     """
 
     change: Change
@@ -105,12 +105,12 @@ class Move:
 
 
 def search_author(session: Session, seed: int = 0, budget: int = SEARCH_TURNS) -> None:
-    """Write what Inductor generates, improve it, and submit.
+    """Write Inductor's kernels, improve them, and submit.
 
-    Products that are given to oneDNN are submitted as they are: nothing of them can be varied.
+    Products that are given to oneDNN are submitted unchanged: nothing of them can be varied.
 
-    The seed is that of the order of moves, and of where ranges are divided; the budget that of
-    evaluations, besides those that it takes to be correct.
+    The seed decides the order of moves, and the division of ranges; the budget is the number of
+    evaluations after those that make the passes correct.
 
     Raises:
         AuthorError: as the compiler.
@@ -133,7 +133,7 @@ def search_author(session: Session, seed: int = 0, budget: int = SEARCH_TURNS) -
 
 @dataclass
 class _Search:
-    """The state of a search: what was measured of each plan of each graph."""
+    """The state of a search: the measurements of each plan of each graph."""
 
     compiler: TaskCompiler
     draw: random.Random
@@ -141,7 +141,7 @@ class _Search:
     evaluated: set[FolderKey] = field(default_factory=set)
 
     def begin(self) -> None:
-        """Start from what the compiler writes, its ranges written out."""
+        """Start from the compiler's passes, their ranges written out."""
         compiler = self.compiler
         compiler.make_correct()
         compiler.plans = [
@@ -153,8 +153,8 @@ class _Search:
         self._record_speedups(compiler.plans)
 
     def moves(self) -> Iterator[Move]:
-        """An op left out of ranges that lose; then all settings in a drawn order, and between them
-        ranges divided, shortened, left out.
+        """Yield moves: an op left out of ranges that lose; then all settings in a drawn order, and
+        between them ranges divided, shortened, left out.
         """
         for change in (_without_last_op, _without_first_op):
             yield Move(change, is_shared=True, is_for_slower=True)
@@ -188,7 +188,7 @@ class _Search:
                     compiler.plans[number] = after[number]
 
     def folder_key(self, plans: Sequence[CompilePlan]) -> FolderKey:
-        """What tells the folder of some plans from others."""
+        """Return the identity of the folder of some plans."""
         sources = [self.compiler.sources(number, plan) for number, plan in enumerate(plans)]
         return tuple(
             tuple(f"{source.lowered.span}\n{source.text}" for source in ranges)
@@ -196,8 +196,8 @@ class _Search:
         )
 
     def _changed(self, number: int, change: Change) -> CompilePlan:
-        """The plan of a graph after a change; as it was where it has no range (nothing but calls of
-        libraries), or not all of its new ones can be made.
+        """Return the plan of a graph after a change; unchanged without ranges (only calls of
+        libraries), or if some of its new ones cannot be made.
         """
         before = self.compiler.plans[number]
         if not before.spans:
@@ -207,7 +207,7 @@ class _Search:
         return plan if sources and len(sources) == len(plan.spans or ()) else before
 
     def _record_speedups(self, plans: Sequence[CompilePlan]) -> None:
-        """Note the speedups of the last evaluation, which was of these plans."""
+        """Note the speedups of the last evaluation, which used these plans."""
         key = self.folder_key(plans)
         self.evaluated.add(key)
         for number, result in enumerate(self.compiler.results()):
@@ -215,7 +215,7 @@ class _Search:
                 self.speedups.setdefault((number, key[number]), []).append(result.speedup)
 
     def _groups(self, is_shared: bool) -> list[list[int]]:
-        """The graphs for which a move is kept or dropped together."""
+        """Return the groups of graphs that keep or drop a move together."""
         groups: dict[object, list[int]] = {}
         for number, graph in enumerate(self.compiler.graphs):
             program = render_program(single_assignment(graph.graph.program)) if is_shared else None
@@ -223,13 +223,15 @@ class _Search:
         return list(groups.values())
 
     def _gain(self, numbers: list[int], key: FolderKey) -> float:
-        """The mean logarithm of the speedups of some graphs that could be measured; 0 of none."""
+        """Return the mean logarithm of the speedups of some graphs that could be measured; 0
+        without any.
+        """
         found = [self.speedups.get((number, key[number])) for number in numbers]
         gains = [log(median(speedups)) for speedups in found if speedups]
         return sum(gains) / len(gains) if gains else 0.0
 
     def _is_better(self, numbers: Sequence[int], before: FolderKey, after: FolderKey) -> bool:
-        """Whether some graphs are all correct and faster on the whole than they were."""
+        """Return whether some graphs are all correct and, on the whole, faster than before."""
         gains = []
         for number in numbers:
             old = self.speedups.get((number, before[number]))
@@ -241,7 +243,7 @@ class _Search:
 
 
 def moves_for(device: TargetDevice, several_threads: bool = False) -> list[Move]:
-    """The moves that change settings, in the order in which they are written down."""
+    """Return the moves that change settings, in their listed order."""
     changes: list[Change] = [partial(_with_options, options) for options in OPTIONS[device]]
     if device == "cuda":
         changes += [partial(_with_blocks, blocks) for blocks in BLOCKS]
@@ -274,13 +276,15 @@ def _without_first_op(plan: CompilePlan) -> CompilePlan:
 
 
 def _with_left(spans: list[Span], plan: CompilePlan) -> CompilePlan:
-    """The spans that hold an op; the plan as it is where none does."""
+    """Return a plan of the spans that hold an op; the same plan without any."""
     left = tuple((start, stop) for start, stop in spans if start < stop)
     return replace(plan, spans=left) if left else plan
 
 
 def _with_spans(position: float, kind: float, keeps_end: bool, plan: CompilePlan) -> CompilePlan:
-    """A span divided, shortened or left out, as three draws say, the same for all graphs."""
+    """Return a plan with a span divided, shortened or left out, by three draws, the same for all
+    graphs.
+    """
     spans = list(plan.spans or ())
     longest = max(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
     start, stop = spans[longest]

@@ -1,4 +1,4 @@
-"""Which attempts are fit to learn from, and why the others are not."""
+"""Attempts fit to learn from, and the reasons against the others."""
 
 import ast
 import hashlib
@@ -21,7 +21,8 @@ from passnet.judge.task import Task
 from passnet.passes.files import Files
 
 TrainingForm: TypeAlias = Literal["chat", "pairs"]
-"""What is learned from: whole chats with their tool calls, or tasks with their final passes."""
+"""The form of training data: whole chats with their tool calls, or tasks with their final
+passes."""
 
 ExclusionReason: TypeAlias = Literal[
     "nothing submitted",
@@ -35,7 +36,7 @@ ExclusionReason: TypeAlias = Literal[
     "same code",
     "same messages",
 ]
-"""Why an attempt is left out; the first that holds, in this order."""
+"""The reason to leave an attempt out; the first that holds, in this order."""
 
 TaskKey: TypeAlias = tuple[str, str]
 """The content hash of the suite of a task, and its name."""
@@ -43,13 +44,13 @@ TaskKey: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What an attempt must be to be kept.
+    """Conditions on an attempt to learn from.
 
     An attempt with an exploit at any turn, one at a task of evaluation, and a copy of a better one
     are always left out.
 
     Args:
-        min_score: the least AS of what was submitted, measured anew at the end.
+        min_score: the least AS of the submission, measured anew at the end.
         only_submitted: only attempts that ended because their author submitted; otherwise also
             those whose best state was taken when turns, tokens or time were used up.
         eval_tasks: names of tasks that are evaluation, besides those of suites.
@@ -62,7 +63,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class TrainingExample:
-    """An attempt to learn from, and the task that it was at."""
+    """An attempt to learn from, and its task."""
 
     attempt: Attempt
     task: Task
@@ -70,11 +71,11 @@ class TrainingExample:
 
 @dataclass(frozen=True)
 class TrainingInfo:
-    """What training data was made of, as it stands beside its file.
+    """The origin of training data, stored beside its file.
 
-    `dropped` says how many attempts were left out for which reason. `evaluation` has the content
-    hash of every suite of evaluation by its name. `near_sequences` counts its op sequences that
-    are a contiguous part of one that is kept; this is no leak.
+    `dropped` counts the attempts that were left out, by reason. `evaluation` has the content hash
+    of every suite of evaluation by its name. `near_sequences` counts its op sequences that are a
+    contiguous part of a selected one; this is no leak.
     """
 
     schema_version: int
@@ -91,7 +92,7 @@ class TrainingInfo:
 
 @dataclass(frozen=True)
 class Selection:
-    """Attempts to learn from, and what is to be said of them."""
+    """Attempts to learn from, and their record."""
 
     examples: tuple[TrainingExample, ...]
     info: TrainingInfo
@@ -104,15 +105,16 @@ def select(
     filters: Filters,
     form: TrainingForm,
 ) -> Selection:
-    """The attempts to learn from, in an order that does not depend on that of the input.
+    """Return the attempts to learn from, in an order that does not depend on that of the
+    input.
 
     A task is of evaluation if its op sequence, or the structure of one of its graphs, is in a suite
     of evaluation, whatever its name is, or if its name is in `filters`; `evaluation` is from
-    `suite.suite_keys.read_suite_keys`.
+    `suite.suite.read_suite_keys`.
 
     Raises:
         InputError: the suite of an attempt is not among those given, so that nobody can tell
-            whether its task is one of evaluation; or no attempt is left.
+            whether its task is one of evaluation; or no attempt remains.
     """
     tasks = find_tasks(attempts, suites)
     kept_apart = _evaluation_tasks(tasks, evaluation, filters.eval_tasks)
@@ -150,9 +152,9 @@ def select(
 
 
 def find_tasks(attempts: Iterable[Attempt], suites: Sequence[Suite]) -> dict[TaskKey, Task]:
-    """The task of every attempt, by the content of the suite that it was made on.
+    """Return the task of every attempt, by the content hash of its suite.
 
-    A suite is also recognised by some of its tasks alone, those that there are attempts at.
+    A suite is also recognised by a part of its tasks, if all attempts are at those.
 
     Raises:
         InputError: it is in none of the suites.
@@ -176,7 +178,7 @@ def find_tasks(attempts: Iterable[Attempt], suites: Sequence[Suite]) -> dict[Tas
 
 
 def _tasks(content_hash: str, names: Collection[str], suites: Sequence[Suite]) -> Sequence[Task]:
-    """The tasks of the suite with a hash, or of the part of a suite that has some names."""
+    """Return the tasks of the suite with a hash, or of the part of a suite that has some names."""
     for suite in suites:
         if suite.content_hash == content_hash:
             return suite.tasks
@@ -191,7 +193,7 @@ def _tasks(content_hash: str, names: Collection[str], suites: Sequence[Suite]) -
 def _evaluation_tasks(
     tasks: Mapping[TaskKey, Task], evaluation: SuiteKeys, names: Collection[str]
 ) -> set[TaskKey]:
-    """The tasks that are evaluation, by their content or by their name."""
+    """Return the tasks that are evaluation, by their content or by their name."""
     keys = list(tasks)
     parts = [
         RowKeys(str(number), fingerprints(graph.graph).structure, tasks[key].ops)
@@ -206,7 +208,7 @@ def _evaluation_tasks(
 def _unfit(
     attempt: Attempt, filters: Filters, is_evaluation: bool, form: TrainingForm
 ) -> ExclusionReason | None:
-    """Why an attempt is left out by itself; None if it is fit."""
+    """Return why an attempt is left out by itself; None if it is fit."""
     if attempt.best is None:
         return "nothing submitted"
     if filters.only_submitted and attempt.ending != "submitted":
@@ -232,7 +234,7 @@ def _each_once(
     reason: ExclusionReason,
     dropped: Counter[ExclusionReason],
 ) -> list[TrainingExample]:
-    """The first of those that are the same; the others are counted under a reason."""
+    """Return the first example of each key; count the others under a reason."""
     first: dict[object, TrainingExample] = {}
     for example in examples:
         if first.setdefault(key(example), example) is not example:
@@ -249,7 +251,7 @@ def _chat_key(example: TrainingExample) -> object:
 
 
 def _worth(attempt: Attempt) -> tuple[float, int, tuple[str | int, ...]]:
-    """The best first: the highest score, then the fewest turns."""
+    """Return a sort key that puts the best first: the highest score, then the fewest turns."""
     assert attempt.final_score is not None, "what has no score was left out"
     return -attempt.final_score, attempt.num_turns, _order(attempt)
 
@@ -260,12 +262,12 @@ def _order(attempt: Attempt) -> tuple[str | int, ...]:
 
 
 def code_digest(files: Files) -> str:
-    """SHA-256 of a pass folder in its normal form."""
+    """Return the SHA-256 of a pass folder in its normal form."""
     return _digest([(name, normal_text(name, text)) for name, text in sorted(files.items())])
 
 
 def chat_digest(messages: Iterable[Message]) -> str:
-    """SHA-256 of a chat, without the ids of its calls, which are made up anew each time."""
+    """Return the SHA-256 of a chat, without the ids of its calls, which differ each time."""
     rows = []
     for message in messages:
         calls = [(call.name, call_arguments(call.arguments)) for call in message.tool_calls]
@@ -274,10 +276,10 @@ def chat_digest(messages: Iterable[Message]) -> str:
 
 
 def normal_text(name: str, text: str) -> str:
-    """The text of a file without what does not count.
+    """Return the text of a file without its layout.
 
-    That is layout, comments and docstrings of Python, layout and order of JSON, and of other files
-    empty lines and spaces at the ends of lines.
+    Left out are layout, comments and docstrings of Python, layout and order of JSON, and in other
+    files empty lines and spaces at the ends of lines.
 
     Examples:
         >>> normal_text("a.py", "x = (1 +\\n  2)  # three") == normal_text("a.py", "x = 1 + 2")
@@ -306,7 +308,7 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
 
 
 def call_arguments(text: str) -> dict[str, Any] | None:
-    """The arguments of a tool call; None where the text is no JSON object.
+    """Return the arguments of a tool call; None if the text is no JSON object.
 
     Examples:
         >>> call_arguments('{"name": "a.py"}'), call_arguments(""), call_arguments('{"name": ')

@@ -1,4 +1,4 @@
-"""What attempts show about their authors: scores by turn, how they behaved, and what they cost."""
+"""Statistics of authors from their attempts: scores by turn, conduct, and cost."""
 
 import math
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ from passnet.errors import InputError
 from passnet.judge.score.es import SEVERE_PENALTY
 
 FAILED_SCORE = SEVERE_PENALTY
-"""The AS of a task on whose graphs nothing matches, and here of an author who evaluates nothing."""
+"""The AS of a task without any match, and here of an author who evaluates nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,33 +28,33 @@ class Overhead:
 
 @dataclass(frozen=True)
 class AuthorStats:
-    """What is known of one author, with one llm or none.
+    """The statistics of one author, with one LLM or none.
 
-    Attempts that ended in an error are counted in `num_attempts` and `endings`; no score has them.
-    Turns, tokens, seconds and bad actions, calls of tools that could not be done, are in all.
+    Attempts that ended in an error count in `num_attempts` and `endings`, but in no score. Turns,
+    tokens, seconds and bad actions (calls of tools that could not be done) are totals.
 
     Args:
         num_scored: attempts without an error.
-        num_submitted: of these, that submitted something.
-        num_untimed: of these, whose submission could not be timed at the end.
+        num_submitted: scored attempts that submitted something.
+        num_untimed: scored attempts whose submission could not be timed at the end.
         solved_ratio: share of the scored, without the untimed, whose final score is above 1.
-        tasks_solved_ratio: share of tasks of which an attempt solved one; one of which all scored
-            attempts are untimed is left out.
-        mean_score: AS of the best state as it was evaluated, over what was submitted.
+        tasks_solved_ratio: share of tasks that an attempt solved; a task whose scored attempts are
+            all untimed is left out.
+        mean_score: mean AS of the submitted states as they were evaluated.
         geomean_score: the same as a geometric mean.
-        geomean_final_score: AS of the same states as they were measured anew at the end; it is
-            lower by what the best of several noisy measurements promises too much.
-        curve: the best AS after 1, 2, 3, ... evaluations, geometric mean over the scored; who has
-            ended keeps the last, who evaluated nothing counts `FAILED_SCORE`. Whoever has no AS
-            yet, as none of the evaluations could be timed, is not in the mean; None without any.
-        curve_untimed: how many are not in the mean for that reason.
+        geomean_final_score: AS of the same states measured anew at the end; it is lower, since the
+            best of several noisy measurements promises too much.
+        curve: the best AS after 1, 2, 3, ... evaluations, geometric mean over the scored. After its
+            end an attempt keeps its last AS; one without evaluations counts `FAILED_SCORE`. One
+            without a timed evaluation so far is not in the mean; None without any.
+        curve_untimed: the number of attempts left out for that reason.
         flipped_ratio: share of attempts that passed, failed, and passed again.
-        flips_per_attempt: how often they did.
+        flips_per_attempt: their mean number.
         exploit_attempts_ratio: share of attempts with an exploit at any turn or at the end.
         exploit_evaluations_ratio: share of evaluations with one; None without evaluations.
-        exploits: attempts by the name of what was tried.
-        cost: in all, of the attempts of which it is known; None where it is of none.
-        endings: attempts by why they ended.
+        exploits: attempts by the name of the exploit.
+        cost: total of the attempts whose cost is known; None if none is.
+        endings: attempts by the reason for their end.
         own_s: our own time in a turn, the tool "turn", then in each tool.
     """
 
@@ -88,12 +88,12 @@ class AuthorStats:
 
     @property
     def name(self) -> str:
-        """The author, with the llm where that says more."""
+        """Return the author, with the LLM if that says more."""
         return self.author if self.llm in (None, self.author) else f"{self.author} {self.llm}"
 
 
 def summarise(attempts: Sequence[Attempt]) -> list[AuthorStats]:
-    """The statistics of every author, by author and llm.
+    """Return the statistics of every author, by author and LLM.
 
     Raises:
         InputError: there are no attempts.
@@ -155,7 +155,7 @@ def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
 
 
 def best_so_far(evaluations: Iterable[Evaluation]) -> list[float | None]:
-    """The best AS after each evaluation; None as long as nothing could be timed."""
+    """Return the best AS after each evaluation; None while nothing could be timed."""
     bests: list[float | None] = []
     scores: list[float] = []
     for evaluation in evaluations:
@@ -167,10 +167,11 @@ def best_so_far(evaluations: Iterable[Evaluation]) -> list[float | None]:
 def learning_curve(
     attempts: Sequence[Attempt],
 ) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
-    """The best AS after 1, 2, 3, ... evaluations, geometric mean over the attempts that have one;
-    and how many have none, as none of their evaluations could be timed.
+    """Return the best AS after 1, 2, 3, ... evaluations, geometric mean over the attempts that have
+    one; and the number of attempts without one.
 
-    It has a value for each evaluation of the longest attempt; who has ended keeps the last.
+    It has a value for each evaluation of the longest attempt; after its end an attempt keeps its
+    last.
     """
     curves = [best_so_far(attempt.evaluations) or [FAILED_SCORE] for attempt in attempts]
     length = max((len(attempt.evaluations) for attempt in attempts), default=0)
@@ -181,7 +182,7 @@ def learning_curve(
 
 
 def doublings(length: int) -> list[int]:
-    """The numbers of evaluations that a table of a curve shows.
+    """Return the numbers of evaluations that a table of a curve shows.
 
     Examples:
         >>> doublings(6), doublings(0)
@@ -206,5 +207,5 @@ def _overheads(attempts: Sequence[Attempt]) -> tuple[Overhead, ...]:
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:
-    """How often each name is there, the most frequent first."""
+    """Return the count of each name, the most frequent first."""
     return dict(Counter(sorted(names)).most_common())

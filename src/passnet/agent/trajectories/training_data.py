@@ -35,21 +35,21 @@ ANSWER_FORM = f"""
 Answer with the whole pass folder and nothing else: for each file its name as `name`: and below it
 its text as a code block, {LIST_FILE} first.
 """
-"""What is added to the text of a task where the answer is a folder and not tool calls."""
+"""The end of a task's text if the answer is a folder and not tool calls."""
 
 _LANGUAGES = {"py": "python", "json": "json", "md": "markdown", "txt": "text"}
 
 
 def about_path(out: Path) -> Path:
-    """Where the record of a file of training data is."""
+    """Return the path of the record of a file of training data."""
     return out.with_name(out.stem + ".about.json")
 
 
 def write_chats(out: Path, selection: Selection, until_best: bool = False) -> TrainingInfo:
     """Write the chats of attempts as JSON lines, replacing the file whole or not at all.
 
-    With `until_best` what was said after the evaluation with the highest score is left out, but
-    for a submission that came right after it.
+    With `until_best` messages after the evaluation with the highest score are left out, except a
+    submission right after it.
 
     Raises:
         InputError: a chat does not hold the turn that was evaluated.
@@ -65,7 +65,7 @@ def write_pairs(
 ) -> TrainingInfo:
     """Write tasks and the passes that were submitted for them, in the same way.
 
-    To the `instruction` of a task is added how to answer.
+    The `instruction` of a task is followed by the form of the answer.
 
     Raises:
         OSError: the file cannot be written.
@@ -102,7 +102,7 @@ def _pair_row(example: TrainingExample, instruction: Callable[[Task], str]) -> d
 
 
 def _facts(attempt: Attempt) -> dict[str, Any]:
-    """Columns that trainers leave alone, to choose rows by."""
+    """Return columns to choose rows by, which trainers ignore."""
     return {
         "task": attempt.task,
         "suite": attempt.suite,
@@ -114,9 +114,9 @@ def _facts(attempt: Attempt) -> dict[str, Any]:
 
 
 def _chat_message(message: Message, names: dict[str, str]) -> dict[str, Any]:
-    """A message with only the keys that its role has: templates ask whether a key is there.
+    """Return a message with only the keys of its role: templates ask whether a key is there.
 
-    `names` are those of the tools that were called before, by the ids of the calls.
+    `names` maps ids of earlier calls to their tools.
     """
     row: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.role == "tool":
@@ -137,7 +137,7 @@ def _chat_message(message: Message, names: dict[str, str]) -> dict[str, Any]:
 
 
 def _until_best(attempt: Attempt) -> tuple[Message, ...]:
-    """The chat up to the answers to the turn of the best evaluation.
+    """Return the chat up to the answers to the turn of the best evaluation.
 
     The next turn stays if it submits, so that submitting is learned.
     """
@@ -159,7 +159,8 @@ def _until_best(attempt: Attempt) -> tuple[Message, ...]:
 
 
 def folder_text(files: Files) -> str:
-    """A pass folder as one text: of each file its name, then its text as a code block.
+    """Return a pass folder as one text: for each file its name, then its text as a code
+    block.
 
     Examples:
         >>> print(folder_text({"a.py": "x = 1\\n"}))
