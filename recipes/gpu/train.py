@@ -21,6 +21,7 @@ import msgspec
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import load_suite
 from passnet.judge.task import Task
+from passnet.pages.figures.training_page import write_run_page
 from passnet.train.rewards.batch_rewards import BatchReward, service_judge
 from passnet.train.rewards.environment import (
     TrlReward,
@@ -28,8 +29,7 @@ from passnet.train.rewards.environment import (
     environment_factory,
 )
 from passnet.train.rewards.sample_log import SampleLog, monitor_callback
-from passnet.train.rewards.service_evaluator import ServiceDesk
-from passnet.train.service.client import ServiceAddress
+from passnet.train.service.client import ServiceAddress, ServiceDesk
 
 TrainerName = Literal["sft", "grpo", "async_grpo"]
 
@@ -147,7 +147,7 @@ def main() -> None:
     judge = ServiceDesk(address, settings)
     turns = recipe.arguments.get("max_tool_calling_iterations") or 3
     rows = Dataset.from_list(chat_rows(tasks, judge, turns))
-    with SampleLog(words.out) as log:
+    with SampleLog(words.out, write_page=write_run_page) as log:
         batch = BatchReward(tasks, service_judge(address), log)
         train(recipe, words.out, recipe.model, rows, tasks, judge, batch)
 

@@ -16,7 +16,7 @@ from passnet.train.rewards.environment import TrlReward, chat_rows, environment_
 from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
 from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
-from passnet.train.rewards.service_evaluator import ServiceDesk
+from passnet.train.service.client import ServiceDesk
 from recipes.gpu.train import GpuRecipe, train
 from tests.agent.byte_tokenizer import byte_tokenizer
 from tests.judge.folders import small_graph

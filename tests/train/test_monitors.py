@@ -11,7 +11,7 @@ from passnet.train.rewards.monitors import (
     MONITORS,
     MonitorLimits,
     MonitorRecord,
-    monitors_table,
+    monitor_rows,
     read_monitors,
     stop_if_beyond,
     to_measure_again,
@@ -49,7 +49,7 @@ def record(samples, logs=LOGS, limits=LIMITS):
 def test_a_healthy_run_goes_on():
     seen = record(HEALTHY)
     stop_if_beyond(seen, "samples.jsonl")
-    assert [row[0] for row in monitors_table(seen).rows] == list(MONITORS)
+    assert [row[0] for row in monitor_rows(seen)] == list(MONITORS)
     assert {reading.monitor for reading in seen.readings if reading.value is None} == {"remeasured"}
 
 

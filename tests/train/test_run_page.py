@@ -21,7 +21,7 @@ def test_a_training_that_monitors_stop_leaves_a_page_that_says_why(tmp_path: Pat
     run = tmp_path / "rl"
     with (
         pytest.raises(TrainingStoppedError, match="cheat"),
-        SampleLog(run, MonitorLimits(window=8, min_samples=4)) as log,
+        SampleLog(run, MonitorLimits(window=8, min_samples=4), write_run_page) as log,
     ):
         for number in range(8):
             answer = CHEAT if number > 3 else GOOD
@@ -44,9 +44,9 @@ def test_a_training_that_monitors_stop_leaves_a_page_that_says_why(tmp_path: Pat
 
 
 def test_a_page_of_a_training_that_goes_on_is_made_anew(tmp_path: Path) -> None:
-    with SampleLog(tmp_path) as log:
+    with SampleLog(tmp_path, write_page=write_run_page) as log:
         log.put(GOOD)
-    with SampleLog(tmp_path) as log:
+    with SampleLog(tmp_path, write_page=write_run_page) as log:
         log.put(replace(GOOD, number=1, step=1, reward=None, statuses=("unstable",)))
     page = read_study_page(tmp_path)
     assert page.finding.startswith("2 answers, ") and page.tables[0].rows[1][2] == "–"
@@ -54,7 +54,7 @@ def test_a_page_of_a_training_that_goes_on_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_many_steps_are_thinned_and_the_last_is_shown(tmp_path: Path) -> None:
-    with SampleLog(tmp_path) as log:
+    with SampleLog(tmp_path, write_page=write_run_page) as log:
         for number in range(95):
             log.put(replace(GOOD, number=number, step=number))
     rows = read_study_page(tmp_path).tables[0].rows

@@ -53,7 +53,7 @@ def judge_pids(service: int) -> list[int]:
     """The processes of the judges of a service."""
     pids = Path(f"/proc/{service}/task/{service}/children").read_text().split()
     return [
-        int(pid) for pid in pids if b"judge_process" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        int(pid) for pid in pids if b"service.judging" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
 
 

@@ -1,65 +1,79 @@
-"""The page of a training: what its answers earned step by step, and what its monitors saw.
-
-It is a study in the folder of the run, which `passnet report` shows with all others.
-"""
+"""The study of a training: the rewards of its answers step by step, and its monitors."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from passnet.core.jobs.run_folder import last_records
-from passnet.core.records.serialise import read_lines
-from passnet.errors import InputError, naming
-from passnet.pages.figures.study_page import StudyFigure, StudyPage, write_study_page
-from passnet.pages.figures.styles import line_style
+from passnet.core.records.serialise import has_lines, read_lines
+from passnet.errors import InputError
+from passnet.pages.figures.study_page import Study, StudyFigure, StudyPage, write_study
+from passnet.pages.figures.styles import line_style, new_figure
 from passnet.pages.tables.tables import Table
-from passnet.train.rewards.monitors import MONITORS, MONITORS_FILE, MonitorRecord, monitors_table
+from passnet.train.rewards.monitors import MONITORS, MONITORS_FILE, MonitorRecord, monitor_rows
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 
 REWARDS_FIGURE = "rewards.svg"
 MAX_ROWS = 40
-"""Steps in a table of the page; of more, every so many-th is shown, and the last."""
+"""Steps in a table of the page; more are thinned evenly, and the last is shown."""
 
 
-def write_run_page(folder: Path) -> StudyPage:
-    """Write the page of a training from its answers and its monitors.
+def write_run_page(folder: Path) -> None:
+    """Write the study of a training into its folder.
+
+    Raises:
+        InputError: the folder holds no answers, or cannot be written to.
+    """
+    write_study(folder, training_study(folder))
+
+
+def training_study(folder: Path) -> Study:
+    """Return the study of a training from its answers and its monitors.
 
     Args:
         folder: of the run, with `samples.jsonl` and, once the trainer has logged, `monitors.jsonl`.
 
     Raises:
-        InputError: no answers are in it, or it cannot be written.
+        InputError: the folder holds no answers.
     """
-    samples = list(last_records(folder / SAMPLES_FILE, Sample, lambda each: each.number).values())
+    samples = list(
+        last_records(folder / SAMPLES_FILE, Sample, lambda sample: sample.number).values()
+    )
     if not samples:
         raise InputError(f"{folder / SAMPLES_FILE}: holds no answers; train for a step first")
     path = folder / MONITORS_FILE
-    records = list(read_lines(path, MonitorRecord, skip_torn=True)) if path.exists() else []
+    records = list(read_lines(path, MonitorRecord, skip_torn=True)) if has_lines(path) else []
     by_step: dict[int, list[Sample]] = defaultdict(list)
-    for each in samples:
-        by_step[each.step].append(each)
+    for sample in samples:
+        by_step[sample.step].append(sample)
     steps = {step: by_step[step] for step in sorted(by_step)}
-    with naming(folder / REWARDS_FIGURE):
-        _draw(steps, folder / REWARDS_FIGURE)
-    stopped = [reading.monitor for reading in records[-1].readings if reading.is_beyond] \
-        if records else []  # fmt: skip
+    stopped: list[str] = []
     tables = [_steps_table(steps)]
     if records:
+        stopped = [reading.monitor for reading in records[-1].readings if reading.is_beyond]
         tables += [monitors_table(records[-1]), _readings_table(records)]
-    study = StudyPage(
-        title=f"Training: {folder.resolve().name}",
+    name = folder.resolve().name
+    page = StudyPage(
+        title=f"Training: {name}",
         finding=_finding(samples, stopped),
         paragraphs=_paragraphs(samples),
         tables=tuple(tables),
         figures=(StudyFigure(REWARDS_FIGURE, "Mean reward of a step, and shares of its answers."),),
     )
-    write_study_page(folder, study)
-    return study
+    return Study(name, page, {REWARDS_FIGURE: partial(_draw, steps)})
+
+
+def monitors_table(record: MonitorRecord) -> Table:
+    """Return the readings of the monitors at one step as a table."""
+    rows: list[tuple[str, ...]] = list(monitor_rows(record))
+    heads = ("monitor", "seen", "limit", "counted")
+    return Table(f"Monitors at step {record.step}", heads, rows)
 
 
 def _finding(samples: Sequence[Sample], stopped: Sequence[str]) -> str:
-    cheats = sum(each.is_cheat for each in samples)
-    correct = sum(each.is_correct for each in samples)
+    cheats = sum(sample.is_cheat for sample in samples)
+    correct = sum(sample.is_correct for sample in samples)
     text = (
         f"{len(samples):,} answers, {correct / len(samples):.0%} of them correct, {cheats} cheats"
     )
@@ -67,15 +81,17 @@ def _finding(samples: Sequence[Sample], stopped: Sequence[str]) -> str:
 
 
 def _paragraphs(samples: Sequence[Sample]) -> tuple[str, ...]:
-    names = Counter(name for each in samples for name in each.cheats).most_common()
-    statuses = Counter(status for each in samples for status in each.statuses).most_common()
-    unknown = sum(each.reward is None for each in samples)
+    names = Counter(name for sample in samples for name in sample.cheats).most_common()
+    statuses = Counter(status for sample in samples for status in sample.statuses).most_common()
+    unknown = sum(sample.reward is None for sample in samples)
     listed = ", ".join(f"{status} {count}" for status, count in statuses)
-    lines = [f"What became of the answers on each graph: {listed or 'nothing was judged'}."]
+    lines = [f"Outcomes of the answers by graph: {listed or 'nothing was judged'}."]
     if names:
-        found = ", ".join(f"{name} {count}" for name, count in names)
-        lines.append(f"Findings that rejected answers: {found}. Their files are in {SAMPLES_FILE}.")
-    if right := sum(each.is_right_where_run for each in samples):
+        counts = ", ".join(f"{name} {count}" for name, count in names)
+        lines.append(
+            f"Findings that rejected answers: {counts}. Their files are in {SAMPLES_FILE}."
+        )
+    if right := sum(sample.is_right_where_run for sample in samples):
         share = right / len(samples)
         lines.append(f"Right where their loops were run, and not judged: {right:,} ({share:.0%}).")
     if unknown:
@@ -93,7 +109,7 @@ def _steps_table(steps: Mapping[int, Sequence[Sample]]) -> Table:
             f"{_share(answers, 'is_correct'):.0%}",
             f"{_share(answers, 'is_cheat'):.0%}",
             f"{_share(answers, 'flags'):.0%}",
-            str(sum(each.reward is None for each in answers)),
+            str(sum(sample.reward is None for sample in answers)),
         )
         for step, answers in steps.items()
     ]
@@ -104,7 +120,7 @@ def _readings_table(records: Sequence[MonitorRecord]) -> Table:
     rows: list[tuple[str, ...]] = [
         (
             str(record.step),
-            *("–" if seen.value is None else f"{seen.value:.3g}" for seen in record.readings),
+            *("–" if x.value is None else f"{x.value:.3g}" for x in record.readings),
         )
         for record in records
     ]
@@ -112,37 +128,35 @@ def _readings_table(records: Sequence[MonitorRecord]) -> Table:
 
 
 def _thinned(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    each = -(-len(rows) // MAX_ROWS)
-    return rows[:-1:each] + rows[-1:]
+    step = -(-len(rows) // MAX_ROWS)
+    return rows[:-1:step] + rows[-1:]
 
 
 def _mean_reward(answers: Sequence[Sample]) -> float | None:
-    rewards = [each.reward for each in answers if each.reward is not None]
+    rewards = [sample.reward for sample in answers if sample.reward is not None]
     return sum(rewards) / len(rewards) if rewards else None
 
 
 def _share(answers: Sequence[Sample], field: str) -> float:
-    return sum(bool(getattr(each, field)) for each in answers) / len(answers)
+    return sum(bool(getattr(sample, field)) for sample in answers) / len(answers)
 
 
-def _draw(steps: Mapping[int, Sequence[Sample]], file: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
+def _draw(steps: Mapping[int, Sequence[Sample]], path: Path) -> None:
     rewards = [(step, _mean_reward(answers)) for step, answers in steps.items()]
     known = [(step, reward) for step, reward in rewards if reward is not None]
-    if known:
-        left.plot(*zip(*known, strict=True), color=line_style(0).colour, marker="o", markersize=3)
-    left.set(xlabel="step", ylabel="mean reward")
     fields = [("is_correct", "correct"), ("is_cheat", "cheats"), ("flags", "flagged")]
-    if any(each.is_right_where_run for answers in steps.values() for each in answers):
+    if any(sample.is_right_where_run for answers in steps.values() for sample in answers):
         fields.append(("is_right_where_run", "right where run, not judged"))
-    for number, (field, label) in enumerate(fields):
-        style = line_style(number)
-        shares = [100 * _share(answers, field) for answers in steps.values()]
-        right.plot(list(steps), shares, style.dashes, color=style.colour, marker=style.marker,
-                   markersize=3, label=label)  # fmt: skip
-    right.set(xlabel="step", ylabel="share of the answers, %", ylim=(-3, 103))
-    right.legend()
-    figure.savefig(file)
+    with new_figure(path, (8, 3.6), ncols=2) as (_, (left, right)):
+        if known:
+            left.plot(
+                *zip(*known, strict=True), color=line_style(0).colour, marker="o", markersize=3
+            )
+        left.set(xlabel="step", ylabel="mean reward")
+        for number, (field, label) in enumerate(fields):
+            style = line_style(number)
+            shares = [100 * _share(answers, field) for answers in steps.values()]
+            looks = {"color": style.colour, "marker": style.marker, "markersize": 3}
+            right.plot(list(steps), shares, style.dashes, label=label, **looks)
+        right.set(xlabel="step", ylabel="share of the answers, %", ylim=(-3, 103))
+        right.legend()

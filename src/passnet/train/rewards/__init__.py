@@ -2,5 +2,5 @@
 
 answers, reward, batch_rewards  answers as pass folders, and what their trials are worth
 samples, sample_log, monitors   every answer recorded, and checks that end a cheating run
-environment, service_evaluator  the agent's tools as an environment of TRL
+environment                     the agent's tools as an environment of TRL
 """

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from passnet.errors import TrainingStoppedError
-from passnet.pages.tables.tables import Table
 from passnet.train.rewards.samples import Sample
 
 MONITORS_FILE = "monitors.jsonl"
@@ -241,13 +240,6 @@ def monitor_rows(record: MonitorRecord) -> list[tuple[str, str, str, str]]:
         mark = " BEYOND" if reading.is_beyond else ""
         rows.append((name, value + mark, f"{sign} {limit}", reading.evidence))
     return rows
-
-
-def monitors_table(record: MonitorRecord) -> Table:
-    """What monitors saw, as a table."""
-    heads = ("monitor", "seen", "limit", "counted")
-    rows: list[tuple[str, ...]] = list(monitor_rows(record))
-    return Table(f"Monitors at step {record.step}", heads, rows)
 
 
 def to_measure_again(samples: Sequence[Sample], share: float = 0.01) -> list[Sample]:

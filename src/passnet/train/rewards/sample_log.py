@@ -1,15 +1,14 @@
-"""The answers of a training, kept in its folder, and the monitors that read them."""
+"""The log of a training's answers in its folder, and the monitors that read it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from passnet.core.jobs.run_folder import last_records
 from passnet.core.records.serialise import LineWriter, drop_lines, make_folder
-from passnet.pages.figures.training_page import write_run_page
 from passnet.train.rewards.monitors import (
     MONITORS_FILE,
     MonitorLimits,
@@ -22,83 +21,85 @@ from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 
 @dataclass
 class SampleLog:
-    """The answers of a run, each on disk as soon as it is judged; entered, it holds those before.
-
-    Args:
-        out: the folder of the run.
-        limits: of its monitors.
-        samples: the answers so far, by their number.
-    """
+    """The answers of a run, written to disk one by one; entering it reads the earlier ones."""
 
     out: Path
+    """Folder of the run."""
+
     limits: MonitorLimits = MonitorLimits()
+    """Limits of the monitors."""
+
+    write_page: Callable[[Path], object] | None = None
+    """Writes the run's page into its folder when the log is left."""
+
     samples: list[Sample] = field(default_factory=list)
+    """The answers so far, by their number."""
+
     _writer: LineWriter | None = None
 
     def __enter__(self) -> SampleLog:
         make_folder(self.out)
-        self.samples = self._kept()
+        self.samples = self._recorded()
         return self
 
     def __exit__(self, *_: object) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.__exit__()
-            write_run_page(self.out)
+            if self.write_page is not None:
+                self.write_page(self.out)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_writer": None}  # whoever gets a copy opens the file for itself
+        return {**self.__dict__, "_writer": None}  # a copy opens the file for itself
 
     def put(self, sample: Sample) -> None:
-        """Keep an answer, a new one or in place of that of its number."""
+        """Record an answer, a new one or in place of the one with its number."""
         if self._writer is None:
             self._writer = LineWriter(self.out / SAMPLES_FILE).__enter__()
         self._writer.write(sample)
         self.samples[sample.number : sample.number + 1] = [sample]
 
     def forget_from(self, step: int) -> None:
-        """Take out what belongs to a step and those after it, which a training that goes on does
-        again. To be called before the log is entered.
+        """Remove the records of a step and of later ones, which a resumed training repeats.
 
-        Args:
-            step: of the training, from which on it goes on.
+        Call it before the log is entered.
         """
-        drop_lines(self.out / SAMPLES_FILE, Sample, lambda each: each.step >= step)
-        drop_lines(self.out / MONITORS_FILE, MonitorRecord, lambda each: each.step > step)
+        drop_lines(self.out / SAMPLES_FILE, Sample, lambda sample: sample.step >= step)
+        drop_lines(self.out / MONITORS_FILE, MonitorRecord, lambda record: record.step > step)
 
     def check(self, step: int, logs: Mapping[str, float]) -> MonitorRecord:
-        """What the monitors see at a step, kept with the run.
+        """Read the monitors at a step, record their readings and return them.
 
         Args:
             step: of the training.
             logs: the trainer's own numbers, as TRL names them.
 
         Raises:
-            TrainingStoppedError: something is beyond its limit.
+            TrainingStoppedError: a reading is beyond its limit.
         """
-        samples = self.samples or self._kept()  # another process may have judged and kept them
+        samples = self.samples or self._recorded()  # another process may have recorded them
         record = MonitorRecord(step, read_monitors(samples, logs, self.limits))
         with LineWriter(self.out / MONITORS_FILE) as writer:
             writer.write(record)
         stop_if_beyond(record, str(self.out / SAMPLES_FILE))
         return record
 
-    def _kept(self) -> list[Sample]:
+    def _recorded(self) -> list[Sample]:
         path = self.out / SAMPLES_FILE
-        return list(last_records(path, Sample, lambda each: each.number).values())
+        return list(last_records(path, Sample, lambda sample: sample.number).values())
 
 
 def monitor_callback(log: SampleLog) -> Any:
-    """A callback for trainers of transformers and TRL, that stops them by `SampleLog.check`."""
+    """Return a callback for trainers of transformers and TRL that runs `SampleLog.check`."""
     from transformers import TrainerCallback
 
     class MonitorCallback(TrainerCallback):
-        """Lets the monitors look whenever the trainer logs."""
+        """Reads the monitors whenever the trainer logs."""
 
-        def on_log(self, args: Any, state: Any, control: Any, **known: Any) -> None:
-            """Look at the last answers, and at what the trainer logs."""
-            logs = known.get("logs") or {}
-            numbers = {name: float(each) for name, each in logs.items() if _is_number(each)}
+        def on_log(self, args: Any, state: Any, control: Any, **event: Any) -> None:
+            """Check the last answers and the trainer's numbers."""
+            logs = event.get("logs") or {}
+            numbers = {name: float(value) for name, value in logs.items() if _is_number(value)}
             log.check(state.global_step, numbers)
 
     return MonitorCallback()

@@ -1,4 +1,7 @@
-"""A client of the reward service: asks until it has an answer, or the time for one is over."""
+"""A client of the reward service: it asks again until it has an answer or its time is over.
+
+`ServiceDesk` lets an agent's session judge through it.
+"""
 
 from __future__ import annotations
 
@@ -11,42 +14,50 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from passnet.core.records.serialise import decode, encode
-from passnet.errors import InputError
+from passnet.errors import InputError, MeasureError
+from passnet.judge.match_check import GraphMatches
+from passnet.judge.protocol.messages import MissText
+from passnet.judge.settings import RunSettings
+from passnet.judge.suite.suite import row_of_graph
+from passnet.judge.task import Task, TaskGraph
+from passnet.judge.trial import Trial
+from passnet.passes.files import Files
 from passnet.train.service.submission import Judged, JudgeReport, Submission
 
 if TYPE_CHECKING:
     import httpx
 
 MAX_PAUSE_S = 10.0
-"""The longest pause before a service that does not answer is asked again."""
+"""Longest pause before the next request to a service that does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """Where a service is, and how it is asked.
-
-    Args:
-        url: as `passnet judge serve` prints it.
-        token: what it wants to see.
-        timeout_s: for one answer in all; then the report is a fault of ours, and never a zero.
-        wait_s: how long one request waits.
-        num_at_once: submissions that this client asks about at a time.
-    """
+    """The address of a service, and limits of the client."""
 
     url: str
+    """As `passnet judge serve` prints it."""
+
     token: str
+    """The service's token."""
+
     timeout_s: float = 900.0
+    """Time for one answer in all; after it the report is a fault of ours, never a zero."""
+
     wait_s: float = 25.0
+    """Longest wait of one request."""
+
     num_at_once: int = 64
+    """Submissions under way at a time."""
 
 
 async def judge_all(
     address: ServiceAddress, submissions: Sequence[Submission]
 ) -> list[JudgeReport]:
-    """The reports on submissions, in their order, all asked for side by side.
+    """Return the reports on submissions, in their order, all asked for side by side.
 
-    A service that is busy, starts anew or cannot be reached is asked again until `timeout_s` is
-    over; a submission without an answer by then has a report with a fault.
+    A service that is busy, restarts or cannot be reached is asked again until `timeout_s` is over;
+    a submission without an answer by then gets a report with a fault.
 
     Raises:
         InputError: httpx is not installed, the token is wrong, or the service refuses a submission.
@@ -65,37 +76,37 @@ async def judge_all(
 
         async def ask(submission: Submission) -> JudgeReport:
             async with at_once:
-                return await _asked(http, address, submission)
+                return await _report(http, address, submission)
 
         return list(await asyncio.gather(*map(ask, submissions)))
 
 
 def judge_all_now(address: ServiceAddress, submissions: Sequence[Submission]) -> list[JudgeReport]:
-    """The same for callers that are not asynchronous."""
+    """Return the reports on submissions; `judge_all` for synchronous callers."""
     return asyncio.run(judge_all(address, submissions))
 
 
-async def _asked(
+async def _report(
     http: httpx.AsyncClient, address: ServiceAddress, submission: Submission
 ) -> JudgeReport:
     deadline = time.monotonic() + address.timeout_s
     body = encode(submission)
-    known: str | None = None
+    submission_id: str | None = None
     pause_s = 0.2
     trouble = "it was still being judged"
-    while (left_s := deadline - time.monotonic()) > 0:
-        reply = await _reply(http, known, body, min(address.wait_s, left_s))
+    while (remaining_s := deadline - time.monotonic()) > 0:
+        reply = await _reply(http, submission_id, body, min(address.wait_s, remaining_s))
         if isinstance(reply, str):
             trouble = reply
         elif reply.status_code in (200, 202):
             report = decode(reply.content, JudgeReport, "answer of the judge service")
             if report.state == "done":
                 return report
-            known, pause_s, trouble = report.id, 0.2, "it was still being judged"
+            submission_id, pause_s, trouble = report.id, 0.2, "it was still being judged"
             continue
-        elif reply.status_code == 404:  # of another folder than before
-            known = None
-            trouble = "the service knows nothing of it"
+        elif reply.status_code == 404:  # the service restarted with another folder
+            submission_id = None
+            trouble = "the service does not know it"
         elif reply.status_code in (408, 429) or reply.status_code >= 500:
             trouble = _refusal_text(reply)
             pause_s = max(pause_s, _retry_after_s(reply))
@@ -105,19 +116,20 @@ async def _asked(
         await asyncio.sleep(min(jitter_s, max(deadline - time.monotonic(), 0.0)))
         pause_s = min(pause_s * 2, MAX_PAUSE_S)
     fault = f"no answer in {address.timeout_s:g} s: {trouble}"
-    return JudgeReport(known or "", "done", Judged(fault=fault))
+    return JudgeReport(submission_id or "", "done", Judged(fault=fault))
 
 
 async def _reply(
-    http: httpx.AsyncClient, known: str | None, body: bytes, wait_s: float
+    http: httpx.AsyncClient, submission_id: str | None, body: bytes, wait_s: float
 ) -> httpx.Response | str:
-    """What the service answers, or in words why it does not."""
+    """Return the service's answer, or in words the reason why there is none."""
     import httpx
 
     try:
-        if known is None:
+        if submission_id is None:
             return await http.post("/v1/submissions", content=body)
-        return await http.get(f"/v1/submissions/{known}", params={"wait": f"{wait_s:.1f}"})
+        query = {"wait": f"{wait_s:.1f}"}
+        return await http.get(f"/v1/submissions/{submission_id}", params=query)
     except httpx.TransportError as cause:
         return f"{type(cause).__name__} {cause}".strip()
 
@@ -132,3 +144,71 @@ def _refusal_text(reply: Any) -> str:
 def _retry_after_s(reply: Any) -> float:
     text = reply.headers.get("retry-after", "")
     return float(text) if text.isdecimal() else 0.0
+
+
+class ServiceDesk:
+    """A session's judge that asks a service; a `judge.desk.desk.StateJudge`.
+
+    Args:
+        address: of the service.
+        settings: for the text of prompts; the service judges by its own.
+        is_timed: False only compares.
+    """
+
+    root = "/nowhere"
+    """Stands for no folder: messages of a service contain none."""
+
+    def __init__(
+        self, address: ServiceAddress, settings: RunSettings, is_timed: bool = True
+    ) -> None:
+        self.settings = settings
+        self._address = address
+        self._is_timed = is_timed
+
+    def __enter__(self) -> ServiceDesk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def close(self) -> None:
+        """Do nothing: the service goes on."""
+
+    def prepare(self, task: Task) -> None:
+        """Do nothing: the service prepares graphs itself."""
+
+    def judge(
+        self, task: Task, files: Files, unseen: Sequence[TaskGraph] = (), is_timed: bool = True
+    ) -> list[Trial]:
+        """Return the trials of a pass folder.
+
+        Raises:
+            MeasureError: the service failed, or gave no answer in time.
+        """
+        submission = Submission(
+            task.name,
+            files,
+            graphs=tuple(map(row_of_graph, task.graphs)),
+            unseen=tuple(map(row_of_graph, unseen)),
+            is_timed=is_timed and self._is_timed,
+        )
+        [report] = judge_all_now(self._address, [submission])
+        if report.judged is None or report.judged.fault is not None:
+            fault = "no answer" if report.judged is None else report.judged.fault
+            raise MeasureError(f"the judge service: {fault}")
+        return list(report.judged.trials)
+
+    def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
+        """Return where the passes of a folder match, from an untimed comparison.
+
+        Raises:
+            MeasureError: the service failed, or gave no answer in time.
+        """
+        return [_matches(trial) for trial in self.judge(task, files, is_timed=False)]
+
+
+def _matches(trial: Trial) -> GraphMatches:
+    if not any(trial.matches.values()):
+        return GraphMatches(trial.graph, error=trial.error or trial.status)
+    passes = tuple(MissText(name, number) for name, number in trial.matches.items())
+    return GraphMatches(trial.graph, passes)

@@ -13,8 +13,7 @@ from passnet.bench.cluster import device_of
 from passnet.core.jobs.actors import OpenActor
 from passnet.core.jobs.children import python_command, python_environment
 from passnet.core.records.serialise import decode, encode
-from passnet.train.service.judge_process import READY
-from passnet.train.service.judging import open_judging
+from passnet.train.service.judging import READY, open_judging
 from passnet.train.service.settings import JudgeDevice, ServiceSettings
 from passnet.train.service.submission import Judged, JudgeItem
 
@@ -79,7 +78,7 @@ class ProcessJudge:
             gpu = visible[number] if number < len(visible) and visible[0] else str(number)
             environment["CUDA_VISIBLE_DEVICES"] = gpu
         self._process = await asyncio.create_subprocess_exec(
-            *python_command("-m", "passnet.train.service.judge_process"),
+            *python_command("-m", "passnet.train.service.judging"),
             encode(self._settings).decode(),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -1,11 +1,21 @@
-"""What judges items one after another, wherever it runs: here, in a process, or in an actor."""
+"""Items judged one after another, in this process or in one that a service starts.
+
+`python -m passnet.train.service.judging SETTINGS` reads items from standard input, a JSON line
+each, and answers each with a line on standard output. It ends when its input does, or with the
+process that started it.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from passnet.agent.attempts.observations import plain
+from passnet.core.jobs.children import end_with_parent
+from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError, PassFolderError, PassnetError
 from passnet.judge.desk.desk import NAME, JudgeDesk
 from passnet.judge.score.status import Status
@@ -14,32 +24,47 @@ from passnet.judge.verdict import Evidence, decide
 from passnet.train.service.settings import ServiceSettings
 from passnet.train.service.submission import Judged, JudgeItem
 
+READY = b"ready\n"
+"""The line that a judging process writes before its first item."""
+
 
 @contextmanager
 def open_judging(settings: ServiceSettings) -> Iterator[Callable[[JudgeItem], Judged]]:
-    """What judges items as long as the block runs, in processes of its own."""
-    with JudgeDesk(settings.run, settings.call) as evaluator:
-        yield lambda item: judge_one(evaluator, item)
+    """Hold a judge of items open, in processes of its own, for as long as the block runs."""
+    with JudgeDesk(settings.run, settings.call) as desk:
+        yield partial(judge_one, desk)
 
 
-def judge_one(evaluator: JudgeDesk, item: JudgeItem) -> Judged:
-    """What a judge makes of an item; a pass folder that cannot be used at all does not compile."""
+def judge_one(desk: JudgeDesk, item: JudgeItem) -> Judged:
+    """Judge an item; a pass folder that cannot be used at all does not compile."""
     graphs = [graph_of_row(row, row.name) for row in item.graphs]
     unseen = [graph_of_row(row, row.name) for row in item.unseen]
     task = make_suite("submitted", graphs).tasks[0]
     try:
-        trials = evaluator.judge(task, item.files, unseen, item.is_timed)
+        trials = desk.judge(task, item.files, unseen, item.is_timed)
     except PassFolderError as cause:
-        failure: tuple[Status, str] = ("compile_error", plain(str(cause), evaluator.root))
-        judge = evaluator.settings.judge
-        return Judged(
-            tuple(
-                decide(Evidence(task.name, graph.name, NAME, failure=failure), judge)
-                for graph in graphs
-            )
-        )
+        failure: tuple[Status, str] = ("compile_error", plain(str(cause), desk.root))
+        evidence = [Evidence(task.name, graph.name, NAME, failure=failure) for graph in graphs]
+        trials = [decide(refusal, desk.settings.judge) for refusal in evidence]
     except InputError as cause:
-        return Judged(fault=f"the judge cannot take it: {cause}")
+        return Judged(fault=f"the judge cannot take the submission: {cause}")
     except PassnetError as cause:
         return Judged(fault=str(cause))
     return Judged(tuple(trials))
+
+
+def main(settings: str) -> None:
+    """Judge the items of standard input until there are no more."""
+    end_with_parent()
+    items, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", 0)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(2, 1)  # what libraries print is no answer
+    with open_judging(decode(settings, ServiceSettings)) as judge:
+        answers.write(READY)
+        while line := items.readline():
+            answers.write(encode(judge(decode(line, JudgeItem))) + b"\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
