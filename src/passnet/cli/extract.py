@@ -4,107 +4,102 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-import click
-
-from passnet.cli import options as opt
+from passnet.cli import fields as opt
 from passnet.cli.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.core.jobs.executors import Executor
-    from passnet.data.capture.record import NetRecord
+    from passnet.core.jobs.run_plan import RunPlan
+    from passnet.data.capture.record import CaptureSettings, NetRecord
 
 SUMMARY_FILE = "summary.md"
 MAX_SHOWN = 20
 MAX_ERROR_CHARACTERS = 200
 
 
-@click.command()
-@click.argument("entries", nargs=-1)
-@opt.option("--all", "Capture all nets of this library or catalog file (repeatable).",
-            "libraries", multiple=True, metavar="LIBRARY")  # fmt: skip
-@opt.flag("--list", "Only print the entries, or the libraries if no entry is given.", "only_list")
-@opt.path("--out", "The folder of the graphs to write.")
-@opt.jobs("Nets")
-@opt.resume
-@opt.flag("--retry", "With --resume, try again what failed.")
-@opt.executor
-@opt.choice("--weights", ["auto", "fake", "real"], "The weights of nets: without memory (fake), "
-            "with values (real), or with values only where they are needed (auto).",
-            default="auto")  # fmt: skip
-@opt.flag("--train", "Capture the forward pass of training, and not that of evaluation.")
-@opt.flag("--backward", "With --train, capture the graphs of gradients too.")
-@opt.flag("--no-check", "Do not compare the outputs of the graphs with those of the net.")
-@opt.amount("--timeout", "The most seconds for a net.", default=180.0)
-@opt.count("--memory", "The most memory for a net, in MiB.", default=8192)
-@opt.json
-def extract(entries: tuple[str, ...], libraries: tuple[str, ...], only_list: bool,
-            out: Path | None, jobs: int, resume: bool, retry: bool, executor: Executor,
-            weights: Literal["auto", "fake", "real"], train: bool, backward: bool, no_check: bool,
-            timeout: float, memory: int, as_json: bool) -> None:  # fmt: skip
+def _capture_settings() -> CaptureSettings:
+    from passnet.data.capture.record import CaptureSettings
+
+    return CaptureSettings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractOptions:
+    """Options of `passnet extract`."""
+
+    entries: tuple[str, ...] = opt.argument(nargs=-1, required=False)
+
+    catalog: tuple[str, ...] = opt.field((), metavar="LIBRARY")
+    """Capture all nets of this library of the catalog."""
+
+    list: bool = False
+    """Only print the entries, or the libraries if no entry is given."""
+
+    out: Path | None = None
+    """Write the graphs to this folder."""
+
+    plan: RunPlan = opt.plan("num_workers", "resume", "retry", "executor")
+
+    settings: CaptureSettings = opt.fields_of(
+        _capture_settings, "mode", "train", "backward", "limits.seconds", "limits.memory_mib"
+    )
+
+    no_check: bool = False
+    """Do not compare the outputs of the graphs with those of the net."""
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("extract")
+def extract(options: ExtractOptions) -> None:
     """Capture the computation graphs of ENTRIES.
 
-    An entry is LIBRARY/NET of the catalog (`--list` shows them; wildcards are allowed), a net of a
-    catalog file (path/to/catalog.py/NET), a function that returns a net and its inputs
-    (path/to/file.py:function), or a repository of the Hugging Face hub (hub/owner/name, or
-    hub/list.txt), of which only config.json is read. Nets are built with random weights, each in
-    its own process. Exits with 1 if none was captured.
+    An entry is LIBRARY/NET of the catalog (`--list` shows them; wildcards are allowed), a function
+    of your own that returns a net and its inputs (path/to/file.py:function), or a repository of the
+    Hugging Face hub (hub/owner/name, or hub/list.txt), whose config.json is all that is read. Nets
+    are built with random weights, each in its own process. Exits with 1 if none was captured.
     """
-    from passnet.core.jobs.process import JobLimits
-    from passnet.core.jobs.run_plan import RunPlan
     from passnet.core.records.serialise import write_text
     from passnet.core.terminal.progress import progress
     from passnet.data.capture.catalog.selection import resolve
-    from passnet.data.capture.record import CaptureSettings
     from passnet.data.capture.run import run_extract
     from passnet.pages.tables.catalog import summary
 
-    if only_list and not entries and not libraries:
-        _list_libraries(as_json)
+    if options.list and not options.entries and not options.catalog:
+        _list_libraries(options.json)
         return
-    selected = resolve(entries, libraries)
-    if only_list:
-        print_result(as_json, selected, selected)
+    entries = resolve(options.entries, options.catalog)
+    if options.list:
+        print_result(options.json, entries, entries)
         return
-    if not selected:
-        raise InputError("nothing to capture: give ENTRIES, or --all LIBRARY; see --list")
-    if out is None:
+    if not entries:
+        raise InputError("nothing to capture: give ENTRIES, or --catalog LIBRARY; see --list")
+    if options.out is None:
         raise InputError("give --out FOLDER, the folder of the graphs to write")
-    if backward and not train:
+    if options.settings.backward and not options.settings.train:
         raise InputError("--backward captures the gradients of training; give --train too")
-    settings = CaptureSettings(
-        weights, train, backward, check=not no_check, limits=JobLimits(timeout, memory)
-    )
-    with progress("capturing nets", len(selected)) as step:
-        records, manifest = run_extract(
-            selected,
-            settings,
-            out,
-            RunPlan(
-                num_workers=jobs,
-                resume=resume,
-                retry=retry,
-                executor=executor,
-                progress=lambda net: step(net.entry),
-            ),
-        )
-    write_text(out / SUMMARY_FILE, summary(records))
-    named = [record for record in records if record.entry in set(selected)]
+    settings = replace(options.settings, check=not options.no_check)
+    with progress("capturing nets", len(entries)) as step:
+        plan = replace(options.plan, progress=lambda net: step(net.entry))
+        records, manifest = run_extract(entries, settings, options.out, plan)
+    write_text(options.out / SUMMARY_FILE, summary(records))
+    named = [record for record in records if record.entry in set(entries)]
     total = (
         f"{manifest.num_graphs} distinct graphs of {manifest.num_structures} structures, "
-        f"{manifest.num_ops} ops, in {out}"
+        f"{manifest.num_ops} ops, in {options.out}"
     )
-    lines = [*_lines(named, len(records), out), total]
-    print_result(as_json, {"nets": named, "graphs": manifest}, lines)
+    lines = [*_lines(named, len(records), options.out), total]
+    print_result(options.json, {"nets": named, "graphs": manifest}, lines)
     if not any(record.status == "captured" for record in named):
         sys.exit(1)
 
 
 def _lines(named: Sequence[NetRecord], num_records: int, out: Path) -> Iterator[str]:
-    """What is printed of the nets that were named: the first failures, and how many there are."""
+    """Return lines on the first failures of nets, and on their number."""
     failed = [record for record in named if record.status == "failed"]
     wrong = [record for record in named if record.constraints and record.constraints.error]
     for record in failed[:MAX_SHOWN]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from passnet.cli import options as opt
+from passnet.cli import fields as opt
 from passnet.cli.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.data.capture.store import GraphRow
 
 
@@ -21,12 +23,22 @@ def graph() -> None:
     """Check and print graph directories."""
 
 
-@graph.command("check")
-@opt.paths
-@opt.flag("--no-build", "Only parse and round-trip the graphs, which needs no torch.")
-@opt.jobs("Graphs")
-@opt.json
-def graph_check(paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """Options of `passnet graph check`."""
+
+    paths: tuple[Path, ...] = opt.argument(nargs=-1)
+
+    no_build: bool = False
+    """Only parse and round-trip the graphs, which needs no torch."""
+
+    plan: RunPlan = opt.plan("num_workers")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("check", graph)
+def graph_check(options: CheckOptions) -> None:
     """Check every graph directory below PATHS.
 
     A graph is parsed, printed, parsed again and compared; then it is built and run under fake
@@ -38,6 +50,7 @@ def graph_check(paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: boo
     from passnet.graph.text.check import check_all
     from passnet.graph.text.files import find_graphs
 
+    paths, no_build, jobs = options.paths, options.no_build, options.plan.num_workers
     folders = [folder for path in paths for folder in find_graphs(path)]
     if not folders:
         raise GraphError(f"{paths[0]}: holds no graph (a folder with graph_net.json and model.py)")
@@ -60,7 +73,7 @@ def graph_check(paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: boo
     }
     built = "" if no_build else f", {summary['built']} run under fake tensors"
     print_result(
-        as_json,
+        options.json,
         {**summary, "failures": [check for check in checks if check.error]},
         [
             *(f"FAILED {check.error}" for check in failed),
@@ -74,13 +87,23 @@ def graph_check(paths: tuple[Path, ...], no_build: bool, jobs: int, as_json: boo
         sys.exit(1)
 
 
-@graph.command("show")
-@click.argument("path", type=opt.PATH)
-@opt.option("--graph", "Which of several captured graphs: its number from 1, or the first "
-            "characters of its fingerprint; the first if not given.", "choice",
-            metavar="N|FINGERPRINT")  # fmt: skip
-@opt.flag("--no-shapes", "Do not infer shapes, which needs no torch.")
-def graph_show(path: Path, choice: str | None, no_shapes: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """Options of `passnet graph show`."""
+
+    path: Path = opt.argument()
+
+    graph: str | None = opt.field(None, metavar="N|FINGERPRINT")
+    """Print this one of several captured graphs: its number from 1, or the first characters of its
+    fingerprint; the first by default.
+    """
+
+    no_shapes: bool = False
+    """Do not infer shapes, which needs torch."""
+
+
+@opt.command("show", graph)
+def graph_show(options: ShowOptions) -> None:
     """Print the graph in PATH: its arguments, and every op with the shape it makes.
 
     PATH is a graph directory, or what `passnet extract` wrote: a folder or a Parquet file.
@@ -89,6 +112,7 @@ def graph_show(path: Path, choice: str | None, no_shapes: bool) -> None:
     from passnet.graph.text.files import graph_from_row, read_sample
     from passnet.pages.tables.listing import list_graph
 
+    path, choice = options.path, options.graph
     if path.is_dir() and not (path / MANIFEST_FILE).exists():
         if choice is not None:
             raise InputError(f"{path}: one graph directory; --graph is for captured graphs")
@@ -96,12 +120,12 @@ def graph_show(path: Path, choice: str | None, no_shapes: bool) -> None:
     else:
         row = _captured_graph(path, choice or "1")
         graph, where = graph_from_row(row.program, row.tensors, row.full[:16]), row.full[:16]
-    for line in list_graph(graph, where, shapes=not no_shapes):
+    for line in list_graph(graph, where, shapes=not options.no_shapes):
         click.echo(line)
 
 
 def _captured_graph(path: Path, choice: str) -> GraphRow:
-    """A row of captured graphs, by number or fingerprint; prints which of how many it is."""
+    """Return a row of captured graphs by number or fingerprint, and print its number."""
     from passnet.data.capture.store import GRAPHS, read_set
 
     files = read_set(path)[1] if path.is_dir() else [path]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli import options as opt
+from passnet.cli import fields as opt
 from passnet.cli.exits import fail
 from passnet.cli.output import print_notes
 
@@ -23,17 +24,26 @@ def pass_group() -> None:
     """Check pass folders against graphs."""
 
 
-@pass_group.command("check")
-@opt.folder
-@opt.suite
-@opt.sandbox
-@opt.json
-def pass_check(folder: Path, suite: Suite, sandbox: Sandbox, as_json: bool) -> None:
-    """Print where the passes in FOLDER match, and how near they come where they do not.
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """Options of `passnet pass check`."""
 
-    FOLDER is a pass folder, or holds one for each task. Its code runs in processes of its own, in a
-    sandbox; nothing is timed. With --json, prints a line of JSON for each pass and graph. Exits
-    with 1 if a folder cannot be loaded or applied.
+    folder: Path = opt.argument()
+
+    suite: Suite = opt.suite()
+
+    sandbox: Sandbox = opt.shared("sandbox")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("check", pass_group)
+def pass_check(options: CheckOptions) -> None:
+    """Print the matches of the passes in FOLDER, and near misses where there are none.
+
+    FOLDER is a pass folder, or holds one for each task. Its code runs in a sandbox; nothing is
+    timed. With --json, prints a line of JSON for each pass and graph. Exits with 1 if a folder
+    cannot be loaded or applied.
     """
     import msgspec
 
@@ -42,10 +52,11 @@ def pass_check(folder: Path, suite: Suite, sandbox: Sandbox, as_json: bool) -> N
     from passnet.judge.processes.parent_pool import ParentPool
     from passnet.judge.settings import JudgeSettings
 
-    entry = parse_candidate(str(folder), suite.tasks)
-    print_notes(entry.notes, sandbox)
+    suite = options.suite
+    entry = parse_candidate(str(options.folder), suite.tasks)
+    print_notes(entry.notes, options.sandbox)
     failed = dict.fromkeys(entry.broken)
-    with ParentPool(sandbox=sandbox) as parents:
+    with ParentPool(sandbox=options.sandbox) as parents:
         for task in suite.tasks:
             candidate = entry.for_task(task.name)
             if candidate is None or candidate.passes is None:
@@ -55,13 +66,13 @@ def pass_check(folder: Path, suite: Suite, sandbox: Sandbox, as_json: bool) -> N
                     failed[task.name] = None
                 for record, line in _lines(matches):
                     record = {"task": task.name, "graph": matches.graph, **record}
-                    click.echo(msgspec.json.encode(record).decode() if as_json else line)
+                    click.echo(msgspec.json.encode(record).decode() if options.json else line)
     if failed:
-        fail(f"{folder}: cannot be loaded or applied for {', '.join(failed)}; see above")
+        fail(f"{options.folder}: cannot be loaded or applied for {', '.join(failed)}; see above")
 
 
 def _lines(matches: GraphMatches) -> Iterator[tuple[dict[str, Any], str]]:
-    """What is printed of a graph: a record and a line for each pass, or one for an error."""
+    """Return a record and a line for each pass on a graph, or one for an error."""
     if matches.error is not None:
         yield {"error": matches.error}, f"{matches.graph}: {matches.error}"
     for report in matches.passes:

@@ -2,46 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from passnet.cli import options as opt
+from passnet.cli import fields as opt
 from passnet.cli.output import print_json
 
+if TYPE_CHECKING:
+    from passnet.judge.suite.suite import Suite
 
-@click.command()
-@click.argument("paths", nargs=-1, type=opt.PATH)
-@opt.out("The folder of the site")
-@opt.option("--title", "The headline of the site.", default="Leaderboard")
-@opt.suites("--suite", "A suite that was measured and does not ship with passnet (repeatable).",
-            "suites")  # fmt: skip
-@opt.path("--leaderboard", "A leaderboard whose entries are shown, see `passnet leaderboard`.")
-@opt.path("--dataset", "A dataset whose numbers get a page.")
-@opt.json
-def report(paths: tuple[Path, ...], out: Path, title: str, suites: tuple[str, ...],
-           leaderboard: Path | None, dataset: Path | None, as_json: bool) -> None:  # fmt: skip
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Options of `passnet report`."""
+
+    paths: tuple[Path, ...] = opt.argument(nargs=-1, required=False)
+
+    out: Path
+    """Write the site to this folder; a site in it is replaced."""
+
+    title: str = "Leaderboard"
+    """Give the site this headline."""
+
+    suites: tuple[Suite, ...] = opt.shared("suites")
+
+    leaderboard: Path | None = None
+    """Show the entries of the leaderboard in this folder; see `passnet leaderboard`."""
+
+    dataset: Path | None = None
+    """Give the numbers of the dataset in this folder a page."""
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("report")
+def report(options: ReportOptions) -> None:
     """Write a static site of PATHS that opens from disk and from any web server.
 
     PATHS are folders of runs (`passnet bench run`), of runs of authors (`passnet agent run`) and of
     studies (with a study.json). The site has a leaderboard, and pages for tasks, trials, attempts
-    and studies; nothing in it is loaded from elsewhere. A site that is in OUT already is replaced.
+    and studies; nothing in it is loaded from elsewhere.
     """
     from passnet.core.terminal.progress import progress
     from passnet.data.dataset.query import Dataset
     from passnet.data.dataset.stats import stats
-    from passnet.judge.suite.suite import load_suite
     from passnet.pages.site.build import build_site, read_parts
 
-    numbers = None
-    if dataset is not None:
-        with Dataset(dataset) as opened:
+    out, numbers = options.out, None
+    if options.dataset is not None:
+        with Dataset(options.dataset) as opened:
             numbers = stats(opened)
-    parts = read_parts(paths, leaderboard, [load_suite(name) for name in suites], numbers)
+    parts = read_parts(options.paths, options.leaderboard, options.suites, numbers)
     total = len(parts.boards) + parts.num_tasks + len(parts.attempts)
     with progress("writing the site", total) as step:
-        record = build_site(parts, out, title, step)
-    if as_json:
+        record = build_site(parts, out, options.title, step)
+    if options.json:
         print_json(record)
     else:
         click.echo(
